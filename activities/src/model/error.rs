@@ -1,0 +1,35 @@
+//! Errors of a model call, by what to do about them (A8).
+
+use std::time::Duration;
+
+use everturn_proto::words::failure;
+
+/// A failed model call.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// One of `failure::LLM_*`.
+    pub code: &'static str,
+    /// One sentence for the user and the operator; no keys in it.
+    pub message: String,
+    /// How long the provider asks to wait (429, 503).
+    pub retry_after: Option<Duration>,
+}
+
+impl ModelError {
+    /// An error without a wait.
+    pub fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), retry_after: None }
+    }
+
+    /// True when the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self.code,
+            failure::LLM_RATE_LIMITED
+                | failure::LLM_UNAVAILABLE
+                | failure::LLM_STREAM_CUT
+                | failure::LLM_INVALID_RESPONSE
+        )
+    }
+}

@@ -1,0 +1,107 @@
+//! The port to language models: one call in, a reply or an error by what to do about it out.
+//!
+//! A model client knows no storage and no stream; it says what it hears through `emit_delta` (E1). It never
+//! retries: the engine owns retries (invariant 5).
+
+mod error;
+mod genai_client;
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use everturn_proto::Json;
+use everturn_store::ContextMessage;
+use everturn_stream::Part;
+
+pub use error::ModelError;
+pub use genai_client::GenaiClient;
+
+use crate::tools::ToolSpec;
+
+/// Calls language models.
+#[async_trait]
+pub trait ModelClient: Send + Sync {
+    /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
+    /// Dropping the future ends the call.
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        emit_delta: &mut (dyn FnMut(Part, &str) + Send),
+    ) -> Result<ModelReply, ModelError>;
+}
+
+/// One call.
+#[derive(Debug, Clone)]
+pub struct ModelRequest {
+    /// Name of the provider in the configuration.
+    pub provider: String,
+    /// The provider's name of the model.
+    pub model: String,
+    /// System prompt; empty for none.
+    pub instructions: String,
+    /// The conversation, oldest first.
+    pub messages: Vec<ContextMessage>,
+    /// Tools the model may ask for.
+    pub tools: Vec<ToolSpec>,
+    /// Limit on the reply; 0 for the provider's own.
+    pub max_output_tokens: u32,
+}
+
+/// What the model said.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelReply {
+    /// The answer, or what was said before asking for tools.
+    pub text: String,
+    /// What a reasoning model thought, where the provider shows it.
+    pub reasoning: String,
+    /// Tools it asks for, in its order.
+    pub tool_calls: Vec<ModelToolCall>,
+    /// Tokens read, as the provider counts.
+    pub input_tokens: u32,
+    /// Tokens written.
+    pub output_tokens: u32,
+}
+
+/// A tool call as the model made it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelToolCall {
+    /// The model's id; may be empty or used before.
+    pub call_id: String,
+    /// The tool, which may not exist.
+    pub tool_name: String,
+    /// Arguments, which may not fit the schema. Cut-off arguments arrive as a JSON string.
+    pub arguments: Json,
+    /// Opaque parts the provider wants back with the call.
+    pub signatures: Vec<String>,
+}
+
+/// Where a provider is and how to speak to it.
+#[derive(Clone)]
+pub struct Provider {
+    /// Its wire.
+    pub kind: ProviderKind,
+    /// Base URL; `None` for the provider's own.
+    pub base_url: Option<String>,
+    /// Key sent to it.
+    pub api_key: String,
+}
+
+impl std::fmt::Debug for Provider {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The key stays out of logs.
+        f.debug_struct("Provider").field("kind", &self.kind).field("base_url", &self.base_url).finish_non_exhaustive()
+    }
+}
+
+/// The wires the adapter speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProviderKind {
+    /// OpenAI's chat completions, and every server compatible with it.
+    OpenAi,
+    /// Anthropic's messages.
+    Anthropic,
+}
+
+/// Providers by the name agents use.
+pub type Providers = BTreeMap<String, Provider>;

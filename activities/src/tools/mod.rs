@@ -1,0 +1,96 @@
+//! The port to tools, and the registry that finds them and checks their arguments.
+
+pub mod builtin;
+mod registry;
+
+use async_trait::async_trait;
+use everturn_proto::Json;
+use tokio_util::sync::CancellationToken;
+
+pub use registry::{ToolRegistry, UnknownTool};
+
+/// A tool an agent can use.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// What the model is told about it.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Runs it. `input` fits the schema. Dropping the future ends it; a tool with work outside the future
+    /// watches `context.cancellation`.
+    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError>;
+}
+
+/// A tool as the model sees it, and what the runtime must know about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// Its name: letters, digits, `_` and `-`, at most 64 of them (what providers take).
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// JSON schema of its input.
+    pub parameters: serde_json::Value,
+    /// What a retry may do.
+    pub effect: Effect,
+}
+
+/// What a tool changes, and so what a retry of an attempt that left nothing may do (invariant 6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Changes nothing: may run again.
+    Read,
+    /// Running it twice with the same idempotency key is like running it once: may run again.
+    Idempotent,
+    /// Must not run twice: the outcome is reported as unknown instead.
+    Once,
+}
+
+impl Effect {
+    /// The word on the wire, one of `words::effect`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => everturn_proto::words::effect::READ,
+            Self::Idempotent => everturn_proto::words::effect::IDEMPOTENT,
+            Self::Once => everturn_proto::words::effect::ONCE,
+        }
+    }
+}
+
+/// What a tool is told about its call (D1).
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// Our id of this execution, the same on every attempt.
+    pub execution_id: String,
+    /// The model's id of the call (`tool_call_id`).
+    pub call_id: String,
+    /// To be passed on to systems that know idempotency keys.
+    pub idempotency_key: String,
+    /// 1 for the first attempt.
+    pub attempt: u32,
+    /// Cancelled with the turn.
+    pub cancellation: CancellationToken,
+}
+
+/// What a tool gives back.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ToolOutput {
+    /// The result for the model.
+    pub result: Json,
+    /// Events to save before the observe: (one of `event_type`, data).
+    pub events: Vec<(String, Json)>,
+}
+
+impl ToolOutput {
+    /// A result without events.
+    pub fn of(result: &impl serde::Serialize) -> Self {
+        Self { result: Json::of(result), events: Vec::new() }
+    }
+}
+
+/// Why a tool failed, in a sentence the model can read. A known failure: it is recorded and never retried.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);

@@ -1,0 +1,46 @@
+//! The activities by name, input and output; no bodies.
+//!
+//! `everturn-workflows` calls these declarations, `everturn-activities` implements them (`definition = …`),
+//! and neither needs the other. The names are part of the requirement (A2) and of every stored history.
+
+use temporalio_common::ActivityError;
+use temporalio_macros::activity_definitions;
+
+use crate::turn::{
+    LoadTurnRequest, LoadedTurn, RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+};
+
+/// The activities of a turn.
+pub struct AgentActivities;
+
+#[activity_definitions]
+impl AgentActivities {
+    /// Takes the message into the turn and pins the agent. Local.
+    #[activity(name = "load_turn_activity")]
+    pub fn load_turn(_: LoadTurnRequest) -> Result<LoadedTurn, ActivityError> {
+        unimplemented!()
+    }
+
+    /// Calls the model once and stores the checkpoint `llm_complete`.
+    #[activity(name = "llm_thinking_activity")]
+    pub fn llm_thinking(_: ThinkRequest) -> Result<ThinkResult, ActivityError> {
+        unimplemented!()
+    }
+
+    /// Runs one tool and records how it ended.
+    #[activity(name = "tool_execution_activity")]
+    pub fn tool_execution(_: RunToolRequest) -> Result<RunToolResult, ActivityError> {
+        unimplemented!()
+    }
+
+    /// Persists one batch of events. Local, and as an ordinary activity while the store is away.
+    #[activity(name = "save_event_activity")]
+    pub fn save_event(_: SaveRequest) -> Result<SaveResult, ActivityError> {
+        unimplemented!()
+    }
+}
+
+/// Markers of the declarations, for `#[activity(definition = …)]`.
+pub mod declared {
+    pub use super::agent_activities::{LlmThinking, LoadTurn, SaveEvent, ToolExecution};
+}

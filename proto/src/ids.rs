@@ -1,0 +1,109 @@
+//! Deterministic ids (invariant 1): hashes of stable names, so that a replay, a retry, a resume or a
+//! `temporal workflow reset` makes the same ones. Never `uuid4` and never the run id.
+
+use sha2::{Digest, Sha256};
+
+use crate::limits::MAX_ID_BYTES;
+
+/// Workflow id of the conversation's turns: the engine itself guarantees at most one running turn each.
+pub fn workflow_id(conversation_id: &str) -> String {
+    format!("conversation-{conversation_id}")
+}
+
+/// Id of the root agent execution of the turn that `message_id` starts.
+pub fn root_execution_id(conversation_id: &str, message_id: &str) -> String {
+    format!("run_{}", hash(&["run", conversation_id, message_id], 16))
+}
+
+/// Id of a tool execution (C1): unique in its conversation, the same after a replay or a reset.
+pub fn tool_execution_id(message_id: &str, agent_execution_id: &str, step: u32, call_index: usize) -> String {
+    let (step, index) = (step.to_string(), call_index.to_string());
+    format!("exec_{}", hash(&[message_id, agent_execution_id, &step, &index], 12))
+}
+
+/// Id of the assistant's row in `messages` for one step.
+pub fn assistant_message_id(agent_execution_id: &str, step: u32) -> String {
+    format!("msg_{}", hash(&["assistant", agent_execution_id, &step.to_string()], 16))
+}
+
+/// Id of a message that came without one (typed into the CLI): named by its place in the chain of runs.
+/// `first_execution_run_id` is the same for every run of the chain and after a reset.
+pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> String {
+    format!("msg_{}", hash(&["message", first_execution_run_id, &ordinal.to_string()], 16))
+}
+
+/// A call id of ours, for a model that gave none or one that is already used (D1).
+pub fn call_id(execution_id: &str) -> String {
+    format!("call_{}", execution_id.trim_start_matches("exec_"))
+}
+
+/// Idempotency key handed to a tool (invariant 6).
+pub fn idempotency_key(conversation_id: &str, message_id: &str, execution_id: &str) -> String {
+    format!("{conversation_id}/{message_id}/{execution_id}")
+}
+
+/// Hash by which an agent definition is stored and pinned.
+pub fn definition_hash(json: &str) -> String {
+    hash(&["agent", json], 16)
+}
+
+/// True for an id that may be part of a workflow id and of a URL path: letters, digits, `-`, `_`, `.`, `:`.
+pub fn is_valid(id: &str) -> bool {
+    !id.is_empty()
+        && id.len() <= MAX_ID_BYTES
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
+}
+
+/// The first `length` hex digits of the SHA-256 of the parts, each ended by a NUL so that
+/// ("a", "bc") and ("ab", "c") differ.
+fn hash(parts: &[&str], length: usize) -> String {
+    let mut digest = Sha256::new();
+    for part in parts {
+        digest.update(part.as_bytes());
+        digest.update([0]);
+    }
+    let mut hex = String::with_capacity(64);
+    for byte in digest.finalize() {
+        hex.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+        hex.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+    }
+    hex.truncate(length);
+    hex
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_never_change() {
+        // These strings are in stored histories and databases: a change here breaks replays and resumes.
+        assert_eq!(tool_execution_id("m", "run_1", 0, 0), "exec_29d671da0aa4");
+        assert_eq!(root_execution_id("c", "m"), "run_60d47de58b20dc6c");
+        assert_eq!(workflow_id("c"), "conversation-c");
+    }
+
+    #[test]
+    fn execution_ids_are_exec_and_12_hex_digits() {
+        let id = tool_execution_id("m", "run_1", 3, 7);
+        let hex = id.strip_prefix("exec_").unwrap();
+        assert_eq!(hex.len(), 12);
+        assert!(hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
+
+    #[test]
+    fn parts_do_not_run_together() {
+        assert_ne!(tool_execution_id("m", "r1", 1, 11), tool_execution_id("m", "r1", 11, 1));
+        assert_ne!(root_execution_id("a", "bc"), root_execution_id("ab", "c"));
+    }
+
+    #[test]
+    fn ids_of_clients_are_checked() {
+        for good in ["a", "0190-ab_c.d:e", &"x".repeat(MAX_ID_BYTES)] {
+            assert!(is_valid(good), "{good}");
+        }
+        for bad in ["", "a/b", "a b", "ü", "a\n", &"x".repeat(MAX_ID_BYTES + 1)] {
+            assert!(!is_valid(bad), "{bad}");
+        }
+    }
+}

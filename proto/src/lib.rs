@@ -1,0 +1,35 @@
+//! The contract of Everturn: everything two processes, or two versions of one process, must agree on.
+//!
+//! - [`event`]: the persisted events as readers see them (B1, B6)
+//! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states (A3)
+//! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
+//! - [`ids`]: deterministic ids (invariant 1)
+//! - [`words`]: the strings of statuses, event types, signals and search attributes
+//! - [`limits`]: sizes that all parts must agree on
+//!
+//! The messages are compiled from `proto/everturn/v1/*.proto`. Nothing here does I/O, reads a clock or knows a
+//! database; a change here is a change of the wire and of stored histories, so fields are only ever added.
+
+pub mod activities;
+pub mod ids;
+mod json;
+mod lenient;
+pub mod limits;
+pub mod words;
+
+pub use json::Json;
+pub use lenient::Lenient;
+
+/// Events as readers see them. Generated from `event.proto`.
+pub mod event {
+    #![allow(missing_docs, clippy::pedantic)]
+    include!(concat!(env!("OUT_DIR"), "/everturn.event.v1.rs"));
+    include!(concat!(env!("OUT_DIR"), "/everturn.event.v1.serde.rs"));
+}
+
+/// Payloads of the workflow and its activities. Generated from `turn.proto`.
+pub mod turn {
+    #![allow(missing_docs, clippy::pedantic)]
+    include!(concat!(env!("OUT_DIR"), "/everturn.v1.rs"));
+    include!(concat!(env!("OUT_DIR"), "/everturn.v1.serde.rs"));
+}

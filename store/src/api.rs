@@ -1,0 +1,328 @@
+//! What the store can do, in three small traits by who needs it: readers of the event log, the gateway that
+//! accepts messages, and the worker that runs turns.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use everturn_proto::{
+    Json,
+    event::Event,
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
+};
+
+pub use crate::error::Result;
+
+/// Reads the event log. Everything a gateway needs to replay and follow a conversation (A6).
+#[async_trait]
+pub trait EventReader: Send + Sync {
+    /// Events with `sequence_number >= from_sequence`, in order, at most `limit` of them. Unknown
+    /// conversation: an empty page.
+    async fn events(&self, conversation_id: &str, from_sequence: u32, limit: u32) -> Result<EventPage>;
+
+    /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
+    /// alone, with no worker alive.
+    async fn execution_status(&self, conversation_id: &str) -> Result<Option<ExecutionStatus>>;
+}
+
+/// A page of the event log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventPage {
+    /// The events, by rising sequence number.
+    pub events: Vec<Event>,
+    /// Exact: true when at least one more event is stored behind this page.
+    pub has_more: bool,
+}
+
+/// Where a conversation stands (B3).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionStatus {
+    /// A turn is running or a message waits for its turn.
+    pub is_running: bool,
+    /// The largest sequence number; 0 before the first event.
+    pub last_sequence: u32,
+    /// The message whose turn is running, else the one that waits longest.
+    pub current_message_id: Option<String>,
+}
+
+/// Conversations and the messages they accept. Written by the gateway.
+#[async_trait]
+pub trait Conversations: Send + Sync {
+    /// Creates the conversation, or returns the stored one when its id is taken.
+    async fn create_conversation(&self, new: NewConversation) -> Result<Conversation>;
+
+    /// One conversation.
+    async fn conversation(&self, id: &str) -> Result<Option<Conversation>>;
+
+    /// A tenant's conversations, the last updated first. `before` is exclusive: the place of the last row of
+    /// the page before.
+    async fn list_conversations(
+        &self,
+        tenant_id: &str,
+        before: Option<ListPlace>,
+        limit: u32,
+    ) -> Result<Vec<Conversation>>;
+
+    /// Stores a message as `queued` (invariant 9). When the conversation already has a message with this
+    /// `client_message_id`, that one is returned and nothing is written. [`StoreError::QueueFull`] when
+    /// `max_queued` messages wait; [`StoreError::NotFound`] when there is no such conversation.
+    ///
+    /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn queue_message(&self, new: NewMessage) -> Result<QueuedMessage>;
+}
+
+/// A conversation to create.
+#[derive(Debug, Clone)]
+pub struct NewConversation {
+    /// Unique; see `ids::is_valid`.
+    pub id: String,
+    /// Who it belongs to.
+    pub tenant_id: String,
+    /// Agent that answers.
+    pub agent: String,
+    /// Shown in lists; empty: the first message's beginning takes its place.
+    pub title: String,
+}
+
+/// A conversation as lists show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Conversation {
+    /// Its id.
+    pub id: String,
+    /// Who it belongs to.
+    pub tenant_id: String,
+    /// Agent that answers.
+    pub agent: String,
+    /// Title, possibly empty.
+    pub title: String,
+    /// User messages taken into turns plus final assistant messages (B8).
+    pub message_count: u32,
+    /// The largest sequence number; 0 before the first event.
+    pub last_sequence: u32,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When its last event was saved, or it was created.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A place in the list of conversations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ListPlace {
+    /// `updated_at` of the row.
+    pub updated_at: DateTime<Utc>,
+    /// Its id, which breaks ties.
+    pub id: String,
+}
+
+/// A message to accept.
+#[derive(Debug, Clone)]
+pub struct NewMessage {
+    /// The conversation.
+    pub conversation_id: String,
+    /// Id for the message when it is new.
+    pub message_id: String,
+    /// The client's own id (an idempotency key), unique in the conversation.
+    pub client_message_id: Option<String>,
+    /// The text.
+    pub content: String,
+    /// Refuse when this many wait already.
+    pub max_queued: u32,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedMessage {
+    /// Its id: the stored one's when the client had sent it before.
+    pub message_id: String,
+    /// False when it was stored before.
+    pub is_new: bool,
+    /// False when a turn has already taken it.
+    pub is_waiting: bool,
+}
+
+/// What a worker needs to run turns. The claims make a call paid once (invariant 5) and a tool done once
+/// (invariant 6).
+#[async_trait]
+pub trait TurnStore: Send + Sync {
+    /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its
+    /// hash, inserts the execution, marks the message taken and appends `user_message`, in one transaction.
+    /// Repeating it returns what is stored. [`StoreError::NotFound`] when the message has neither a row nor
+    /// content.
+    ///
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
+
+    /// A definition by its hash.
+    async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
+
+    /// The conversation's messages for the model, oldest first: the newest `limit` of those that turns have
+    /// taken, never cutting an assistant's tool calls from what came before them in the same turn.
+    async fn context(&self, conversation_id: &str, limit: u32) -> Result<Vec<ContextMessage>>;
+
+    /// Call ids already used in the conversation, of those given (D1).
+    async fn used_call_ids(&self, conversation_id: &str, call_ids: &[String]) -> Result<Vec<String>>;
+
+    /// Claims the LLM call of a step: the stored `llm_complete`, or a new generation (invariant 5).
+    async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
+
+    /// Stores `llm_complete`. The first one wins; a loser gets the winner's.
+    async fn complete_step(&self, step: &StepKey, state: LlmCompleteState) -> Result<LlmCompleteState>;
+
+    /// Claims a tool execution before it runs; writes the checkpoint `tool_start` when it may run
+    /// (invariant 6).
+    async fn claim_tool(&self, key: &ToolKey) -> Result<ToolClaim>;
+
+    /// Records how a tool execution ended. The first one wins; a loser gets the winner's.
+    async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord>;
+
+    /// Saves one batch in one transaction (invariants 2 and 3). A batch whose key is stored, and any batch
+    /// after the execution's end, changes nothing; both return what is stored.
+    async fn save(&self, request: &SaveRequest) -> Result<Saved>;
+}
+
+/// The turn to begin.
+#[derive(Debug, Clone)]
+pub struct BeginTurn {
+    /// The conversation; created when unknown.
+    pub conversation_id: String,
+    /// Tenant of the conversation when it is created.
+    pub tenant_id: String,
+    /// The message that starts the turn.
+    pub message_id: String,
+    /// Its text; empty when the row in `messages` has it.
+    pub content: String,
+    /// The turn's agent execution.
+    pub agent_execution_id: String,
+    /// The agent as configured now; ignored when the execution is already pinned to one.
+    pub agent: AgentDefinition,
+}
+
+/// A turn that was begun, now or before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BegunTurn {
+    /// `execution_status::RUNNING`, or how the turn ended.
+    pub status: String,
+    /// The definition it is pinned to.
+    pub agent: AgentDefinition,
+    /// Hash of the definition.
+    pub agent_hash: String,
+    /// The conversation's largest sequence number.
+    pub last_sequence: u32,
+}
+
+/// One step of one agent execution.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StepKey {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// The agent execution.
+    pub agent_execution_id: String,
+    /// 0-based.
+    pub step: u32,
+}
+
+/// Answer to a claim of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepClaim {
+    /// The call was already made and paid.
+    Stored(LlmCompleteState),
+    /// Make the call; its deltas carry this generation.
+    Call {
+        /// Larger than any given for this execution before.
+        generation: u32,
+    },
+}
+
+/// One tool execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolKey {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// The agent execution that asked.
+    pub agent_execution_id: String,
+    /// The step that asked.
+    pub step: u32,
+    /// The tool execution.
+    pub execution_id: String,
+}
+
+/// Answer to a claim of a tool execution.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolClaim {
+    /// Run it.
+    Run(ToolRecord),
+    /// It ended before; use the record.
+    Ended(ToolRecord),
+    /// An earlier attempt began and left nothing, and the tool may not run twice.
+    OutcomeUnknown(ToolRecord),
+}
+
+/// How a tool ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolEnd {
+    /// One of the final `tool_status`.
+    pub status: String,
+    /// What the model and the readers see.
+    pub result: Json,
+    /// The whole result when `result` was cut.
+    pub full_result: Option<Json>,
+    /// True when `result` describes an error.
+    pub is_error: bool,
+    /// Wall time, for the observe event.
+    pub duration_ms: u32,
+    /// Events the tool itself emits, saved before its observe: (type, data).
+    pub events: Vec<(String, Json)>,
+}
+
+/// A row of `tool_execution_records`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolRecord {
+    /// The call as the model made it.
+    pub call: ToolCall,
+    /// One of `tool_status`.
+    pub status: String,
+    /// Attempts that were allowed to run, this one included.
+    pub attempt: u32,
+    /// How it ended, once it has.
+    pub end: Option<ToolEnd>,
+}
+
+/// What a save left behind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved {
+    /// What is stored.
+    pub result: SaveResult,
+    /// Texts that this batch's events replace on every reader: (agent execution, step).
+    pub sealed: Vec<(String, u32)>,
+}
+
+/// A message as the model's context sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContextMessage {
+    /// `user` or `assistant`.
+    pub role: String,
+    /// The text.
+    pub content: String,
+    /// Calls of an assistant message, in call order.
+    pub tool_calls: Vec<ToolCall>,
+    /// Results of those calls that ended.
+    pub tool_results: Vec<ToolResult>,
+}
+
+/// The result of one tool call as the model sees it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ToolResult {
+    /// Our id of the execution.
+    pub execution_id: String,
+    /// The model's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Its result.
+    pub result: Json,
+    /// True when the result describes an error.
+    pub is_error: bool,
+}

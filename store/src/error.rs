@@ -1,0 +1,44 @@
+//! What can go wrong in the store, by what the caller can do about it.
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database is away, locked for too long or out of space: the same call may succeed later.
+    #[error("the store is not available: {0}")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// What was asked for does not exist.
+    #[error("there is no {what} `{id}`")]
+    NotFound {
+        /// Kind of the thing: "conversation", "message", …
+        what: &'static str,
+        /// The id that was asked for.
+        id: String,
+    },
+    /// The call contradicts what is stored; repeating it will not help.
+    #[error("{0}")]
+    Conflict(String),
+    /// The conversation already has as many waiting messages as it may.
+    #[error("the conversation already has {limit} messages waiting; wait for a turn to end")]
+    QueueFull {
+        /// The limit.
+        limit: u32,
+    },
+    /// Stored data that this version cannot read, or a bug. Repeating the call will not help.
+    #[error("the store holds something unexpected: {0}")]
+    Corrupt(String),
+}
+
+impl StoreError {
+    /// Shorthand for [`StoreError::NotFound`].
+    pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
+        Self::NotFound { what, id: id.into() }
+    }
+
+    /// True when the same call may succeed later.
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+}
+
+/// Result of a store call.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;

@@ -1,0 +1,125 @@
+//! What a stream back end can do: publish and follow.
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+/// One text of one step: what a model says while it says it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct TextKey {
+    /// The agent execution that speaks.
+    pub agent_execution_id: String,
+    /// Its step.
+    pub step: u32,
+    /// Answer or reasoning.
+    pub part: Part,
+}
+
+/// Which of a step's texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// What becomes the thought or the answer.
+    Text,
+    /// What a reasoning model thinks before it speaks.
+    Reasoning,
+}
+
+/// A piece of an open text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// Which text.
+    pub key: TextKey,
+    /// Which try of the step the piece belongs to; given by the store (invariant 7).
+    pub generation: u32,
+    /// Bytes of the text before this piece.
+    pub offset: usize,
+    /// The piece itself.
+    pub text: String,
+    /// True for the last piece.
+    pub is_end: bool,
+}
+
+/// Answer to a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Published {
+    /// Readers will see it.
+    Accepted,
+    /// A newer generation of the step has begun, or its event is saved: the writer should stop.
+    Refused,
+    /// The stream does not hold the text up to `offset` (it lost it, or a piece went missing): publish it again
+    /// from offset 0.
+    Gap,
+}
+
+/// News that a batch was saved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announcement {
+    /// The conversation's largest sequence number.
+    pub last_sequence: u32,
+    /// Texts replaced by saved events: (agent execution, step). They are forgotten, and later pieces for them
+    /// refused.
+    pub sealed: Vec<(String, u32)>,
+}
+
+/// An error of the stream. Never a reason to fail a turn: readers get every event and the whole text from the
+/// store (invariant 8).
+#[derive(Debug, thiserror::Error)]
+#[error("the stream is not available: {0}")]
+pub struct StreamError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+
+/// Publishes pieces and announcements. Used by activities.
+#[async_trait]
+pub trait StreamWriter: Send + Sync {
+    /// Adds a piece to an open text. A newer generation starts the text anew, on every reader; an older one is
+    /// refused (invariant 7). Offset 0 of the same generation starts the text anew as well.
+    async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError>;
+
+    /// Tells readers that events were saved.
+    async fn announce(&self, conversation_id: &str, announcement: Announcement) -> Result<(), StreamError>;
+}
+
+/// Follows a conversation. Used by gateways.
+#[async_trait]
+pub trait StreamReader: Send + Sync {
+    /// Everything from now on, and the texts that are open now. Nothing falls between the two.
+    async fn follow(&self, conversation_id: &str) -> Result<Following, StreamError>;
+}
+
+/// A followed conversation.
+#[derive(Debug)]
+pub struct Following {
+    /// The texts open at the moment of following, each with its text so far.
+    pub open: Vec<OpenText>,
+    /// What comes after. Ends ([`mpsc::Receiver::recv`] gives `None`) when the follower was too slow or the
+    /// stream lost its place: follow again, from the store's cursor.
+    pub items: mpsc::Receiver<Item>,
+}
+
+/// An open text and how much of it there is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenText {
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// Which text.
+    pub key: TextKey,
+    /// Which try of the step.
+    pub generation: u32,
+    /// The text so far.
+    pub text: String,
+    /// True when the model has finished it and its event is not saved yet.
+    pub is_ended: bool,
+}
+
+/// What a follower receives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// A text begins, or begins anew; it replaces what the reader had for this key.
+    Start(OpenText),
+    /// More of an open text.
+    Delta(Piece),
+    /// Events were saved.
+    Announced(Announcement),
+}

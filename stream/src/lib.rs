@@ -1,0 +1,16 @@
+//! The stream: texts while they are being written, and the news that events were saved.
+//!
+//! - [`api`]: the two traits, [`StreamWriter`] and [`StreamReader`], and what travels through them
+//! - [`in_process`]: the back end of a single process
+//! - [`text_writer`]: coalesces a model's pieces into few publications
+//!
+//! What is here may be lost at any time without harm: the store is the truth, a reader that missed something
+//! asks the store. Must not be here: anything persisted, anything about models.
+
+pub mod api;
+pub mod in_process;
+pub mod text_writer;
+
+pub use api::*;
+pub use in_process::InProcessStream;
+pub use text_writer::TextWriter;
