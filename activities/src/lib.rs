@@ -1,6 +1,7 @@
 //! The activities of a turn: everything the workflow decides on and may not do itself.
 //!
-//! - [`agent_activities`]: the four activities as the worker registers them
+//! - [`AgentActivities`]: the four activities as the worker registers them; each has a module of its own
+//!   (`load`, `think`, `run_tool`, `save`)
 //! - [`model`]: the port to language models and its adapter
 //! - [`tools`]: the port to tools, their registry, and the built-in ones
 //! - [`failpoint`]: places where a test can stop the process
@@ -8,9 +9,16 @@
 //! Must not be here: decisions about what happens next in a turn (`everturn-workflows`), SQL
 //! (`everturn-store`), HTTP servers.
 
-pub mod agent_activities;
+mod agent_activities;
+mod attempt;
 pub mod failpoint;
+mod failure;
+mod load;
 pub mod model;
+mod output;
+mod run_tool;
+mod save;
+mod think;
 pub mod tools;
 
 pub use agent_activities::AgentActivities;

@@ -1,1 +1,33 @@
-//! x
+//! The gateway: REST and SSE in front of the store, the stream and the engine (A6, B2–B9).
+//!
+//! - [`routes`]: the endpoints, one file each
+//! - [`tail`]: the seam between replay and live (invariant 8); knows no HTTP
+//! - [`feed`] and [`sse`]: a tail as a response body, and its frames
+//! - [`turns`]: the port to the engine, and its Temporal implementation
+//! - [`timeline`]: pure; events to timeline items (B9)
+//! - [`problem`]: the one place that makes error responses
+//! - [`extract`]: requests to checked values; the tenant
+//! - [`state`], [`config`]: what handlers need, and the limits
+//! - [`listener`]: connections, and cutting readers that stall
+//!
+//! Must not be here: writing events (only workers do), models, tools, SQL.
+
+pub mod config;
+pub mod extract;
+pub mod feed;
+mod fields;
+pub mod listener;
+pub mod problem;
+pub mod routes;
+mod server;
+pub mod sse;
+pub mod state;
+pub mod tail;
+pub mod timeline;
+pub mod turns;
+
+pub use config::GatewayConfig;
+pub use routes::router;
+pub use server::serve;
+pub use state::{GatewayState, Ports};
+pub use turns::{TemporalTurns, TurnStarter};

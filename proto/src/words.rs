@@ -88,6 +88,9 @@ pub mod checkpoint {
     #![allow(missing_docs)]
     pub const LLM_COMPLETE: &str = "llm_complete";
     pub const TOOL_START: &str = "tool_start";
+    /// The text so far of an LLM call that was stopped. Only a cancelled end reads it: an activity is also
+    /// stopped when its worker shuts down or its run was reset, and then the call is simply made again.
+    pub const LLM_PARTIAL: &str = "llm_partial";
 }
 
 /// Keyword search attributes of every turn (A7); registered by `everturn migrate` and at worker start-up.

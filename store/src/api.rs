@@ -167,6 +167,10 @@ pub trait TurnStore: Send + Sync {
     /// Stores `llm_complete`. The first one wins; a loser gets the winner's.
     async fn complete_step(&self, step: &StepKey, state: LlmCompleteState) -> Result<LlmCompleteState>;
 
+    /// Stores the text so far of a call that was stopped (`llm_partial`; the newest generation wins). Read by a
+    /// cancelled end only; [`TurnStore::claim_step`] does not see it.
+    async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()>;
+
     /// Claims a tool execution before it runs; writes the checkpoint `tool_start` when it may run
     /// (invariant 6).
     async fn claim_tool(&self, key: &ToolKey) -> Result<ToolClaim>;

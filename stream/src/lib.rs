@@ -12,5 +12,5 @@ pub mod in_process;
 pub mod text_writer;
 
 pub use api::*;
-pub use in_process::InProcessStream;
+pub use in_process::{InProcessStream, StreamOptions};
 pub use text_writer::TextWriter;

@@ -1,1 +1,23 @@
-//! x
+//! The binary `everturn` as a library: every role takes what it works with, so that a test can drive it.
+//!
+//! - [`cli`]: the command line
+//! - [`config`]: `everturn.toml`
+//! - [`connections`]: Temporal and the store, waited for with back-off
+//! - [`roles`]: what a process can be: worker, gateway
+//! - [`dev`]: everything in one process, with the Temporal dev server as a child
+//! - [`demo`]: the demo model, for a start without a provider's key
+//! - [`client`]: a small client of the gateway; used by `dev --once` and `chat`
+//! - [`chat`], [`show`]: the terminal
+//!
+//! Must not be here: anything a second gateway or worker could not do as well; no state but handles.
+
+pub mod chat;
+pub mod cli;
+pub mod client;
+pub mod config;
+pub mod connections;
+pub mod demo;
+pub mod dev;
+pub mod roles;
+pub mod show;
+pub mod shutdown;

@@ -1,1 +1,17 @@
-//! x
+//! The workflow `agent-execution`: one turn of a conversation, decided step by step (A1, A2, E1).
+//!
+//! - [`AgentExecution`]: the workflow as the engine sees it: input, signals, query, how a run ends
+//! - `turn`: the loop of a turn
+//! - `inbox`: pure; the messages that wait
+//! - `calls`: how each activity is called: time-outs, retries, cancellation
+//!
+//! Pure (invariant 1): no I/O, no clock, no randomness; `clippy.toml` beside this crate bans what the crate
+//! walls do not. The order of what this code asks of the engine is fixed by every stored history: a change needs
+//! the histories in `tests/histories` to replay, or a patch marker and a new stored history.
+
+mod agent_execution;
+mod calls;
+mod inbox;
+mod turn;
+
+pub use agent_execution::AgentExecution;

@@ -14,7 +14,7 @@ use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
 pub use error::ModelError;
-pub use genai_client::GenaiClient;
+pub use genai_client::{GenaiClient, ProviderError};
 
 use crate::tools::ToolSpec;
 
@@ -26,9 +26,12 @@ pub trait ModelClient: Send + Sync {
     async fn complete(
         &self,
         request: ModelRequest,
-        emit_delta: &mut (dyn FnMut(Part, &str) + Send),
+        emit_delta: &mut EmitDelta<'_>,
     ) -> Result<ModelReply, ModelError>;
 }
+
+/// Takes a piece of a reply as it arrives (E1).
+pub type EmitDelta<'a> = dyn FnMut(Part, &str) + Send + 'a;
 
 /// One call.
 #[derive(Debug, Clone)]

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
-pub use registry::{ToolRegistry, UnknownTool};
+pub use registry::{RegisterError, ToolRegistry, UnknownTool};
 
 /// A tool an agent can use.
 #[async_trait]

@@ -1,0 +1,78 @@
+//! The activities as the worker registers them: each unpacks its request, does its part, and turns the error.
+
+// The macro generates undocumented markers beside each activity.
+#![allow(missing_docs)]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use everturn_proto::{
+    activities::declared,
+    turn::{
+        AgentDefinition, LoadTurnRequest, LoadedTurn, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
+        ThinkRequest, ThinkResult,
+    },
+};
+use everturn_store::{Conversations, TurnStore};
+use everturn_stream::StreamWriter;
+use temporalio_macros::activities;
+use temporalio_sdk::activities::{ActivityContext, ActivityError};
+use tokio_util::sync::CancellationToken;
+
+use crate::{load, model::ModelClient, run_tool, save, think, tools::ToolRegistry};
+
+/// Everything the activities work with. One for the life of a worker.
+pub struct AgentActivities {
+    /// Where turns are kept.
+    pub turns: Arc<dyn TurnStore>,
+    /// Where a conversation's agent is looked up when a start by hand names none.
+    pub conversations: Arc<dyn Conversations>,
+    /// Where texts go while they are written.
+    pub stream: Arc<dyn StreamWriter>,
+    /// Who thinks.
+    pub model: Arc<dyn ModelClient>,
+    /// What agents can use.
+    pub tools: Arc<ToolRegistry>,
+    /// The agents this worker knows, by name.
+    pub agents: BTreeMap<String, AgentDefinition>,
+    /// Cancelled when this worker begins to shut down: an attempt that is stopped then is not a cancelled turn.
+    pub shutdown: CancellationToken,
+}
+
+#[activities]
+impl AgentActivities {
+    #[activity(definition = declared::LoadTurn)]
+    pub async fn load_turn(
+        self: Arc<Self>,
+        _ctx: ActivityContext,
+        request: LoadTurnRequest,
+    ) -> Result<LoadedTurn, ActivityError> {
+        load::load_turn(&self, request).await
+    }
+
+    #[activity(definition = declared::LlmThinking)]
+    pub async fn llm_thinking(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        request: ThinkRequest,
+    ) -> Result<ThinkResult, ActivityError> {
+        think::think(&self, &ctx, request).await
+    }
+
+    #[activity(definition = declared::ToolExecution)]
+    pub async fn tool_execution(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        request: RunToolRequest,
+    ) -> Result<RunToolResult, ActivityError> {
+        run_tool::run_tool(&self, &ctx, request).await
+    }
+
+    #[activity(definition = declared::SaveEvent)]
+    pub async fn save_event(
+        self: Arc<Self>,
+        _ctx: ActivityContext,
+        request: SaveRequest,
+    ) -> Result<SaveResult, ActivityError> {
+        save::save(&self, request).await
+    }
+}

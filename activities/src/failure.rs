@@ -1,0 +1,37 @@
+//! How errors become activity failures: what the engine retries, and the codes the workflow tells apart.
+
+use everturn_proto::words::failure;
+use everturn_store::StoreError;
+use temporalio_common::{ActivityError, error::ApplicationFailure};
+
+use crate::model::ModelError;
+
+/// A failure that trying again will not help.
+pub(crate) fn permanent(code: &str, message: impl Into<String>) -> ActivityError {
+    ActivityError::application(
+        ApplicationFailure::builder(message.into()).type_name(code.to_owned()).non_retryable(true).build(),
+    )
+}
+
+/// A failure the engine retries by the activity's policy.
+pub(crate) fn transient(code: &str, message: impl Into<String>) -> ActivityError {
+    ActivityError::application(ApplicationFailure::builder(message.into()).type_name(code.to_owned()).build())
+}
+
+pub(crate) fn from_store(error: &StoreError) -> ActivityError {
+    match error {
+        StoreError::Unavailable(_) => transient(failure::STORE_UNAVAILABLE, error.to_string()),
+        StoreError::NotFound { what: "message", .. } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
+        _ => permanent(failure::INTERNAL, error.to_string()),
+    }
+}
+
+/// Retry-After is honoured as the delay before the next try (A8).
+pub(crate) fn from_model(error: ModelError) -> ActivityError {
+    let failure = ApplicationFailure::builder(error.message.clone())
+        .type_name(error.code.to_owned())
+        .non_retryable(!error.is_retryable())
+        .maybe_next_retry_delay(error.retry_after)
+        .build();
+    ActivityError::application(failure)
+}

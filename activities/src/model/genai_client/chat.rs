@@ -1,0 +1,129 @@
+//! From our context to genai's messages.
+//!
+//! The context is what really happened, and providers are strict about what they take: every call needs its
+//! result, arguments must be objects, names and ids fit a pattern, texts are not empty. What does not fit is mended
+//! here, because a message a provider refuses would make every later turn of the conversation fail.
+
+use everturn_proto::{Json, ids, turn::ToolCall};
+use everturn_store::{ContextMessage, ToolResult};
+use genai::chat::{ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall as WireCall, ToolResponse};
+use serde_json::{Value, json};
+
+use crate::{
+    model::{ModelRequest, ProviderKind},
+    tools::ToolSpec,
+};
+
+/// What a model is told about a call that left no result: cancelled, or lost.
+const NO_RESULT: &str = "Error: the call was not carried out to its end; there is no result.";
+/// Stands before a context that begins in the middle of a conversation: Anthropic wants a user to begin.
+const EARLIER: &str = "(Earlier messages of this conversation are left out.)";
+const EMPTY: &str = "(empty message)";
+const MAX_NAME_CHARS: usize = 64;
+
+/// The request as genai takes it.
+pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest {
+    let mut messages = Vec::new();
+    if request.messages.first().is_none_or(|message| message.role == "assistant") {
+        messages.push(ChatMessage::user(EARLIER));
+    }
+    for message in &request.messages {
+        match message.role.as_str() {
+            "assistant" => push_assistant(&mut messages, message, kind),
+            _ if message.content.trim().is_empty() => messages.push(ChatMessage::user(EMPTY)),
+            _ => messages.push(ChatMessage::user(message.content.as_str())),
+        }
+    }
+    let mut chat = ChatRequest::new(messages);
+    if !request.instructions.trim().is_empty() {
+        chat = chat.with_system(request.instructions.as_str());
+    }
+    // OpenAI refuses an empty list.
+    if request.tools.is_empty() { chat } else { chat.with_tools(request.tools.iter().map(tool)) }
+}
+
+/// An assistant's message, and the results of its calls in call order.
+fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kind: ProviderKind) {
+    let blocks = message.tool_calls.iter().flat_map(|call| &call.signatures).filter_map(|text| thinking_block(text));
+    let mut parts: Vec<ContentPart> = blocks.map(|block| ContentPart::from_custom(block, None)).collect();
+    if !message.content.trim().is_empty() {
+        parts.push(ContentPart::from_text(message.content.as_str()));
+    }
+    parts.extend(message.tool_calls.iter().map(|call| ContentPart::ToolCall(wire_call(call, kind))));
+    // An empty answer says nothing, and no provider takes one back.
+    if parts.is_empty() {
+        return;
+    }
+    messages.push(ChatMessage::assistant(MessageContent::from_parts(parts)));
+    let responses: Vec<ToolResponse> = message
+        .tool_calls
+        .iter()
+        .map(|call| {
+            let result = message.tool_results.iter().find(|result| result.execution_id == call.execution_id);
+            ToolResponse::new(wire_id(call, kind), result.map_or_else(|| NO_RESULT.to_owned(), result_text))
+                .with_fn_name(wire_name(&call.tool_name))
+        })
+        .collect();
+    if !responses.is_empty() {
+        messages.push(ChatMessage::from(responses));
+    }
+}
+
+fn wire_call(call: &ToolCall, kind: ProviderKind) -> WireCall {
+    let signatures: Vec<String> =
+        call.signatures.iter().filter(|text| thinking_block(text).is_none()).cloned().collect();
+    WireCall {
+        call_id: wire_id(call, kind),
+        fn_name: wire_name(&call.tool_name),
+        fn_arguments: arguments(call.tool_input.as_ref()),
+        thought_signatures: (!signatures.is_empty()).then_some(signatures),
+    }
+}
+
+/// Arguments are an object on both wires. What a model sent instead (a cut-off text) stays readable for it.
+fn arguments(input: Option<&Json>) -> Value {
+    match input.map(Json::to_value).unwrap_or_default() {
+        Value::Object(object) => Value::Object(object),
+        Value::Null => json!({}),
+        other => json!({"invalid_arguments": other}),
+    }
+}
+
+/// The call's id; one of ours when it came from another provider and this one would refuse it.
+fn wire_id(call: &ToolCall, kind: ProviderKind) -> String {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if kind == ProviderKind::Anthropic && !call.call_id.bytes().all(fits) {
+        return ids::call_id(&call.execution_id);
+    }
+    call.call_id.clone()
+}
+
+/// The tool's name. A model can make up names that providers refuse to read back.
+fn wire_name(name: &str) -> String {
+    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let name: String = name.chars().take(MAX_NAME_CHARS).map(fit).collect();
+    if name.is_empty() { "unknown".to_owned() } else { name }
+}
+
+/// A result as text. Neither wire of genai has a flag for errors, so that the text says it.
+fn result_text(result: &ToolResult) -> String {
+    let text = match result.result.decode::<String>() {
+        Ok(text) => text,
+        Err(_) => result.result.as_str().to_owned(),
+    };
+    match (result.is_error, text.trim().is_empty()) {
+        (true, _) => format!("Error: {text}"),
+        (false, true) => "(empty result)".to_owned(),
+        (false, false) => text,
+    }
+}
+
+/// A block of Anthropic's thinking, as [`super::reply`] keeps it among a call's signatures.
+fn thinking_block(signature: &str) -> Option<Value> {
+    let block: Value = serde_json::from_str(signature).ok()?;
+    matches!(block.get("type")?.as_str()?, "thinking" | "redacted_thinking").then_some(block)
+}
+
+fn tool(spec: &ToolSpec) -> Tool {
+    Tool::new(spec.name.as_str()).with_description(spec.description.as_str()).with_schema(spec.parameters.clone())
+}

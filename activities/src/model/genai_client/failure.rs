@@ -1,0 +1,248 @@
+//! What went wrong, by what to do about it (A8).
+//!
+//! Keys never get into a message: neither ours, which no message has, nor what a provider repeats of it in the
+//! body of a 401.
+
+use std::{error::Error as StdError, time::Duration};
+
+use chrono::{DateTime, Utc};
+use everturn_proto::words::failure as code;
+use genai::{Error, webc};
+use reqwest::{
+    StatusCode,
+    header::{HeaderMap, RETRY_AFTER},
+};
+use serde_json::Value;
+
+use crate::model::ModelError;
+
+/// The longest wait a provider may ask for; past it, the next attempt may as well find out.
+const MAX_RETRY_AFTER: Duration = Duration::from_mins(10);
+/// What is kept of a provider's own words.
+const MAX_DETAIL_CHARS: usize = 500;
+/// How providers say that the context is too long, beside OpenAI's code (FACTS, genai trap 8).
+const TOO_LONG: [&str; 6] = [
+    "context_length_exceeded",
+    "prompt is too long",
+    "maximum context length",
+    "exceed context limit",
+    "context window",
+    "available context size",
+];
+
+/// Which call it was, for messages.
+#[derive(Clone, Copy)]
+struct Call<'a> {
+    provider: &'a str,
+    model: &'a str,
+}
+
+pub(super) fn unknown_provider(provider: &str) -> ModelError {
+    ModelError::new(
+        code::LLM_NOT_FOUND,
+        format!("There is no provider `{provider}` in this worker's configuration; add [providers.{provider}]."),
+    )
+}
+
+pub(super) fn stream_cut(provider: &str) -> ModelError {
+    ModelError::new(code::LLM_STREAM_CUT, format!("The stream of provider `{provider}` ended before the reply did."))
+}
+
+/// The error of a call through genai.
+pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelError {
+    let call = Call { provider, model };
+    match error {
+        // On a stream, HTTP errors come wrapped in here, without a status of their own (FACTS, genai trap 1).
+        Error::WebStream { error, .. } => from_transport(call, error.as_ref()),
+        Error::HttpError { status, body, headers, .. } => from_status(call, *status, body, headers),
+        Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => match webc_error {
+            webc::Error::ResponseFailedStatus { status, body, headers } => from_status(call, *status, body, headers),
+            webc::Error::Reqwest(error) => from_reqwest(call, error),
+            other => unreadable(call, other),
+        },
+        Error::ChatResponse { body, .. } => from_body(call, body),
+        // Half of an event is where the stream was cut.
+        Error::StreamParse { serde_error, .. } if serde_error.is_eof() => stream_cut(provider),
+        Error::StreamParse { serde_error, .. } => unreadable(call, serde_error),
+        Error::JsonValueExt(error) => unreadable(call, error),
+        Error::SerdeJson(error) => unreadable(call, error),
+        other => {
+            tracing::warn!(provider, error = %other, "the model request could not be made");
+            let message = format!("The request to provider `{provider}` could not be made; the worker's log says why.");
+            ModelError::new(code::LLM_BAD_REQUEST, message)
+        }
+    }
+}
+
+fn from_transport(call: Call<'_>, error: &(dyn StdError + Send + Sync + 'static)) -> ModelError {
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return from_genai(call.provider, call.model, error);
+    }
+    if let Some(error) = error.downcast_ref::<reqwest::Error>() {
+        return from_reqwest(call, error);
+    }
+    if error.is::<webc::StreamTimeout>() {
+        return unavailable(call, "it sent nothing for too long", None);
+    }
+    // What is left is text that is not UTF-8; at the end of a body it was cut in the middle of a character.
+    stream_cut(call.provider)
+}
+
+fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError {
+    if error.is_timeout() {
+        return unavailable(call, "it sent nothing for too long", None);
+    }
+    if error.is_builder() {
+        let message = format!("The request to provider `{}` could not be made: {}.", call.provider, root(error));
+        return ModelError::new(code::LLM_BAD_REQUEST, message);
+    }
+    if error.is_connect() || error.is_request() {
+        return unavailable(call, &root(error), None);
+    }
+    stream_cut(call.provider)
+}
+
+fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderMap) -> ModelError {
+    let Call { provider, model } = call;
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    let detail = detail(&body);
+    let said = |text: &str| format!("Provider `{provider}` {text} ({}){}", status.as_u16(), quoted(detail.as_deref()));
+    match status.as_u16() {
+        401 | 403 => unauthorized(call, &status.as_u16().to_string()),
+        404 => ModelError::new(
+            code::LLM_NOT_FOUND,
+            format!(
+                "Provider `{provider}` does not know model `{model}` or the address (404): check `model` of the agent \
+                 and `base_url` of [providers.{provider}]."
+            ),
+        ),
+        429 => ModelError {
+            code: code::LLM_RATE_LIMITED,
+            message: said("limits the rate of calls"),
+            retry_after: retry_after(headers),
+        },
+        408 | 409 | 425 | 500..=599 => ModelError {
+            code: code::LLM_UNAVAILABLE,
+            message: said("is not available"),
+            retry_after: retry_after(headers),
+        },
+        400 | 413 | 422 if is_too_long(&body, detail.as_deref()) => context_too_long(call),
+        300..=399 => ModelError::new(
+            code::LLM_BAD_REQUEST,
+            format!("Provider `{provider}` sends elsewhere ({status}): check `base_url` of [providers.{provider}]."),
+        ),
+        _ => ModelError::new(code::LLM_BAD_REQUEST, said("refused the request")),
+    }
+}
+
+/// An error that came inside a stream that had begun well.
+fn from_body(call: Call<'_>, body: &Value) -> ModelError {
+    // Anthropic wraps the error once more.
+    let error = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
+    // OpenRouter and others put the HTTP status of the provider behind them into `code`.
+    let status = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+    if let Some(status) = status.and_then(|code| StatusCode::from_u16(u16::try_from(code).ok()?).ok())
+        && (status.is_client_error() || status.is_server_error())
+    {
+        return from_status(call, status, &body.to_string(), &HeaderMap::new());
+    }
+    let detail = detail(body);
+    if is_too_long(body, detail.as_deref()) {
+        return context_too_long(call);
+    }
+    let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
+    let said = |text: &str| format!("Provider `{}` {text}{}", call.provider, quoted(detail.as_deref()));
+    let is = |words: &[&str]| words.contains(&word("type")) || words.contains(&word("code"));
+    if is(&["authentication_error", "permission_error", "invalid_api_key", "unauthorized"]) {
+        unauthorized(call, "in the stream")
+    } else if is(&["rate_limit_error", "rate_limit_exceeded", "tokens", "requests", "insufficient_quota"]) {
+        ModelError::new(code::LLM_RATE_LIMITED, said("limits the rate of calls"))
+    } else if is(&["not_found_error", "model_not_found"]) {
+        from_status(call, StatusCode::NOT_FOUND, "", &HeaderMap::new())
+    } else if is(&["invalid_request_error", "invalid_prompt", "request_too_large", "billing_error"]) {
+        ModelError::new(code::LLM_BAD_REQUEST, said("refused the request"))
+    } else {
+        // overloaded_error, api_error, server_error, and what nobody knows: a later call may do better.
+        unavailable(call, detail.as_deref().unwrap_or("it broke the reply off"), None)
+    }
+}
+
+fn unauthorized(call: Call<'_>, how: &str) -> ModelError {
+    let provider = call.provider;
+    ModelError::new(
+        code::LLM_UNAUTHORIZED,
+        format!(
+            "Provider `{provider}` refused the key ({how}): check the environment variable named by `api_key_env` of \
+             [providers.{provider}], and that the key may use model `{}`.",
+            call.model
+        ),
+    )
+}
+
+fn context_too_long(call: Call<'_>) -> ModelError {
+    ModelError::new(
+        code::LLM_CONTEXT_TOO_LONG,
+        format!(
+            "The conversation is longer than model `{}` can read: lower `max_context_messages` of the agent, or begin \
+             a new conversation.",
+            call.model
+        ),
+    )
+}
+
+fn unavailable(call: Call<'_>, reason: &str, retry_after: Option<Duration>) -> ModelError {
+    let message = format!("Provider `{}` is not available: {}.", call.provider, reason.trim_end_matches('.'));
+    ModelError { code: code::LLM_UNAVAILABLE, message, retry_after }
+}
+
+fn unreadable(call: Call<'_>, error: &dyn std::fmt::Display) -> ModelError {
+    tracing::warn!(provider = call.provider, %error, "the model's reply cannot be read");
+    let message = format!("Provider `{}` sent a reply that cannot be read.", call.provider);
+    ModelError::new(code::LLM_INVALID_RESPONSE, message)
+}
+
+/// The provider's own words, from wherever the common wires put them.
+fn detail(body: &Value) -> Option<String> {
+    let places = ["/error/message", "/message", "/error", "/detail"];
+    let text = places.into_iter().find_map(|place| body.pointer(place)?.as_str())?;
+    let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_DETAIL_CHARS).collect();
+    (!text.trim().is_empty()).then_some(text)
+}
+
+fn quoted(detail: Option<&str>) -> String {
+    detail.map_or_else(|| ".".to_owned(), |detail| format!(": {detail}"))
+}
+
+fn is_too_long(body: &Value, detail: Option<&str>) -> bool {
+    let code =
+        ["/error/code", "/error/type", "/code", "/type"].into_iter().filter_map(|place| body.pointer(place)?.as_str());
+    let said = detail.unwrap_or_default().to_lowercase();
+    code.into_iter().any(|code| code == TOO_LONG[0]) || TOO_LONG.iter().any(|words| said.contains(words))
+}
+
+/// How long to wait: seconds or an HTTP date, or OpenAI's milliseconds.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let wait = header("retry-after-ms").and_then(|ms| seconds(ms, 0.001)).or_else(|| {
+        let value = header(RETRY_AFTER.as_str())?;
+        seconds(value, 1.0).or_else(|| {
+            let at = DateTime::parse_from_rfc2822(value).ok()?;
+            Some((at.to_utc() - Utc::now()).to_std().unwrap_or_default())
+        })
+    });
+    wait.map(|wait| wait.min(MAX_RETRY_AFTER))
+}
+
+fn seconds(text: &str, unit: f64) -> Option<Duration> {
+    let value: f64 = text.parse().ok().filter(|value: &f64| !value.is_nan())?;
+    Duration::try_from_secs_f64((value * unit).min(MAX_RETRY_AFTER.as_secs_f64())).ok()
+}
+
+/// The innermost reason; the outer ones only say that sending failed, and the URL.
+fn root(error: &dyn StdError) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string().chars().take(MAX_DETAIL_CHARS).collect()
+}

@@ -1,0 +1,156 @@
+//! From genai's events to a reply, within the limits (invariant 10).
+
+use std::collections::BTreeMap;
+
+use everturn_proto::{
+    Json,
+    limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
+    words::failure::LLM_INVALID_RESPONSE,
+};
+use everturn_stream::Part;
+use genai::chat::{ContentPart, StopReason, StreamEnd, ToolCall, Usage};
+use serde_json::{Value, json};
+
+use crate::model::{EmitDelta, ModelError, ModelReply, ModelToolCall};
+
+/// Listens to one reply.
+pub(super) struct Listener<'a, 'b> {
+    emit_delta: &'a mut EmitDelta<'b>,
+    text: String,
+    reasoning: String,
+    /// The arguments so far by call id, as the provider writes them: genai parses them in the end, which loses
+    /// the letters of large numbers.
+    letters: BTreeMap<String, String>,
+}
+
+impl<'a, 'b> Listener<'a, 'b> {
+    pub(super) fn new(emit_delta: &'a mut EmitDelta<'b>) -> Self {
+        Self { emit_delta, text: String::new(), reasoning: String::new(), letters: BTreeMap::new() }
+    }
+
+    /// A piece of a text.
+    pub(super) fn hear(&mut self, part: Part, piece: &str) -> Result<(), ModelError> {
+        let text = match part {
+            Part::Text => &mut self.text,
+            Part::Reasoning => &mut self.reasoning,
+        };
+        check_size("text", text.len() + piece.len())?;
+        text.push_str(piece);
+        (self.emit_delta)(part, piece);
+        Ok(())
+    }
+
+    /// A tool call so far: genai gives all of its arguments again with each piece.
+    pub(super) fn hear_call(&mut self, call: &ToolCall) -> Result<(), ModelError> {
+        let Value::String(arguments) = &call.fn_arguments else { return Ok(()) };
+        check_size("arguments", arguments.len())?;
+        if self.letters.len() > MAX_TOOL_CALLS {
+            return Err(too_many_calls());
+        }
+        self.letters.insert(call.call_id.clone(), arguments.clone());
+        Ok(())
+    }
+
+    /// The end: everything is known.
+    pub(super) fn end(self, mut end: StreamEnd) -> Result<ModelReply, ModelError> {
+        let stop = end.captured_stop_reason.take();
+        let usage = end.captured_usage.take().unwrap_or_default();
+        let signatures = signatures(&end);
+        let is_cut = matches!(stop, Some(StopReason::MaxTokens(_)));
+        let calls = without_echoes(end.captured_into_tool_calls().unwrap_or_default(), &self.letters);
+        if calls.len() > MAX_TOOL_CALLS {
+            return Err(too_many_calls());
+        }
+        // A server that leaves out `index` loses its calls in genai without a word (FACTS, genai trap 4).
+        if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
+            return Err(invalid("The model stopped to call tools, and its reply holds no tool call."));
+        }
+        if calls.is_empty() && self.text.is_empty() {
+            tracing::warn!(reason = stop.as_ref().map_or("none", StopReason::raw), "the model's reply is empty");
+        }
+        let call = |call: ToolCall| ModelToolCall {
+            arguments: self.arguments(&call, is_cut),
+            call_id: call.call_id,
+            tool_name: call.fn_name,
+            signatures: call.thought_signatures.unwrap_or_default(),
+        };
+        let mut tool_calls: Vec<ModelToolCall> = calls.into_iter().map(call).collect();
+        if let Some(first) = tool_calls.first_mut().filter(|_| !signatures.is_empty()) {
+            first.signatures = signatures;
+        }
+        let (input_tokens, output_tokens) = tokens(&usage);
+        Ok(ModelReply { tool_calls, input_tokens, output_tokens, text: self.text, reasoning: self.reasoning })
+    }
+
+    /// The arguments to the letter when the letters mean what genai read.
+    fn arguments(&self, call: &ToolCall, is_cut: bool) -> Json {
+        match &call.fn_arguments {
+            // Many servers send nothing for a tool that takes nothing. In a reply that was cut it may be anything.
+            Value::String(text) if text.trim().is_empty() && !is_cut => Json::of(&json!({})),
+            Value::Null => Json::of(&json!({})),
+            value => {
+                let letters = self.letters.get(&call.call_id);
+                let same = |text: &&String| serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value);
+                letters.filter(same).and_then(|text| Json::parse(text.trim()).ok()).unwrap_or_else(|| Json::of(value))
+            }
+        }
+    }
+}
+
+/// Anthropic wants the thinking before a tool call back, signed, block by block; each goes back as it came.
+fn signatures(end: &StreamEnd) -> Vec<String> {
+    let Some(content) = &end.captured_content else { return Vec::new() };
+    let mut blocks = Vec::new();
+    let mut parts = content.parts().iter().peekable();
+    while let Some(part) = parts.next() {
+        match part {
+            ContentPart::ThoughtSignature(signature) => {
+                if let Some(ContentPart::ReasoningContent(thinking)) = parts.peek() {
+                    blocks.push(json!({"type": "thinking", "thinking": thinking, "signature": signature}).to_string());
+                }
+            }
+            ContentPart::Custom(custom) if custom.typ() == Some("redacted_thinking") => {
+                blocks.push(custom.data.to_string());
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+/// The calls without those that genai makes up: when a server counts `index` from 1, it fills place 0 with a copy
+/// of the first piece of the call behind it.
+fn without_echoes(calls: Vec<ToolCall>, letters: &BTreeMap<String, String>) -> Vec<ToolCall> {
+    let is_echo = |call: &ToolCall, later: &ToolCall| {
+        let is_piece = |text: &str| letters.get(&call.call_id).is_some_and(|whole| whole.starts_with(text));
+        call.call_id == later.call_id
+            && call.fn_name == later.fn_name
+            && (call.fn_arguments == later.fn_arguments || call.fn_arguments.as_str().is_some_and(is_piece))
+    };
+    let mut kept: Vec<ToolCall> = Vec::with_capacity(calls.len());
+    for call in calls {
+        kept.retain(|earlier| !is_echo(earlier, &call));
+        kept.push(call);
+    }
+    kept
+}
+
+fn tokens(usage: &Usage) -> (u32, u32) {
+    let count = |tokens: Option<i32>| tokens.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or_default();
+    (count(usage.prompt_tokens), count(usage.completion_tokens))
+}
+
+fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {
+    if bytes <= MAX_TEXT_BYTES {
+        return Ok(());
+    }
+    Err(invalid(&format!("The model's {what} went on past {MAX_TEXT_BYTES} bytes and was stopped.")))
+}
+
+fn too_many_calls() -> ModelError {
+    invalid(&format!("The model asked for more than {MAX_TOOL_CALLS} tools at once."))
+}
+
+fn invalid(message: &str) -> ModelError {
+    ModelError::new(LLM_INVALID_RESPONSE, message)
+}

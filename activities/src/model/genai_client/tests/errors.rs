@@ -1,0 +1,207 @@
+//! What can go wrong with a call, and what is to be done about it (A8).
+
+use std::time::{Duration, Instant};
+
+use chrono::Utc;
+use everturn_proto::words::failure as code;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+
+use super::{KEY, Script, Server, ask, client, hear, request, user};
+use crate::model::{ModelError, ProviderKind};
+
+async fn fail(script: Script) -> ModelError {
+    let (server, (_, reply)) = ask(ProviderKind::OpenAi, script).await;
+    assert_eq!(server.seen().len(), 1, "trap 9: no retries");
+    let error = reply.unwrap_err();
+    assert!(!error.message.contains(KEY), "{}", error.message);
+    assert!(error.message.len() < 1200);
+    error
+}
+
+fn body(message: &str, error_code: &str) -> Value {
+    json!({"error": {"message": message, "type": "some_error", "code": error_code}})
+}
+
+#[tokio::test]
+async fn trap_1_the_status_is_found() {
+    for (status, expected, is_retryable) in [
+        (400, code::LLM_BAD_REQUEST, false),
+        (401, code::LLM_UNAUTHORIZED, false),
+        (403, code::LLM_UNAUTHORIZED, false),
+        (404, code::LLM_NOT_FOUND, false),
+        (408, code::LLM_UNAVAILABLE, true),
+        (413, code::LLM_BAD_REQUEST, false),
+        (422, code::LLM_BAD_REQUEST, false),
+        (429, code::LLM_RATE_LIMITED, true),
+        (500, code::LLM_UNAVAILABLE, true),
+        (502, code::LLM_UNAVAILABLE, true),
+        (503, code::LLM_UNAVAILABLE, true),
+        (529, code::LLM_UNAVAILABLE, true),
+        (402, code::LLM_BAD_REQUEST, false),
+        (307, code::LLM_BAD_REQUEST, false),
+    ] {
+        for text in [body("Why.", "x").to_string(), "<html>no JSON</html>".into(), String::new()] {
+            let error = fail(Script::status(status, text).header("location", "/elsewhere")).await;
+            assert_eq!((error.code, error.is_retryable()), (expected, is_retryable), "{status}");
+            assert!(error.message.contains('p'), "names the provider");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_shows_neither_body_nor_key() {
+    for status in [401, 403] {
+        let error = fail(Script::status(status, body("Incorrect API key provided: sk-secr***6789.", "x"))).await;
+        assert_eq!(
+            error.message,
+            format!(
+                "Provider `p` refused the key ({status}): check the environment variable named by `api_key_env` of \
+                 [providers.p], and that the key may use model `model-1`."
+            )
+        );
+    }
+    // Nor does any other error, should a provider repeat the key in it.
+    let error = fail(Script::status(400, body(&format!("Bad header: {KEY}"), "x"))).await;
+    assert_eq!(error.message, "Provider `p` refused the request (400): Bad header: ***");
+}
+
+#[tokio::test]
+async fn retry_after_is_honoured_within_bounds() {
+    let date = |seconds: i64| (Utc::now() + chrono::Duration::seconds(seconds)).to_rfc2822().replace("+0000", "GMT");
+    let cases = [
+        ("retry-after", "7".to_owned(), 7),
+        ("retry-after", "0.5".to_owned(), 0),
+        ("retry-after-ms", "2500".to_owned(), 2),
+        ("retry-after", "86400".to_owned(), 600),
+        ("retry-after", "1e300".to_owned(), 600),
+        ("retry-after", date(90), 89),
+        ("retry-after", date(-90), 0),
+        ("retry-after", date(100_000), 600),
+    ];
+    for status in [429, 503] {
+        for (name, value, seconds) in &cases {
+            let wait = fail(Script::status(status, "{}").header(name, value)).await.retry_after.unwrap();
+            assert!(wait.as_secs().abs_diff(*seconds) <= 1, "{name}: {value} gave {wait:?}");
+        }
+    }
+    for nonsense in ["soon", "-5", "NaN", ""] {
+        assert_eq!(
+            fail(Script::status(429, "{}").header("retry-after", nonsense)).await.retry_after,
+            None,
+            "{nonsense}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn trap_8_a_context_that_is_too_long_is_told_from_other_mistakes() {
+    let by_code = body("Please reduce your prompt.", "context_length_exceeded");
+    let by_words =
+        json!({"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400});
+    for (status, text) in [(400, by_code), (400, by_words), (413, body("Prompt is too long", ""))] {
+        let error = fail(Script::status(status, text)).await;
+        assert_eq!(error.code, code::LLM_CONTEXT_TOO_LONG);
+        assert!(error.message.contains("max_context_messages"));
+    }
+    let long = fail(Script::status(400, body(&"é".repeat(2000), "x"))).await;
+    assert_eq!(long.message.matches('é').count(), 500);
+}
+
+fn hello() -> String {
+    json!({"choices": [{"index": 0, "delta": {"content": "Hello"}}]}).to_string()
+}
+
+#[tokio::test]
+async fn trap_2_a_stream_without_done_was_cut() {
+    let half = r#"data: {"choices": [{"index": 0, "del"#;
+    let character = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"x\"}}]}\n\n";
+    for script in [
+        Script::sse([hello()]),
+        Script::sse([hello(), json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).to_string()]),
+        Script::sse([hello()]).then(half),
+        Script::sse([hello()]).then(character).then_abort(),
+        Script::sse::<String>([]),
+        Script::status(200, r#"{"choices": []}"#),
+        Script::status(200, "<html>a portal</html>"),
+    ] {
+        let error = fail(script).await;
+        assert_eq!((error.code, error.is_retryable()), (code::LLM_STREAM_CUT, true), "{}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn trap_3_the_first_error_inside_a_stream_is_the_error() {
+    let error = |kind: &str, error_code: Value| json!({"error": {"message": "Why.", "type": kind, "code": error_code}});
+    for (first, expected) in [
+        (error("server_error", Value::Null), code::LLM_UNAVAILABLE),
+        (error("rate_limit_error", "rate_limit_exceeded".into()), code::LLM_RATE_LIMITED),
+        (error("tokens", "rate_limit_exceeded".into()), code::LLM_RATE_LIMITED),
+        (error("invalid_request_error", "context_length_exceeded".into()), code::LLM_CONTEXT_TOO_LONG),
+        (error("invalid_request_error", Value::Null), code::LLM_BAD_REQUEST),
+        (error("invalid_request_error", "invalid_api_key".into()), code::LLM_UNAUTHORIZED),
+        (error("", json!(429)), code::LLM_RATE_LIMITED),
+        (error("", "502".into()), code::LLM_UNAVAILABLE),
+        (error("", "model_not_found".into()), code::LLM_NOT_FOUND),
+        (json!({"error": "just words"}), code::LLM_UNAVAILABLE),
+    ] {
+        let second = error("invalid_request_error", "invalid_api_key".into()).to_string();
+        let events = [hello(), first.to_string(), second, "[DONE]".to_owned()];
+        assert_eq!(fail(Script::sse(events)).await.code, expected, "{first}");
+    }
+}
+
+#[tokio::test]
+async fn a_reply_that_is_no_json_is_invalid() {
+    let error = fail(Script::sse([hello(), "{nonsense}".into()])).await;
+    assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
+}
+
+#[tokio::test]
+async fn silence_is_unavailable() {
+    let long = Duration::from_secs(5);
+    let start = Instant::now();
+    for script in [Script::sse([hello()]).then_pause(long), Script::sse::<String>([]).then_pause(long)] {
+        assert_eq!(fail(script).await.code, code::LLM_UNAVAILABLE);
+    }
+    assert!(start.elapsed() < long);
+}
+
+#[tokio::test]
+async fn nobody_there_is_unavailable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    for url in [format!("http://{address}/v1/"), "http://no-such-host.invalid/v1/".to_owned()] {
+        let error = hear(&client(ProviderKind::OpenAi, url), request(vec![user("Hello")])).await.1.unwrap_err();
+        assert_eq!(error.code, code::LLM_UNAVAILABLE, "{}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_closed_without_an_answer_is_unavailable() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let accepting = tokio::spawn(async move {
+        let mut connections = 0;
+        while let Ok(Ok(_)) = tokio::time::timeout(Duration::from_millis(500), listener.accept()).await {
+            connections += 1;
+        }
+        connections
+    });
+    let client = client(ProviderKind::OpenAi, format!("http://{address}/v1/"));
+    let error = hear(&client, request(vec![user("Hello")])).await.1.unwrap_err();
+    assert_eq!(error.code, code::LLM_UNAVAILABLE, "{}", error.message);
+    assert_eq!(accepting.await.unwrap(), 1, "no retries below either");
+}
+
+#[tokio::test]
+async fn an_unknown_provider_is_not_found() {
+    let server = Server::start([]).await;
+    let mut request = request(vec![user("Hello")]);
+    request.provider = "q".into();
+    let error = hear(&client(ProviderKind::OpenAi, server.base_url()), request).await.1.unwrap_err();
+    assert_eq!(error.code, code::LLM_NOT_FOUND);
+    assert!(error.message.contains("[providers.q]"));
+    assert!(server.seen().is_empty());
+}

@@ -1,0 +1,99 @@
+//! What becomes of a tool's output: cut for the model and the readers, whole by reference, an error past the hard
+//! limit (invariants 4 and 10).
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use everturn_proto::{
+    Json,
+    limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES},
+    words::tool_status,
+};
+use everturn_store::ToolEnd;
+use serde_json::json;
+
+use crate::{run_tool::error_end, tools::ToolOutput};
+
+/// The end of a tool that gave `output`.
+pub(crate) fn bounded(output: ToolOutput, duration_ms: u32) -> ToolEnd {
+    let bytes = output.result.as_str().len();
+    if bytes > TOOL_RESULT_MAX_BYTES {
+        let message = format!(
+            "The tool gave {bytes} bytes; the limit is {TOOL_RESULT_MAX_BYTES}. Ask it for less, or for a part."
+        );
+        return error_end(&message, duration_ms);
+    }
+    let result = without_nul(output.result);
+    let (result, full_result) = cut(result);
+    ToolEnd {
+        status: tool_status::COMPLETED.to_owned(),
+        result,
+        full_result,
+        is_error: false,
+        duration_ms,
+        events: output.events,
+    }
+}
+
+/// A result past the inline limit is cut, with a note that says so; the whole is the second part.
+fn cut(result: Json) -> (Json, Option<Json>) {
+    let text = result.as_str();
+    if text.len() <= TOOL_RESULT_INLINE_BYTES {
+        return (result, None);
+    }
+    // A string is shown as text, anything else as its JSON.
+    let shown: String = result.decode().unwrap_or_else(|_| text.to_owned());
+    let end = (0..=TOOL_RESULT_INLINE_BYTES.min(shown.len())).rev().find(|&end| shown.is_char_boundary(end));
+    let cut = json!({
+        "truncated": true,
+        "total_bytes": text.len(),
+        "note": "The result was cut; the whole is kept with the tool execution.",
+        "text": &shown[..end.unwrap_or(0)],
+    });
+    (Json::of(&cut), Some(result))
+}
+
+/// PostgreSQL's JSONB cannot hold U+0000: such a result travels as base64 with its type.
+fn without_nul(result: Json) -> Json {
+    if !result.as_str().contains("\\u0000") {
+        return result;
+    }
+    let data = STANDARD.encode(result.as_str());
+    Json::of(&json!({ "encoding": "base64", "type": "application/json", "data": data }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn output(result: &impl serde::Serialize) -> ToolEnd {
+        bounded(ToolOutput::of(result), 1)
+    }
+
+    #[test]
+    fn small_results_stay_as_they_are() {
+        let end = output(&json!({"n": 9_007_199_254_740_993_u64}));
+        assert_eq!(end.result.as_str(), r#"{"n":9007199254740993}"#);
+        assert_eq!((end.full_result, end.is_error), (None, false));
+    }
+
+    #[test]
+    fn large_results_are_cut_at_a_character_and_kept_whole() {
+        let end = output(&"ü".repeat(TOOL_RESULT_INLINE_BYTES));
+        assert!(end.result.as_str().len() < TOOL_RESULT_INLINE_BYTES + 300);
+        assert_eq!(end.result.to_value()["truncated"], true);
+        assert_eq!(end.full_result.unwrap().as_str().len(), 2 * TOOL_RESULT_INLINE_BYTES + 2);
+    }
+
+    #[test]
+    fn too_large_results_are_errors() {
+        let end = output(&"x".repeat(TOOL_RESULT_MAX_BYTES));
+        assert!(end.is_error);
+        assert!(end.result.as_str().contains("limit"));
+    }
+
+    #[test]
+    fn nul_becomes_base64() {
+        let end = output(&"a\0b");
+        assert_eq!(end.result.to_value()["encoding"], "base64");
+        assert!(!end.result.as_str().contains("\\u0000"));
+    }
+}

@@ -1,0 +1,122 @@
+//! `tool_execution_activity`: one tool execution, done once (invariant 6).
+//!
+//! Claim → run → record. What is known is recorded before the activity returns; "unknown" is only for an attempt
+//! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
+//! the next attempt, decides what that means.
+
+use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
+
+use everturn_proto::{
+    Json, ids,
+    turn::{RunToolRequest, RunToolResult},
+    words::{effect, failure, tool_status},
+};
+use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use futures::FutureExt;
+use temporalio_common::ActivityError;
+use temporalio_sdk::activities::ActivityContext;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    AgentActivities,
+    attempt::{self, Ended},
+    failpoint, failure as fail, output,
+    tools::{Tool, ToolContext, ToolError, ToolOutput},
+};
+
+pub(crate) async fn run_tool(
+    activities: &AgentActivities,
+    ctx: &ActivityContext,
+    request: RunToolRequest,
+) -> Result<RunToolResult, ActivityError> {
+    let key = ToolKey {
+        conversation_id: request.conversation_id,
+        message_id: request.message_id,
+        agent_execution_id: request.agent_execution_id,
+        step: request.step,
+        execution_id: request.execution_id,
+    };
+    failpoint::reach("tool.before_claim").await;
+    let claim = activities.turns.claim_tool(&key).await.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach("tool.after_claim").await;
+    let end = match claim {
+        ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
+        ToolClaim::OutcomeUnknown(_) => ToolEnd {
+            status: tool_status::UNKNOWN.to_owned(),
+            ..error_end("The tool was interrupted and must not run twice: it may or may not have had its effect.", 0)
+        },
+        ToolClaim::Run(record) => attempt(activities, ctx, &key, record).await?,
+    };
+    failpoint::reach("tool.before_record").await;
+    let stored = activities.turns.finish_tool(&key, end).await.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach("tool.after_record").await;
+    Ok(RunToolResult { status: stored.status })
+}
+
+/// Runs the tool, unless its name or its arguments are wrong.
+async fn attempt(
+    activities: &AgentActivities,
+    ctx: &ActivityContext,
+    key: &ToolKey,
+    record: ToolRecord,
+) -> Result<ToolEnd, ActivityError> {
+    let tool_name = &record.call.tool_name;
+    let input = record.call.tool_input.clone().unwrap_or_default();
+    let tool = activities.tools.get(tool_name).filter(|_| !record.call.effect.is_empty());
+    let Some(tool) = tool else {
+        return Ok(error_end(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
+    };
+    if let Err(problem) = activities.tools.validate(tool_name, &input) {
+        return Ok(error_end(&problem, 0));
+    }
+    let cancellation = CancellationToken::new();
+    // Whatever the tool left running outside its future learns that the attempt is over.
+    let _ends_with_attempt = cancellation.clone().drop_guard();
+    let context = ToolContext {
+        conversation_id: key.conversation_id.clone(),
+        message_id: key.message_id.clone(),
+        execution_id: key.execution_id.clone(),
+        call_id: record.call.call_id.clone(),
+        idempotency_key: ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id),
+        attempt: record.attempt,
+        cancellation,
+    };
+    let started = Instant::now();
+    let ended = attempt::run(ctx, run_caught(tool, context, input)).await;
+    let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
+    match ended {
+        Ended::Done(Ok(output)) => Ok(output::bounded(output, duration_ms)),
+        Ended::Done(Err(error)) => Ok(error_end(&error.0, duration_ms)),
+        Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
+        Ended::Stopped if activities.shutdown.is_cancelled() => {
+            Err(fail::transient(failure::INTERNAL, "The worker shut down while the tool ran."))
+        }
+        Ended::Stopped => Err(ActivityError::cancelled()),
+    }
+}
+
+/// A panic of a tool is a known failure, like any other error of it.
+async fn run_caught(tool: Arc<dyn Tool>, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+    let run = AssertUnwindSafe(tool.run(context, input)).catch_unwind();
+    run.await.unwrap_or_else(|_| Err(ToolError("The tool failed with an internal error.".to_owned())))
+}
+
+fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
+    let seconds = f64::from(record.call.timeout_ms) / 1000.0;
+    let is_once = record.call.effect == effect::ONCE;
+    let status = if is_once { tool_status::UNKNOWN } else { tool_status::FAILED };
+    let note = if is_once { " It may or may not have had its effect." } else { "" };
+    let message = format!("The tool did not finish within {seconds} s and was stopped.{note}");
+    ToolEnd { status: status.to_owned(), ..error_end(&message, duration_ms) }
+}
+
+pub(crate) fn error_end(message: &str, duration_ms: u32) -> ToolEnd {
+    ToolEnd {
+        status: tool_status::FAILED.to_owned(),
+        result: Json::of(&serde_json::json!({ "error": message })),
+        full_result: None,
+        is_error: true,
+        duration_ms,
+        events: Vec::new(),
+    }
+}

@@ -1,0 +1,34 @@
+//! `save_event_activity`: persists one batch, then tells the readers.
+
+use everturn_proto::turn::{SaveRequest, SaveResult, save_request::Batch};
+use everturn_stream::Announcement;
+use temporalio_common::ActivityError;
+
+use crate::{AgentActivities, failpoint, failure as fail};
+
+pub(crate) async fn save(activities: &AgentActivities, request: SaveRequest) -> Result<SaveResult, ActivityError> {
+    let role = role(&request);
+    failpoint::reach(&format!("save.{role}.before")).await;
+    let saved = activities.turns.save(&request).await.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach(&format!("save.{role}.after")).await;
+    let announcement = Announcement { last_sequence: saved.result.last_sequence, sealed: saved.sealed };
+    announce(activities, &request.conversation_id, announcement).await;
+    Ok(saved.result)
+}
+
+/// Tells readers that there is something new. News that is lost is found by the next look at the store.
+pub(crate) async fn announce(activities: &AgentActivities, conversation_id: &str, announcement: Announcement) {
+    if let Err(error) = activities.stream.announce(conversation_id, announcement).await {
+        tracing::debug!(%error, conversation_id, "an announcement was lost");
+    }
+}
+
+fn role(request: &SaveRequest) -> &'static str {
+    match &request.batch {
+        Some(Batch::Steer(_)) => "steer",
+        Some(Batch::Thought(_)) => "thought",
+        Some(Batch::Observe(_)) => "observe",
+        Some(Batch::End(_)) => "end",
+        None => "none",
+    }
+}

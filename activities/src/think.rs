@@ -1,0 +1,192 @@
+//! `llm_thinking_activity`: one LLM call of one step, paid once (invariant 5).
+//!
+//! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
+//! to run. A step whose checkpoint is stored is answered from it.
+
+use everturn_proto::{
+    ids,
+    turn::{AgentDefinition, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
+    words::{failure, finish},
+};
+use everturn_store::{StepClaim, StepKey};
+use everturn_stream::{Part, TextWriter};
+use temporalio_common::ActivityError;
+use temporalio_sdk::activities::ActivityContext;
+
+use crate::{
+    AgentActivities,
+    attempt::{self, Ended},
+    failpoint, failure as fail,
+    model::{ModelReply, ModelRequest, ModelToolCall},
+};
+
+/// Time-out of a tool the agent does not have: it only says so.
+const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
+
+pub(crate) async fn think(
+    activities: &AgentActivities,
+    ctx: &ActivityContext,
+    request: ThinkRequest,
+) -> Result<ThinkResult, ActivityError> {
+    let step = StepKey {
+        conversation_id: request.conversation_id,
+        message_id: request.message_id,
+        agent_execution_id: request.agent_execution_id,
+        step: request.step,
+    };
+    let generation = match activities.turns.claim_step(&step).await.map_err(|error| fail::from_store(&error))? {
+        StepClaim::Stored(state) => return Ok(plan(&state)),
+        StepClaim::Call { generation } => generation,
+    };
+    let call = Call { activities, step: &step, agent_hash: &request.agent_hash, generation };
+    let agent = call.agent().await?;
+    let model_request = call.model_request(&agent).await?;
+
+    let text = TextWriter::new(
+        activities.stream.clone(),
+        &step.conversation_id,
+        &step.message_id,
+        &step.agent_execution_id,
+        step.step,
+        generation,
+    );
+    let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
+    let ended = attempt::run(ctx, activities.model.complete(model_request, &mut emit_delta)).await;
+    let reply = match ended {
+        Ended::Done(reply) => reply.map_err(fail::from_model)?,
+        Ended::Stopped => return Err(call.stopped(&text).await),
+        Ended::OutOfTime => {
+            return Err(fail::permanent(failure::LLM_TIMEOUT, "The model did not finish within `llm_timeout`."));
+        }
+    };
+    let state = call.state(&agent, reply).await?;
+    failpoint::reach("think.before_checkpoint").await;
+    let stored = activities.turns.complete_step(&step, state).await.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach("think.after_checkpoint").await;
+    text.finish().await;
+    Ok(plan(&stored))
+}
+
+/// A claimed call.
+struct Call<'a> {
+    activities: &'a AgentActivities,
+    step: &'a StepKey,
+    agent_hash: &'a str,
+    generation: u32,
+}
+
+impl Call<'_> {
+    /// The agent this turn is pinned to.
+    async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
+        let agent = self.activities.turns.agent_definition(self.agent_hash).await;
+        agent.map_err(|error| fail::from_store(&error))?.ok_or_else(|| {
+            fail::permanent(failure::INTERNAL, format!("The agent definition {} is not stored.", self.agent_hash))
+        })
+    }
+
+    async fn model_request(&self, agent: &AgentDefinition) -> Result<ModelRequest, ActivityError> {
+        let messages = self.activities.turns.context(&self.step.conversation_id, agent.max_context_messages).await;
+        let names: Vec<_> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
+        Ok(ModelRequest {
+            provider: agent.provider.clone(),
+            model: agent.model.clone(),
+            instructions: agent.instructions.clone(),
+            messages: messages.map_err(|error| fail::from_store(&error))?,
+            tools: self
+                .activities
+                .tools
+                .specs(&names)
+                .map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?,
+            max_output_tokens: agent.max_output_tokens,
+        })
+    }
+
+    /// The checkpoint of a reply. Postgres cannot hold NUL in text; a model has no business sending it.
+    async fn state(&self, agent: &AgentDefinition, reply: ModelReply) -> Result<LlmCompleteState, ActivityError> {
+        let tool_calls = self.tool_calls(agent, reply.tool_calls).await?;
+        Ok(LlmCompleteState {
+            agent_hash: self.agent_hash.to_owned(),
+            text: without_nul(reply.text),
+            reasoning: without_nul(reply.reasoning),
+            finish: if tool_calls.is_empty() { finish::STOP } else { finish::TOOL_CALLS }.to_owned(),
+            tool_calls,
+            input_tokens: reply.input_tokens,
+            output_tokens: reply.output_tokens,
+            generation: self.generation,
+            model: agent.model.clone(),
+        })
+    }
+
+    /// Names each call (C1) and makes its call id unique in the conversation (D1).
+    async fn tool_calls(
+        &self,
+        agent: &AgentDefinition,
+        calls: Vec<ModelToolCall>,
+    ) -> Result<Vec<ToolCall>, ActivityError> {
+        let given: Vec<_> = calls.iter().map(|call| call.call_id.clone()).filter(|id| !id.is_empty()).collect();
+        let mut used = Vec::new();
+        if !given.is_empty() {
+            let found = self.activities.turns.used_call_ids(&self.step.conversation_id, &given).await;
+            used = found.map_err(|error| fail::from_store(&error))?;
+        }
+        let mut planned = Vec::with_capacity(calls.len());
+        for (index, call) in calls.into_iter().enumerate() {
+            let execution_id = ids::tool_execution_id(
+                &self.step.message_id,
+                &self.step.agent_execution_id,
+                self.step.step,
+                index,
+            );
+            let is_usable = !call.call_id.is_empty() && !call.call_id.contains('\0') && !used.contains(&call.call_id);
+            let call_id = if is_usable { call.call_id } else { ids::call_id(&execution_id) };
+            used.push(call_id.clone());
+            let tool = agent.tools.iter().find(|tool| tool.name == call.tool_name);
+            let effect = tool.and_then(|tool| self.activities.tools.get(&tool.name)).map(|tool| tool.spec().effect);
+            planned.push(ToolCall {
+                execution_id,
+                call_id,
+                tool_name: without_nul(call.tool_name),
+                tool_input: Some(call.arguments),
+                timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
+                signatures: call.signatures,
+                // Empty: the agent has no such tool; running it says so.
+                effect: effect.map(|effect| effect.as_str().to_owned()).unwrap_or_default(),
+            });
+        }
+        Ok(planned)
+    }
+
+    /// The call was stopped from outside. Whether the turn was cancelled, the run was reset or the worker shuts
+    /// down is not told; so the text so far is stored where only a cancelled end reads it.
+    async fn stopped(&self, text: &TextWriter) -> ActivityError {
+        if self.activities.shutdown.is_cancelled() {
+            return fail::transient(failure::LLM_UNAVAILABLE, "The worker shut down; the call is made again.");
+        }
+        let partial = LlmCompleteState {
+            agent_hash: self.agent_hash.to_owned(),
+            text: without_nul(text.text_so_far(Part::Text)),
+            reasoning: without_nul(text.text_so_far(Part::Reasoning)),
+            finish: finish::CANCELLED.to_owned(),
+            generation: self.generation,
+            ..LlmCompleteState::default()
+        };
+        if let Err(error) = self.activities.turns.save_partial(self.step, partial).await {
+            tracing::warn!(%error, "the text so far of a cancelled turn could not be stored");
+        }
+        ActivityError::cancelled()
+    }
+}
+
+/// What the workflow must know of a step.
+fn plan(state: &LlmCompleteState) -> ThinkResult {
+    let tool_calls = state.tool_calls.iter().map(|call| PlannedCall {
+        execution_id: call.execution_id.clone(),
+        tool_name: call.tool_name.clone(),
+        timeout_ms: call.timeout_ms,
+    });
+    ThinkResult { finish: state.finish.clone(), tool_calls: tool_calls.collect() }
+}
+
+fn without_nul(text: String) -> String {
+    if text.contains('\0') { text.replace('\0', "\u{FFFD}") } else { text }
+}

@@ -1,0 +1,309 @@
+//! `calculate`: exact arithmetic on fend.
+//!
+//! fend is a whole language; what reaches it is kept to arithmetic, because the rest can loop without looking
+//! at its interrupt (lambdas, bit shifts), needs randomness (dice) or parses in exponential time (deep nesting).
+//! It runs on a thread of its own: it is not async, it may use much stack, and a bug in it must not take a
+//! worker down.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use everturn_proto::Json;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::read;
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+
+/// How long an expression may take.
+const TIME_LIMIT: Duration = Duration::from_secs(1);
+/// What fend may need to notice its interrupt: it finishes one multiplication first.
+const GRACE: Duration = Duration::from_millis(500);
+const MAX_EXPRESSION_BYTES: usize = 500;
+/// fend's parser reads `1(1(1(…` twice for each level.
+const MAX_NESTING: usize = 12;
+/// Digits of a dice roll's or a factorial's result that a model can use.
+const MAX_RESULT_CHARS: usize = 4000;
+/// Calculations at once. One that does not notice its interrupt keeps its place until it ends.
+const MAX_PARALLEL: usize = 16;
+/// fend recurses; 500 bytes of expression need well under this, also without optimisation.
+const STACK_BYTES: usize = 32 * 1024 * 1024;
+/// Everything arithmetic needs beside letters, digits and white space. Not in it, on purpose: `:` `=` `\`
+/// (lambdas, variables), `<` `>` `&` `|` (bits), `"` `'` (strings), `;` `@` `#` (statements, dates, bases).
+const PUNCTUATION: &str = "+-*/^!%().,_×÷−·√πτ°²³";
+
+/// The tool `calculate`.
+pub struct Calculate {
+    spec: ToolSpec,
+    places: Arc<Semaphore>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    expression: String,
+}
+
+impl Calculate {
+    /// The tool.
+    pub fn new() -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "expression": {
+                    "type": "string",
+                    "description": "For example: 21 * 2, (1 + 1/3)^2, sqrt(2), 15% of 80, 5 km to miles, 20!",
+                    "minLength": 1,
+                    "maxLength": MAX_EXPRESSION_BYTES,
+                },
+            },
+            "required": ["expression"],
+            "additionalProperties": false,
+        });
+        let spec = ToolSpec {
+            name: "calculate".into(),
+            description: "Calculates an arithmetic expression exactly. Knows + - * / ^ ! %, parentheses, functions \
+                          (sqrt, ln, log10, sin, …), constants (pi, e) and units."
+                .into(),
+            parameters,
+            effect: Effect::Read,
+        };
+        Self { spec, places: Arc::new(Semaphore::new(MAX_PARALLEL)) }
+    }
+}
+
+impl Default for Calculate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Tool for Calculate {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+        let Input { expression } = read(&input)?;
+        let arithmetic = check(&expression).map_err(ToolError)?;
+        let place = tokio::time::timeout(TIME_LIMIT, Arc::clone(&self.places).acquire_owned()).await;
+        let Ok(Ok(place)) = place else {
+            return Err(ToolError("Too many calculations are running; try again later.".into()));
+        };
+        let value = evaluate(arithmetic, place).await.map_err(ToolError)?;
+        if value.chars().count() > MAX_RESULT_CHARS {
+            return Err(ToolError(format!(
+                "The result has more than {MAX_RESULT_CHARS} digits; ask for an approximation or a logarithm of it."
+            )));
+        }
+        Ok(ToolOutput::of(&json!({"expression": expression, "value": value})))
+    }
+}
+
+/// The expression as fend may have it, or what is wrong with it.
+fn check(expression: &str) -> Result<String, String> {
+    // Models like to end with a question: `21 * 2 = ?`.
+    let trimmed = expression.trim().trim_end_matches(['=', '?', ' ']);
+    if trimmed.is_empty() {
+        return Err("The expression is empty.".into());
+    }
+    if trimmed.len() > MAX_EXPRESSION_BYTES {
+        return Err(format!("The expression is longer than {MAX_EXPRESSION_BYTES} bytes."));
+    }
+    let odd = |c: &char| !(c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || PUNCTUATION.contains(*c));
+    if let Some(odd) = trimmed.chars().find(odd) {
+        return Err(format!("`{odd}` is not part of an arithmetic expression; use numbers, + - * / ^ and functions."));
+    }
+    let mut depth = 0_usize;
+    for c in trimmed.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.checked_sub(1).ok_or("A `)` has no `(` before it.")?,
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return Err(format!("The parentheses are nested more than {MAX_NESTING} deep."));
+        }
+    }
+    if depth > 0 {
+        return Err("A `(` has no `)` after it.".into());
+    }
+    for word in trimmed.split(|c: char| !c.is_ascii_alphanumeric()) {
+        if is_chance(word) {
+            return Err(format!("`{word}` needs chance, and this tool only does arithmetic."));
+        }
+    }
+    Ok(trimmed.replace('·', "*").replace('√', " sqrt "))
+}
+
+/// True for dice (`d6`, `2d20`) and what draws from them. Dice are also large: `d4000000000` lists every face.
+fn is_chance(word: &str) -> bool {
+    let dice = word.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('d');
+    matches!(word.to_ascii_lowercase().as_str(), "roll" | "sample" | "rand" | "random")
+        || dice.is_some_and(|faces| faces.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Runs fend on a thread and waits for it, but not for long.
+async fn evaluate(expression: String, place: OwnedSemaphorePermit) -> Result<String, String> {
+    let stop = Arc::new(AtomicBool::new(false));
+    // A dropped future, that is a cancelled tool, stops the thread as well.
+    let _stop_when_dropped = StopWhenDropped(Arc::clone(&stop));
+    let (sender, receiver) = oneshot::channel();
+    let calculation = move || {
+        let interrupt = Deadline { at: Instant::now() + TIME_LIMIT, stop };
+        let result = fend_core::evaluate_with_interrupt(&expression, &mut fend_core::Context::new(), &interrupt);
+        // Nobody waits any more when this fails.
+        let _ = sender.send(result.map(|result| result.get_main_result().to_owned()));
+        drop(place);
+    };
+    let thread = thread::Builder::new().name("calculate".into()).stack_size(STACK_BYTES).spawn(calculation);
+    if thread.is_err() {
+        return Err("The calculation could not be started; try again later.".into());
+    }
+    match tokio::time::timeout(TIME_LIMIT + GRACE, receiver).await {
+        Ok(Ok(Ok(value))) if value.is_empty() => Err("The expression has no value.".into()),
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(reason))) if reason == "interrupted" => Err(too_long()),
+        Ok(Ok(Err(reason))) => Err(format!("The expression cannot be calculated: {}.", cut(&reason))),
+        // fend panicked: a bug of its own, and the thread's end.
+        Ok(Err(_)) => Err("The expression cannot be calculated.".into()),
+        Err(_) => Err(too_long()),
+    }
+}
+
+fn too_long() -> String {
+    "The calculation takes too long; make it smaller.".into()
+}
+
+/// fend quotes values in its messages, and values can be long.
+fn cut(reason: &str) -> String {
+    reason.trim_end_matches('.').chars().take(300).collect()
+}
+
+struct Deadline {
+    at: Instant,
+    stop: Arc<AtomicBool>,
+}
+
+impl fend_core::Interrupt for Deadline {
+    fn should_interrupt(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || Instant::now() >= self.at
+    }
+}
+
+struct StopWhenDropped(Arc<AtomicBool>);
+
+impl Drop for StopWhenDropped {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tools::builtin::testing::context;
+
+    async fn calculate(expression: &str) -> Result<String, String> {
+        let input = Json::of(&json!({"expression": expression}));
+        let output = Calculate::new().run(context(), input).await.map_err(|error| error.0)?;
+        assert_eq!(output.result.to_value()["expression"], expression);
+        Ok(output.result.to_value()["value"].as_str().unwrap().to_owned())
+    }
+
+    #[tokio::test]
+    async fn arithmetic_is_exact() {
+        for (expression, value) in [
+            ("21 * 2", "42"),
+            ("21 × 2 = ?", "42"),
+            ("2·3", "6"),
+            ("0.1 + 0.2", "0.3"),
+            ("2^64", "18446744073709551616"),
+            ("1,000 * 3", "3000"),
+            ("15% of 80", "12"),
+            ("7 mod 4", "3"),
+            ("2(3 + 4)", "14"),
+            ("√16", "4"),
+            ("10 km / 2", "5 km"),
+            ("20!", "2432902008176640000"),
+            ("-3 - -5", "2"),
+        ] {
+            assert_eq!(calculate(expression).await.as_deref(), Ok(value), "{expression}");
+        }
+    }
+
+    #[tokio::test]
+    async fn errors_can_be_read_by_a_model() {
+        for (expression, part) in [
+            ("1 / 0", "division by zero"),
+            ("2 +", "cannot be calculated"),
+            ("foo + 1", "foo"),
+            ("", "empty"),
+            ("=", "empty"),
+            ("1)", "no `(`"),
+            ("(1", "no `)`"),
+            ("d6", "chance"),
+            ("roll 6", "chance"),
+            ("2 d4000000000", "chance"),
+            ("(\\x. x x)(\\x. x x)", "not part of"),
+            ("1 << 99999999999", "not part of"),
+            ("a = 5", "not part of"),
+        ] {
+            let message = calculate(expression).await.unwrap_err();
+            assert!(message.contains(part), "{expression}: {message}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_takes_long_or_grows_large() {
+        let nested = format!("{}1{}", "1(".repeat(MAX_NESTING), ")".repeat(MAX_NESTING));
+        let chain = format!("{}1", "-".repeat(MAX_EXPRESSION_BYTES - 1));
+        let powers = format!("{}1", "1^".repeat(MAX_EXPRESSION_BYTES / 2 - 1));
+        let mixed = "1 m ".repeat(MAX_EXPRESSION_BYTES / 4);
+        let deep = format!("{}1", "(".repeat(100));
+        let long = "1+".repeat(MAX_EXPRESSION_BYTES);
+        for expression in
+            ["9^9^9^9", "10^10^10", "99999999!", "1000!!!", "2^99999", &nested, &chain, &powers, &mixed, &deep, &long]
+        {
+            let start = Instant::now();
+            let result = calculate(expression).await;
+            assert!(start.elapsed() < TIME_LIMIT + GRACE * 2, "{expression} took {:?}", start.elapsed());
+            assert!(result.unwrap_or_default().len() <= MAX_RESULT_CHARS * 4);
+        }
+    }
+
+    fn run(expression: &str) -> Result<String, String> {
+        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(calculate(expression))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn any_string_gives_a_value_or_an_error(expression in "\\PC{0,60}") {
+            let _ = run(&expression);
+        }
+
+        #[test]
+        fn anything_like_arithmetic_gives_a_value_or_an_error(
+            expression in "([0-9]{1,3}|[-+*/^!%(),. ]|sqrt|sin|mod|of|km|to|pi|²|°){1,25}"
+        ) {
+            let _ = run(&expression);
+        }
+
+        #[test]
+        fn sums_are_right(a in 0_u64..1 << 60, b in 0_u64..1 << 60) {
+            prop_assert_eq!(run(&format!("{a} + {b}")), Ok((a + b).to_string()));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The fields of a JSON object, each kept to the letter.
+
+use everturn_proto::Json;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor},
+};
+use serde_json::value::RawValue;
+
+/// The fields of an event's data. Old events lack some, new ones have more, and a field may hold anything:
+/// reading one by one keeps a bad one from hiding the others (C3).
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'a> Fields<'a> {
+    /// The fields of `json`; none when it is not an object.
+    pub(crate) fn of(json: &'a Json) -> Self {
+        serde_json::from_str(json.as_str()).unwrap_or_default()
+    }
+
+    /// The field as a `T`; `None` when it is missing, null or something else.
+    pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        serde_json::from_str::<Option<T>>(self.raw(name)?).ok().flatten()
+    }
+
+    /// The field's JSON; of doubles the last, as JSON readers commonly take it.
+    pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
+        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.get())
+    }
+
+    /// All fields, in their order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
+        self.0.iter().map(|(key, value)| (key.as_str(), *value))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(InOrder).map(Fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_is_there() {
+        let json = Json::parse(r#"{"step":2,"name":"a","big":9007199254740993.0,"null":null,"step":3}"#).unwrap();
+        let fields = Fields::of(&json);
+        assert_eq!(fields.get::<u32>("step"), Some(3));
+        assert_eq!(fields.get::<String>("name").as_deref(), Some("a"));
+        assert_eq!(fields.raw("big"), Some("9007199254740993.0"));
+        assert_eq!(
+            (fields.get::<u32>("name"), fields.get::<u32>("null"), fields.get::<u32>("none")),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn what_is_no_object_has_no_fields() {
+        for text in ["null", "[1]", "3", "\"x\""] {
+            assert_eq!(Fields::of(&Json::parse(text).unwrap()).iter().count(), 0, "{text}");
+        }
+    }
+}

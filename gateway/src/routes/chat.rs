@@ -1,0 +1,49 @@
+//! One message and its answer in one request.
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue},
+    response::Response,
+};
+use serde::Deserialize;
+
+use super::{conversations::find_or_create, messages};
+use crate::{
+    extract::{Body, Tenant},
+    problem::Problem,
+    state::GatewayState,
+    turns::OnBusy,
+};
+
+/// Response header with the conversation the message went to.
+const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
+
+#[derive(Deserialize)]
+pub(super) struct Chat {
+    message: String,
+    conversation_id: Option<String>,
+    agent: Option<String>,
+    /// The client's own id: the same one twice is one message.
+    message_id: Option<String>,
+}
+
+/// `POST /chat`: makes the conversation when needed, submits, and streams the turn to its end.
+pub(super) async fn chat(
+    State(state): State<GatewayState>,
+    tenant: Tenant,
+    headers: HeaderMap,
+    Body(body): Body<Chat>,
+) -> Result<Response, Problem> {
+    messages::check_content(&state, &body.message)?;
+    let client_message_id = messages::client_message_id(&headers, body.message_id)?;
+    let (conversation, _) = find_or_create(&state, &tenant, body.conversation_id, String::new(), body.agent).await?;
+    let queued = messages::submit(&state, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
+    // The conversation was read before the message was stored, so nothing of its turn can be before that. The
+    // turn of a message sent before may be anywhere in the log.
+    let cursor = if queued.is_new { conversation.last_sequence } else { 0 };
+    let mut response = state.feed(&conversation.id, cursor)?.of_turn(&queued.message_id).into_response();
+    if let Ok(id) = HeaderValue::from_str(&conversation.id) {
+        response.headers_mut().insert(CONVERSATION_ID, id);
+    }
+    Ok(response)
+}

@@ -1,0 +1,36 @@
+//! For whoever restarts gateways and routes to them.
+
+use std::time::Duration;
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+
+use crate::{
+    problem::{Code, Problem},
+    state::GatewayState,
+};
+
+/// A store slower than this is not one to send traffic to.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+
+#[derive(Serialize)]
+pub(super) struct Health {
+    status: &'static str,
+}
+
+/// `GET /livez`: the process answers.
+pub(super) async fn livez() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// `GET /readyz`: requests can be served. Without the engine conversations can still be read, so it is not asked.
+pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Health>, Problem> {
+    if state.shutdown.is_cancelled() {
+        return Err(Problem::new(Code::ShuttingDown, "Another gateway will answer."));
+    }
+    match tokio::time::timeout(STORE_TIMEOUT, state.ports.events.execution_status("readyz")).await {
+        Ok(Ok(_)) => Ok(Json(Health { status: "ok" })),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(Problem::new(Code::StoreUnavailable, "The store did not answer in time.")),
+    }
+}

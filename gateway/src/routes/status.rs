@@ -1,0 +1,33 @@
+//! Where a conversation stands (B3). Answered from the store, with no worker alive.
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+
+use crate::{
+    extract::{ConversationId, Tenant},
+    problem::Problem,
+    state::GatewayState,
+};
+
+#[derive(Serialize)]
+pub(super) struct Status {
+    is_running: bool,
+    last_sequence: u32,
+    current_message_id: Option<String>,
+}
+
+/// `GET /conversations/{id}/execution-status`.
+pub(super) async fn show(
+    State(state): State<GatewayState>,
+    tenant: Tenant,
+    ConversationId(id): ConversationId,
+) -> Result<Json<Status>, Problem> {
+    state.conversation(&tenant, &id).await?;
+    let status = state.ports.events.execution_status(&id).await?;
+    let status = status.ok_or_else(|| Problem::conversation_not_found(&id))?;
+    Ok(Json(Status {
+        is_running: status.is_running,
+        last_sequence: status.last_sequence,
+        current_message_id: status.current_message_id,
+    }))
+}

@@ -1,0 +1,106 @@
+//! Which texts are replaced by events that the reader has.
+
+use std::collections::VecDeque;
+
+use everturn_proto::{
+    event::Event,
+    words::event_type::{ASSISTANT_MESSAGE, THOUGHT, ends_turn},
+};
+use everturn_stream::TextKey;
+
+use crate::fields::Fields;
+
+/// Agent executions remembered: more than a conversation can have speaking at once.
+const MAX_EXECUTIONS: usize = 256;
+
+/// The last sealed step of each agent execution; `u32::MAX` once it has ended. Steps of one execution follow one
+/// another, so a seal covers the steps before it.
+#[derive(Debug, Default)]
+pub(super) struct Seals(VecDeque<(String, u32)>);
+
+impl Seals {
+    /// Notes what an event seals. Most seal nothing.
+    pub(super) fn note(&mut self, event: &Event) {
+        let is_end = ends_turn(&event.event_type);
+        if !is_end && !matches!(event.event_type.as_str(), THOUGHT | ASSISTANT_MESSAGE) {
+            return;
+        }
+        let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
+        // Old events name neither; they cannot belong to a text that is open now.
+        let Some(execution) = fields.get::<String>("agent_execution_id").filter(|id| !id.is_empty()) else { return };
+        let step = if is_end { Some(u32::MAX) } else { fields.get("step") };
+        if let Some(step) = step {
+            self.seal(execution, step);
+        }
+    }
+
+    /// True when the reader has the event that replaced this text.
+    pub(super) fn cover(&self, key: &TextKey) -> bool {
+        self.0.iter().any(|(execution, step)| *execution == key.agent_execution_id && key.step <= *step)
+    }
+
+    fn seal(&mut self, execution: String, step: u32) {
+        let known = self.0.iter().position(|(held, _)| *held == execution).and_then(|at| self.0.remove(at));
+        self.0.push_back((execution, known.map_or(step, |(_, known)| known.max(step))));
+        if self.0.len() > MAX_EXECUTIONS {
+            self.0.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_proto::Json;
+    use everturn_stream::Part;
+
+    use super::*;
+
+    fn noted(events: &[(&str, &str)]) -> Seals {
+        let mut seals = Seals::default();
+        for (event_type, data) in events {
+            let (event_type, event_data) = ((*event_type).to_owned(), Json::parse(*data).ok());
+            seals.note(&Event { event_type, event_data, ..Event::default() });
+        }
+        seals
+    }
+
+    fn covers(seals: &Seals, execution: &str, step: u32) -> bool {
+        seals.cover(&TextKey { agent_execution_id: execution.to_owned(), step, part: Part::Reasoning })
+    }
+
+    #[test]
+    fn thought_seals_its_step_and_those_before() {
+        let seals = noted(&[("thought", r#"{"agent_execution_id":"run","step":1}"#)]);
+        assert!(covers(&seals, "run", 0) && covers(&seals, "run", 1));
+        assert!(!covers(&seals, "run", 2) && !covers(&seals, "other", 1));
+    }
+
+    #[test]
+    fn end_seals_all_steps() {
+        for end in ["complete", "error", "cancelled"] {
+            assert!(covers(&noted(&[(end, r#"{"agent_execution_id":"run"}"#)]), "run", 7), "{end}");
+        }
+    }
+
+    #[test]
+    fn other_and_old_events_seal_nothing() {
+        let seals = noted(&[
+            ("act", r#"{"agent_execution_id":"run","step":3}"#),
+            ("thought", r#"{"thought":"old"}"#),
+            ("thought", r#"{"agent_execution_id":5,"step":"x"}"#),
+            ("thought", r#"{"agent_execution_id":"","step":0}"#),
+            ("thought", "null"),
+        ]);
+        assert!(!covers(&seals, "run", 0) && !covers(&seals, "", 0));
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut seals = Seals::default();
+        for number in 0..2 * MAX_EXECUTIONS {
+            seals.seal(format!("run_{number}"), 0);
+        }
+        assert_eq!(seals.0.len(), MAX_EXECUTIONS);
+        assert!(!covers(&seals, "run_0", 0));
+    }
+}

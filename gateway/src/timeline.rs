@@ -1,0 +1,243 @@
+//! The timeline (B9): made from events alone, by a pure function.
+//!
+//! Unknown events are skipped and missing fields are left out: events of every earlier version make a timeline.
+
+use std::collections::VecDeque;
+
+use chrono::DateTime;
+use everturn_proto::{
+    Json,
+    event::Event,
+    words::event_type::{ACT, ASSISTANT_MESSAGE, OBSERVE, THOUGHT, USER_MESSAGE},
+};
+use serde::Serialize;
+
+use crate::fields::Fields;
+
+/// One item of a timeline.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    /// The message's id, else `<event type>-<sequence number>`.
+    pub id: String,
+    /// `user_message`, `thought`, `tool_call`, `tool_result` or `assistant_message`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The event's place.
+    pub sequence_number: u32,
+    /// Milliseconds since 1970.
+    pub timestamp: i64,
+    /// Text of a message or a thought.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Of a tool call or result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_name: Option<String>,
+    /// Of a tool call, to the letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_input: Option<Json>,
+    /// Of a tool result, to the letter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_output: Option<Json>,
+    /// Of a tool result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// Of a tool call or result: what pairs the two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<String>,
+    /// Of a tool call or result: the model's id of the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call_id: Option<String>,
+}
+
+/// A timeline under construction: the newest items, and how many there are in all.
+#[derive(Debug)]
+pub struct Timeline {
+    items: VecDeque<Item>,
+    total: usize,
+    limit: usize,
+}
+
+impl Timeline {
+    /// An empty timeline that keeps the newest `limit` items.
+    pub fn new(limit: usize) -> Self {
+        Self { items: VecDeque::new(), total: 0, limit }
+    }
+
+    /// Adds the next event.
+    pub fn push(&mut self, event: &Event) {
+        if let Some(item) = item(event) {
+            self.total += 1;
+            self.items.push_back(item);
+            if self.items.len() > self.limit {
+                self.items.pop_front();
+            }
+        }
+    }
+
+    /// Items seen, those dropped included.
+    pub fn total(&self) -> usize {
+        self.total
+    }
+
+    /// The items, in order.
+    pub fn into_items(self) -> Vec<Item> {
+        self.items.into()
+    }
+}
+
+/// The item of an event; `None` for events that timelines do not show.
+pub fn item(event: &Event) -> Option<Item> {
+    let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
+    let base = Item {
+        id: format!("{}-{}", event.event_type, event.sequence_number),
+        sequence_number: event.sequence_number,
+        timestamp: DateTime::parse_from_rfc3339(&event.created_at).map_or(0, |at| at.timestamp_millis()),
+        ..Item::default()
+    };
+    let text = |name: &str| fields.get::<String>(name);
+    let id = |name: &str| text(name).filter(|id| !id.is_empty());
+    let json = |name: &str| fields.raw(name).and_then(|raw| Json::parse(raw).ok());
+    Some(match event.event_type.as_str() {
+        USER_MESSAGE => {
+            let own = id("message_id").or_else(|| Some(event.message_id.clone()).filter(|id| !id.is_empty()));
+            let content = Some(text("content").unwrap_or_default());
+            Item { kind: "user_message", id: own.unwrap_or(base.id), content, ..base }
+        }
+        ASSISTANT_MESSAGE => {
+            let content = Some(text("content").unwrap_or_default());
+            Item { kind: "assistant_message", id: id("message_id").unwrap_or(base.id), content, ..base }
+        }
+        THOUGHT => {
+            let content = text("thought").filter(|thought| !thought.trim().is_empty())?;
+            Item { kind: "thought", content: Some(content), ..base }
+        }
+        ACT => Item {
+            kind: "tool_call",
+            tool_name: Some(text("tool_name").unwrap_or_default()),
+            tool_input: Some(json("tool_input").unwrap_or_default()),
+            execution_id: id("execution_id"),
+            call_id: id("call_id"),
+            ..base
+        },
+        OBSERVE => Item {
+            kind: "tool_result",
+            tool_name: Some(text("tool_name").unwrap_or_default()),
+            tool_output: Some(json("result").or_else(|| json("observation")).unwrap_or_default()),
+            is_error: Some(fields.get("is_error").unwrap_or_default()),
+            execution_id: id("execution_id"),
+            call_id: id("call_id"),
+            ..base
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(list: &[(&str, &str)]) -> Vec<Event> {
+        list.iter()
+            .zip(1..)
+            .map(|((event_type, data), sequence_number)| Event {
+                id: format!("e{sequence_number}"),
+                conversation_id: "c".to_owned(),
+                message_id: "m1".to_owned(),
+                event_type: (*event_type).to_owned(),
+                event_data: Json::parse(*data).ok(),
+                sequence_number,
+                created_at: format!("2026-01-02T03:04:05.00{sequence_number}Z"),
+            })
+            .collect()
+    }
+
+    fn timeline(list: &[(&str, &str)]) -> Vec<String> {
+        let mut timeline = Timeline::new(100);
+        events(list).iter().for_each(|event| timeline.push(event));
+        timeline.into_items().iter().map(|item| serde_json::to_string(item).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_turn_with_a_tool_has_five_items() {
+        let items = timeline(&[
+            ("user_message", r#"{"content":"hi","message_id":"m1"}"#),
+            ("thought", r#"{"thought":"hm"}"#),
+            (
+                "act",
+                r#"{"execution_id":"exec_1","tool_name":"t","tool_input":{"n":9007199254740993},"call_id":"call_1"}"#,
+            ),
+            (
+                "observe",
+                r#"{"execution_id":"exec_1","tool_name":"t","result":[1.0],"call_id":"call_1","is_error":true}"#,
+            ),
+            ("assistant_message", r#"{"content":"done","message_id":"msg_a","partial":false}"#),
+            ("complete", r#"{"steps":2}"#),
+        ]);
+        assert_eq!(
+            items,
+            [
+                r#"{"id":"m1","type":"user_message","sequenceNumber":1,"timestamp":1767323045001,"content":"hi"}"#,
+                r#"{"id":"thought-2","type":"thought","sequenceNumber":2,"timestamp":1767323045002,"content":"hm"}"#,
+                concat!(
+                    r#"{"id":"act-3","type":"tool_call","sequenceNumber":3,"timestamp":1767323045003,"toolName":"t","#,
+                    r#""toolInput":{"n":9007199254740993},"executionId":"exec_1","callId":"call_1"}"#
+                ),
+                concat!(
+                    r#"{"id":"observe-4","type":"tool_result","sequenceNumber":4,"timestamp":1767323045004,"#,
+                    r#""toolName":"t","toolOutput":[1.0],"isError":true,"executionId":"exec_1","callId":"call_1"}"#
+                ),
+                concat!(
+                    r#"{"id":"msg_a","type":"assistant_message","sequenceNumber":5,"timestamp":1767323045005,"#,
+                    r#""content":"done"}"#
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn blank_thoughts_and_unknown_events_are_skipped() {
+        let items = timeline(&[
+            ("thought", r#"{"thought":""}"#),
+            ("thought", r#"{"thought":" \n"}"#),
+            ("thought", "{}"),
+            ("work_plan", r#"{"title":"x"}"#),
+            ("from_the_future", "{}"),
+            ("error", r#"{"code":"x"}"#),
+        ]);
+        assert!(items.is_empty(), "{items:?}");
+    }
+
+    #[test]
+    fn old_events_make_items_too() {
+        let items = timeline(&[
+            ("user_message", "{}"),
+            ("act", r#"{"tool_name":"t"}"#),
+            ("observe", r#"{"tool_name":"t","observation":"it rained"}"#),
+            ("observe", "null"),
+            ("assistant_message", r#"{"content":7}"#),
+        ]);
+        assert!(items[0].contains(r#""id":"m1""#) && items[0].contains(r#""content":"""#));
+        assert!(items[1].contains(r#""toolInput":null"#) && !items[1].contains("executionId"));
+        assert!(items[2].contains(r#""toolOutput":"it rained","isError":false"#));
+        assert!(items[3].contains(r#""id":"observe-4""#) && items[3].contains(r#""toolOutput":null"#));
+        assert!(items[4].contains(r#""id":"assistant_message-5""#));
+    }
+
+    #[test]
+    fn a_time_that_is_none_is_0() {
+        let mut event = events(&[("user_message", "{}")]).remove(0);
+        event.created_at = "yesterday".to_owned();
+        assert_eq!(item(&event).unwrap().timestamp, 0);
+    }
+
+    #[test]
+    fn keeps_the_newest_and_counts_all() {
+        let mut timeline = Timeline::new(2);
+        let list = vec![("user_message", "{}"); 5];
+        events(&list).iter().for_each(|event| timeline.push(event));
+        assert_eq!(timeline.total(), 5);
+        let kept: Vec<_> = timeline.into_items().iter().map(|item| item.sequence_number).collect();
+        assert_eq!(kept, [4, 5]);
+    }
+}

@@ -1,0 +1,113 @@
+//! A store of a few vectors: loads what `needs` says, applies what `build` gives, as a back end does.
+
+use std::collections::{BTreeMap, HashSet};
+
+use everturn_proto::{
+    ids,
+    turn::{LlmCompleteState, SaveRequest},
+    words::{execution_status, tool_status},
+};
+
+use super::super::{AssistantRow, NewEvent, Snapshot, ToolRow, ToolsNeeded, Totals, WaitingMessage, build, key, needs};
+
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) status: String,
+    pub(super) events: Vec<NewEvent>,
+    pub(super) tools: Vec<ToolRow>,
+    pub(super) assistants: Vec<AssistantRow>,
+    pub(super) checkpoints: BTreeMap<u32, LlmCompleteState>,
+    pub(super) partials: BTreeMap<u32, LlmCompleteState>,
+    pub(super) messages: u32,
+    steered: HashSet<String>,
+    keys: HashSet<String>,
+    steps: u32,
+}
+
+impl Model {
+    pub(super) fn new() -> Self {
+        Self {
+            status: execution_status::RUNNING.into(),
+            events: Vec::new(),
+            tools: Vec::new(),
+            assistants: Vec::new(),
+            checkpoints: BTreeMap::new(),
+            partials: BTreeMap::new(),
+            messages: 0,
+            steered: HashSet::new(),
+            keys: HashSet::new(),
+            steps: 0,
+        }
+    }
+
+    /// As a back end saves: nothing when the key is stored, the execution ended or the batch is refused.
+    pub(super) fn save(&mut self, request: &SaveRequest) {
+        let key = key(request).unwrap();
+        if self.keys.contains(&key) || self.status != execution_status::RUNNING {
+            return;
+        }
+        let Ok(batch) = build(request, &self.load(request)) else { return };
+        if batch.events.is_empty() {
+            return;
+        }
+        assert!(self.keys.insert(batch.key));
+        self.events.extend(batch.events);
+        self.steered.extend(batch.taken.map(|taken| taken.id));
+        for row in batch.assistant {
+            assert!(self.assistants.iter().all(|known| known.id != row.id), "one row a step");
+            self.assistants.push(row);
+        }
+        self.tools.extend(batch.pending_tools);
+        for observed in batch.observed_tools {
+            let id = &observed.record.call.execution_id;
+            let place = self.tools.iter().position(|tool| tool.record.call.execution_id == *id).unwrap();
+            self.tools[place] = observed;
+        }
+        for results in batch.results {
+            let row = self.assistants.iter_mut().find(|row| row.id == results.assistant_message_id).unwrap();
+            row.tool_results = results.tool_results;
+        }
+        self.messages += batch.new_messages;
+        self.steps = batch.steps;
+        if let Some(end) = batch.end {
+            self.status = end.status;
+        }
+    }
+
+    fn load(&self, request: &SaveRequest) -> Snapshot {
+        let needs = needs(request).unwrap();
+        let tools: Vec<ToolRow> = match &needs.tools {
+            ToolsNeeded::None => Vec::new(),
+            ToolsNeeded::One(id) => {
+                self.tools.iter().filter(|tool| tool.record.call.execution_id == *id).cloned().collect()
+            }
+            ToolsNeeded::Open => self.tools.iter().filter(|tool| tool.observed_sequence.is_none()).cloned().collect(),
+        };
+        let steps = tools.iter().map(|tool| tool.step).chain(needs.checkpoint.then_some(request.step));
+        let rows: HashSet<String> =
+            steps.map(|step| ids::assistant_message_id(&request.agent_execution_id, step)).collect();
+        let stored = |id: &String| {
+            let is_waiting = false;
+            self.steered.contains(id).then(|| WaitingMessage { content: String::new(), is_waiting })
+        };
+        Snapshot {
+            last_sequence: u32::try_from(self.events.len()).unwrap(),
+            steps: self.steps,
+            checkpoint: self.checkpoints.get(&request.step).filter(|_| needs.checkpoint).cloned(),
+            partial: self.partials.get(&request.step).filter(|_| needs.partial).cloned(),
+            totals: Totals::default(),
+            assistants: self.assistants.iter().filter(|row| rows.contains(&row.id)).cloned().collect(),
+            tools,
+            plans: Vec::new(),
+            message: needs.message.as_ref().and_then(stored),
+        }
+    }
+
+    /// The tool begins, as `claim_tool` says.
+    pub(super) fn start(&mut self, execution_id: &str) {
+        let tools = self.tools.iter_mut().filter(|tool| tool.record.call.execution_id == execution_id);
+        for tool in tools.filter(|tool| tool.record.status == tool_status::PENDING) {
+            tool.record.status = tool_status::RUNNING.into();
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What holds for any order of checkpoints, saves and replays of saves.
+
+use std::collections::HashMap;
+
+use everturn_proto::words::{effect, event_type, execution_status};
+use proptest::prelude::*;
+
+use super::{call, end, model::Model, observe, state, steer, thought};
+
+const STEPS: u32 = 4;
+const TOOLS: u32 = 3;
+
+#[derive(Debug, Clone)]
+enum Op {
+    Checkpoint { step: u32, tools: u32, text: bool },
+    Partial(u32),
+    Thought(u32),
+    Start(u32, u32),
+    Observe(u32, u32),
+    Steer(u32),
+    End(u32, &'static str),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let status =
+        prop::sample::select(vec![execution_status::COMPLETED, execution_status::CANCELLED, execution_status::FAILED]);
+    prop_oneof![
+        4 => (0..STEPS, 0..=TOOLS, any::<bool>()).prop_map(|(step, tools, text)| Op::Checkpoint { step, tools, text }),
+        1 => (0..STEPS).prop_map(Op::Partial),
+        4 => (0..STEPS).prop_map(Op::Thought),
+        4 => (0..STEPS, 0..TOOLS).prop_map(|(step, index)| Op::Start(step, index)),
+        6 => (0..STEPS, 0..TOOLS).prop_map(|(step, index)| Op::Observe(step, index)),
+        1 => (0..3u32).prop_map(Op::Steer),
+        1 => (0..STEPS, status).prop_map(|(step, status)| Op::End(step, status)),
+    ]
+}
+
+fn execution_id(step: u32, index: u32) -> String {
+    format!("exec_{step}_{index}")
+}
+
+fn apply(model: &mut Model, op: &Op) {
+    let effects = [effect::READ, effect::IDEMPOTENT, effect::ONCE];
+    match *op {
+        Op::Checkpoint { step, tools, text } => {
+            let calls = (0..tools).zip(effects).map(|(index, effect)| call(&execution_id(step, index), effect));
+            let state = state(if text { "text" } else { "" }, "", calls.collect());
+            // The first one wins.
+            model.checkpoints.entry(step).or_insert(state);
+        }
+        Op::Partial(step) => {
+            model.partials.insert(step, state("so far", "", vec![]));
+        }
+        Op::Thought(step) => model.save(&thought(step)),
+        Op::Start(step, index) => model.start(&execution_id(step, index)),
+        Op::Observe(step, index) => model.save(&observe(step, &execution_id(step, index), "")),
+        Op::Steer(number) => model.save(&steer(&format!("steer_{number}"))),
+        Op::End(step, status) => model.save(&end(step, status)),
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_order_of_saves_keeps_the_invariants(ops in prop::collection::vec(op(), 0..60)) {
+        let mut model = Model::new();
+        for op in &ops {
+            apply(&mut model, op);
+            // Every save may be replayed at once.
+            let before = model.events.len();
+            apply(&mut model, op);
+            prop_assert_eq!(model.events.len(), before);
+        }
+        model.save(&end(STEPS, execution_status::CANCELLED));
+        let ended = model.events.len();
+        for op in &ops {
+            apply(&mut model, op);
+        }
+        prop_assert_eq!(model.events.len(), ended, "nothing after the end");
+
+        let mut acts: HashMap<String, i32> = HashMap::new();
+        for (place, event) in model.events.iter().enumerate() {
+            prop_assert_eq!(event.sequence_number as usize, place + 1);
+            let execution = event.data.to_value()["execution_id"].as_str().unwrap_or_default().to_owned();
+            match event.event_type.as_str() {
+                event_type::ACT => prop_assert_eq!(acts.insert(execution, 1), None),
+                event_type::OBSERVE => prop_assert_eq!(acts.insert(execution, 0), Some(1)),
+                _ => {}
+            }
+        }
+        prop_assert!(acts.values().all(|open| *open == 0), "every act has its observe");
+        let ends = model.events.iter().filter(|event| event_type::ends_turn(&event.event_type)).count();
+        prop_assert_eq!(ends, 1);
+        prop_assert!(event_type::ends_turn(&model.events.last().unwrap().event_type));
+        let counted = |event: &&super::NewEvent| {
+            [event_type::USER_MESSAGE, event_type::ASSISTANT_MESSAGE].contains(&event.event_type.as_str())
+        };
+        prop_assert_eq!(model.messages as usize, model.events.iter().filter(counted).count());
+        for row in &model.assistants {
+            let calls: Vec<_> = row.tool_calls.iter().map(|call| &call.execution_id).collect();
+            let results: Vec<_> = row.tool_results.iter().map(|result| &result.execution_id).collect();
+            prop_assert_eq!(calls, results, "a result for each call, in call order");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Rows as they are read, for every back end: numbers are 64-bit here (PostgreSQL has no unsigned ones) and are
+//! narrowed when they become the types of [`crate::api`].
+
+use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
+use everturn_proto::{
+    Json,
+    event::{Event, WorkPlan, WorkPlanStep},
+    turn::ToolCall,
+    words::tool_status,
+};
+use sqlx::{FromRow, types::Json as Column};
+
+use crate::{
+    api::{ContextMessage, Conversation, Result, ToolEnd, ToolRecord, ToolResult},
+    batch::{AssistantRow, ToolRow, Totals, WaitingMessage},
+    error::StoreError,
+};
+
+/// Status of a message that waits for its turn.
+pub(crate) const QUEUED: &str = "queued";
+/// Role of the person's messages.
+pub(crate) const USER: &str = "user";
+/// Role of the agent's messages.
+pub(crate) const ASSISTANT: &str = "assistant";
+
+/// The time as it is stored: milliseconds, the precision of the wire, so that a place in a list or an event
+/// reads the same before and after it was stored.
+pub(crate) fn now() -> DateTime<Utc> {
+    Utc::now().trunc_subsecs(3)
+}
+
+/// A stored number as 32 bits.
+pub(crate) fn narrow(number: i64) -> Result<u32> {
+    u32::try_from(number).map_err(|_| StoreError::Corrupt(format!("{number} where 32 bits were expected")))
+}
+
+#[derive(FromRow)]
+pub(crate) struct EventRow {
+    id: String,
+    conversation_id: String,
+    message_id: String,
+    event_type: String,
+    event_data: Column<Json>,
+    sequence_number: i64,
+    created_at: DateTime<Utc>,
+}
+
+impl EventRow {
+    pub(crate) fn event(self) -> Result<Event> {
+        Ok(Event {
+            id: self.id,
+            conversation_id: self.conversation_id,
+            message_id: self.message_id,
+            event_type: self.event_type,
+            event_data: Some(self.event_data.0),
+            sequence_number: narrow(self.sequence_number)?,
+            created_at: self.created_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct StatusRow {
+    pub(crate) last_sequence: i64,
+    pub(crate) running_message_id: Option<String>,
+    pub(crate) queued_message_id: Option<String>,
+}
+
+#[derive(FromRow)]
+pub(crate) struct ConversationRow {
+    id: String,
+    tenant_id: String,
+    agent: String,
+    title: String,
+    message_count: i64,
+    last_sequence: i64,
+    created_at: DateTime<Utc>,
+    updated_at: DateTime<Utc>,
+}
+
+impl ConversationRow {
+    pub(crate) fn conversation(self) -> Result<Conversation> {
+        Ok(Conversation {
+            id: self.id,
+            tenant_id: self.tenant_id,
+            agent: self.agent,
+            title: self.title,
+            message_count: narrow(self.message_count)?,
+            last_sequence: narrow(self.last_sequence)?,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct BegunRow {
+    pub(crate) status: String,
+    pub(crate) agent_hash: String,
+    pub(crate) definition: Column<everturn_proto::turn::AgentDefinition>,
+    pub(crate) last_sequence: i64,
+}
+
+#[derive(FromRow)]
+pub(crate) struct UserMessageRow {
+    pub(crate) status: String,
+    pub(crate) content: String,
+    /// How the execution stands that took it; none when none did.
+    pub(crate) taker_status: Option<String>,
+}
+
+impl UserMessageRow {
+    /// As a batch sees it.
+    pub(crate) fn waiting(&self) -> WaitingMessage {
+        WaitingMessage { content: self.content.clone(), is_waiting: self.status == QUEUED }
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct SaveLockRow {
+    pub(crate) status: String,
+    pub(crate) steps: i64,
+    pub(crate) message_id: String,
+    pub(crate) last_sequence: i64,
+}
+
+#[derive(FromRow)]
+pub(crate) struct TotalsRow {
+    calls: i64,
+    input_tokens: i64,
+    output_tokens: i64,
+}
+
+impl TotalsRow {
+    /// Sums past 32 bits stay at the largest number: they are for reading, and must not stop a turn from ending.
+    pub(crate) fn totals(&self) -> Totals {
+        let cap = |sum: i64| u32::try_from(sum).unwrap_or(u32::MAX);
+        Totals { calls: cap(self.calls), input_tokens: cap(self.input_tokens), output_tokens: cap(self.output_tokens) }
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct ContextRow {
+    role: String,
+    content: String,
+    tool_calls: Column<Vec<ToolCall>>,
+    tool_results: Column<Vec<ToolResult>>,
+}
+
+impl From<ContextRow> for ContextMessage {
+    fn from(row: ContextRow) -> Self {
+        let (tool_calls, tool_results) = (row.tool_calls.0, row.tool_results.0);
+        Self { role: row.role, content: row.content, tool_calls, tool_results }
+    }
+}
+
+/// The newest `limit` of `newest_first`, oldest first. What is cut is cut before a user's message, so that no
+/// tool call loses what came before it in its turn; a turn longer than the limit leaves no such place and keeps
+/// its newest rows.
+pub(crate) fn context_window(mut newest_first: Vec<ContextRow>, limit: usize) -> Vec<ContextMessage> {
+    if newest_first.len() > limit {
+        newest_first.truncate(limit);
+        if let Some(first_user) = newest_first.iter().rposition(|row| row.role == USER) {
+            newest_first.truncate(first_user + 1);
+        }
+    }
+    newest_first.into_iter().rev().map(ContextMessage::from).collect()
+}
+
+#[derive(FromRow)]
+pub(crate) struct AssistantSqlRow {
+    id: String,
+    step: i64,
+    content: String,
+    tool_calls: Column<Vec<ToolCall>>,
+    tool_results: Column<Vec<ToolResult>>,
+    sequence_number: i64,
+}
+
+impl AssistantSqlRow {
+    pub(crate) fn assistant(self) -> Result<AssistantRow> {
+        Ok(AssistantRow {
+            id: self.id,
+            step: narrow(self.step)?,
+            content: self.content,
+            tool_calls: self.tool_calls.0,
+            tool_results: self.tool_results.0,
+            sequence_number: narrow(self.sequence_number)?,
+        })
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct PlanRow {
+    id: String,
+    title: String,
+    steps: Column<Vec<WorkPlanStep>>,
+}
+
+impl From<PlanRow> for WorkPlan {
+    fn from(row: PlanRow) -> Self {
+        Self { plan_id: row.id, title: row.title, steps: row.steps.0 }
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct ToolSqlRow {
+    execution_id: String,
+    step: i64,
+    call_index: i64,
+    call_id: String,
+    tool_name: String,
+    effect: String,
+    timeout_ms: i64,
+    status: String,
+    attempt: i64,
+    is_error: bool,
+    duration_ms: i64,
+    observed_sequence: Option<i64>,
+    signatures: Column<Vec<String>>,
+    tool_input: Column<Json>,
+    events: Column<Vec<(String, Json)>>,
+    result: Option<Column<Json>>,
+    #[sqlx(default)]
+    full_result: Option<Column<Json>>,
+}
+
+impl ToolSqlRow {
+    pub(crate) fn tool(self) -> Result<ToolRow> {
+        let end = if tool_status::is_final(&self.status) {
+            Some(ToolEnd {
+                status: self.status.clone(),
+                result: self.result.map(|result| result.0).unwrap_or_default(),
+                full_result: self.full_result.map(|result| result.0),
+                is_error: self.is_error,
+                duration_ms: narrow(self.duration_ms)?,
+                events: self.events.0,
+            })
+        } else {
+            None
+        };
+        let call = ToolCall {
+            execution_id: self.execution_id,
+            call_id: self.call_id,
+            tool_name: self.tool_name,
+            tool_input: Some(self.tool_input.0),
+            timeout_ms: narrow(self.timeout_ms)?,
+            signatures: self.signatures.0,
+            effect: self.effect,
+        };
+        Ok(ToolRow {
+            step: narrow(self.step)?,
+            call_index: narrow(self.call_index)?,
+            record: ToolRecord { call, status: self.status, attempt: narrow(self.attempt)?, end },
+            observed_sequence: self.observed_sequence.map(narrow).transpose()?,
+        })
+    }
+}

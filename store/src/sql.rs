@@ -1,0 +1,249 @@
+//! SQL texts that SQLite and PostgreSQL 15 both read: `$n` parameters, `RETURNING`, `ON CONFLICT`. A back end
+//! keeps to itself only what differs (locking, times of waiting, the binding of lists).
+
+/// Small columns of a tool record, then those a batch needs. `full_result` is left out: it may be a megabyte, and
+/// only a claim or an end of the tool itself gives it to anyone.
+macro_rules! tool_columns {
+    () => {
+        "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \
+         duration_ms, observed_sequence, signatures, tool_input, events, result"
+    };
+}
+
+macro_rules! conversation_columns {
+    () => {
+        "id, tenant_id, agent, title, message_count, last_sequence, created_at, updated_at"
+    };
+}
+
+// ---- reader ----------------------------------------------------------------------------------------
+
+/// conversation, from, limit.
+pub(crate) const EVENTS: &str = "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
+     FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $2 \
+     ORDER BY sequence_number LIMIT $3";
+
+/// conversation. The engine runs one turn a conversation at a time, so of several executions that say they run
+/// (one was terminated from outside) the newest is the one that does.
+pub(crate) const EXECUTION_STATUS: &str = "SELECT c.last_sequence, \
+     (SELECT e.message_id FROM agent_executions e \
+      WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
+      ORDER BY e.started_at DESC LIMIT 1) AS running_message_id, \
+     (SELECT m.id FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued' \
+      ORDER BY m.created_at, m.id LIMIT 1) AS queued_message_id \
+     FROM conversations c WHERE c.id = $1";
+
+// ---- conversations ---------------------------------------------------------------------------------
+
+/// id, tenant, agent, title, now. Nothing when the id is taken.
+pub(crate) const INSERT_CONVERSATION: &str = "INSERT INTO conversations (id, tenant_id, agent, title, created_at, updated_at) \
+     VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (id) DO NOTHING";
+
+/// id.
+pub(crate) const CONVERSATION: &str = concat!("SELECT ", conversation_columns!(), " FROM conversations WHERE id = $1");
+
+/// tenant, limit.
+pub(crate) const CONVERSATIONS_FIRST: &str = concat!(
+    "SELECT ",
+    conversation_columns!(),
+    " FROM conversations WHERE tenant_id = $1 ORDER BY updated_at DESC, id DESC LIMIT $2"
+);
+
+/// tenant, limit, updated_at, id.
+pub(crate) const CONVERSATIONS_BEFORE: &str = concat!(
+    "SELECT ",
+    conversation_columns!(),
+    " FROM conversations WHERE tenant_id = $1 AND (updated_at, id) < ($3, $4) \
+     ORDER BY updated_at DESC, id DESC LIMIT $2"
+);
+
+/// conversation, id, client id, content, now, most that may wait. Nothing when the message is there or the
+/// queue is full.
+pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages \
+     (conversation_id, id, role, status, client_message_id, created_at, content, tool_calls, tool_results) \
+     SELECT $1, $2, 'user', 'queued', $3, $5, $4, '[]', '[]' \
+     WHERE (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
+     ON CONFLICT DO NOTHING";
+
+/// conversation, id, client id. The client's own id decides when both match.
+pub(crate) const QUEUED_MESSAGE: &str = "SELECT id, status FROM messages \
+     WHERE conversation_id = $1 AND (client_message_id = $3 OR id = $2) \
+     ORDER BY CASE WHEN client_message_id = $3 THEN 0 ELSE 1 END LIMIT 1";
+
+// ---- begin of a turn, context ----------------------------------------------------------------------
+
+/// execution, conversation.
+pub(crate) const BEGUN_TURN: &str = "SELECT e.status, e.agent_hash, d.definition, c.last_sequence \
+     FROM agent_executions e JOIN agent_definitions d ON d.hash = e.agent_hash \
+     JOIN conversations c ON c.id = e.conversation_id WHERE e.id = $1 AND e.conversation_id = $2";
+
+/// hash, definition.
+pub(crate) const INSERT_DEFINITION: &str =
+    "INSERT INTO agent_definitions (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
+
+/// hash.
+pub(crate) const DEFINITION: &str = "SELECT definition FROM agent_definitions WHERE hash = $1";
+
+/// id, conversation, message, agent, hash, now. A root execution.
+pub(crate) const INSERT_EXECUTION: &str = "INSERT INTO agent_executions \
+     (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash, status, started_at) \
+     VALUES ($1, $2, $3, $1, 0, $4, $5, 'running', $6)";
+
+/// conversation, message. Also who took it, and how that execution stands.
+pub(crate) const USER_MESSAGE: &str = "SELECT m.status, m.content, e.status AS taker_status \
+     FROM messages m LEFT JOIN agent_executions e ON e.id = m.agent_execution_id \
+     WHERE m.conversation_id = $1 AND m.id = $2 AND m.role = 'user'";
+
+/// conversation.
+pub(crate) const LAST_SEQUENCE: &str = "SELECT last_sequence FROM conversations WHERE id = $1";
+
+/// conversation, title.
+pub(crate) const SET_EMPTY_TITLE: &str = "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
+
+/// conversation, limit. The newest first.
+pub(crate) const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
+     WHERE conversation_id = $1 AND sequence_number IS NOT NULL ORDER BY sequence_number DESC LIMIT $2";
+
+// ---- claims ----------------------------------------------------------------------------------------
+
+/// execution, conversation, step. One statement: an ended call is never paid again, and a generation is never
+/// given twice (invariant 5).
+pub(crate) const CLAIM_STEP: &str = "UPDATE agent_executions SET generation = generation + 1 \
+     WHERE id = $1 AND conversation_id = $2 AND status = 'running' AND NOT EXISTS \
+     (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
+      AND checkpoint_type = 'llm_complete' AND execution_id = '') RETURNING generation";
+
+/// execution, conversation.
+pub(crate) const STATUS_OF_EXECUTION: &str =
+    "SELECT status FROM agent_executions WHERE id = $1 AND conversation_id = $2";
+
+/// execution, step, type.
+pub(crate) const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \
+     WHERE agent_execution_id = $1 AND step_number = $2 AND checkpoint_type = $3 AND execution_id = ''";
+
+/// id, conversation, message, agent execution, type, tool execution, step, generation, input tokens, output
+/// tokens, now, state.
+macro_rules! insert_checkpoint {
+    () => {
+        "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type, \
+         execution_id, step_number, generation, input_tokens, output_tokens, created_at, execution_state) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
+         ON CONFLICT (agent_execution_id, step_number, checkpoint_type, execution_id) DO "
+    };
+}
+
+/// The first one wins.
+pub(crate) const INSERT_CHECKPOINT: &str = concat!(insert_checkpoint!(), "NOTHING");
+
+/// The newest generation wins; for a tool, whose generation is its attempt, the newest attempt.
+pub(crate) const REPLACE_CHECKPOINT: &str = concat!(
+    insert_checkpoint!(),
+    "UPDATE SET execution_state = excluded.execution_state, generation = excluded.generation, \
+     input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, created_at = excluded.created_at \
+     WHERE execution_checkpoints.generation <= excluded.generation"
+);
+
+/// conversation, tool execution, agent execution.
+pub(crate) const TOOL: &str = concat!(
+    "SELECT ",
+    tool_columns!(),
+    ", full_result FROM tool_execution_records \
+     WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $3"
+);
+
+/// conversation, tool execution, now. Gives the attempt that may run.
+pub(crate) const START_TOOL: &str = "UPDATE tool_execution_records SET status = 'running', attempt = attempt + 1, \
+     started_at = COALESCE(started_at, $3) WHERE conversation_id = $1 AND execution_id = $2 \
+     AND (status = 'pending' OR (status = 'running' AND effect IN ('read', 'idempotent'))) RETURNING attempt";
+
+/// conversation, tool execution, status, is error, duration, now, events, result, full result, agent execution.
+/// The first end wins.
+pub(crate) const FINISH_TOOL: &str = "UPDATE tool_execution_records SET status = $3, is_error = $4, \
+     duration_ms = $5, finished_at = $6, events = $7, result = $8, full_result = $9 \
+     WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $10 \
+     AND status IN ('pending', 'running')";
+
+// ---- save ------------------------------------------------------------------------------------------
+
+/// execution, conversation. PostgreSQL adds `FOR UPDATE OF c`; SQLite holds the whole file.
+pub(crate) const SAVE_LOCK: &str = "SELECT e.status, e.steps, e.message_id, c.last_sequence \
+     FROM agent_executions e JOIN conversations c ON c.id = e.conversation_id \
+     WHERE e.id = $1 AND e.conversation_id = $2";
+
+/// event id.
+pub(crate) const EVENT_BY_ID: &str = "SELECT sequence_number FROM agent_execution_events WHERE id = $1";
+
+/// execution.
+pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
+     CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens, \
+     CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens \
+     FROM execution_checkpoints WHERE agent_execution_id = $1 AND checkpoint_type = 'llm_complete'";
+
+/// conversation, agent execution, tool execution.
+pub(crate) const TOOL_TO_OBSERVE: &str = concat!(
+    "SELECT ",
+    tool_columns!(),
+    " FROM tool_execution_records WHERE conversation_id = $1 AND agent_execution_id = $2 AND execution_id = $3"
+);
+
+/// execution.
+pub(crate) const OPEN_TOOLS: &str = concat!(
+    "SELECT ",
+    tool_columns!(),
+    " FROM tool_execution_records WHERE agent_execution_id = $1 AND observed_sequence IS NULL \
+     ORDER BY step, call_index"
+);
+
+/// conversation, then a list of ids.
+pub(crate) const ASSISTANT_ROWS: &str = "SELECT id, step, content, tool_calls, tool_results, sequence_number FROM messages WHERE role = 'assistant' \
+     AND conversation_id = ";
+
+/// conversation, then a list of ids.
+pub(crate) const PLANS: &str = "SELECT id, title, steps FROM work_plans WHERE conversation_id = ";
+
+/// conversation, then a list of call ids.
+pub(crate) const USED_CALL_IDS: &str = "SELECT call_id FROM tool_execution_records WHERE conversation_id = ";
+
+/// conversation, message, execution, sequence.
+pub(crate) const TAKE_MESSAGE: &str = "UPDATE messages SET status = 'taken', agent_execution_id = $3, \
+     sequence_number = $4 WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
+
+/// conversation, id, role, execution, step, sequence, now, content, calls.
+pub(crate) const INSERT_TAKEN_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, role, status, \
+     agent_execution_id, step, sequence_number, created_at, content, tool_calls, tool_results) \
+     VALUES ($1, $2, $3, 'taken', $4, $5, $6, $7, $8, $9, '[]')";
+
+/// conversation, id, results.
+pub(crate) const SET_TOOL_RESULTS: &str =
+    "UPDATE messages SET tool_results = $3 WHERE conversation_id = $1 AND id = $2";
+
+/// Rows follow.
+pub(crate) const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, conversation_id, message_id, \
+     event_type, sequence_number, batch_key, created_at, event_data) ";
+
+/// Rows follow.
+pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
+     message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
+     duration_ms, observed_sequence, created_at, finished_at, signatures, tool_input, events, result) ";
+
+/// Follows the rows of [`INSERT_TOOLS`] for records that exist: one statement ends and observes them all.
+pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET \
+     status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms, \
+     observed_sequence = excluded.observed_sequence, result = excluded.result, \
+     finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
+
+/// Rows follow.
+pub(crate) const INSERT_PLANS: &str =
+    "INSERT INTO work_plans (conversation_id, id, message_id, title, steps, created_at, updated_at) ";
+
+/// Follows the rows of [`INSERT_PLANS`].
+pub(crate) const OR_UPDATE_PLANS: &str = " ON CONFLICT (conversation_id, id) DO UPDATE SET \
+     title = excluded.title, steps = excluded.steps, updated_at = excluded.updated_at";
+
+/// conversation, last sequence, added messages, now.
+pub(crate) const ADVANCE_CONVERSATION: &str = "UPDATE conversations SET last_sequence = $2, \
+     message_count = message_count + $3, updated_at = $4 WHERE id = $1";
+
+/// execution, steps, status, error code, finished at.
+pub(crate) const ADVANCE_EXECUTION: &str = "UPDATE agent_executions SET steps = $2, status = $3, error_code = $4, \
+     finished_at = $5 WHERE id = $1";

@@ -1,0 +1,96 @@
+//! How the file is opened.
+
+use std::{path::Path, time::Duration};
+
+use sqlx::{
+    SqlitePool,
+    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
+};
+
+use super::error::sql_error;
+use crate::{api::Result, error::StoreError};
+
+/// Tries of the first connection: the switch of a new file to WAL fails at once, without the busy time-out, while
+/// another process is doing the same.
+const OPEN_TRIES: u32 = 20;
+/// Pause between those tries.
+const OPEN_PAUSE: Duration = Duration::from_millis(50);
+/// The write-ahead log is cut back to this after a long read kept it growing.
+const JOURNAL_SIZE_LIMIT_BYTES: &str = "67108864";
+
+/// How to open the file.
+#[derive(Debug, Clone)]
+pub struct SqliteOptions {
+    /// Reading connections. Each is a thread with its own page cache; reads are short, and 4 keep a small
+    /// machine's cores busy. Default 4.
+    pub readers: u32,
+    /// Wait for another process's write transaction, which takes milliseconds. Default 5 s: a save is tried
+    /// locally for that long.
+    pub busy_timeout: Duration,
+    /// Wait for a free connection of this process, behind its other callers. Default 10 s.
+    pub acquire_timeout: Duration,
+    /// True: each commit also survives a power cut, at one fsync a commit. False, the default: each commit
+    /// survives kill -9 of the process; a power cut may take the last ones, never the file.
+    pub survive_power_cut: bool,
+}
+
+impl Default for SqliteOptions {
+    fn default() -> Self {
+        Self {
+            readers: 4,
+            busy_timeout: Duration::from_secs(5),
+            acquire_timeout: Duration::from_secs(10),
+            survive_power_cut: false,
+        }
+    }
+}
+
+impl SqliteOptions {
+    fn connect(&self) -> SqliteConnectOptions {
+        SqliteConnectOptions::new().foreign_keys(true).busy_timeout(self.busy_timeout)
+    }
+
+    /// The one connection that writes.
+    pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
+        let synchronous = if self.survive_power_cut { SqliteSynchronous::Full } else { SqliteSynchronous::Normal };
+        let connect = self
+            .connect()
+            .filename(path)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(synchronous)
+            .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT_BYTES);
+        let pool = SqlitePoolOptions::new().max_connections(1).acquire_timeout(self.acquire_timeout);
+        for _ in 1..OPEN_TRIES {
+            match pool.clone().connect_with(connect.clone()).await.map_err(sql_error) {
+                Err(StoreError::Unavailable(_)) => tokio::time::sleep(OPEN_PAUSE).await,
+                opened => return opened,
+            }
+        }
+        pool.connect_with(connect).await.map_err(sql_error)
+    }
+
+    /// Connections that only read. They are opened when first needed.
+    pub(super) fn readers(&self, path: &Path) -> SqlitePool {
+        let connect = self.connect().filename(path).read_only(true);
+        SqlitePoolOptions::new()
+            .max_connections(self.readers.max(1))
+            .acquire_timeout(self.acquire_timeout)
+            .connect_lazy_with(connect)
+    }
+
+    /// One connection that holds the whole database, so it must never be closed while the pool lives.
+    pub(super) async fn in_memory(&self) -> Result<SqlitePool> {
+        let pool = SqlitePoolOptions::new().min_connections(1).max_connections(1);
+        let pool = pool.idle_timeout(None).max_lifetime(None).acquire_timeout(self.acquire_timeout);
+        pool.connect_with(self.connect().in_memory(true)).await.map_err(sql_error)
+    }
+}
+
+/// Creates the folder of the file.
+pub(super) fn create_parent(path: &Path) -> Result<()> {
+    match path.parent() {
+        Some(parent) => std::fs::create_dir_all(parent).map_err(|error| StoreError::Unavailable(error.into())),
+        None => Ok(()),
+    }
+}

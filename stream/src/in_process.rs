@@ -1,0 +1,165 @@
+//! The stream of a single process: a map under a lock.
+//!
+//! Nothing runs in the background: what has expired is swept out while something else is published or followed.
+//! Must not be here: the rules of one conversation, which are in [`conversation`].
+
+mod conversation;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use self::conversation::Conversation;
+use crate::api::{Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter};
+
+/// Limits of a stream (invariant 10). Bytes of one text are limited by `limits::MAX_TEXT_BYTES`, on which the
+/// writer and the stream must agree.
+#[derive(Debug, Clone)]
+pub struct StreamOptions {
+    /// Open texts of one conversation; past it the one untouched longest is forgotten, and its writer publishes
+    /// it again. Default 64: more sub-agents than a person can watch.
+    pub max_open_texts: usize,
+    /// Steps and agent executions remembered per conversation, to refuse late pieces. Default 64: a piece comes
+    /// late by one step or two, never by 64.
+    pub max_remembered: usize,
+    /// Items a follower may lag behind before it is cut. Default 1024: 20 s of one text at a piece every 20 ms.
+    pub follower_buffer: usize,
+    /// Followers of one conversation. Default 1024: a guard against a client that opens streams in a loop.
+    pub max_followers: usize,
+    /// Conversations held. Default 10 000; those untouched longest make room.
+    pub max_conversations: usize,
+    /// A text, or a conversation nobody follows, is forgotten when untouched for this long. Default 10 min: more
+    /// than a model is given for one call and its save.
+    pub ttl: Duration,
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self {
+            max_open_texts: 64,
+            max_remembered: 64,
+            follower_buffer: 1024,
+            max_followers: 1024,
+            max_conversations: 10_000,
+            ttl: Duration::from_mins(10),
+        }
+    }
+}
+
+/// The back end of a single process. Clones share one stream.
+#[derive(Debug, Clone)]
+pub struct InProcessStream {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: StreamOptions,
+    conversations: Mutex<Conversations>,
+}
+
+#[derive(Debug)]
+struct Conversations {
+    by_id: HashMap<String, Conversation>,
+    swept: Instant,
+}
+
+/// Why the stream takes no more.
+#[derive(Debug, thiserror::Error)]
+enum Full {
+    #[error("it already holds {0} conversations that are followed")]
+    Conversations(usize),
+    #[error("the conversation already has {0} followers")]
+    Followers(usize),
+}
+
+impl Default for InProcessStream {
+    fn default() -> Self {
+        Self::new(StreamOptions::default())
+    }
+}
+
+impl InProcessStream {
+    /// An empty stream.
+    pub fn new(options: StreamOptions) -> Self {
+        let conversations = Conversations { by_id: HashMap::new(), swept: Instant::now() };
+        Self { inner: Arc::new(Inner { options, conversations: Mutex::new(conversations) }) }
+    }
+
+    /// Conversations held now, for metrics and tests.
+    pub fn conversations(&self) -> usize {
+        self.lock(Instant::now()).by_id.len()
+    }
+
+    /// The map, swept when that is due. A panic elsewhere leaves it usable: every change to it is whole.
+    fn lock(&self, now: Instant) -> MutexGuard<'_, Conversations> {
+        let options = &self.inner.options;
+        let mut conversations = self.inner.conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        // Often enough that nothing lives much longer than the TTL, rare enough to cost nothing.
+        if now.duration_since(conversations.swept) >= options.ttl / 4 {
+            conversations.swept = now;
+            conversations.by_id.retain(|_, conversation| conversation.expire(options.ttl, now));
+        }
+        conversations
+    }
+}
+
+impl Conversations {
+    /// The conversation, made when it is not held.
+    fn entry(&mut self, id: &str, options: &StreamOptions, now: Instant) -> Result<&mut Conversation, StreamError> {
+        if !self.by_id.contains_key(id) && self.by_id.len() >= options.max_conversations {
+            self.make_room();
+            if self.by_id.len() >= options.max_conversations {
+                return Err(StreamError(Box::new(Full::Conversations(options.max_conversations))));
+            }
+        }
+        let conversation = self.by_id.entry(id.to_owned()).or_insert_with(|| Conversation::new(now));
+        conversation.touch(options.ttl, now);
+        Ok(conversation)
+    }
+
+    /// Forgets the older half of what nobody follows: half, so that a full map is not searched at each publication.
+    fn make_room(&mut self) {
+        let mut touched: Vec<Instant> =
+            self.by_id.values().filter(|held| !held.is_followed()).map(Conversation::touched).collect();
+        let half = touched.len() / 2;
+        if let Some((_, median, _)) = (!touched.is_empty()).then(|| touched.select_nth_unstable(half)) {
+            let median = *median;
+            self.by_id.retain(|_, held| held.is_followed() || held.touched() > median);
+        }
+    }
+}
+
+#[async_trait]
+impl StreamWriter for InProcessStream {
+    async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError> {
+        let now = Instant::now();
+        let mut conversations = self.lock(now);
+        let conversation = conversations.entry(conversation_id, &self.inner.options, now)?;
+        Ok(conversation.publish(piece, &self.inner.options, now))
+    }
+
+    async fn announce(&self, conversation_id: &str, announcement: Announcement) -> Result<(), StreamError> {
+        let now = Instant::now();
+        let mut conversations = self.lock(now);
+        let conversation = conversations.entry(conversation_id, &self.inner.options, now)?;
+        conversation.announce(announcement, &self.inner.options);
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl StreamReader for InProcessStream {
+    async fn follow(&self, conversation_id: &str) -> Result<Following, StreamError> {
+        let now = Instant::now();
+        let options = &self.inner.options;
+        let mut conversations = self.lock(now);
+        let conversation = conversations.entry(conversation_id, options, now)?;
+        conversation.follow(options).ok_or_else(|| StreamError(Box::new(Full::Followers(options.max_followers))))
+    }
+}

@@ -1,0 +1,184 @@
+//! The open texts of one conversation, who follows them, and the fence (invariant 7).
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
+
+use everturn_proto::limits::MAX_TEXT_BYTES;
+use tokio::{sync::mpsc, time::Instant};
+
+use super::StreamOptions;
+use crate::api::{Announcement, Following, Item, OpenText, Piece, Published, TextKey};
+
+/// What the stream holds of one conversation.
+#[derive(Debug)]
+pub(super) struct Conversation {
+    open: BTreeMap<TextKey, Held>,
+    /// The newest generation of each agent execution; the last changed at the back. The store gives generations
+    /// that rise over an execution, so an older one is late whatever its step.
+    fences: VecDeque<(String, u32)>,
+    /// Steps whose text was replaced by a saved event.
+    sealed: VecDeque<(String, u32)>,
+    followers: Vec<mpsc::Sender<Item>>,
+    touched: Instant,
+}
+
+#[derive(Debug)]
+struct Held {
+    text: OpenText,
+    touched: Instant,
+}
+
+impl Conversation {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            open: BTreeMap::new(),
+            fences: VecDeque::new(),
+            sealed: VecDeque::new(),
+            followers: Vec::new(),
+            touched: now,
+        }
+    }
+
+    pub(super) fn touched(&self) -> Instant {
+        self.touched
+    }
+
+    pub(super) fn is_followed(&self) -> bool {
+        self.followers.iter().any(|follower| !follower.is_closed())
+    }
+
+    /// Marks it as used, and forgets the texts nobody has written to for `ttl`.
+    pub(super) fn touch(&mut self, ttl: Duration, now: Instant) {
+        self.touched = now;
+        self.open.retain(|_, held| now.duration_since(held.touched) < ttl);
+    }
+
+    /// Forgets what is untouched for `ttl`; false when nothing is left to keep.
+    pub(super) fn expire(&mut self, ttl: Duration, now: Instant) -> bool {
+        self.open.retain(|_, held| now.duration_since(held.touched) < ttl);
+        self.followers.retain(|follower| !follower.is_closed());
+        !self.followers.is_empty() || now.duration_since(self.touched) < ttl
+    }
+
+    pub(super) fn publish(&mut self, piece: Piece, options: &StreamOptions, now: Instant) -> Published {
+        if self.is_sealed(&piece.key) || piece.generation < self.newest_generation(&piece.key.agent_execution_id) {
+            return Published::Refused;
+        }
+        self.raise_fence(&piece, options.max_remembered);
+        self.begin_anew(&piece, now);
+        if piece.offset.saturating_add(piece.text.len()) > MAX_TEXT_BYTES {
+            return Published::Refused;
+        }
+        let item = if piece.offset == 0 {
+            let text = OpenText {
+                message_id: piece.message_id,
+                key: piece.key.clone(),
+                generation: piece.generation,
+                text: piece.text,
+                is_ended: piece.is_end,
+            };
+            self.open.insert(piece.key, Held { text: text.clone(), touched: now });
+            self.forget_surplus(options.max_open_texts);
+            Item::Start(text)
+        } else {
+            let Some(held) = self.open.get_mut(&piece.key).filter(|held| held.text.text.len() == piece.offset) else {
+                return Published::Gap;
+            };
+            held.text.text.push_str(&piece.text);
+            held.text.is_ended |= piece.is_end;
+            held.touched = now;
+            Item::Delta(piece)
+        };
+        self.send(&item);
+        Published::Accepted
+    }
+
+    pub(super) fn announce(&mut self, announcement: Announcement, options: &StreamOptions) {
+        for (execution, step) in &announcement.sealed {
+            self.open.retain(|key, _| key.agent_execution_id != *execution || key.step != *step);
+            remember(&mut self.sealed, (execution.clone(), *step), options.max_remembered, |held| {
+                held.0 == *execution && held.1 == *step
+            });
+        }
+        self.send(&Item::Announced(announcement));
+    }
+
+    /// `None` when there are too many followers.
+    pub(super) fn follow(&mut self, options: &StreamOptions) -> Option<Following> {
+        self.followers.retain(|follower| !follower.is_closed());
+        if self.followers.len() >= options.max_followers {
+            return None;
+        }
+        let (sender, items) = mpsc::channel(options.follower_buffer.max(1));
+        self.followers.push(sender);
+        let open = self.open.values().map(|held| held.text.clone()).collect();
+        Some(Following { open, items })
+    }
+
+    fn is_sealed(&self, key: &TextKey) -> bool {
+        self.sealed.iter().any(|(execution, step)| *execution == key.agent_execution_id && *step == key.step)
+    }
+
+    /// The newest generation seen of an execution, from its fence or, when that was forgotten, its open texts.
+    fn newest_generation(&self, execution: &str) -> u32 {
+        let fence = self.fences.iter().filter(|(held, _)| held == execution).map(|(_, generation)| *generation);
+        let open = self.open.iter().filter(|(key, _)| key.agent_execution_id == execution);
+        fence.chain(open.map(|(_, held)| held.text.generation)).max().unwrap_or(0)
+    }
+
+    fn raise_fence(&mut self, piece: &Piece, limit: usize) {
+        let execution = &piece.key.agent_execution_id;
+        if self.fences.back().is_some_and(|(held, generation)| held == execution && *generation == piece.generation) {
+            return;
+        }
+        remember(&mut self.fences, (execution.clone(), piece.generation), limit, |(held, _)| held == execution);
+    }
+
+    /// Empties every text the step has from an older generation, also the parts the piece is not for: a retry
+    /// that thinks first must not leave the text of the first try on the readers' screens.
+    fn begin_anew(&mut self, piece: &Piece, now: Instant) {
+        let mut emptied = Vec::new();
+        for (key, held) in &mut self.open {
+            let is_same_step = key.agent_execution_id == piece.key.agent_execution_id && key.step == piece.key.step;
+            if is_same_step && held.text.generation < piece.generation {
+                held.text.generation = piece.generation;
+                held.text.message_id.clone_from(&piece.message_id);
+                held.text.text.clear();
+                held.text.is_ended = false;
+                held.touched = now;
+                // The piece itself starts its text when it begins at 0.
+                if *key != piece.key || piece.offset > 0 {
+                    emptied.push(Item::Start(held.text.clone()));
+                }
+            }
+        }
+        for item in emptied {
+            self.send(&item);
+        }
+    }
+
+    fn forget_surplus(&mut self, limit: usize) {
+        while self.open.len() > limit.max(1) {
+            let oldest = self.open.iter().min_by_key(|(_, held)| held.touched).map(|(key, _)| key.clone());
+            if let Some(oldest) = oldest {
+                self.open.remove(&oldest);
+            }
+        }
+    }
+
+    /// Hands the item to every follower; one whose buffer is full is cut, never waited for.
+    fn send(&mut self, item: &Item) {
+        self.followers.retain(|follower| follower.try_send(item.clone()).is_ok());
+    }
+}
+
+/// Puts `value` at the back in place of the one that `is_same`, and drops from the front what is over `limit`.
+fn remember<T>(list: &mut VecDeque<T>, value: T, limit: usize, is_same: impl Fn(&T) -> bool) {
+    list.retain(|held| !is_same(held));
+    list.push_back(value);
+    while list.len() > limit.max(1) {
+        list.pop_front();
+    }
+}

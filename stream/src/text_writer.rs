@@ -1,0 +1,281 @@
+//! Publishes what a model says without ever slowing the model down.
+//!
+//! `push` only appends to a buffer; a task publishes what has gathered, at once for the first piece and then at
+//! most every 20 ms. Must not be here: models, events.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use everturn_proto::limits::MAX_TEXT_BYTES;
+use tokio::{
+    sync::Notify,
+    task::JoinHandle,
+    time::{Instant, sleep_until, timeout},
+};
+
+use crate::api::{Part, Piece, Published, StreamError, StreamWriter, TextKey};
+
+/// Time between two publications: 50 a second read as fluent, and a thousand tokens cost some tens of them.
+pub const PUBLISH_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Longest pause after errors in a row, so that a stream that is down is not hammered.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+
+/// How long `finish` waits for the last publication. The whole text is in the event that follows, so a stream
+/// that is down must not hold the turn up.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
+
+const PARTS: [Part; 2] = [Part::Reasoning, Part::Text];
+
+/// The texts of one LLM call on their way to the readers. Dropping it stops publishing.
+///
+/// Errors of the stream are logged and otherwise ignored: the store has the whole text (invariant 8).
+#[derive(Debug)]
+pub struct TextWriter {
+    shared: Arc<Shared>,
+    task: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    buffers: Mutex<Buffers>,
+    pushed: Notify,
+    finishing: Notify,
+    is_finishing: AtomicBool,
+    is_superseded: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Buffers {
+    /// By the order of [`PARTS`].
+    parts: [Buffer; 2],
+    /// The part published last; the other one goes first, so that neither starves.
+    last: usize,
+}
+
+#[derive(Debug, Default)]
+struct Buffer {
+    text: String,
+    /// Bytes of `text` that the stream has.
+    sent: usize,
+    is_end_sent: bool,
+    is_full: bool,
+}
+
+/// Where the texts belong.
+struct Address {
+    conversation_id: String,
+    message_id: String,
+    agent_execution_id: String,
+    step: u32,
+    generation: u32,
+}
+
+impl TextWriter {
+    /// Starts a writer for one try of one step; `generation` is what the store's claim gave. Must be called
+    /// within a tokio runtime.
+    pub fn new(
+        stream: Arc<dyn StreamWriter>,
+        conversation_id: impl Into<String>,
+        message_id: impl Into<String>,
+        agent_execution_id: impl Into<String>,
+        step: u32,
+        generation: u32,
+    ) -> Self {
+        let shared = Arc::new(Shared::default());
+        let address = Address {
+            conversation_id: conversation_id.into(),
+            message_id: message_id.into(),
+            agent_execution_id: agent_execution_id.into(),
+            step,
+            generation,
+        };
+        let task = tokio::spawn(run(Arc::clone(&shared), stream, address));
+        Self { shared, task: Some(task) }
+    }
+
+    /// Adds to a text. Never blocks. What is past `MAX_TEXT_BYTES` is not shown live.
+    pub fn push(&self, part: Part, text: &str) {
+        if self.shared.lock().parts[index(part)].push(text) {
+            self.shared.pushed.notify_one();
+        }
+    }
+
+    /// What was pushed of a text so far.
+    pub fn text_so_far(&self, part: Part) -> String {
+        self.shared.lock().parts[index(part)].text.clone()
+    }
+
+    /// True once the stream refused a piece: a newer generation runs, or the step's event is saved. The call
+    /// that feeds this writer is then a waste.
+    pub fn is_superseded(&self) -> bool {
+        self.shared.is_superseded.load(Ordering::Relaxed)
+    }
+
+    /// Publishes the rest and the ends of the texts, for at most a second.
+    pub async fn finish(mut self) {
+        self.shared.is_finishing.store(true, Ordering::Release);
+        self.shared.finishing.notify_one();
+        self.shared.pushed.notify_one();
+        // The task stays in `self` while this waits, so that dropping this future stops it too.
+        if let Some(task) = self.task.as_mut()
+            && timeout(FINISH_TIMEOUT, task).await.is_err()
+        {
+            tracing::debug!("the stream did not take the end of a text in time");
+        }
+    }
+}
+
+impl Drop for TextWriter {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Buffers> {
+        self.buffers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_finishing(&self) -> bool {
+        self.is_finishing.load(Ordering::Acquire)
+    }
+}
+
+impl Buffer {
+    /// Appends; false when there is nothing new to publish.
+    fn push(&mut self, text: &str) -> bool {
+        if self.is_full || text.is_empty() {
+            return false;
+        }
+        let cut = text.floor_char_boundary(MAX_TEXT_BYTES - self.text.len());
+        self.is_full = cut < text.len();
+        self.text.push_str(&text[..cut]);
+        cut > 0
+    }
+
+    fn is_pending(&self, is_finishing: bool) -> bool {
+        self.sent < self.text.len() || (is_finishing && !self.text.is_empty() && !self.is_end_sent)
+    }
+}
+
+impl Buffers {
+    /// The next piece to publish and the index of its part.
+    fn next(&mut self, address: &Address, is_finishing: bool) -> Option<(usize, Piece)> {
+        let order = [1 - self.last, self.last];
+        let index = order.into_iter().find(|index| self.parts[*index].is_pending(is_finishing))?;
+        self.last = index;
+        let buffer = &self.parts[index];
+        let key =
+            TextKey { agent_execution_id: address.agent_execution_id.clone(), step: address.step, part: PARTS[index] };
+        let piece = Piece {
+            message_id: address.message_id.clone(),
+            key,
+            generation: address.generation,
+            offset: buffer.sent,
+            text: buffer.text[buffer.sent..].to_owned(),
+            is_end: is_finishing,
+        };
+        Some((index, piece))
+    }
+
+    /// Notes what became of a piece. After an error it may have arrived or not: if it has, the stream answers
+    /// the next try with a gap.
+    fn book(&mut self, sent: &Sent, published: &Result<Published, StreamError>) {
+        let buffer = &mut self.parts[sent.index];
+        match published {
+            Ok(Published::Accepted) => {
+                buffer.sent = sent.end;
+                buffer.is_end_sent |= sent.is_end;
+            }
+            Ok(Published::Gap) => buffer.sent = 0,
+            Ok(Published::Refused) | Err(_) => {}
+        }
+    }
+}
+
+fn index(part: Part) -> usize {
+    match part {
+        Part::Reasoning => 0,
+        Part::Text => 1,
+    }
+}
+
+/// Publishes until the texts are finished, or refused.
+async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Address) {
+    let mut failures = Failures::default();
+    loop {
+        let is_finishing = shared.is_finishing();
+        let next = shared.lock().next(&address, is_finishing);
+        let Some((index, piece)) = next else {
+            if is_finishing {
+                return;
+            }
+            shared.pushed.notified().await;
+            continue;
+        };
+        let started = Instant::now();
+        let sent = Sent { index, offset: piece.offset, end: piece.offset + piece.text.len(), is_end: piece.is_end };
+        let published = stream.publish(&address.conversation_id, piece).await;
+        if matches!(published, Ok(Published::Refused)) {
+            shared.is_superseded.store(true, Ordering::Relaxed);
+            return;
+        }
+        failures.count(&sent, &published);
+        shared.lock().book(&sent, &published);
+        let next_at = started + failures.pause();
+        if failures.in_a_row > 0 {
+            sleep_until(next_at).await;
+        } else if !shared.is_finishing() {
+            tokio::select! {
+                () = sleep_until(next_at) => {}
+                () = shared.finishing.notified() => {}
+            }
+        }
+    }
+}
+
+/// A piece that was handed to the stream.
+struct Sent {
+    index: usize,
+    offset: usize,
+    end: usize,
+    is_end: bool,
+}
+
+/// Publications that came to nothing.
+#[derive(Default)]
+struct Failures {
+    in_a_row: u32,
+    is_warned: bool,
+}
+
+impl Failures {
+    fn count(&mut self, sent: &Sent, published: &Result<Published, StreamError>) {
+        match published {
+            // A stream that misses what comes before byte 0 would have this writer go round for ever.
+            Ok(Published::Gap) if sent.offset == 0 => self.in_a_row = self.in_a_row.saturating_add(1),
+            Ok(_) => self.in_a_row = 0,
+            Err(error) => {
+                self.in_a_row = self.in_a_row.saturating_add(1);
+                if self.is_warned {
+                    tracing::debug!(%error, in_a_row = self.in_a_row, "a text is still not shown live");
+                } else {
+                    self.is_warned = true;
+                    tracing::warn!(%error, "a text is not shown live for now");
+                }
+            }
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        PUBLISH_INTERVAL.saturating_mul(1 << self.in_a_row.min(6)).min(MAX_PAUSE)
+    }
+}

@@ -1,0 +1,232 @@
+//! A scripted model behind a real OpenAI-compatible HTTP server. It lives in the test's process, so what it counts
+//! survives every kill.
+
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderName, StatusCode},
+    response::{IntoResponse, Response},
+    routing::post,
+};
+use futures::{Stream, StreamExt, stream};
+use serde_json::{Value, json};
+use tokio::{net::TcpListener, sync::watch};
+
+/// What the model answers to one request.
+#[derive(Debug, Clone, Default)]
+pub struct Reply {
+    pieces: Vec<String>,
+    calls: Vec<(String, String, String)>,
+    /// Holds the rest of the reply back until [`Model::release`].
+    is_held: bool,
+    /// Ends the body without saying so.
+    is_cut: bool,
+    error: Option<(u16, Value, Vec<(&'static str, String)>)>,
+}
+
+impl Reply {
+    /// A text, streamed word by word.
+    pub fn text(text: &str) -> Self {
+        Self { pieces: text.split_inclusive(' ').map(str::to_owned).collect(), ..Self::default() }
+    }
+
+    /// A text of `count` tokens.
+    pub fn tokens(count: usize) -> Self {
+        Self { pieces: (0..count).map(|n| format!("token{n} ")).collect(), ..Self::default() }
+    }
+
+    /// Asks for a tool as well.
+    #[must_use]
+    pub fn call(self, tool: &str, arguments: &Value) -> Self {
+        self.raw_call(tool, &arguments.to_string())
+    }
+
+    /// Asks for a tool with arguments that need not be JSON.
+    #[must_use]
+    pub fn raw_call(mut self, tool: &str, arguments: &str) -> Self {
+        let id = format!("call_{}", uuid::Uuid::new_v4().simple());
+        self.calls.push((id, tool.to_owned(), arguments.to_owned()));
+        self
+    }
+
+    /// The same call id for every call asked for, as careless models do.
+    #[must_use]
+    pub fn with_call_id(mut self, id: &str) -> Self {
+        for call in &mut self.calls {
+            id.clone_into(&mut call.0);
+        }
+        self
+    }
+
+    /// Streams the text, then waits until it is released.
+    #[must_use]
+    pub fn held(self) -> Self {
+        Self { is_held: true, ..self }
+    }
+
+    /// Streams the text, then ends without saying so.
+    #[must_use]
+    pub fn cut(self) -> Self {
+        Self { is_cut: true, ..self }
+    }
+
+    /// Refuses with an HTTP status.
+    pub fn error(status: u16, code: &str) -> Self {
+        let body = json!({"error": {"message": format!("scripted {code}"), "type": code, "code": code}});
+        Self { error: Some((status, body, Vec::new())), ..Self::default() }
+    }
+
+    /// Adds a response header to an error.
+    #[must_use]
+    pub fn header(mut self, name: &'static str, value: &str) -> Self {
+        if let Some(error) = &mut self.error {
+            error.2.push((name, value.to_owned()));
+        }
+        self
+    }
+}
+
+type Script = dyn Fn(&Request) -> Reply + Send + Sync;
+
+/// A request as the script sees it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// 1 for the first request to this model.
+    pub number: usize,
+    /// The body.
+    pub body: Value,
+}
+
+impl Request {
+    /// Text of the last message with this role.
+    pub fn last(&self, role: &str) -> String {
+        let messages = self.body["messages"].as_array().cloned().unwrap_or_default();
+        let found = messages.iter().rev().find(|message| message["role"] == role);
+        found.map(|message| text_of(&message["content"])).unwrap_or_default()
+    }
+
+    /// Number of tool results behind the last user message: the step of the turn, for scripts with one turn.
+    pub fn results_since_user(&self) -> usize {
+        let messages = self.body["messages"].as_array().cloned().unwrap_or_default();
+        messages.iter().rev().take_while(|message| message["role"] != "user").filter(|m| m["role"] == "tool").count()
+    }
+}
+
+fn text_of(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        _ => String::new(),
+    }
+}
+
+#[derive(Clone)]
+struct Shared {
+    script: Arc<Script>,
+    requests: Arc<Mutex<Vec<Request>>>,
+    released: watch::Sender<bool>,
+}
+
+/// A running model.
+#[derive(Clone)]
+pub struct Model {
+    shared: Shared,
+    port: u16,
+}
+
+impl Model {
+    /// Starts a model that answers as `script` says.
+    pub async fn start(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Shared {
+            script: Arc::new(script),
+            requests: Arc::default(),
+            released: watch::Sender::new(false),
+        };
+        let app = Router::new().route("/v1/chat/completions", post(complete)).with_state(shared.clone());
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { shared, port }
+    }
+
+    /// Base URL for `everturn.toml`.
+    pub fn base_url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1/", self.port)
+    }
+
+    /// Every request so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// Lets held replies, and all later ones, run to their end.
+    pub fn release(&self) {
+        self.shared.released.send_replace(true);
+    }
+}
+
+async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
+    let body = serde_json::from_slice(&body).unwrap_or_default();
+    let request = {
+        let mut requests = shared.requests.lock().unwrap();
+        let request = Request { number: requests.len() + 1, body };
+        requests.push(request.clone());
+        request
+    };
+    let reply = (shared.script)(&request);
+    if let Some((status, body, headers)) = reply.error {
+        let mut response = (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response();
+        for (name, value) in headers {
+            response.headers_mut().insert(HeaderName::from_static(name), value.parse().unwrap());
+        }
+        return response;
+    }
+    let body = Body::from_stream(frames(reply, shared.released.subscribe()));
+    ([("content-type", "text/event-stream")], body).into_response()
+}
+
+fn frames(reply: Reply, mut released: watch::Receiver<bool>) -> impl Stream<Item = Result<Bytes, Infallible>> {
+    let is_held = reply.is_held;
+    let text = reply.pieces.into_iter().map(|piece| delta(&json!({"role": "assistant", "content": piece}), None));
+    let wait = stream::once(async move {
+        if is_held {
+            let _ = released.wait_for(|released| *released).await;
+        }
+        None
+    });
+    let mut rest = Vec::new();
+    if !reply.is_cut {
+        for (index, (id, name, arguments)) in reply.calls.iter().enumerate() {
+            let function = json!({"name": name, "arguments": arguments});
+            let call = json!({"index": index, "id": id, "type": "function", "function": function});
+            rest.push(delta(&json!({"tool_calls": [call]}), None));
+        }
+        let finish = if reply.calls.is_empty() { "stop" } else { "tool_calls" };
+        rest.push(delta(&json!({}), Some(finish)));
+        let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
+        rest.push(frame(&json!({"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": usage})));
+        rest.push(Bytes::from_static(b"data: [DONE]\n\n"));
+    }
+    // A moment between pieces, so that they arrive as a stream and not as one read.
+    let text = stream::iter(text).then(|piece| async {
+        tokio::time::sleep(Duration::from_micros(200)).await;
+        Some(piece)
+    });
+    text.chain(wait).chain(stream::iter(rest.into_iter().map(Some))).filter_map(|piece| async { piece.map(Ok) })
+}
+
+fn delta(delta: &Value, finish: Option<&str>) -> Bytes {
+    let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
+    frame(&json!({"id": "x", "object": "chat.completion.chunk", "model": "scripted", "choices": [choice]}))
+}
+
+fn frame(data: &Value) -> Bytes {
+    Bytes::from(format!("data: {data}\n\n"))
+}

@@ -1,0 +1,332 @@
+//! Worker and gateway processes of one test, with a database, a configuration and a task queue of their own.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Stdio,
+};
+
+use futures::StreamExt;
+use everturn_proto::{ids, words::event_type};
+use everturn_worker::client::{Frame, GatewayClient};
+use serde_json::Value;
+use sqlx::{Row, sqlite::SqliteConnectOptions, sqlite::SqlitePool};
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+
+use crate::{
+    model::Model,
+    temporal::{self, Temporal, free_port},
+    wait,
+};
+
+/// Everything one test needs.
+pub struct Stack {
+    /// The model its agents use.
+    pub model: Model,
+    /// The server its turns run on.
+    pub temporal: &'static Temporal,
+    /// Task queue of its workers.
+    pub task_queue: String,
+    directory: TempDir,
+    gateway_port: u16,
+}
+
+/// A process of the stack, killed when dropped.
+pub struct Process {
+    child: Child,
+}
+
+/// Keys of `[agents.default]` besides provider and model.
+const DEFAULT_AGENT: &str = r#"
+tools = ["calculate", "current_time", "work_plan", "test_once", "test_read", "test_idempotent"]
+"#;
+
+impl Stack {
+    /// A stack with the default agent; nothing of it runs yet but the model and Temporal.
+    pub async fn new(model: Model) -> Self {
+        Self::with_agent(model, DEFAULT_AGENT).await
+    }
+
+    /// A stack with these keys in `[agents.default]`.
+    pub async fn with_agent(model: Model, agent: &str) -> Self {
+        // HTTP clients of the test panic without a TLS backend, even for http.
+        let _already_installed = rustls::crypto::ring::default_provider().install_default();
+        let temporal = temporal::shared().await;
+        let directory = tempfile::Builder::new().prefix("everturn-test-").tempdir().unwrap();
+        let config = format!(
+            "[providers.scripted]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key_env = \"SCRIPTED_KEY\"\n\n\
+             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n",
+            model.base_url()
+        );
+        fs::write(directory.path().join("everturn.toml"), config).unwrap();
+        let task_queue = format!("test-{}", uuid::Uuid::new_v4().simple());
+        Self { model, temporal, task_queue, directory, gateway_port: free_port() }
+    }
+
+    /// A worker and a gateway, both up.
+    pub async fn start(&self) -> (Process, Process) {
+        let gateway = self.gateway().await;
+        (self.worker(), gateway)
+    }
+
+    /// Starts a worker.
+    pub fn worker(&self) -> Process {
+        self.worker_with(&[])
+    }
+
+    /// Starts a worker with more environment.
+    pub fn worker_with(&self, environment: &[(&str, &str)]) -> Process {
+        self.spawn(&["worker"], "worker", environment)
+    }
+
+    /// Starts a worker that stops at a failpoint, and waits there to be killed.
+    pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
+        let file = self.path(failpoint);
+        self.worker_with(&[("EVERTURN_FAILPOINT", &format!("{failpoint}={}", file.display()))])
+    }
+
+    /// Waits until a worker has stopped at a failpoint.
+    pub async fn reached(&self, failpoint: &str) {
+        let file = self.path(failpoint);
+        wait::until(&format!("{failpoint} is reached"), || async { file.exists().then_some(()) }).await;
+    }
+
+    /// Lets a worker go on from the failpoint it has stopped at.
+    pub fn pass(&self, failpoint: &str) {
+        fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();
+    }
+
+    /// Starts a gateway and waits until it answers.
+    pub async fn gateway(&self) -> Process {
+        let listen = format!("127.0.0.1:{}", self.gateway_port);
+        let process = self.spawn(&["gateway", "--listen", &listen], "gateway", &[]);
+        let url = format!("{}/readyz", self.url());
+        wait::until("the gateway is ready", || async {
+            reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
+        })
+        .await;
+        process
+    }
+
+    /// Starts any role of the binary.
+    pub fn spawn(&self, args: &[&str], log: &str, environment: &[(&str, &str)]) -> Process {
+        let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{log}.log"))).unwrap();
+        let child = self
+            .command(args, environment)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        Process { child }
+    }
+
+    /// A command of the binary in this stack's surroundings.
+    pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(binary());
+        command
+            .args(args)
+            .current_dir(self.directory.path())
+            .env("EVERTURN_DATA_DIR", self.directory.path())
+            .env("EVERTURN_TASK_QUEUE", &self.task_queue)
+            .env("EVERTURN_TEST_TOOLS", self.effects_file())
+            .env("SCRIPTED_KEY", "no secret")
+            .env("TEMPORAL_ADDRESS", self.temporal.address())
+            .env_remove("EVERTURN_FAILPOINT")
+            .envs(environment.iter().copied());
+        command
+    }
+
+    /// A file of the stack.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The directory of the stack.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Base URL of the gateway.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.gateway_port)
+    }
+
+    /// A client of the gateway.
+    pub fn client(&self) -> GatewayClient {
+        GatewayClient::new(&self.url()).unwrap()
+    }
+
+    /// Creates a conversation with one message, and returns both ids.
+    pub async fn ask(&self, content: &str) -> (String, String) {
+        let client = self.client();
+        let conversation_id = client.create_conversation(None).await.unwrap();
+        let message_id = client.submit(&conversation_id, content, None).await.unwrap();
+        (conversation_id, message_id)
+    }
+
+    /// Reads a URL of the gateway's API.
+    pub async fn get(&self, path: &str) -> Value {
+        let url = format!("{}/api/v1/agent{path}", self.url());
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    /// Posts to the gateway's API: status and body.
+    pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let url = format!("{}/api/v1/agent{path}", self.url());
+        let answer = reqwest::Client::new().post(url).json(body).send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+    }
+
+    /// All events of a conversation.
+    pub async fn events(&self, conversation_id: &str) -> Vec<Value> {
+        let page = self.get(&format!("/conversations/{conversation_id}/events?limit=1000")).await;
+        page["events"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Types of all events of a conversation.
+    pub async fn event_types(&self, conversation_id: &str) -> Vec<String> {
+        let events = self.events(conversation_id).await;
+        events.iter().map(|event| event["event_type"].as_str().unwrap().to_owned()).collect()
+    }
+
+    /// Waits until this many turns of the conversation have ended, and returns its events.
+    pub async fn ended(&self, conversation_id: &str, turns: usize) -> Vec<Value> {
+        let what = format!("{turns} turns of {conversation_id} have ended");
+        let events = wait::until(&what, || async {
+            let events = self.events(conversation_id).await;
+            let ends = events.iter().filter(|event| event_type::ends_turn(event["event_type"].as_str().unwrap()));
+            (ends.count() >= turns).then_some(events)
+        })
+        .await;
+        assert_gap_free(&events);
+        events
+    }
+
+    /// Waits until the conversation has an event of this type.
+    pub async fn saw(&self, conversation_id: &str, event_type: &str) {
+        wait::until(&format!("{conversation_id} has {event_type}"), || async {
+            self.event_types(conversation_id).await.iter().any(|found| found == event_type).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the model was asked this often.
+    pub async fn asked(&self, times: usize) {
+        wait::until(&format!("the model was asked {times} times"), || async {
+            (self.model.requests().len() >= times).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the workflow of a conversation has this status, and returns its description.
+    pub async fn workflow_status(&self, conversation_id: &str, status: &str) -> Value {
+        let workflow_id = ids::workflow_id(conversation_id);
+        wait::until(&format!("{workflow_id} is {status}"), || async {
+            let described = self.temporal.json(&["workflow", "describe", "--workflow-id", &workflow_id]).await;
+            let found = described["workflowExecutionInfo"]["status"].as_str().unwrap_or_default();
+            found.ends_with(status).then_some(described)
+        })
+        .await
+    }
+
+    /// Frames of the event stream until one matches.
+    pub async fn frames_until(&self, conversation_id: &str, cursor: u32, is_last: impl Fn(&Frame) -> bool) -> Vec<Frame> {
+        let mut frames = std::pin::pin!(self.client().follow(conversation_id, cursor));
+        let mut seen = Vec::new();
+        let collect = async {
+            while let Some(frame) = frames.next().await {
+                seen.push(frame.clone());
+                if is_last(&frame) {
+                    break;
+                }
+            }
+        };
+        tokio::time::timeout(std::time::Duration::from_secs(60), collect).await.expect("the stream stays silent");
+        seen
+    }
+
+    /// Lines of the file to which test tools append their effects.
+    pub fn effects(&self) -> Vec<String> {
+        fs::read_to_string(self.effects_file()).unwrap_or_default().lines().map(str::to_owned).collect()
+    }
+
+    /// Rows in each table of the store that belongs to the schema.
+    pub async fn rows(&self) -> Vec<(String, i64)> {
+        let options = SqliteConnectOptions::new().filename(self.path("everturn.db")).read_only(true);
+        let pool = SqlitePool::connect_with(options).await.unwrap();
+        let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx%' ORDER BY name")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+        let mut rows = Vec::new();
+        for table in tables {
+            let name: String = table.get(0);
+            let count = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {name}")));
+            rows.push((name, count.fetch_one(&pool).await.unwrap().get(0)));
+        }
+        rows
+    }
+
+    fn effects_file(&self) -> PathBuf {
+        self.path("effects")
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for log in ["worker.log", "gateway.log", "dev.log"] {
+                let text = fs::read_to_string(self.path(log)).unwrap_or_default();
+                let from = text.char_indices().rev().nth(4000).map_or(0, |(at, _)| at);
+                eprintln!("---- end of {log} ----\n{}", &text[from..]);
+            }
+        }
+    }
+}
+
+impl Process {
+    /// kill -9.
+    pub async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// SIGTERM; returns the exit code.
+    pub async fn terminate(mut self) -> Option<i32> {
+        let id = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+        self.child.wait().await.unwrap().code()
+    }
+
+    /// The process id.
+    pub fn id(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+}
+
+/// The binary under test: beside the test's own (cargo build made it).
+pub fn binary() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let binary = test.parent().unwrap().parent().unwrap().join("everturn");
+    assert!(binary.is_file(), "{} is missing: run `make test`, or `cargo build` first", binary.display());
+    binary
+}
+
+/// Sequence numbers are 1..n, and nothing is there twice.
+pub fn assert_gap_free(events: &[Value]) {
+    let numbers: Vec<_> = events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>(), "{events:#?}");
+    let mut ids: Vec<_> = events.iter().map(|event| event["id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), events.len(), "an event is there twice");
+    for act in events.iter().filter(|event| event["event_type"] == "act") {
+        let id = &act["event_data"]["execution_id"];
+        let is_its = |event: &&Value| event["event_type"] == "observe" && &event["event_data"]["execution_id"] == id;
+        let is_last_turn_open = !event_type::ends_turn(events.last().unwrap()["event_type"].as_str().unwrap());
+        let observes = events.iter().filter(is_its).count();
+        assert!(observes == 1 || (observes == 0 && is_last_turn_open), "{observes} observes of {id}");
+    }
+}

@@ -1,0 +1,203 @@
+//! Models and callers that misbehave: each ends in a clear error or a visible retry, never in a hang (A8).
+
+use everturn_proto::ids;
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::Stack,
+    wait,
+};
+use serde_json::{Value, json};
+
+fn types(events: &[Value]) -> String {
+    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+}
+
+async fn run(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> (Stack, Vec<Value>) {
+    run_agent(script, "tools = [\"calculate\", \"test_read\"]\n").await
+}
+
+async fn run_agent(script: impl Fn(&Request) -> Reply + Send + Sync + 'static, agent: &str) -> (Stack, Vec<Value>) {
+    let stack = Stack::with_agent(Model::start(script).await, agent).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("hello").await;
+    let events = stack.ended(&conversation, 1).await;
+    (stack, events)
+}
+
+#[tokio::test]
+async fn permanent_errors_of_the_model_end_the_turn() {
+    for (status, code, expected) in [
+        (400, "invalid_request", "llm_bad_request"),
+        (400, "context_length_exceeded", "llm_context_too_long"),
+        (401, "invalid_api_key", "llm_unauthorized"),
+        (404, "model_not_found", "llm_not_found"),
+    ] {
+        let (stack, events) = run(move |_: &Request| Reply::error(status, code)).await;
+        assert_eq!(types(&events), "user_message error", "{status}");
+        assert_eq!(events[1]["event_data"]["code"], expected, "{status}: {events:#?}");
+        assert_eq!(stack.model.requests().len(), 1, "{status}: a permanent error is not tried again");
+    }
+}
+
+#[tokio::test]
+async fn passing_errors_of_the_model_are_tried_again() {
+    let (stack, events) = run(|request: &Request| match request.number {
+        1 => Reply::error(429, "rate_limited").header("retry-after", "1"),
+        2 => Reply::error(503, "overloaded"),
+        3 => Reply::text("Cut in the mid").cut(),
+        _ => Reply::text("At last."),
+    })
+    .await;
+    assert_eq!(types(&events), "user_message assistant_message complete");
+    assert_eq!(events[1]["event_data"]["content"], "At last.");
+    assert_eq!(stack.model.requests().len(), 4);
+}
+
+#[tokio::test]
+async fn a_retry_is_visible_and_waits_as_asked() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::error(429, "rate_limited").header("retry-after", "7"),
+        _ => Reply::text("Yes."),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("hello").await;
+    let workflow_id = ids::workflow_id(&conversation);
+    let pending = wait::until("the retry is visible", || async {
+        let described = stack.temporal.json(&["workflow", "describe", "--workflow-id", &workflow_id]).await;
+        let pending = described["pendingActivities"].as_array()?.first()?.clone();
+        pending["lastFailure"].is_object().then_some(pending)
+    })
+    .await;
+    assert_eq!(pending["lastFailure"]["applicationFailureInfo"]["type"], "llm_rate_limited");
+    assert_eq!(pending["lastFailure"]["applicationFailureInfo"]["nextRetryDelay"], "7s");
+    stack.ended(&conversation, 1).await;
+}
+
+#[tokio::test]
+async fn a_retried_step_is_superseded_on_the_wire() {
+    // Gateway and worker share a process here: deltas travel in memory.
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("The first try is cut").cut(),
+        _ => Reply::text("The second try holds."),
+    });
+    let stack = Stack::new(model.await).await;
+    let dev = crate::dev::Dev::start(&stack).await;
+    let conversation = dev.client().create_conversation(None).await.unwrap();
+    let frames = dev.frames_until(&conversation, || dev.submit(&conversation, "hello"), "complete").await;
+    let mut text = String::new();
+    let mut generations = Vec::new();
+    for frame in &frames {
+        match frame.event.as_str() {
+            "text_start" => {
+                generations.push(frame.data["generation"].as_u64().unwrap());
+                frame.data["text"].as_str().unwrap().clone_into(&mut text);
+            }
+            "text_delta" => text += frame.data["text"].as_str().unwrap(),
+            _ => {}
+        }
+    }
+    assert_eq!(text, "The second try holds.", "{frames:#?}");
+    assert!(generations.is_sorted() && generations.last() > generations.first(), "{generations:?}");
+    let answer = frames.iter().find(|frame| frame.event == "assistant_message").unwrap();
+    assert_eq!(answer.data["content"], "The second try holds.");
+}
+
+#[tokio::test]
+async fn wrong_tool_calls_become_observations_the_model_can_read() {
+    let (stack, events) = run(|request: &Request| match request.results_since_user() {
+        0 => Reply::text("")
+            .call("calculate", &json!({"wrong": 1}))
+            .raw_call("calculate", r#"{"expression": "1 +"#)
+            .call("no_such_tool", &json!({}))
+            .call("test_read", &json!({"fail": "as told"}))
+            .call("test_read", &json!({"panic": true}))
+            .call("calculate", &json!({"expression": "1 +"})),
+        _ => Reply::text("I see."),
+    })
+    .await;
+    assert_eq!(types(&events).matches("observe").count(), 6, "{events:#?}");
+    let observes: Vec<_> = events.iter().filter(|event| event["event_type"] == "observe").collect();
+    assert!(observes.iter().all(|observe| observe["event_data"]["is_error"] == true), "{observes:#?}");
+    let results = stack.model.requests()[1].body["messages"].to_string();
+    for expected in ["no_such_tool", "as told", "expression"] {
+        assert!(results.contains(expected), "{expected} is missing in {results}");
+    }
+    assert_eq!(types(&events).split(' ').next_back(), Some("complete"));
+}
+
+#[tokio::test]
+async fn a_tool_that_hangs_is_stopped() {
+    let agent = "tools = [{ name = \"test_read\", timeout = \"1s\" }]\n";
+    let script = |request: &Request| match request.results_since_user() {
+        0 => Reply::text("").call("test_read", &json!({"sleep_ms": 600_000})),
+        _ => Reply::text("It hangs."),
+    };
+    let (_stack, events) = run_agent(script, agent).await;
+    assert_eq!(types(&events), "user_message thought act observe assistant_message complete");
+    assert!(events[3]["event_data"]["result"]["error"].as_str().unwrap().contains("1 s"), "{events:#?}");
+}
+
+#[tokio::test]
+async fn an_endless_tool_loop_ends_at_the_step_limit() {
+    let agent = "tools = [\"calculate\"]\nmax_steps = 3\n";
+    let script = |_: &Request| Reply::text("Again.").call("calculate", &json!({"expression": "1 + 1"}));
+    let (stack, events) = run_agent(script, agent).await;
+    let error = &events.last().unwrap()["event_data"];
+    assert_eq!(error["code"], "step_limit");
+    assert!(error["message"].as_str().unwrap().contains("max_steps"), "{error}");
+    assert_eq!(stack.model.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_model_that_is_too_slow_twice_names_the_setting() {
+    let agent = "tools = []\nllm_timeout = \"1s\"\n";
+    let (stack, events) = run_agent(|_: &Request| Reply::text("Sti").held(), agent).await;
+    assert_eq!(types(&events), "user_message error");
+    assert_eq!(events[1]["event_data"]["code"], "llm_timeout");
+    assert!(events[1]["event_data"]["message"].as_str().unwrap().contains("llm_timeout"));
+    assert_eq!(stack.model.requests().len(), 2, "a long answer is not paid for again and again");
+}
+
+#[tokio::test]
+async fn a_turn_after_a_failed_one_works() {
+    let script = |request: &Request| match request.number {
+        1 => Reply::error(400, "invalid_request"),
+        _ => Reply::text("Fine now."),
+    };
+    let stack = Stack::new(Model::start(script).await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("one").await;
+    stack.ended(&conversation, 1).await;
+    stack.client().submit(&conversation, "two", None).await.unwrap();
+    let events = stack.ended(&conversation, 2).await;
+    assert_eq!(types(&events), "user_message error user_message assistant_message complete");
+}
+
+#[tokio::test]
+async fn callers_get_problems() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Never.")).await).await;
+    let _gateway = stack.gateway().await;
+    let conversation = stack.client().create_conversation(None).await.unwrap();
+    let messages = format!("/conversations/{conversation}/messages");
+    let too_long = "x".repeat(everturn_proto::limits::MAX_MESSAGE_BYTES + 1);
+    for (path, body, expected) in [
+        (messages.as_str(), json!({"content": ""}), 400),
+        (&messages, json!({"content": "  \n"}), 400),
+        (&messages, json!({"content": "a\u{0}b"}), 400),
+        (&messages, json!({"content": too_long}), 413),
+        (&messages, json!({}), 400),
+        ("/conversations/unknown/messages", json!({"content": "hi"}), 404),
+        ("/conversations", json!({"agent": "nobody"}), 400),
+    ] {
+        let (status, problem) = stack.post(path, &body).await;
+        assert_eq!(status, expected, "{path}: {problem}");
+        assert!(problem["code"].is_string() && problem["detail"].is_string(), "{problem}");
+    }
+    let url = format!("{}/api/v1/agent{messages}", stack.url());
+    let request = reqwest::Client::new().post(url).header("content-type", "application/json").body("{");
+    let answer = request.send().await.unwrap();
+    assert_eq!(answer.status(), 400);
+    assert_eq!(answer.headers()["content-type"], "application/problem+json");
+    assert!(stack.events(&conversation).await.is_empty(), "bad input changes nothing");
+}

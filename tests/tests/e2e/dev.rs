@@ -1,0 +1,206 @@
+//! `everturn dev`: one process and its Temporal server.
+
+use std::{future::Future, process::Stdio, time::Duration};
+
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::{Process, Stack, assert_gap_free, binary},
+    temporal, wait,
+};
+use everturn_worker::client::{Frame, GatewayClient};
+use futures::StreamExt;
+use serde_json::Value;
+use tokio::process::Command;
+
+/// A running `everturn dev` with a Temporal server of its own.
+pub(crate) struct Dev {
+    port: u16,
+    temporal_port: u16,
+    process: Option<Process>,
+}
+
+impl Dev {
+    /// Starts it on the stack's data and configuration.
+    pub(crate) async fn start(stack: &Stack) -> Self {
+        let dev = Self { port: temporal::free_port(), temporal_port: temporal::free_port(), process: None };
+        dev.start_again(stack).await
+    }
+
+    /// Starts it on the same data and the same ports.
+    pub(crate) async fn start_again(mut self, stack: &Stack) -> Self {
+        let (listen, temporal_port) = (format!("127.0.0.1:{}", self.port), self.temporal_port.to_string());
+        let binary = temporal::binary();
+        let binary = binary.to_str().unwrap();
+        let args = ["dev", "--listen", &listen, "--temporal-port", &temporal_port, "--temporal-bin", binary];
+        self.process = Some(stack.spawn(&args, "dev", &[]));
+        let url = format!("{}/readyz", self.url());
+        wait::until("everturn dev is ready", || async {
+            reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
+        })
+        .await;
+        self
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn client(&self) -> GatewayClient {
+        GatewayClient::new(&self.url()).unwrap()
+    }
+
+    pub(crate) async fn submit(&self, conversation: &str, content: &str) {
+        self.client().submit(conversation, content, None).await.unwrap();
+    }
+
+    /// Follows a conversation, does something, and returns the frames up to the first of type `last`.
+    pub(crate) async fn frames_until<F: Future<Output = ()>>(
+        &self,
+        conversation: &str,
+        act: impl FnOnce() -> F,
+        last: &str,
+    ) -> Vec<Frame> {
+        let mut frames = std::pin::pin!(self.client().follow(conversation, 0));
+        let mut seen = Vec::new();
+        let collect = async {
+            while let Some(frame) = frames.next().await {
+                let is_last = frame.event == last;
+                seen.push(frame);
+                if is_last {
+                    break;
+                }
+            }
+        };
+        let both = futures::future::join(collect, act());
+        tokio::time::timeout(Duration::from_secs(60), both).await.expect("the stream stays silent");
+        seen
+    }
+
+    async fn events(&self, conversation: &str) -> Vec<Value> {
+        let url = format!("{}/api/v1/agent/conversations/{conversation}/events?limit=1000", self.url());
+        let page: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+        page["events"].as_array().cloned().unwrap_or_default()
+    }
+}
+
+/// Command lines of all processes that mention `text`.
+fn processes_with(text: &str) -> Vec<String> {
+    let of_process = |entry: std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        line.contains(text).then_some(line)
+    };
+    std::fs::read_dir("/proc").unwrap().filter_map(|entry| of_process(entry.ok()?)).collect()
+}
+
+#[tokio::test]
+async fn once_prints_the_turn_and_leaves_nothing_behind() {
+    let directory = tempfile::tempdir().unwrap();
+    let (port, temporal_port) = (temporal::free_port(), temporal::free_port());
+    let output = Command::new(binary())
+        .args(["dev", "--once", "What is 21 * 2, and what time is it in Tokyo?"])
+        .args(["--listen", &format!("127.0.0.1:{port}"), "--temporal-port", &temporal_port.to_string()])
+        .arg("--temporal-bin")
+        .arg(temporal::binary())
+        .current_dir(directory.path())
+        .env("EVERTURN_DATA_DIR", directory.path())
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("ANTHROPIC_API_KEY")
+        .stdin(Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    let types: Vec<_> = text
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split_whitespace();
+            words.next()?.parse::<u32>().ok()?;
+            words.next()
+        })
+        .collect();
+    let expected = "user_message thought act act observe observe assistant_message complete";
+    assert_eq!(types.join(" "), expected, "{text}");
+    assert!(text.contains("42"), "{text}");
+    wait::until("no process is left", || async {
+        processes_with(directory.path().to_str().unwrap()).is_empty().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn once_fails_when_the_turn_fails() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::error(401, "invalid_api_key")).await).await;
+    let (listen, port) = (format!("127.0.0.1:{}", temporal::free_port()), temporal::free_port().to_string());
+    let args = ["dev", "--once", "hello", "--listen", &listen, "--temporal-port", &port, "--temporal-bin"];
+    let output = stack.command(&args, &[]).arg(temporal::binary()).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("llm_unauthorized"), "{text}");
+}
+
+#[tokio::test]
+async fn killed_and_started_again_it_finishes_the_turn() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("This try dies with the proc").held(),
+        _ => Reply::text("This is the answer."),
+    });
+    let stack = Stack::new(model.await).await;
+    let mut dev = Dev::start(&stack).await;
+    let conversation = dev.client().create_conversation(None).await.unwrap();
+    // The reader sees text of the first generation before the kill.
+    let before = dev.frames_until(&conversation, || dev.submit(&conversation, "hello"), "text_delta").await;
+    let first = before.iter().find(|frame| frame.event == "text_start").unwrap().data["generation"].as_u64().unwrap();
+    dev.process.take().unwrap().kill().await;
+    wait::until("its Temporal server is gone, too", || async {
+        processes_with(stack.directory().to_str().unwrap()).is_empty().then_some(())
+    })
+    .await;
+
+    let dev = dev.start_again(&stack).await;
+    let frames = dev.frames_until(&conversation, || async {}, "complete").await;
+    let events = dev.events(&conversation).await;
+    assert_gap_free(&events);
+    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["user_message", "assistant_message", "complete"]);
+    assert_eq!(events[1]["event_data"]["content"], "This is the answer.");
+    let generations: Vec<_> =
+        frames.iter().filter(|f| f.event == "text_start").map(|f| f.data["generation"].as_u64().unwrap()).collect();
+    assert!(generations.iter().all(|generation| *generation > first), "{generations:?} after {first}");
+}
+
+#[tokio::test]
+async fn chat_talks_to_a_running_gateway() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Good evening.")).await).await;
+    let _running = stack.start().await;
+    let output = stack.command(&["chat", "--url", &stack.url(), "hello"], &[]).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(text.matches("Good evening.").count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn ctrl_c_leaves_no_process() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
+    let mut dev = Dev::start(&stack).await;
+    assert_eq!(dev.process.take().unwrap().terminate().await, Some(0));
+    assert!(processes_with(stack.directory().to_str().unwrap()).is_empty());
+}
+
+#[tokio::test]
+async fn a_taken_port_is_said_in_one_sentence() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap().to_string();
+    let directory = tempfile::tempdir().unwrap();
+    let output = Command::new(binary())
+        .args(["dev", "--listen", &listen, "--data-dir"])
+        .arg(directory.path())
+        .current_dir(directory.path())
+        .output()
+        .await
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains(&listen) && text.contains("--listen"), "{text}");
+}

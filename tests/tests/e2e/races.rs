@@ -1,0 +1,142 @@
+//! Steer, cancel, queue and interrupt, also at the instants where they meet a save (invariant 3).
+
+use everturn_proto::ids;
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::{Process, Stack},
+};
+use serde_json::{Value, json};
+
+fn echo(request: &Request) -> Reply {
+    Reply::text(&format!("You said {}.", request.last("user")))
+}
+
+fn contents(events: &[Value], event_type: &str) -> Vec<String> {
+    let of_type = events.iter().filter(|event| event["event_type"] == event_type);
+    of_type.map(|event| event["event_data"]["content"].as_str().unwrap().to_owned()).collect()
+}
+
+fn types(events: &[Value]) -> String {
+    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+}
+
+/// A turn that is stopped in its final save, which has taken effect.
+async fn in_the_final_save() -> (Stack, [Process; 2], String) {
+    let stack = Stack::new(Model::start(echo).await).await;
+    let gateway = stack.gateway().await;
+    let worker = stack.worker_stopping_at("save.end.after");
+    let (conversation, _) = stack.ask("one").await;
+    stack.reached("save.end.after").await;
+    (stack, [worker, gateway], conversation)
+}
+
+async fn submit(stack: &Stack, conversation: &str, content: &str, on_busy: &str) -> String {
+    let body = json!({"content": content, "on_busy": on_busy});
+    let (status, answer) = stack.post(&format!("/conversations/{conversation}/messages"), &body).await;
+    assert_eq!(status, 202, "{answer}");
+    answer["message_id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_message_during_the_final_save_is_the_next_turn() {
+    for on_busy in ["queue", "steer", "interrupt"] {
+        let (stack, _running, conversation) = in_the_final_save().await;
+        submit(&stack, &conversation, "two", on_busy).await;
+        stack.pass("save.end.after");
+        let events = stack.ended(&conversation, 2).await;
+        let turn = "user_message assistant_message complete";
+        assert_eq!(types(&events), format!("{turn} {turn}"), "{on_busy}");
+        assert_eq!(contents(&events, "assistant_message"), ["You said one.", "You said two."], "{on_busy}");
+        assert_eq!(stack.model.requests().len(), 2, "{on_busy}");
+    }
+}
+
+#[tokio::test]
+async fn a_cancel_during_the_final_save_comes_too_late() {
+    let (stack, _running, conversation) = in_the_final_save().await;
+    let (status, _) = stack.post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
+    assert_eq!(status, 202);
+    let workflow_id = ids::workflow_id(&conversation);
+    assert!(stack.temporal.cli(&["workflow", "cancel", "--workflow-id", &workflow_id]).await.status.success());
+    stack.pass("save.end.after");
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(types(&events), "user_message assistant_message complete");
+    stack.workflow_status(&conversation, "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn a_steer_joins_the_running_turn() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("First.").call("test_read", &json!({"effect": true, "sleep_ms": 1500})),
+        _ => echo(request),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("one").await;
+    stack.saw(&conversation, "act").await;
+    submit(&stack, &conversation, "rather two", "steer").await;
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(types(&events), "user_message thought act observe user_message assistant_message complete");
+    assert_eq!(contents(&events, "assistant_message"), ["You said rather two."]);
+    assert_eq!(stack.model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_cancel_keeps_the_text_so_far_and_what_waits() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("As far as this").held(),
+        _ => echo(request),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (conversation, message) = stack.ask("one").await;
+    stack.asked(1).await;
+    submit(&stack, &conversation, "two", "queue").await;
+    for _twice in 0..2 {
+        let cancel = json!({"message_id": message});
+        let (status, _) = stack.post(&format!("/conversations/{conversation}/cancel"), &cancel).await;
+        assert_eq!(status, 202);
+    }
+    let events = stack.ended(&conversation, 2).await;
+    let expected = "user_message assistant_message cancelled user_message assistant_message complete";
+    assert_eq!(types(&events), expected);
+    assert_eq!(events[1]["event_data"]["content"], "As far as this");
+    assert_eq!(events[1]["event_data"]["partial"], true);
+}
+
+#[tokio::test]
+async fn an_interrupt_ends_the_turn_and_answers_the_newer_message_first() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("I was saying").held(),
+        _ => echo(request),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("one").await;
+    stack.asked(1).await;
+    submit(&stack, &conversation, "later", "queue").await;
+    submit(&stack, &conversation, "now", "interrupt").await;
+    let events = stack.ended(&conversation, 3).await;
+    assert_eq!(contents(&events, "user_message"), ["one", "now", "later"]);
+    assert_eq!(contents(&events, "assistant_message"), ["I was saying", "You said now.", "You said later."]);
+}
+
+#[tokio::test]
+async fn a_cancel_observes_every_open_act() {
+    let model = Model::start(|_: &Request| {
+        Reply::text("Slowly.")
+            .call("test_once", &json!({"effect": true, "sleep_ms": 600_000}))
+            .call("test_read", &json!({"sleep_ms": 600_000}))
+            .call("calculate", &json!({"expression": "1 + 1"}))
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("one").await;
+    stack.saw(&conversation, "observe").await;
+    let workflow_id = ids::workflow_id(&conversation);
+    assert!(stack.temporal.cli(&["workflow", "cancel", "--workflow-id", &workflow_id]).await.status.success());
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(types(&events), "user_message thought act act act observe observe observe cancelled");
+    stack.workflow_status(&conversation, "CANCELED").await;
+    assert_eq!(stack.model.requests().len(), 1);
+}

@@ -1,0 +1,156 @@
+//! Stored histories replay (invariant 1): a worker of this version can go on with turns of every version before.
+//!
+//! `make histories` records them anew from real turns; see `tests/histories/README.md`.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use everturn_proto::ids;
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::Stack,
+};
+use everturn_workflows::AgentExecution;
+use serde_json::{Value, json};
+use temporalio_client::WorkflowHistory;
+use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("histories")
+}
+
+fn stored() -> Vec<(String, Value)> {
+    let mut files: Vec<_> = fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    let read = |file: PathBuf| {
+        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
+        (name, serde_json::from_slice(&fs::read(&file).unwrap()).unwrap())
+    };
+    files.into_iter().map(read).collect()
+}
+
+/// Replays a history as the CLI writes it.
+async fn replay(history: &Value) -> Result<(), String> {
+    let history = WorkflowHistory::from_json(history.to_string().as_bytes()).map_err(|error| error.to_string())?;
+    let options = WorkflowReplayerOptions::new().register_workflow::<AgentExecution>().unwrap().build();
+    let replayer = WorkflowReplayer::new(options).unwrap();
+    replayer.replay_workflow(history).await.map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn stored_histories_replay() {
+    let histories = stored();
+    let names: Vec<_> = histories.iter().map(|(name, _)| name.as_str()).collect();
+    for needed in ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step"] {
+        assert!(names.iter().any(|name| name.starts_with(needed)), "no stored history of {needed}");
+    }
+    for (name, history) in &histories {
+        replay(history).await.unwrap_or_else(|error| {
+            panic!("{name} does not replay: {error}\nA change of the workflow needs a patch marker; see CONTRIBUTING.md.")
+        });
+    }
+}
+
+/// The tests above would notice: with the same histories, but what the code asked for in another order.
+#[tokio::test]
+async fn another_order_of_activities_does_not_replay() {
+    let (_, mut history) = stored().into_iter().find(|(name, _)| name.starts_with("parallel-tools")).unwrap();
+    let events = history["events"].as_array_mut().unwrap();
+    let is_tool = |event: &Value| {
+        event["activityTaskScheduledEventAttributes"]["activityType"]["name"] == "tool_execution_activity"
+    };
+    let tools: Vec<_> = (0..events.len()).filter(|&at| is_tool(&events[at])).collect();
+    assert_eq!(tools.len(), 2);
+    let first = events[tools[0]]["activityTaskScheduledEventAttributes"]["activityId"].take();
+    let second = events[tools[1]]["activityTaskScheduledEventAttributes"]["activityId"].take();
+    events[tools[0]]["activityTaskScheduledEventAttributes"]["activityId"] = second;
+    events[tools[1]]["activityTaskScheduledEventAttributes"]["activityId"] = first;
+    let error = replay(&history).await.unwrap_err();
+    assert!(error.contains("nondeterministic"), "{error}");
+
+    let (_, mut history) = stored().into_iter().find(|(name, _)| name.starts_with("plain")).unwrap();
+    let events = history["events"].as_array_mut().unwrap();
+    let think = events.iter_mut().find(|event| event["eventType"] == "EVENT_TYPE_ACTIVITY_TASK_SCHEDULED").unwrap();
+    think["activityTaskScheduledEventAttributes"]["activityType"]["name"] = "tool_execution_activity".into();
+    let error = replay(&history).await.unwrap_err();
+    assert!(error.contains("nondeterministic"), "{error}");
+}
+
+fn script(request: &Request) -> Reply {
+    let user = request.last("user");
+    match (user.as_str(), request.results_since_user()) {
+        ("use two tools", 0) => Reply::text("I need two tools.")
+            .call("calculate", &json!({"expression": "21 * 2"}))
+            .call("current_time", &json!({"time_zone": "Asia/Tokyo"})),
+        ("wait", _) => Reply::text("As far as this").held(),
+        ("fail once", _) if request.number == 1 => Reply::error(503, "overloaded"),
+        _ => Reply::text("Done."),
+    }
+}
+
+/// Writes the history of a run.
+async fn record(stack: &Stack, name: &str, conversation: &str, run_id: Option<&str>) {
+    let workflow_id = ids::workflow_id(conversation);
+    let mut args = vec!["workflow", "show", "--workflow-id", &workflow_id];
+    if let Some(run_id) = run_id {
+        args.extend(["--run-id", run_id]);
+    }
+    let mut history = stack.temporal.json(&args).await;
+    without_identities(&mut history);
+    let version = env!("CARGO_PKG_VERSION");
+    let file = directory().join(format!("{name}-{version}.json"));
+    fs::write(file, serde_json::to_string_pretty(&history).unwrap() + "\n").unwrap();
+}
+
+/// The name of the machine that recorded it is nobody's business.
+fn without_identities(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, value)| match name.as_str() {
+            "identity" => *value = "worker".into(),
+            _ => without_identities(value),
+        }),
+        Value::Array(items) => items.iter_mut().for_each(without_identities),
+        _ => {}
+    }
+}
+
+async fn turn(stack: &Stack, name: &str, content: &str) {
+    let (conversation, _) = stack.ask(content).await;
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(stack, name, &conversation, None).await;
+}
+
+#[tokio::test]
+async fn record_histories_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    for (name, content) in [("plain", "hello"), ("parallel-tools", "use two tools"), ("retried-step", "fail once")] {
+        let stack = Stack::new(Model::start(script).await).await;
+        let _running = stack.start().await;
+        turn(&stack, name, content).await;
+    }
+    let stack = Stack::new(Model::start(script).await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("wait").await;
+    stack.asked(1).await;
+    stack.client().cancel(&conversation).await.unwrap();
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&stack, "cancel", &conversation, None).await;
+
+    let (conversation, _) = stack.ask("wait").await;
+    stack.asked(2).await;
+    stack.client().submit(&conversation, "next", None).await.unwrap();
+    let described = stack.workflow_status(&conversation, "RUNNING").await;
+    let first_run = described["workflowExecutionInfo"]["execution"]["runId"].as_str().unwrap().to_owned();
+    stack.model.release();
+    stack.ended(&conversation, 2).await;
+    record(&stack, "queued-messages", &conversation, Some(&first_run)).await;
+}

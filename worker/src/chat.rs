@@ -1,0 +1,143 @@
+//! `everturn chat`: a conversation in the terminal.
+
+use std::{
+    io::{IsTerminal, Write},
+    process::ExitCode,
+};
+
+use everturn_proto::words::event_type;
+use futures::StreamExt;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cli::ChatOptions,
+    client::{Frame, GatewayClient},
+    show, shutdown,
+};
+
+/// Sends messages and prints answers until the input ends; Ctrl-C cancels the running turn, or leaves.
+pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
+    let client = GatewayClient::new(&options.url)?;
+    let conversation_id = match options.conversation {
+        Some(id) => id,
+        None => client.create_conversation(options.agent.as_deref()).await?,
+    };
+    let shutdown = shutdown::token()?;
+    if let Some(message) = options.message {
+        let is_complete = turn(&client, &conversation_id, &message, &shutdown).await?;
+        return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    println!("conversation {conversation_id} · Ctrl-C or Ctrl-D leaves; go on with --conversation {conversation_id}");
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    loop {
+        prompt();
+        let line = tokio::select! {
+            line = lines.next_line() => line?,
+            () = shutdown.cancelled() => None,
+        };
+        let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
+        if line.trim().is_empty() {
+            continue;
+        }
+        turn(&client, &conversation_id, &line, &shutdown).await?;
+        if shutdown.is_cancelled() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+fn prompt() {
+    if std::io::stdin().is_terminal() {
+        print!("\nyou> ");
+        let _unseen = std::io::stdout().flush();
+    }
+}
+
+/// One message and its answer. True when the turn completed.
+async fn turn(
+    client: &GatewayClient,
+    conversation_id: &str,
+    message: &str,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<bool> {
+    let cursor = client.last_sequence(conversation_id).await?;
+    let message_id = client.submit(conversation_id, message, None).await?;
+    let mut frames = std::pin::pin!(client.follow(conversation_id, cursor));
+    let mut printer = Printer::default();
+    let mut is_cancelling = false;
+    loop {
+        let frame = tokio::select! {
+            frame = frames.next() => frame,
+            () = shutdown.cancelled(), if !is_cancelling => {
+                is_cancelling = true;
+                client.cancel(conversation_id).await?;
+                continue;
+            }
+        };
+        let Some(frame) = frame else { return Ok(false) };
+        // What other devices do in this conversation is theirs.
+        if frame.data["message_id"] != message_id.as_str() {
+            continue;
+        }
+        printer.print(&frame);
+        if event_type::ends_turn(&frame.event) {
+            println!();
+            return Ok(frame.event == event_type::COMPLETE);
+        }
+    }
+}
+
+/// Prints the text as it comes, and tools as lines.
+#[derive(Default)]
+struct Printer {
+    /// What is on the terminal of the open text.
+    printed: String,
+}
+
+impl Printer {
+    fn print(&mut self, frame: &Frame) {
+        let text = |key: &str| frame.data[key].as_str().unwrap_or_default().to_owned();
+        match frame.event.as_str() {
+            "text_start" if text("part") == "text" => self.replace(&text("text")),
+            "text_delta" if text("part") == "text" => self.append(&text("text")),
+            // The whole text is what counts: it fills in what the stream lost.
+            "thought" => self.seal(&text("thought")),
+            "assistant_message" => self.seal(&text("content")),
+            "act" | "observe" | "error" | "cancelled" => {
+                if let Some(line) = show::line(frame) {
+                    println!("{line}");
+                }
+            }
+            _ => {}
+        }
+        let _unseen = std::io::stdout().flush();
+    }
+
+    fn append(&mut self, text: &str) {
+        print!("{}", show::printable(text));
+        self.printed.push_str(text);
+    }
+
+    /// A text that begins anew: what is there already and fits stays.
+    fn replace(&mut self, text: &str) {
+        let rest = text.strip_prefix(self.printed.as_str()).map(str::to_owned);
+        if let Some(rest) = rest {
+            self.append(&rest);
+        } else {
+            println!("\n(the model was asked again)");
+            self.printed.clear();
+            self.append(text);
+        }
+    }
+
+    fn seal(&mut self, whole: &str) {
+        if !whole.is_empty() && self.printed != whole {
+            self.replace(whole);
+        }
+        if !self.printed.is_empty() {
+            println!();
+        }
+        self.printed.clear();
+    }
+}

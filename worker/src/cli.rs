@@ -1,0 +1,148 @@
+//! The command line: options, their environment variables, and logging.
+
+use std::{env, net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+use everturn_proto::words::TASK_QUEUE;
+use tracing_subscriber::EnvFilter;
+
+/// A durable runtime for LLM agents on Temporal.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 110)]
+pub struct Cli {
+    /// Options of every role.
+    #[command(flatten)]
+    pub common: Common,
+    /// What to be.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every role.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Configuration file; without one, ./everturn.toml when it exists, else built-in defaults.
+    #[arg(long, global = true, env = "EVERTURN_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// SQLite database; by default everturn.db in the data directory.
+    #[arg(long, global = true, env = "EVERTURN_DATABASE", value_name = "FILE")]
+    pub database: Option<PathBuf>,
+    /// Where data is kept; by default `everturn` in the user's state directory.
+    #[arg(long, global = true, env = "EVERTURN_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Task queue of the workers.
+    #[arg(long, global = true, env = "EVERTURN_TASK_QUEUE", default_value = TASK_QUEUE, value_name = "NAME")]
+    pub task_queue: String,
+    /// Log filter, e.g. info or everturn=debug; by default warnings in dev and chat, else info.
+    #[arg(long, global = true, env = "EVERTURN_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+}
+
+/// What a process can be.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Everything in one process, with a Temporal dev server: for development and to try it out.
+    Dev(DevOptions),
+    /// A worker: runs turns. Start as many as you like. Temporal's address: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE.
+    Worker(WorkerOptions),
+    /// A gateway: REST and SSE. Start as many as you like. Temporal's address: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE.
+    Gateway(GatewayOptions),
+    /// Prepares database and Temporal: schema and search attributes. Safe to repeat.
+    Migrate,
+    /// Talks to a running gateway from the terminal.
+    Chat(ChatOptions),
+}
+
+/// Options of `dev`.
+#[derive(Debug, Clone, Args)]
+pub struct DevOptions {
+    /// Address of the gateway.
+    #[arg(long, env = "EVERTURN_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Port of Temporal on 127.0.0.1; a server that runs there is used, else one is started (its web UI on port + 1000).
+    #[arg(long, default_value_t = 7233, value_name = "PORT")]
+    pub temporal_port: u16,
+    /// The `temporal` binary.
+    #[arg(long, env = "EVERTURN_TEMPORAL_BIN", default_value = "temporal", value_name = "FILE")]
+    pub temporal_bin: PathBuf,
+    /// Runs one turn with this message, prints it as it happens, and exits: 0 only when the turn completed.
+    #[arg(long, value_name = "MESSAGE")]
+    pub once: Option<String>,
+    /// Runs one turn with this message at the start, then stays up.
+    #[arg(long, value_name = "MESSAGE", conflicts_with = "once")]
+    pub sample: Option<String>,
+    /// Offers the test tools (test_once, test_read, test_idempotent) to agents that name them; effects are appended
+    /// to this file.
+    #[arg(long, env = "EVERTURN_TEST_TOOLS", value_name = "FILE", hide = true)]
+    pub test_tools: Option<PathBuf>,
+}
+
+/// Options of `worker`.
+#[derive(Debug, Clone, Args)]
+pub struct WorkerOptions {
+    /// See `dev`.
+    #[arg(long, env = "EVERTURN_TEST_TOOLS", value_name = "FILE", hide = true)]
+    pub test_tools: Option<PathBuf>,
+}
+
+/// Options of `gateway`.
+#[derive(Debug, Clone, Args)]
+pub struct GatewayOptions {
+    /// Address to listen on. There is no authentication yet: keep it on loopback or behind something that has it.
+    #[arg(long, env = "EVERTURN_LISTEN", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+}
+
+/// Options of `chat`.
+#[derive(Debug, Clone, Args)]
+pub struct ChatOptions {
+    /// URL of the gateway.
+    #[arg(long, env = "EVERTURN_URL", default_value = "http://127.0.0.1:8080")]
+    pub url: String,
+    /// Goes on with this conversation; without it a new one begins.
+    #[arg(long, value_name = "ID")]
+    pub conversation: Option<String>,
+    /// Agent of a new conversation.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Sends one message, prints the answer and exits; without it, messages are read line by line.
+    pub message: Option<String>,
+}
+
+impl Cli {
+    /// Logs go to standard error; standard output is for what was asked for.
+    pub fn start_logging(&self) {
+        let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_));
+        let default = if is_terminal_role { "warn,temporalio=error" } else { "info,temporalio_sdk_core=warn" };
+        let filter = self.common.log.as_deref().unwrap_or(default);
+        let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new(default));
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    }
+}
+
+impl Common {
+    /// Where data is kept.
+    pub fn data_dir(&self) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(|| {
+            let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+            state.or_else(home).unwrap_or_else(env::temp_dir).join("everturn")
+        })
+    }
+
+    /// The SQLite database.
+    pub fn database(&self) -> PathBuf {
+        self.database.clone().unwrap_or_else(|| self.data_dir().join("everturn.db"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,24 @@
+//! One turn, printed as it happens.
+
+use everturn_proto::words::event_type;
+use futures::StreamExt;
+
+use crate::{client::GatewayClient, show};
+
+/// Runs one turn in a new conversation and prints its events. Returns the conversation's id, and whether the turn
+/// completed.
+pub(crate) async fn run_and_print(client: &GatewayClient, message: &str) -> anyhow::Result<(String, bool)> {
+    let conversation_id = client.create_conversation(None).await?;
+    println!("\nturn in conversation {conversation_id}\n");
+    client.submit(&conversation_id, message, None).await?;
+    let mut frames = std::pin::pin!(client.follow(&conversation_id, 0));
+    while let Some(frame) = frames.next().await {
+        if let Some(line) = show::line(&frame) {
+            println!("{line}");
+        }
+        if event_type::ends_turn(&frame.event) {
+            return Ok((conversation_id, frame.event == event_type::COMPLETE));
+        }
+    }
+    Ok((conversation_id, false))
+}

@@ -1,0 +1,32 @@
+//! `everturn`: reads the command line and runs one role.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use everturn_worker::{
+    chat,
+    cli::{Cli, Command},
+    dev, roles,
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    // One TLS backend for everything; without this, HTTP clients panic at their first request.
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let cli = Cli::parse();
+    cli.start_logging();
+    let result = match cli.command {
+        Command::Dev(options) => dev::run(&cli.common, options).await,
+        Command::Worker(options) => roles::worker::run(&cli.common, options).await,
+        Command::Gateway(options) => roles::gateway::run(&cli.common, options).await,
+        Command::Migrate => roles::migrate::run(&cli.common).await,
+        Command::Chat(options) => chat::run(options).await,
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("everturn: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! A gateway: REST and SSE.
+
+use std::{process::ExitCode, sync::Arc};
+
+use anyhow::Context;
+use everturn_store::sqlite::SqliteStore;
+use everturn_stream::InProcessStream;
+use temporalio_client::Client;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cli::{Common, GatewayOptions},
+    config::Config,
+    connections,
+    roles::worker,
+    shutdown,
+};
+
+/// What a gateway works with.
+pub struct Parts {
+    /// The connection to Temporal.
+    pub client: Client,
+    /// What it reads events from and queues messages in.
+    pub store: SqliteStore,
+    /// Texts while they are written; in another process than the worker, an empty one.
+    pub stream: InProcessStream,
+    /// Agents and limits.
+    pub config: Config,
+    /// Task queue of the workers.
+    pub task_queue: String,
+}
+
+/// Runs a gateway until SIGTERM or Ctrl-C.
+pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
+    let shutdown = shutdown::token()?;
+    // Agents may name test tools; whether they run is the worker's matter.
+    let tools = worker::tools(Some(std::path::PathBuf::new()))?;
+    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let listener = TcpListener::bind(options.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
+    let store = connections::store(common).await?;
+    let client = connections::temporal(&shutdown).await?;
+    let stream = InProcessStream::default();
+    tracing::info!(address = %listener.local_addr()?, "gateway is running");
+    let parts = Parts { client, store, stream, config, task_queue: common.task_queue.clone() };
+    serve(parts, listener, shutdown).await?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,16 @@
+//! `everturn migrate`: schema and search attributes.
+
+use std::process::ExitCode;
+
+use crate::{cli::Common, connections, shutdown};
+
+/// Prepares database and Temporal. Safe to repeat and to run from several places at once.
+pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
+    let shutdown = shutdown::token()?;
+    connections::store(common).await?;
+    println!("database    {} is up to date", common.database().display());
+    let client = connections::temporal(&shutdown).await?;
+    connections::register_search_attributes(&client).await?;
+    println!("temporal    search attributes are registered in namespace {}", client.options().namespace);
+    Ok(ExitCode::SUCCESS)
+}

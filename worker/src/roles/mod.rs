@@ -1,0 +1,5 @@
+//! What a process can be. Each role takes its connections and a shutdown token, and runs until told to stop.
+
+pub mod gateway;
+pub mod migrate;
+pub mod worker;

@@ -1,0 +1,121 @@
+//! A worker: polls the task queue and runs turns.
+
+use std::{process::ExitCode, sync::Arc, time::Duration};
+
+use anyhow::Context;
+use everturn_activities::{
+    AgentActivities,
+    model::{GenaiClient, Providers},
+    tools::ToolRegistry,
+};
+use everturn_store::sqlite::SqliteStore;
+use everturn_stream::InProcessStream;
+use everturn_workflows::AgentExecution;
+use temporalio_client::Client;
+use temporalio_sdk::{
+    Runtime, Worker, WorkerOptions as SdkOptions,
+    runtime::worker_tuner::{FixedSizeSlotSupplier, TunerHolder},
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cli::{Common, WorkerOptions},
+    config::Config,
+    connections, shutdown,
+};
+
+/// A dead worker's workflow tasks wait on its sticky queue for this long (A4: taken over within 10 s).
+const STICKY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Activities learn of a cancel with a heartbeat: at most this often, whatever the heartbeat time-out.
+const HEARTBEAT_THROTTLE: Duration = Duration::from_secs(1);
+
+/// What a worker works with.
+pub struct Parts {
+    /// The connection to Temporal.
+    pub client: Client,
+    /// Where turns are kept.
+    pub store: SqliteStore,
+    /// Where texts go while they are written.
+    pub stream: InProcessStream,
+    /// Agents and limits.
+    pub config: Config,
+    /// Providers of models, the demo model included.
+    pub providers: Providers,
+    /// Tools.
+    pub tools: ToolRegistry,
+    /// Task queue to poll.
+    pub task_queue: String,
+}
+
+/// Runs a worker until SIGTERM or Ctrl-C.
+pub async fn run(common: &Common, options: WorkerOptions) -> anyhow::Result<ExitCode> {
+    let shutdown = shutdown::token()?;
+    let tools = tools(options.test_tools)?;
+    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    if config.needs_demo_model() {
+        anyhow::bail!(
+            "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \
+             ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
+        );
+    }
+    let store = connections::store(common).await?;
+    let client = connections::temporal(&shutdown).await?;
+    connections::register_search_attributes(&client).await?;
+    let providers = config.providers.clone();
+    let task_queue = common.task_queue.clone();
+    let parts = Parts { client, store, stream: InProcessStream::default(), config, providers, tools, task_queue };
+    serve(parts, shutdown).await?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The built-in tools, and the test tools when asked for.
+pub fn tools(test_tools: Option<std::path::PathBuf>) -> anyhow::Result<ToolRegistry> {
+    use everturn_activities::tools::builtin;
+    let mut registry = ToolRegistry::default();
+    let test_tools = test_tools.map(builtin::test_tools).unwrap_or_default();
+    for tool in builtin::all().into_iter().chain(test_tools) {
+        registry.register(tool)?;
+    }
+    Ok(registry)
+}
+
+/// Runs a worker until `shutdown`, then gives what is in flight the configured time to end.
+pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
+    let limits = parts.config.worker.clone();
+    let store = Arc::new(parts.store);
+    let activities = AgentActivities {
+        turns: store.clone(),
+        conversations: store,
+        stream: Arc::new(parts.stream),
+        model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
+        tools: Arc::new(parts.tools),
+        agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),
+        shutdown: shutdown.clone(),
+    };
+    let tuner = TunerHolder::builder()
+        .workflow_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_workflow_tasks))
+        .activity_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
+        .local_activity_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
+        .build();
+    let options = SdkOptions::new(parts.task_queue.clone())
+        .register_workflow::<AgentExecution>()?
+        .register_activities(activities)
+        .max_cached_workflows(limits.max_cached_workflows)
+        .tuner(tuner)
+        .sticky_queue_schedule_to_start_timeout(STICKY_TIMEOUT)
+        .max_heartbeat_throttle_interval(HEARTBEAT_THROTTLE)
+        .graceful_shutdown_period(limits.graceful_shutdown)
+        .build();
+    let mut worker = Worker::new(&runtime, parts.client, options)?;
+    let stop = worker.shutdown_handle();
+    let stopper = tokio::spawn(async move {
+        shutdown.cancelled().await;
+        tracing::info!("stopping: what is in flight may end, the rest moves to other workers");
+        stop();
+    });
+    tracing::info!(task_queue = parts.task_queue, "worker is running");
+    let ended = worker.run().await;
+    stopper.abort();
+    ended.context("the worker ended")
+}

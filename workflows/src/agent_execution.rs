@@ -1,0 +1,260 @@
+//! The workflow as the engine sees it: input, signals, query, and how a run ends.
+
+// The workflow macros generate undocumented markers beside each handler.
+#![allow(missing_docs)]
+
+use everturn_proto::{
+    Lenient, ids,
+    limits::MAX_MESSAGE_BYTES,
+    turn::{Cancel, Submit, TurnInput, TurnOutput, TurnStatus},
+    words::{DEFAULT_TENANT, execution_status, failure, on_busy, search_attribute},
+};
+use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
+use temporalio_macros::{workflow, workflow_methods};
+use temporalio_workflow::{
+    ContinueAsNewOptions, SyncWorkflowContext, WorkflowCancellationToken, WorkflowContext, WorkflowContextView,
+    WorkflowResult, WorkflowTermination,
+};
+
+use crate::{
+    calls::CallError,
+    inbox::Inbox,
+    turn::{Outcome, Turn, TurnEnd},
+};
+
+/// Workflow `agent-execution`: runs one turn, then continues as new for the next message that waits.
+#[workflow]
+pub struct AgentExecution {
+    input: Result<TurnInput, String>,
+    inbox: Inbox,
+    current: Option<Current>,
+    /// Messages named by this chain of runs so far.
+    anonymous_messages: u32,
+}
+
+/// The turn that runs now.
+struct Current {
+    message_id: String,
+    agent_execution_id: String,
+    cancellation: WorkflowCancellationToken,
+    step: u32,
+    phase: Phase,
+}
+
+/// What the turn is doing, for query `status`.
+pub(crate) enum Phase {
+    Starting,
+    Thinking,
+    RunningTools(Vec<String>),
+    Ending,
+}
+
+#[workflow_methods]
+impl AgentExecution {
+    /// Takes the input as it is; what is wrong with it is said by `run`.
+    #[init]
+    pub fn new(ctx: &WorkflowContextView, input: Lenient<TurnInput>) -> Self {
+        let mut state = Self { input: input.0, inbox: Inbox::default(), current: None, anonymous_messages: 0 };
+        if let Ok(input) = &mut state.input {
+            state.anonymous_messages = input.anonymous_messages;
+            let inbox = std::mem::take(&mut input.inbox);
+            for message in input.message.take().into_iter().chain(inbox) {
+                state.accept(message, ctx.first_execution_run_id());
+            }
+        }
+        state
+    }
+
+    /// One turn.
+    #[run(name = "agent-execution")]
+    pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<TurnOutput> {
+        let input = ctx
+            .state(|state| state.input.clone())
+            .map_err(|error| invalid(format!("The input is not a turn: {error}. It looks like {EXAMPLE_INPUT}")))?;
+        check_workflow_id(ctx.workflow_id(), &input.conversation_id)?;
+        let Some(message) = ctx.state_mut(|state| state.inbox.take_next()) else {
+            return Err(invalid(format!("The turn has no message. Its input looks like {EXAMPLE_INPUT}")).into());
+        };
+        let message_id = message.message_id.clone();
+        let turn = start_turn(ctx, &input, message.clone());
+        let ended = match turn.load(&input).await {
+            Ok(loaded) if loaded.status == execution_status::RUNNING => {
+                set_search_attributes(ctx, &input, &loaded.agent);
+                turn.run(&loaded).await
+            }
+            // A message that was delivered twice, after its turn had ended.
+            Ok(loaded) => Ok(Outcome::Ended(TurnEnd { status: loaded.status, steps: 0, failure: None })),
+            Err(error) => Err(error),
+        };
+        finish(ctx, input, message, message_id, ended)
+    }
+
+    /// A message for this conversation. One that cannot be read is ignored: a signal has nobody to answer.
+    #[signal]
+    pub fn submit(&mut self, ctx: &mut SyncWorkflowContext<Self>, message: Lenient<Submit>) {
+        let Ok(message) = message.0 else { return };
+        let interrupts = message.on_busy == on_busy::INTERRUPT;
+        let is_new = self.accept(message, ctx.info().first_execution_run_id());
+        if let Some(current) = self.current.as_ref().filter(|_| is_new && interrupts) {
+            current.cancellation.cancel_with_reason("interrupted by a newer message");
+        }
+    }
+
+    /// Ends the current message. A cancel for another message does nothing, so it may be sent twice or late.
+    #[signal]
+    pub fn cancel(&mut self, _ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
+        let Ok(cancel) = cancel.0 else { return };
+        let Some(current) = &self.current else { return };
+        if cancel.message_id.is_empty() || cancel.message_id == current.message_id {
+            let reason = if cancel.reason.is_empty() { "cancelled by the user" } else { &cancel.reason };
+            current.cancellation.cancel_with_reason(reason);
+        }
+    }
+
+    /// Where the turn stands.
+    #[query]
+    pub fn status(&self, _ctx: &WorkflowContextView) -> TurnStatus {
+        let conversation_id = self.input.as_ref().map(|input| input.conversation_id.clone()).unwrap_or_default();
+        let queued = u32::try_from(self.inbox.len()).unwrap_or(u32::MAX);
+        let Some(current) = &self.current else {
+            return TurnStatus { status: "starting".to_owned(), conversation_id, queued, ..TurnStatus::default() };
+        };
+        let (status, running_tools) = match &current.phase {
+            Phase::Starting => ("starting", Vec::new()),
+            Phase::Thinking => ("thinking", Vec::new()),
+            Phase::RunningTools(tools) => ("running_tools", tools.clone()),
+            Phase::Ending => ("ending", Vec::new()),
+        };
+        TurnStatus {
+            status: status.to_owned(),
+            conversation_id,
+            message_id: current.message_id.clone(),
+            agent_execution_id: current.agent_execution_id.clone(),
+            step: current.step,
+            running_tools,
+            queued,
+        }
+    }
+}
+
+impl AgentExecution {
+    /// Takes a message into the inbox, named if it has no name. False when it is unusable or known.
+    fn accept(&mut self, mut message: Submit, first_execution_run_id: &str) -> bool {
+        if message.content.len() > MAX_MESSAGE_BYTES {
+            return false;
+        }
+        if message.message_id.is_empty() {
+            if message.content.trim().is_empty() {
+                return false;
+            }
+            message.message_id = ids::anonymous_message_id(first_execution_run_id, self.anonymous_messages);
+            self.anonymous_messages += 1;
+        }
+        let is_current = self.current.as_ref().is_some_and(|current| current.message_id == message.message_id);
+        !is_current && ids::is_valid(&message.message_id) && self.inbox.push(message)
+    }
+
+    pub(crate) fn take_steers(&mut self) -> Vec<Submit> {
+        self.inbox.take_steers()
+    }
+
+    pub(crate) fn enter(&mut self, step: u32, phase: Phase) {
+        if let Some(current) = &mut self.current {
+            current.step = step;
+            current.phase = phase;
+        }
+    }
+}
+
+const EXAMPLE_INPUT: &str = r#"{"conversation_id":"demo","message":{"content":"Hello"}}"#;
+
+fn invalid(message: String) -> ApplicationFailure {
+    ApplicationFailure::builder(message).type_name(failure::INVALID_INPUT.to_owned()).non_retryable(true).build()
+}
+
+/// The engine guarantees one running workflow an id; that is one running turn a conversation only when the id
+/// is the conversation's.
+fn check_workflow_id(workflow_id: &str, conversation_id: &str) -> Result<(), ApplicationFailure> {
+    if !ids::is_valid(conversation_id) {
+        return Err(invalid(format!(
+            "`conversation_id` must be 1 to 100 letters, digits or -_.: characters. The input looks like {EXAMPLE_INPUT}"
+        )));
+    }
+    let expected = ids::workflow_id(conversation_id);
+    if workflow_id == expected {
+        return Ok(());
+    }
+    Err(invalid(format!("The workflow id of this conversation must be `{expected}`, not `{workflow_id}`.")))
+}
+
+fn start_turn<'a>(ctx: &'a WorkflowContext<AgentExecution>, input: &TurnInput, message: Submit) -> Turn<'a> {
+    // A child of the run's own token: `temporal workflow cancel` and signal `cancel` end the turn alike.
+    let cancellation = ctx.cancellation_token().child_token();
+    ctx.state_mut(|state| {
+        state.current = Some(Current {
+            message_id: message.message_id.clone(),
+            agent_execution_id: ids::root_execution_id(&input.conversation_id, &message.message_id),
+            cancellation: cancellation.clone(),
+            step: input.from_step,
+            phase: Phase::Starting,
+        });
+    });
+    Turn::new(ctx, input, message, cancellation)
+}
+
+/// A turn started by the gateway has them from the start; one started by hand gets them here (A7).
+fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInput, agent: &str) {
+    const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
+    const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
+    const TENANT_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TENANT_ID);
+    const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
+    if ctx.search_attributes().contains_key(&CONVERSATION_ID) {
+        return;
+    }
+    let tenant = if input.tenant_id.is_empty() { DEFAULT_TENANT } else { &input.tenant_id };
+    ctx.upsert_search_attributes([
+        CONVERSATION_ID.value_set(input.conversation_id.clone()),
+        AGENT_NAME.value_set(agent.to_owned()),
+        TENANT_ID.value_set(tenant.to_owned()),
+        TURN_STATUS.value_set(execution_status::RUNNING.to_owned()),
+    ]);
+}
+
+/// Ends the run: with the next message's turn, a new run for the same turn, or the turn's result.
+fn finish(
+    ctx: &WorkflowContext<AgentExecution>,
+    input: TurnInput,
+    message: Submit,
+    message_id: String,
+    ended: Result<Outcome, CallError>,
+) -> WorkflowResult<TurnOutput> {
+    let continue_at = match &ended {
+        Ok(Outcome::ContinueAt(step)) => Some(*step),
+        _ => None,
+    };
+    let has_more = ctx.state(|state| !state.inbox.is_empty());
+    if continue_at.is_some() || has_more {
+        let (inbox, anonymous_messages) = ctx.state_mut(|state| (state.inbox.drain(), state.anonymous_messages));
+        let next = TurnInput {
+            message: continue_at.map(|_| Submit { content: String::new(), ..message }),
+            inbox,
+            anonymous_messages,
+            from_step: continue_at.unwrap_or(0),
+            ..input
+        };
+        ctx.continue_as_new(Lenient::from(next), ContinueAsNewOptions::default())?;
+    }
+    match ended {
+        Ok(Outcome::Ended(TurnEnd { status, steps, failure: None })) => {
+            if status == execution_status::CANCELLED && ctx.cancellation_token().is_cancelled() {
+                return Err(WorkflowTermination::cancelled());
+            }
+            Ok(TurnOutput { message_id, status, steps })
+        }
+        Ok(Outcome::Ended(TurnEnd { failure: Some((code, message)), .. }))
+        | Err(CallError::Failed { code, message }) => {
+            Err(ApplicationFailure::builder(message).type_name(code).non_retryable(true).build().into())
+        }
+        Err(CallError::Cancelled) | Ok(Outcome::ContinueAt(_)) => Err(WorkflowTermination::cancelled()),
+    }
+}

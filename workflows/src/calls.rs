@@ -1,0 +1,211 @@
+//! How each activity is called: time-outs, retries, cancellation, and what its failure means.
+//!
+//! The numbers and where they come from: DESIGN "The workflow", A2, A8, invariants 3, 5 and 6.
+
+use std::time::Duration;
+
+use everturn_proto::{
+    activities::AgentActivities,
+    turn::{
+        LoadTurnRequest, LoadedTurn, PlannedCall, RunToolRequest, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+    },
+    words::failure,
+};
+use temporalio_common::error::IncomingError;
+use temporalio_workflow::{
+    ActivityCancellationType, ActivityCloseTimeouts, ActivityExecutionError, ActivityOptions, LocalActivityOptions,
+    RetryPolicy, WorkflowCancellationToken, WorkflowContext,
+};
+
+use crate::AgentExecution;
+
+/// A worker that does not heartbeat for this long is taken for dead (A4: taken over within 10 s). Workers send a
+/// heartbeat every second.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A save or load is tried this long as a local activity, then as an ordinary one: a store that is down must not
+/// pin the workflow task (invariant 3).
+const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// One try of an ordinary save.
+const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
+const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// Tries of an LLM call. Paid calls: few.
+const LLM_ATTEMPTS: u32 = 6;
+/// After this many start-to-close time-outs the turn ends instead of paying for the same long answer again.
+const LLM_TIMEOUTS: u32 = 2;
+/// Tries of a tool whose worker died: each passes the claim, which decides whether it may run again.
+const TOOL_ATTEMPTS: u32 = 5;
+
+/// Why a call did not give a result.
+#[derive(Debug, Clone)]
+pub(crate) enum CallError {
+    /// The turn was cancelled.
+    Cancelled,
+    /// One of `failure::*`, and a sentence.
+    Failed { code: String, message: String },
+}
+
+type Result<T> = std::result::Result<T, CallError>;
+
+/// Takes the message into the turn.
+pub(crate) async fn load_turn(ctx: &WorkflowContext<AgentExecution>, request: LoadTurnRequest) -> Result<LoadedTurn> {
+    let local = ctx.execute_local_activity(AgentActivities::load_turn, request.clone(), local_options());
+    match local.await {
+        Err(error) if is_worth_a_longer_try(&error) => {
+            let ordinary = ctx.execute_activity(AgentActivities::load_turn, request, store_options());
+            ordinary.await.map_err(|error| store_error(&error))
+        }
+        other => other.map_err(|error| store_error(&error)),
+    }
+}
+
+/// Persists one batch. Not cancelled with the turn: what happened must be saved.
+pub(crate) async fn save(ctx: &WorkflowContext<AgentExecution>, request: SaveRequest) -> Result<SaveResult> {
+    let local = ctx.execute_local_activity(AgentActivities::save_event, request.clone(), local_options());
+    match local.await {
+        Err(error) if is_worth_a_longer_try(&error) => {
+            let ordinary = ctx.execute_activity(AgentActivities::save_event, request, store_options());
+            ordinary.await.map_err(|error| store_error(&error))
+        }
+        other => other.map_err(|error| store_error(&error)),
+    }
+}
+
+/// Calls the model once. When the turn is cancelled the activity stores the text so far (`llm_partial`) before it
+/// ends, which is why the workflow waits for it.
+pub(crate) async fn think(
+    ctx: &WorkflowContext<AgentExecution>,
+    cancellation: &WorkflowCancellationToken,
+    request: ThinkRequest,
+    timeout: Duration,
+) -> Result<ThinkResult> {
+    let mut timeouts = 0;
+    loop {
+        let options = ActivityOptions::with_start_to_close_timeout(timeout)
+            .heartbeat_timeout(HEARTBEAT_TIMEOUT)
+            .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)
+            .cancellation_token(cancellation.clone())
+            .retry_policy(
+                RetryPolicy::builder()
+                    .initial_interval(Duration::from_secs(1))
+                    .maximum_interval(Duration::from_secs(60))
+                    .maximum_attempts(LLM_ATTEMPTS)
+                    .non_retryable_error_types([failure::LLM_TIMEOUT])
+                    .build(),
+            )
+            .summary(format!("step {}", request.step))
+            .build();
+        let result = ctx.execute_activity(AgentActivities::llm_thinking, request.clone(), options).await;
+        let Err(error) = result else { return result.map_err(|error| call_error(&error)) };
+        match call_error(&error) {
+            CallError::Failed { code, .. } if code == failure::LLM_TIMEOUT => {
+                timeouts += 1;
+                if timeouts >= LLM_TIMEOUTS {
+                    return Err(CallError::Failed {
+                        code,
+                        message: format!(
+                            "The model did not finish within {} s, twice. Raise `llm_timeout` of the agent, or ask for \
+                             shorter answers.",
+                            timeout.as_secs()
+                        ),
+                    });
+                }
+            }
+            other => return Err(other),
+        }
+    }
+}
+
+/// Runs one tool. `Err` carries why the activity left no record; the save of its observe says what that means.
+pub(crate) async fn run_tool(
+    ctx: &WorkflowContext<AgentExecution>,
+    cancellation: &WorkflowCancellationToken,
+    call: &PlannedCall,
+    request: RunToolRequest,
+) -> Result<()> {
+    let timeout = Duration::from_millis(u64::from(call.timeout_ms));
+    let options = ActivityOptions::with_start_to_close_timeout(timeout)
+        .activity_id(call.execution_id.clone())
+        .heartbeat_timeout(HEARTBEAT_TIMEOUT)
+        .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)
+        .cancellation_token(cancellation.clone())
+        .retry_policy(
+            RetryPolicy::builder()
+                .initial_interval(Duration::from_secs(1))
+                .maximum_interval(Duration::from_secs(10))
+                .maximum_attempts(TOOL_ATTEMPTS)
+                .build(),
+        )
+        .summary(call.tool_name.clone())
+        .build();
+    let result = ctx.execute_activity(AgentActivities::tool_execution, request, options).await;
+    result.map(drop).map_err(|error| call_error(&error))
+}
+
+/// Options of a save or load as a local activity: one marker instead of a server round trip. The token is
+/// detached: cancelling the turn does not cancel its saves.
+fn local_options() -> LocalActivityOptions {
+    LocalActivityOptions::builder()
+        .schedule_to_close_timeout(LOCAL_SAVE_TIMEOUT)
+        .start_to_close_timeout(LOCAL_SAVE_TIMEOUT)
+        .retry_policy(
+            RetryPolicy::builder()
+                .initial_interval(Duration::from_millis(100))
+                .maximum_interval(Duration::from_secs(1))
+                .build(),
+        )
+        .cancellation_token(WorkflowCancellationToken::new())
+        .build()
+}
+
+/// Options of the same as an ordinary activity, for a store that is away for longer.
+fn store_options() -> ActivityOptions {
+    ActivityOptions::with_close_timeouts(ActivityCloseTimeouts::ScheduleAndStartToClose {
+        schedule_to_close: STORE_OUTAGE_LIMIT,
+        start_to_close: SAVE_TIMEOUT,
+    })
+    .retry_policy(
+        RetryPolicy::builder()
+            .initial_interval(Duration::from_secs(1))
+            .maximum_interval(Duration::from_secs(30))
+            .build(),
+    )
+    .cancellation_token(WorkflowCancellationToken::new())
+    .summary("the store was away: saving again".to_owned())
+    .build()
+}
+
+/// True unless the activity said that trying again will not help.
+fn is_worth_a_longer_try(error: &ActivityExecutionError) -> bool {
+    match error.reason() {
+        Some(IncomingError::Application(application)) => !application.is_non_retryable(),
+        _ => !matches!(error, ActivityExecutionError::Serialization(_)),
+    }
+}
+
+fn store_error(error: &ActivityExecutionError) -> CallError {
+    match call_error(error) {
+        CallError::Failed { code, message } if code == failure::INTERNAL => {
+            CallError::Failed { code: failure::STORE_UNAVAILABLE.to_owned(), message }
+        }
+        other => other,
+    }
+}
+
+/// What a failed activity means for the turn.
+fn call_error(error: &ActivityExecutionError) -> CallError {
+    if error.as_cancelled().is_some() {
+        return CallError::Cancelled;
+    }
+    match error.reason() {
+        Some(IncomingError::Application(application)) => CallError::Failed {
+            code: application.type_name().unwrap_or(failure::INTERNAL).to_owned(),
+            message: application.source_error().to_string(),
+        },
+        Some(IncomingError::Timeout(_)) => CallError::Failed {
+            code: failure::INTERNAL.to_owned(),
+            message: "The activity ran out of time or its worker died too often.".to_owned(),
+        },
+        _ => CallError::Failed { code: failure::INTERNAL.to_owned(), message: error.to_string() },
+    }
+}

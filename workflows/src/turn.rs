@@ -1,0 +1,211 @@
+//! The loop of a turn: think → save → tools in parallel → save → … → the end (A2).
+
+use std::time::Duration;
+
+use everturn_proto::{
+    ids,
+    turn::{
+        LoadTurnRequest, LoadedTurn, PlannedCall, RunToolRequest, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
+        SaveThought, Submit, ThinkRequest, TurnInput, save_request::Batch,
+    },
+    words::{execution_status, failure, finish},
+};
+use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext, join_all};
+
+use crate::{
+    AgentExecution,
+    agent_execution::Phase,
+    calls::{self, CallError},
+};
+
+/// One running turn.
+pub(crate) struct Turn<'a> {
+    ctx: &'a WorkflowContext<AgentExecution>,
+    cancellation: WorkflowCancellationToken,
+    conversation_id: String,
+    message: Submit,
+    agent_execution_id: String,
+    step: u32,
+}
+
+/// How a turn ended, as the store has it.
+pub(crate) struct TurnEnd {
+    /// One of `execution_status`.
+    pub(crate) status: String,
+    pub(crate) steps: u32,
+    /// Code and message when it failed.
+    pub(crate) failure: Option<(String, String)>,
+}
+
+/// What the loop does next.
+enum Next {
+    Step,
+    End(TurnEnd),
+    /// The history is long: go on in a new run, at this step (invariant 4).
+    NewRun(u32),
+}
+
+/// What the run does after the turn's part in it.
+pub(crate) enum Outcome {
+    Ended(TurnEnd),
+    ContinueAt(u32),
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(
+        ctx: &'a WorkflowContext<AgentExecution>,
+        input: &TurnInput,
+        message: Submit,
+        cancellation: WorkflowCancellationToken,
+    ) -> Self {
+        let agent_execution_id = ids::root_execution_id(&input.conversation_id, &message.message_id);
+        let conversation_id = input.conversation_id.clone();
+        Self { ctx, cancellation, conversation_id, message, agent_execution_id, step: input.from_step }
+    }
+
+    /// Loads the turn: takes the message, pins the agent.
+    pub(crate) async fn load(&self, input: &TurnInput) -> Result<LoadedTurn, CallError> {
+        let request = LoadTurnRequest {
+            conversation_id: self.conversation_id.clone(),
+            tenant_id: input.tenant_id.clone(),
+            agent: input.agent.clone(),
+            message_id: self.message.message_id.clone(),
+            content: self.message.content.clone(),
+            agent_execution_id: self.agent_execution_id.clone(),
+        };
+        calls::load_turn(self.ctx, request).await
+    }
+
+    /// Runs the turn to its end, or to a point where the run should be continued in a new one.
+    pub(crate) async fn run(mut self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
+        loop {
+            match self.next(loaded).await? {
+                Next::Step => {}
+                Next::End(end) => return Ok(Outcome::Ended(end)),
+                Next::NewRun(step) => return Ok(Outcome::ContinueAt(step)),
+            }
+        }
+    }
+
+    async fn next(&mut self, loaded: &LoadedTurn) -> Result<Next, CallError> {
+        if self.cancellation.is_cancelled() {
+            return self.end(execution_status::CANCELLED, None).await;
+        }
+        if let Some(end) = self.take_steers().await? {
+            return Ok(Next::End(end));
+        }
+        if self.step >= loaded.max_steps {
+            return self.end(execution_status::FAILED, Some(step_limit(loaded.max_steps))).await;
+        }
+        let thought = match self.think(loaded).await {
+            Ok(thought) => thought,
+            Err(CallError::Cancelled) => return self.end(execution_status::CANCELLED, None).await,
+            Err(CallError::Failed { code, message }) => {
+                return self.end(execution_status::FAILED, Some((code, message))).await;
+            }
+        };
+        match thought.finish.as_str() {
+            // Once an answer is in, neither a cancel nor a steer changes it (invariant 3).
+            finish::STOP => return self.end(execution_status::COMPLETED, None).await,
+            _ => {}
+        }
+        if self.cancellation.is_cancelled() {
+            return self.end(execution_status::CANCELLED, None).await;
+        }
+        if let Some(end) = self.save(Batch::Thought(SaveThought {})).await? {
+            return Ok(Next::End(end));
+        }
+        self.run_tools(&thought.tool_calls).await?;
+        self.step += 1;
+        // Only here: no tool, child or approval is pending (invariant 4).
+        let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
+        Ok(if is_long { Next::NewRun(self.step) } else { Next::Step })
+    }
+
+    /// Messages that join the turn before its next LLM call.
+    async fn take_steers(&self) -> Result<Option<TurnEnd>, CallError> {
+        for steer in self.ctx.state_mut(AgentExecution::take_steers) {
+            let batch = Batch::Steer(SaveSteer { message_id: steer.message_id, content: steer.content });
+            if let Some(end) = self.save(batch).await? {
+                return Ok(Some(end));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn think(&self, loaded: &LoadedTurn) -> Result<everturn_proto::turn::ThinkResult, CallError> {
+        self.enter(Phase::Thinking);
+        let request = ThinkRequest {
+            conversation_id: self.conversation_id.clone(),
+            message_id: self.message.message_id.clone(),
+            agent_execution_id: self.agent_execution_id.clone(),
+            step: self.step,
+            agent_hash: loaded.agent_hash.clone(),
+        };
+        let timeout = Duration::from_millis(u64::from(loaded.llm_timeout_ms));
+        calls::think(self.ctx, &self.cancellation, request, timeout).await
+    }
+
+    /// Runs the step's tools at once; each is observed as it ends.
+    async fn run_tools(&self, tool_calls: &[PlannedCall]) -> Result<(), CallError> {
+        self.enter(Phase::RunningTools(tool_calls.iter().map(|call| call.tool_name.clone()).collect()));
+        let runs = tool_calls.iter().map(|call| self.run_tool(call));
+        join_all(runs).await.into_iter().collect()
+    }
+
+    async fn run_tool(&self, call: &PlannedCall) -> Result<(), CallError> {
+        let request = RunToolRequest {
+            conversation_id: self.conversation_id.clone(),
+            message_id: self.message.message_id.clone(),
+            agent_execution_id: self.agent_execution_id.clone(),
+            step: self.step,
+            execution_id: call.execution_id.clone(),
+        };
+        let failure = match calls::run_tool(self.ctx, &self.cancellation, call, request).await {
+            Ok(()) => String::new(),
+            // The end of the turn observes what a cancel left open (invariant 6).
+            Err(CallError::Cancelled) => return Ok(()),
+            Err(CallError::Failed { message, .. }) => message,
+        };
+        let observe = SaveObserve { execution_id: call.execution_id.clone(), failure };
+        self.save(Batch::Observe(observe)).await.map(drop)
+    }
+
+    /// Ends the turn. The first end saved wins; what is stored is what happened.
+    async fn end(&self, status: &str, failure: Option<(String, String)>) -> Result<Next, CallError> {
+        self.enter(Phase::Ending);
+        let (code, message) = match status {
+            execution_status::CANCELLED => (String::new(), self.cancellation.reason().unwrap_or_default()),
+            _ => failure.clone().unwrap_or_default(),
+        };
+        let end = self.save(Batch::End(SaveEnd { status: status.to_owned(), code, message })).await?;
+        let stored = end.map_or_else(|| status.to_owned(), |end| end.status);
+        let failure = failure.filter(|_| stored == execution_status::FAILED);
+        Ok(Next::End(TurnEnd { status: stored, steps: self.step + 1, failure }))
+    }
+
+    /// Saves one batch; `Some` when the turn has ended, now or before.
+    async fn save(&self, batch: Batch) -> Result<Option<TurnEnd>, CallError> {
+        let request = SaveRequest {
+            conversation_id: self.conversation_id.clone(),
+            message_id: self.message.message_id.clone(),
+            agent_execution_id: self.agent_execution_id.clone(),
+            step: self.step,
+            batch: Some(batch),
+        };
+        let saved = calls::save(self.ctx, request).await?;
+        let has_ended = saved.status != execution_status::RUNNING;
+        Ok(has_ended.then_some(TurnEnd { status: saved.status, steps: self.step + 1, failure: None }))
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.ctx.state_mut(|state| state.enter(self.step, phase));
+    }
+}
+
+fn step_limit(max_steps: u32) -> (String, String) {
+    let message = format!(
+        "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if it needs more."
+    );
+    (failure::STEP_LIMIT.to_owned(), message)
+}
