@@ -57,6 +57,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

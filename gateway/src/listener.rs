@@ -117,6 +117,7 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for StallGuarded<Io> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},

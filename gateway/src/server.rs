@@ -10,7 +10,7 @@ use crate::{listener::StallGuardedListener, router, state::GatewayState};
 /// Serves until `shutdown` is cancelled. Then it accepts nothing more, ends every open stream, and gives requests
 /// in flight the configured grace to finish.
 pub async fn serve(listener: TcpListener, state: GatewayState, shutdown: CancellationToken) -> io::Result<()> {
-    let state = GatewayState { shutdown: shutdown.clone(), ..state };
+    let state = state.with_shutdown(shutdown.clone());
     let grace = state.config.shutdown_grace;
     let listener = StallGuardedListener::new(listener, state.config.stall_timeout);
     let serving = axum::serve(listener, router(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());

@@ -32,7 +32,7 @@ pub struct GatewayState {
     /// The limits.
     pub config: Arc<GatewayConfig>,
     /// Ends every open stream when cancelled.
-    pub shutdown: CancellationToken,
+    pub(crate) shutdown: CancellationToken,
     streams: Arc<Semaphore>,
 }
 
@@ -41,6 +41,12 @@ impl GatewayState {
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let streams = Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS)));
         Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), streams }
+    }
+
+    /// The same gateway; its streams end when `shutdown` is cancelled.
+    #[must_use]
+    pub fn with_shutdown(self, shutdown: CancellationToken) -> Self {
+        Self { shutdown, ..self }
     }
 
     /// The caller's conversation; another tenant's does not exist.

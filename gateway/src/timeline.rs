@@ -134,6 +134,7 @@ pub fn item(event: &Event) -> Option<Item> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -154,7 +155,9 @@ mod tests {
 
     fn timeline(list: &[(&str, &str)]) -> Vec<String> {
         let mut timeline = Timeline::new(100);
-        events(list).iter().for_each(|event| timeline.push(event));
+        for event in events(list) {
+            timeline.push(&event);
+        }
         timeline.into_items().iter().map(|item| serde_json::to_string(item).unwrap()).collect()
     }
 
@@ -235,7 +238,9 @@ mod tests {
     fn keeps_the_newest_and_counts_all() {
         let mut timeline = Timeline::new(2);
         let list = vec![("user_message", "{}"); 5];
-        events(&list).iter().for_each(|event| timeline.push(event));
+        for event in events(&list) {
+            timeline.push(&event);
+        }
         assert_eq!(timeline.total(), 5);
         let kept: Vec<_> = timeline.into_items().iter().map(|item| item.sequence_number).collect();
         assert_eq!(kept, [4, 5]);

@@ -113,7 +113,8 @@ impl Cli {
     /// Logs go to standard error; standard output is for what was asked for.
     pub fn start_logging(&self) {
         let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_));
-        let default = if is_terminal_role { "warn,temporalio=error" } else { "info,temporalio_sdk_core=warn" };
+        // genai warns of every last chunk that has no text, which is every provider's.
+        let default = if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error" };
         let filter = self.common.log.as_deref().unwrap_or(default);
         let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new(default));
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();

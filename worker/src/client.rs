@@ -19,7 +19,7 @@ pub struct GatewayClient {
 pub struct Frame {
     /// `event:`, the type.
     pub event: String,
-    /// `id:`, the sequence number of a persisted event.
+    /// The sequence number of a persisted event; deltas have none.
     pub id: Option<u32>,
     /// `data:`.
     pub data: Value,
@@ -93,13 +93,15 @@ impl GatewayClient {
     }
 
     async fn connect(&self, url: &str, cursor: u32) -> anyhow::Result<BoxStream<'static, Frame>> {
-        let response = self.http.get(url).query(&[("cursor", cursor)]).send().await?;
+        let response = self.http.get(format!("{url}?cursor={cursor}")).send().await?;
         let frames = checked(response).await?.bytes_stream().eventsource();
         // A broken stream ends here; the follower comes back with its cursor.
         let frames = frames.take_while(|frame| futures::future::ready(frame.is_ok())).filter_map(|frame| async {
             let frame = frame.ok()?;
-            let data = serde_json::from_str(&frame.data).ok()?;
-            Some(Frame { event: frame.event, id: frame.id.parse().ok(), data })
+            let data: Value = serde_json::from_str(&frame.data).ok()?;
+            // Not the frame's id: by the SSE standard that stays in force for the frames without one behind it.
+            let id = data["sequence_number"].as_u64().and_then(|id| u32::try_from(id).ok());
+            Some(Frame { event: frame.event, id, data })
         });
         Ok(frames.boxed())
     }

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use everturn_proto::words::search_attribute;
 use everturn_store::sqlite::SqliteStore;
 use temporalio_client::{
-    Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions, grpc::OperatorService,
+    Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
 };
 use temporalio_common::protos::temporal::api::{
     enums::v1::IndexedValueType, operatorservice::v1::AddSearchAttributesRequest,
@@ -30,7 +30,7 @@ pub async fn store(common: &Common) -> anyhow::Result<SqliteStore> {
 /// it to come up.
 pub async fn temporal(shutdown: &CancellationToken) -> anyhow::Result<Client> {
     let (connection, client) = ClientOptions::load_from_config(LoadClientConfigProfileOptions::default())
-        .context("cannot read Temporal's address from the environment (TEMPORAL_*)")?;
+        .map_err(|error| anyhow!("cannot read Temporal's address from the environment (TEMPORAL_*): {error}"))?;
     let address = connection.target.to_string();
     let connection = connect(connection, &address, shutdown).await?;
     Ok(Client::new(connection, client)?)

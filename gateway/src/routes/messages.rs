@@ -19,7 +19,7 @@ use crate::{
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
 #[derive(Deserialize)]
-pub(super) struct Message {
+pub(super) struct Post {
     content: String,
     /// The client's own id: the same one twice is one message.
     message_id: Option<String>,
@@ -42,7 +42,7 @@ pub(super) async fn accept(
     tenant: Tenant,
     ConversationId(id): ConversationId,
     headers: HeaderMap,
-    Body(body): Body<Message>,
+    Body(body): Body<Post>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     check_content(&state, &body.content)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;

@@ -94,6 +94,13 @@ fn a_thought_joins_what_is_not_empty() {
 }
 
 #[test]
+fn a_call_without_tools_has_no_thought_batch() {
+    // Found by the property test: its end would insert the step's row again.
+    let snapshot = Snapshot { checkpoint: Some(state("answer", "", vec![])), ..Snapshot::default() };
+    assert!(matches!(build(&thought(0), &snapshot), Err(StoreError::Conflict(_))));
+}
+
+#[test]
 fn an_act_keeps_its_input_to_the_letter() {
     let checkpoint = Some(state("", "", vec![call("exec_a", effect::READ)]));
     let batch = build(&thought(0), &Snapshot { checkpoint, ..Snapshot::default() }).unwrap();
@@ -268,6 +275,6 @@ fn keys_name_roles() {
 #[test]
 fn stored_ids_never_change() {
     // A change here would store the batches of running turns twice.
-    assert_eq!(event_id("c", "m/user_message", 0), "0");
-    assert_eq!(checkpoint_id("run_1", 0, "llm_complete", ""), "0");
+    assert_eq!(event_id("c", "m/user_message", 0), "3aa4e6ac-0b60-59d9-ae15-e49b0d51478d");
+    assert_eq!(checkpoint_id("run_1", 0, "llm_complete", ""), "81e0e567-0a92-5fda-ad07-72b933e410f1");
 }

@@ -1,6 +1,9 @@
 //! How the file is opened.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
 
 use sqlx::{
     SqlitePool,
@@ -10,10 +13,8 @@ use sqlx::{
 use super::error::sql_error;
 use crate::{api::Result, error::StoreError};
 
-/// Tries of the first connection: the switch of a new file to WAL fails at once, without the busy time-out, while
-/// another process is doing the same.
-const OPEN_TRIES: u32 = 20;
-/// Pause between those tries.
+/// Pause between tries of the first connection: the switch of a new file to WAL fails at once, without the busy
+/// time-out, while another process is doing the same. Tried for as long as the busy time-out.
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
 /// The write-ahead log is cut back to this after a long read kept it growing.
 const JOURNAL_SIZE_LIMIT_BYTES: &str = "67108864";
@@ -61,13 +62,15 @@ impl SqliteOptions {
             .synchronous(synchronous)
             .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT_BYTES);
         let pool = SqlitePoolOptions::new().max_connections(1).acquire_timeout(self.acquire_timeout);
-        for _ in 1..OPEN_TRIES {
+        let started = Instant::now();
+        loop {
             match pool.clone().connect_with(connect.clone()).await.map_err(sql_error) {
-                Err(StoreError::Unavailable(_)) => tokio::time::sleep(OPEN_PAUSE).await,
+                Err(StoreError::Unavailable(_)) if started.elapsed() < self.busy_timeout => {
+                    tokio::time::sleep(OPEN_PAUSE).await;
+                }
                 opened => return opened,
             }
         }
-        pool.connect_with(connect).await.map_err(sql_error)
     }
 
     /// Connections that only read. They are opened when first needed.

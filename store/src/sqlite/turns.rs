@@ -16,9 +16,9 @@ use crate::{
 
 #[async_trait]
 impl TurnStore for SqliteStore {
-    async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn> {
+    async fn begin_turn(&self, turn: BeginTurn) -> Result<BegunTurn> {
         let mut transaction = self.begin().await?;
-        let begun = begin::begin_turn(&mut transaction, begin).await?;
+        let begun = begin::begin_turn(&mut transaction, turn).await?;
         commit(transaction).await?;
         Ok(begun)
     }

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use everturn_proto::words::search_attribute;
 use tokio::{
     net::TcpStream,
-    process::{Child, Command},
+    process::{Child, ChildStdin, Command},
 };
 
 /// Ends the whole process group when standard input closes: when the parent drops it, exits or is killed; and when
@@ -66,6 +66,8 @@ pub struct TemporalOptions {
 #[derive(Debug)]
 pub struct TemporalServer {
     child: Child,
+    /// While this is open, the server runs. Not left in `child`, whose `wait` would close it.
+    leash: Option<ChildStdin>,
     log: PathBuf,
 }
 
@@ -94,8 +96,9 @@ impl TemporalServer {
             command.arg("--headless");
         }
         command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).process_group(0).kill_on_drop(false);
-        let child = command.spawn().context("cannot start a shell for the Temporal server")?;
-        Ok(Self { child, log: options.log.clone() })
+        let mut child = command.spawn().context("cannot start a shell for the Temporal server")?;
+        let leash = child.stdin.take();
+        Ok(Self { child, leash, log: options.log.clone() })
     }
 
     /// Waits for the server to end by itself, which it should not.
@@ -106,7 +109,7 @@ impl TemporalServer {
 
     /// Stops the server and waits until it is gone.
     pub async fn stop(mut self) {
-        drop(self.child.stdin.take());
+        drop(self.leash.take());
         if tokio::time::timeout(STOP_TIMEOUT, self.child.wait()).await.is_err() {
             tracing::warn!("the Temporal server did not stop in time; killing it");
             let _gone_already = self.child.kill().await;

@@ -3,6 +3,7 @@
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
+use everturn_gateway::{GatewayConfig, GatewayState, Ports, TemporalTurns, turns::TemporalTurnsOptions};
 use everturn_store::sqlite::SqliteStore;
 use everturn_stream::InProcessStream;
 use temporalio_client::Client;
@@ -47,4 +48,23 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let parts = Parts { client, store, stream, config, task_queue: common.task_queue.clone() };
     serve(parts, listener, shutdown).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Runs a gateway until `shutdown`.
+pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let options = TemporalTurnsOptions { task_queue: parts.task_queue, ..TemporalTurnsOptions::default() };
+    let store = Arc::new(parts.store);
+    let ports = Ports {
+        events: store.clone(),
+        conversations: store,
+        stream: Arc::new(parts.stream),
+        turns: Arc::new(TemporalTurns::new(parts.client, options)),
+    };
+    let config = GatewayConfig {
+        agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
+        max_message_bytes: parts.config.limits.message_bytes,
+        max_queued_messages: parts.config.limits.queued_messages,
+        ..GatewayConfig::default()
+    };
+    everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
 }

@@ -94,9 +94,10 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         shutdown: shutdown.clone(),
     };
     let tuner = TunerHolder::builder()
-        .workflow_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_workflow_tasks))
-        .activity_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
-        .local_activity_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
+        .workflow_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_workflow_tasks))
+        .activity_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
+        .local_activity_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
+        .nexus_task_slot_supplier(FixedSizeSlotSupplier::new(1))
         .build();
     let options = SdkOptions::new(parts.task_queue.clone())
         .register_workflow::<AgentExecution>()?

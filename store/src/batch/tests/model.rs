@@ -53,7 +53,7 @@ impl Model {
         assert!(self.keys.insert(batch.key));
         self.events.extend(batch.events);
         self.steered.extend(batch.taken.map(|taken| taken.id));
-        for row in batch.assistant {
+        if let Some(row) = batch.assistant {
             assert!(self.assistants.iter().all(|known| known.id != row.id), "one row a step");
             self.assistants.push(row);
         }

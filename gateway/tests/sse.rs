@@ -1,0 +1,215 @@
+//! The streams over HTTP.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::time::Duration;
+
+use everturn_gateway::GatewayConfig;
+use everturn_proto::ids;
+use everturn_stream::{Announcement, Part, Piece, StreamWriter, TextKey};
+use serde_json::{Value, json};
+use support::{Sse, TestGateway};
+
+const STREAM: &str = "/conversations/c/events/stream";
+
+async fn open(gateway: &TestGateway, path: &str) -> Sse {
+    Sse::of(gateway.request("GET", path).send().await.unwrap())
+}
+
+async fn publish(gateway: &TestGateway, generation: u32, offset: usize, text: &str) {
+    let key = TextKey { agent_execution_id: "run".to_owned(), step: 0, part: Part::Text };
+    let (message_id, text) = ("m".to_owned(), text.to_owned());
+    let piece = Piece { message_id, key, generation, offset, text, is_end: false };
+    gateway.stream.publish("c", piece).await.unwrap();
+}
+
+async fn announce(gateway: &TestGateway, last_sequence: u32) {
+    let sealed = vec![("run".to_owned(), 0)];
+    gateway.stream.announce("c", Announcement { last_sequence, sealed }).await.unwrap();
+}
+
+#[tokio::test]
+async fn replays_then_goes_live() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    gateway.store.append("c", "m", "user_message", r#"{"content":"hi","message_id":"m"}"#);
+    publish(&gateway, 1, 0, "Hel").await;
+    let mut stream = open(&gateway, STREAM).await;
+    assert_eq!(stream.headers["content-type"], "text/event-stream");
+    assert_eq!(stream.headers["x-accel-buffering"], "no");
+    assert_eq!(stream.headers["cache-control"], "no-cache");
+    let first = stream.next().await.unwrap();
+    assert_eq!((first.event.as_str(), first.id.as_str()), ("user_message", "1"));
+    assert_eq!(
+        first.data,
+        concat!(
+            r#"{"type":"user_message","conversation_id":"c","sequence_number":1,"#,
+            r#""created_at":"2026-01-02T03:04:05.678Z","content":"hi","message_id":"m"}"#
+        )
+    );
+    let start = stream.next().await.unwrap();
+    assert_eq!(start.event, "text_start");
+    let data: Value = serde_json::from_str(&start.data).unwrap();
+    assert_eq!(
+        data,
+        json!({"type": "text_start", "conversation_id": "c", "message_id": "m", "agent_execution_id": "run",
+               "step": 0, "part": "text", "generation": 1, "text": "Hel"})
+    );
+    publish(&gateway, 1, 3, "lo").await;
+    let delta: Value = serde_json::from_str(&stream.next().await.unwrap().data).unwrap();
+    assert_eq!((&delta["type"], &delta["offset"], &delta["text"]), (&json!("text_delta"), &json!(3), &json!("lo")));
+    publish(&gateway, 2, 0, "Good").await;
+    assert_eq!(stream.names(1).await, ["text_start 1"], "the library keeps the last id; the frame has none");
+    let sealing = r#"{"content":"Good day","agent_execution_id":"run","step":0,"message_id":"msg_a"}"#;
+    let last = gateway.store.append("c", "m", "assistant_message", sealing);
+    announce(&gateway, last).await;
+    gateway.store.append("c", "m", "complete", r#"{"agent_execution_id":"run"}"#);
+    // The last one was announced by nobody.
+    assert_eq!(stream.names(2).await, ["assistant_message 2", "complete 3"]);
+}
+
+#[tokio::test]
+async fn continues_from_the_cursor() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    for _ in 0..500 {
+        gateway.store.append("c", "m", "act", "{}");
+    }
+    let mut all = open(&gateway, STREAM).await;
+    for sequence in 1..=500 {
+        assert_eq!(all.next().await.unwrap().id, sequence.to_string());
+    }
+    let mut by_query = open(&gateway, &format!("{STREAM}?cursor=498")).await;
+    assert_eq!(by_query.names(2).await, ["act 499", "act 500"]);
+    let request = gateway.request("GET", &format!("{STREAM}?cursor=3")).header("Last-Event-ID", "499");
+    let mut by_header = Sse::of(request.send().await.unwrap());
+    assert_eq!(by_header.names(1).await, ["act 500"]);
+    gateway.get(&format!("{STREAM}?cursor=x")).await.assert_problem(400, "invalid_parameter");
+    let bad = gateway.request("GET", STREAM).header("Last-Event-ID", "evt_3").send().await.unwrap();
+    support::Answer::of(bad).await.assert_problem(400, "invalid_parameter");
+}
+
+#[tokio::test]
+async fn several_devices_see_the_same() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    let mut devices = Vec::new();
+    for _ in 0..5 {
+        devices.push(open(&gateway, STREAM).await);
+    }
+    for _ in 0..20 {
+        gateway.store.append("c", "m", "act", "{}");
+    }
+    announce(&gateway, 20).await;
+    let expected: Vec<_> = (1..=20).map(|sequence| format!("act {sequence}")).collect();
+    for device in &mut devices {
+        assert_eq!(device.names(20).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn idle_streams_are_kept_open_by_comments() {
+    let config = GatewayConfig { heartbeat: Duration::from_millis(30), ..GatewayConfig::default() };
+    let gateway = TestGateway::with(config).await;
+    gateway.store.add("c", "default");
+    let mut response = gateway.request("GET", STREAM).send().await.unwrap();
+    let mut text = String::new();
+    while text.matches(": still here\n\n").count() < 3 {
+        text.push_str(std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    assert!(text.starts_with("retry: 1000\n\n"), "{text}");
+}
+
+#[tokio::test]
+async fn shutdown_ends_streams_and_serving() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    let mut stream = open(&gateway, STREAM).await;
+    gateway.shutdown.cancel();
+    assert!(stream.next().await.is_none());
+    let served = tokio::time::timeout(Duration::from_secs(5), gateway.serving).await;
+    served.expect("serving goes on").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn streams_are_counted_and_given_back() {
+    let gateway = TestGateway::with(GatewayConfig { max_streams: 1, ..GatewayConfig::default() }).await;
+    gateway.store.add("c", "default");
+    let held = open(&gateway, STREAM).await;
+    gateway.get(STREAM).await.assert_problem(503, "too_many_streams");
+    drop(held);
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if gateway.request("GET", STREAM).send().await.unwrap().status() == 200 {
+            assert_eq!(gateway.turns.take(), [""; 0], "closing a stream never touches the turn");
+            return;
+        }
+    }
+    panic!("the place was not given back");
+}
+
+/// Plays the turn of `message_id`, with a sub-agent and another message in between.
+fn play(gateway: &TestGateway, conversation_id: &str, message_id: &str) {
+    let run = ids::root_execution_id(conversation_id, message_id);
+    let append = |message: &str, event_type: &str, data: Value| {
+        gateway.store.append(conversation_id, message, event_type, &data.to_string());
+    };
+    append("before", "complete", json!({"agent_execution_id": "run_before"}));
+    append(message_id, "user_message", json!({"content": "hi"}));
+    append(message_id, "complete", json!({"agent_execution_id": "run_child"}));
+    append(message_id, "assistant_message", json!({"content": "ho", "agent_execution_id": run, "step": 0}));
+    append(message_id, "complete", json!({"agent_execution_id": run}));
+    append("after", "user_message", json!({}));
+}
+
+#[tokio::test]
+async fn chat_streams_its_turn_and_ends() {
+    let gateway = TestGateway::start().await;
+    let body = json!({"message": "hi", "message_id": "mine"});
+    let mut chat = Sse::of(gateway.request("POST", "/chat").json(&body).send().await.unwrap());
+    let opening = chat.next().await.unwrap();
+    assert_eq!(opening.event, "conversation");
+    let opening: Value = serde_json::from_str(&opening.data).unwrap();
+    let (conversation_id, message_id) =
+        (opening["conversation_id"].as_str().unwrap(), opening["message_id"].as_str().unwrap());
+    assert_eq!(chat.headers["x-conversation-id"], conversation_id);
+    assert_eq!(gateway.turns.take(), [format!("submit {conversation_id} {message_id} queue")]);
+    play(&gateway, conversation_id, message_id);
+    let expected = ["user_message 2", "complete 3", "assistant_message 4", "complete 5"];
+    assert_eq!(chat.names(4).await, expected);
+    assert!(chat.next().await.is_none());
+
+    // The same message again, after its turn and another one: the same answer.
+    gateway.store.lock().taken.push(message_id.to_owned());
+    let body = json!({"message": "hi", "message_id": "mine", "conversation_id": conversation_id});
+    let mut again = Sse::of(gateway.request("POST", "/chat").json(&body).send().await.unwrap());
+    assert_eq!(again.names(5).await[1..], expected);
+    assert!(again.next().await.is_none());
+    assert_eq!(gateway.turns.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn chat_makes_or_takes_the_conversation() {
+    let gateway = TestGateway::start().await;
+    let chat = async |body: Value| gateway.request("POST", "/chat").json(&body).send().await.unwrap();
+    let made = chat(json!({"message": "hi", "conversation_id": "c"})).await;
+    assert_eq!(made.status(), 200);
+    assert_eq!(made.headers()["x-conversation-id"], "c");
+    assert_eq!(gateway.get("/conversations/c").await.json()["agent"], "default");
+    for _ in 0..3 {
+        gateway.store.append("c", "old", "act", "{}");
+    }
+    let mut taken = Sse::of(chat(json!({"message": "hi", "conversation_id": "c"})).await);
+    let opening: Value = serde_json::from_str(&taken.next().await.unwrap().data).unwrap();
+    play(&gateway, "c", opening["message_id"].as_str().unwrap());
+    assert_eq!(taken.names(1).await, ["user_message 5"]);
+
+    let post = async |body: Value| gateway.post("/chat", &body).await;
+    post(json!({"message": " "})).await.assert_problem(400, "invalid_message");
+    post(json!({"message": "x", "agent": "nobody"})).await.assert_problem(400, "unknown_agent");
+    post(json!({"message": "x", "conversation_id": "a/b"})).await.assert_problem(400, "invalid_id");
+    post(json!({"message": "x", "message_id": "a/b"})).await.assert_problem(400, "invalid_id");
+    post(json!({"content": "x"})).await.assert_problem(400, "invalid_body");
+}

@@ -1,0 +1,166 @@
+//! A store in memory: only what a gateway sees of one.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard},
+};
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use everturn_proto::{Json, event::Event};
+use everturn_store::{
+    Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPlace, NewConversation, NewMessage,
+    QueuedMessage, StoreError,
+};
+
+type Result<T> = std::result::Result<T, StoreError>;
+
+#[derive(Clone, Default)]
+pub struct MemoryStore(Arc<Mutex<Tables>>);
+
+#[derive(Default)]
+pub struct Tables {
+    conversations: BTreeMap<String, Conversation>,
+    events: BTreeMap<String, Vec<Event>>,
+    pub messages: Vec<NewMessage>,
+    /// Messages that a turn has taken.
+    pub taken: Vec<String>,
+    pub current: Option<String>,
+    /// Makes every call fail.
+    pub broken: Option<fn() -> StoreError>,
+    clock: i64,
+}
+
+impl MemoryStore {
+    pub fn lock(&self) -> MutexGuard<'_, Tables> {
+        self.0.lock().unwrap()
+    }
+
+    fn open(&self) -> Result<MutexGuard<'_, Tables>> {
+        let tables = self.lock();
+        match tables.broken {
+            Some(error) => Err(error()),
+            None => Ok(tables),
+        }
+    }
+
+    /// Saves an event as a worker would.
+    pub fn append(&self, conversation_id: &str, message_id: &str, event_type: &str, data: &str) -> u32 {
+        let mut tables = self.lock();
+        let events = tables.events.entry(conversation_id.to_owned()).or_default();
+        let sequence_number = u32::try_from(events.len()).unwrap() + 1;
+        events.push(Event {
+            id: format!("evt_{sequence_number}"),
+            conversation_id: conversation_id.to_owned(),
+            message_id: message_id.to_owned(),
+            event_type: event_type.to_owned(),
+            event_data: Some(Json::parse(data).unwrap()),
+            sequence_number,
+            created_at: "2026-01-02T03:04:05.678Z".to_owned(),
+        });
+        if let Some(conversation) = tables.conversations.get_mut(conversation_id) {
+            conversation.last_sequence = sequence_number;
+        }
+        sequence_number
+    }
+
+    /// A conversation of any tenant.
+    pub fn add(&self, id: &str, tenant_id: &str) {
+        let (id, tenant_id) = (id.to_owned(), tenant_id.to_owned());
+        let new = NewConversation { id, tenant_id, agent: "default".to_owned(), title: String::new() };
+        self.lock().create(new);
+    }
+}
+
+impl Tables {
+    pub fn last_sequence(&self, conversation_id: &str) -> u32 {
+        self.events.get(conversation_id).map_or(0, |events| u32::try_from(events.len()).unwrap())
+    }
+
+    fn create(&mut self, new: NewConversation) -> Conversation {
+        self.clock += 1;
+        let at = DateTime::<Utc>::from_timestamp_millis(1_767_323_045_000 + self.clock).unwrap();
+        let made = Conversation {
+            id: new.id.clone(),
+            tenant_id: new.tenant_id,
+            agent: new.agent,
+            title: new.title,
+            message_count: 0,
+            last_sequence: 0,
+            created_at: at,
+            updated_at: at,
+        };
+        self.conversations.entry(new.id).or_insert(made).clone()
+    }
+}
+
+#[async_trait]
+impl EventReader for MemoryStore {
+    async fn events(&self, conversation_id: &str, from_sequence: u32, limit: u32) -> Result<EventPage> {
+        let tables = self.open()?;
+        let events = tables.events.get(conversation_id).map_or(&[][..], Vec::as_slice);
+        let rest: Vec<_> = events.iter().filter(|event| event.sequence_number >= from_sequence).collect();
+        let has_more = rest.len() > limit as usize;
+        Ok(EventPage { events: rest.into_iter().take(limit as usize).cloned().collect(), has_more })
+    }
+
+    async fn execution_status(&self, conversation_id: &str) -> Result<Option<ExecutionStatus>> {
+        let tables = self.open()?;
+        let current_message_id = tables.current.clone();
+        Ok(tables.conversations.get(conversation_id).map(|conversation| ExecutionStatus {
+            is_running: current_message_id.is_some(),
+            last_sequence: conversation.last_sequence,
+            current_message_id,
+        }))
+    }
+}
+
+#[async_trait]
+impl Conversations for MemoryStore {
+    async fn create_conversation(&self, new: NewConversation) -> Result<Conversation> {
+        Ok(self.open()?.create(new))
+    }
+
+    async fn conversation(&self, id: &str) -> Result<Option<Conversation>> {
+        Ok(self.open()?.conversations.get(id).cloned())
+    }
+
+    async fn list_conversations(
+        &self,
+        tenant_id: &str,
+        before: Option<ListPlace>,
+        limit: u32,
+    ) -> Result<Vec<Conversation>> {
+        let tables = self.open()?;
+        let place = |row: &Conversation| (row.updated_at, row.id.clone());
+        let mut rows: Vec<_> =
+            tables.conversations.values().filter(|row| row.tenant_id == tenant_id).cloned().collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
+        rows.retain(|row| before.as_ref().is_none_or(|before| place(row) < (before.updated_at, before.id.clone())));
+        rows.truncate(limit as usize);
+        Ok(rows)
+    }
+
+    async fn queue_message(&self, new: NewMessage) -> Result<QueuedMessage> {
+        let mut tables = self.open()?;
+        if !tables.conversations.contains_key(&new.conversation_id) {
+            return Err(StoreError::not_found("conversation", new.conversation_id));
+        }
+        let same = |row: &&NewMessage| {
+            row.conversation_id == new.conversation_id
+                && new.client_message_id.is_some()
+                && row.client_message_id == new.client_message_id
+        };
+        if let Some(stored) = tables.messages.iter().find(same) {
+            let message_id = stored.message_id.clone();
+            let is_waiting = !tables.taken.contains(&message_id);
+            return Ok(QueuedMessage { message_id, is_new: false, is_waiting });
+        }
+        if tables.messages.len() - tables.taken.len() >= new.max_queued as usize {
+            return Err(StoreError::QueueFull { limit: new.max_queued });
+        }
+        let message_id = new.message_id.clone();
+        tables.messages.push(new);
+        Ok(QueuedMessage { message_id, is_new: true, is_waiting: true })
+    }
+}

@@ -1,0 +1,191 @@
+//! What the gateway's tests share: a store in memory, an engine that only records, and a gateway over real HTTP.
+
+#![allow(dead_code, unreachable_pub)] // each test binary uses a part
+
+pub mod memory;
+
+use std::{
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
+use everturn_gateway::{
+    GatewayConfig, GatewayState, Ports, TurnStarter, serve,
+    turns::{CancelOutcome, OnBusy, TurnError},
+};
+use everturn_store::Conversation;
+use everturn_stream::InProcessStream;
+use futures::{StreamExt, stream::BoxStream};
+use reqwest::{Response, StatusCode, header::HeaderMap};
+use serde_json::Value;
+use tokio::{net::TcpListener, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
+
+use self::memory::MemoryStore;
+
+/// An engine that records calls, and is down or idle when told.
+#[derive(Default)]
+pub struct RecordingTurns {
+    pub calls: Mutex<Vec<String>>,
+    pub is_down: Mutex<bool>,
+    pub is_idle: Mutex<bool>,
+}
+
+impl RecordingTurns {
+    fn record(&self, call: String) -> Result<(), TurnError> {
+        self.calls.lock().unwrap().push(call);
+        if *self.is_down.lock().unwrap() { Err(TurnError("secret host refused".into())) } else { Ok(()) }
+    }
+
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.calls.lock().unwrap())
+    }
+}
+
+#[async_trait]
+impl TurnStarter for RecordingTurns {
+    async fn submit(&self, conversation: &Conversation, message_id: &str, on_busy: OnBusy) -> Result<(), TurnError> {
+        self.record(format!("submit {} {message_id} {}", conversation.id, on_busy.as_str()))
+    }
+
+    async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError> {
+        self.record(format!("cancel {conversation_id} {message_id}"))?;
+        let is_idle = *self.is_idle.lock().unwrap();
+        Ok(if is_idle { CancelOutcome::NotRunning } else { CancelOutcome::Requested })
+    }
+}
+
+/// A gateway on a port of its own.
+pub struct TestGateway {
+    pub address: SocketAddr,
+    pub store: MemoryStore,
+    pub stream: InProcessStream,
+    pub turns: Arc<RecordingTurns>,
+    pub shutdown: CancellationToken,
+    pub serving: JoinHandle<std::io::Result<()>>,
+    client: reqwest::Client,
+}
+
+/// A response that was read.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub text: String,
+}
+
+impl Answer {
+    pub async fn of(response: Response) -> Self {
+        let (status, headers) = (response.status(), response.headers().clone());
+        Self { status, headers, text: response.text().await.unwrap() }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// Asserts that this is a problem with everything that one has.
+    pub fn assert_problem(&self, status: u16, code: &str) {
+        assert_eq!(self.status.as_u16(), status, "{}", self.text);
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        let body = self.json();
+        assert_eq!((body["code"].as_str(), body["status"].as_u64()), (Some(code), Some(u64::from(status))));
+        assert_eq!(body["type"], format!("/docs/errors/{code}"));
+        for field in ["title", "detail", "instance"] {
+            assert!(!body[field].as_str().unwrap().is_empty(), "{field}");
+        }
+        assert!(!self.header("x-request-id").is_empty());
+        assert_eq!(body["request_id"], self.header("x-request-id"));
+        assert!(!self.text.contains("secret"), "internal text leaks: {}", self.text);
+    }
+}
+
+impl TestGateway {
+    pub async fn start() -> Self {
+        Self::with(GatewayConfig { poll_interval: Duration::from_millis(50), ..GatewayConfig::default() }).await
+    }
+
+    pub async fn with(config: GatewayConfig) -> Self {
+        let store = MemoryStore::default();
+        let stream = InProcessStream::default();
+        let turns = Arc::new(RecordingTurns::default());
+        let ports = Ports {
+            events: Arc::new(store.clone()),
+            conversations: Arc::new(store.clone()),
+            stream: Arc::new(stream.clone()),
+            turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
+        };
+        let (address, shutdown, serving) = listen(GatewayState::new(ports, config)).await;
+        Self { address, store, stream, turns, shutdown, serving, client: client() }
+    }
+
+    pub fn url(&self, path: &str) -> String {
+        let prefix = if path.starts_with("/api") || path.ends_with('z') { "" } else { "/api/v1/agent" };
+        format!("http://{}{prefix}{path}", self.address)
+    }
+
+    pub fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
+        self.client.request(method.parse().unwrap(), self.url(path))
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        Answer::of(self.request("GET", path).send().await.unwrap()).await
+    }
+
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request("POST", path).json(body).send().await.unwrap()).await
+    }
+}
+
+/// Serves `state` on a free port.
+pub async fn listen(state: GatewayState) -> (SocketAddr, CancellationToken, JoinHandle<std::io::Result<()>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let shutdown = CancellationToken::new();
+    let serving = tokio::spawn(serve(listener, state, shutdown.clone()));
+    (address, shutdown, serving)
+}
+
+/// A client. Its TLS needs a crypto provider although nothing here speaks TLS.
+pub fn client() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
+}
+
+/// Server-sent events, as a client's library reads them.
+pub struct Sse {
+    pub headers: HeaderMap,
+    events: EventStream<BoxStream<'static, reqwest::Result<Vec<u8>>>>,
+}
+
+impl Sse {
+    pub fn of(response: Response) -> Self {
+        assert_eq!(response.status(), StatusCode::OK);
+        let headers = response.headers().clone();
+        let bytes = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec())).boxed();
+        Self { headers, events: bytes.eventsource() }
+    }
+
+    /// The next event; `None` at the end.
+    pub async fn next(&mut self) -> Option<SseEvent> {
+        let next = tokio::time::timeout(Duration::from_secs(10), self.events.next()).await;
+        next.expect("no event in 10 s").map(|event| event.expect("the stream broke"))
+    }
+
+    /// The next `count` events as `type id`.
+    pub async fn names(&mut self, count: usize) -> Vec<String> {
+        let mut names = Vec::new();
+        for _ in 0..count {
+            let event = self.next().await.expect("the stream ended");
+            names.push(format!("{} {}", event.event, event.id).trim_end().to_owned());
+        }
+        names
+    }
+}

@@ -1,0 +1,133 @@
+//! Claims: paid once (invariant 5), done once (invariant 6).
+
+use std::collections::HashSet;
+
+use everturn_proto::words::{effect, execution_status, tool_status};
+use everturn_store::{StepClaim, StoreError, ToolClaim, TurnStore};
+
+use super::{
+    Backend,
+    fixture::{EFFECTS, Turn, state, tool_end},
+};
+
+pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let claim = async |step| turn.store.claim_step(&turn.step(step)).await.unwrap();
+    assert_eq!(claim(0).await, StepClaim::Call { generation: 1 });
+    assert_eq!(claim(0).await, StepClaim::Call { generation: 2 });
+    turn.complete(0, "paid", &[effect::READ]).await;
+    let StepClaim::Stored(stored) = claim(0).await else { panic!("the call was paid") };
+    assert_eq!(stored, state("paid", vec![turn.call(0, 0, effect::READ)]));
+    assert_eq!(claim(1).await, StepClaim::Call { generation: 3 }, "rising over the whole execution");
+    let mut unknown = turn.step(0);
+    unknown.agent_execution_id = "run_unknown".into();
+    assert!(matches!(turn.store.claim_step(&unknown).await, Err(StoreError::NotFound { .. })));
+}
+
+pub async fn racing_claims_get_different_generations(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let handles = [turn.store.clone(), backend.open().await];
+    let tasks: Vec<_> = (0..16)
+        .map(|number| {
+            let (store, step) = (handles[number % 2].clone(), turn.step(0));
+            tokio::spawn(async move { store.claim_step(&step).await.unwrap() })
+        })
+        .collect();
+    let mut generations = HashSet::new();
+    for task in tasks {
+        let StepClaim::Call { generation } = task.await.unwrap() else { panic!("nothing is stored") };
+        generations.insert(generation);
+    }
+    assert_eq!(generations, (1..=16).collect());
+}
+
+pub async fn the_first_completed_step_wins(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let rows = backend.row_count().await;
+    let first = turn.store.complete_step(&turn.step(0), state("first", vec![])).await.unwrap();
+    let second = turn.store.complete_step(&turn.step(0), state("second", vec![])).await.unwrap();
+    assert_eq!((first.text.as_str(), second.text.as_str()), ("first", "first"));
+    assert_eq!(backend.row_count().await, rows + 1);
+    let mut unknown = turn.step(0);
+    unknown.agent_execution_id = "run_unknown".into();
+    let refused = turn.store.complete_step(&unknown, state("x", vec![])).await;
+    assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");
+}
+
+pub async fn the_newest_partial_wins(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    for (generation, text) in [(2, "second"), (2, "second, longer"), (1, "from a worker thought dead")] {
+        let mut partial = state(text, vec![]);
+        partial.generation = generation;
+        turn.store.save_partial(&turn.step(0), partial).await.unwrap();
+    }
+    let claim = turn.store.claim_step(&turn.step(0)).await.unwrap();
+    assert!(matches!(claim, StepClaim::Call { .. }), "a partial text is not a paid call");
+    turn.end(0, execution_status::CANCELLED).await;
+    assert_eq!(turn.data("assistant_message").await["content"], "second, longer");
+}
+
+pub async fn an_ended_execution_gives_no_claim(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.complete(0, "answer", &[]).await;
+    turn.end(0, execution_status::COMPLETED).await;
+    assert!(matches!(turn.store.claim_step(&turn.step(0)).await, Ok(StepClaim::Stored(_))));
+    assert!(matches!(turn.store.claim_step(&turn.step(1)).await, Err(StoreError::Conflict(_))));
+}
+
+pub async fn tools_of_each_effect_class(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "", &EFFECTS).await;
+    let rows = backend.row_count().await;
+    for (index, effect) in EFFECTS.into_iter().enumerate() {
+        let claim = async || turn.store.claim_tool(&turn.tool(0, index)).await.unwrap();
+        let ToolClaim::Run(record) = claim().await else { panic!("{effect}: the first attempt runs") };
+        assert_eq!((record.status.as_str(), record.attempt), (tool_status::RUNNING, 1));
+        assert_eq!(record.call, turn.call(0, index, effect));
+        match claim().await {
+            ToolClaim::Run(again) => {
+                assert_ne!(effect, effect::ONCE);
+                assert_eq!(again.attempt, 2);
+            }
+            ToolClaim::OutcomeUnknown(left) => {
+                assert_eq!(effect, effect::ONCE);
+                assert_eq!((left.status.as_str(), left.attempt), (tool_status::RUNNING, 1));
+            }
+            ToolClaim::Ended(_) => panic!("{effect}: nothing ended it"),
+        }
+        let ended = turn.store.finish_tool(&turn.tool(0, index), tool_end("1")).await.unwrap();
+        assert_eq!(claim().await, ToolClaim::Ended(ended));
+    }
+    assert_eq!(backend.row_count().await, rows + 3, "one tool_start each, whatever the attempts");
+    let mut unknown = turn.tool(0, 0);
+    unknown.execution_id = "exec_none".into();
+    assert!(matches!(turn.store.claim_tool(&unknown).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(turn.store.finish_tool(&unknown, tool_end("1")).await, Err(StoreError::NotFound { .. })));
+}
+
+pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "", &[effect::READ]).await;
+    let key = turn.tool(0, 0);
+    turn.store.claim_tool(&key).await.unwrap();
+    let mut end = tool_end("\"first\"");
+    end.full_result = Some(super::fixture::json("\"first and all of it\""));
+    let first = turn.store.finish_tool(&key, end.clone()).await.unwrap();
+    assert_eq!(first.end, Some(end));
+    assert_eq!(turn.store.finish_tool(&key, tool_end("\"second\"")).await.unwrap(), first);
+    turn.observe(0, 0, "").await;
+    assert_eq!(turn.store.claim_tool(&key).await.unwrap(), ToolClaim::Ended(first), "the observe keeps all of it");
+    let mut open = tool_end("1");
+    open.status = tool_status::RUNNING.into();
+    assert!(matches!(turn.store.finish_tool(&key, open).await, Err(StoreError::Conflict(_))));
+}
+
+pub async fn used_call_ids_are_found(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "", &[effect::READ, effect::READ]).await;
+    let used = turn.call(0, 1, effect::READ).call_id;
+    let asked = vec!["call_free".to_owned(), used.clone()];
+    assert_eq!(turn.store.used_call_ids("c", &asked).await.unwrap(), [used]);
+    assert_eq!(turn.store.used_call_ids("another", &asked).await.unwrap(), [""; 0]);
+    assert_eq!(turn.store.used_call_ids("c", &[]).await.unwrap(), [""; 0]);
+}

@@ -1,0 +1,113 @@
+//! Conversations and the messages they accept (invariant 9).
+
+use std::time::Duration;
+
+use everturn_store::{Conversations, ListPlace, NewConversation, StoreError};
+
+use super::{
+    Backend,
+    fixture::{Turn, new_message},
+};
+
+fn new_conversation(id: &str, tenant: &str) -> NewConversation {
+    let title = format!("about {id}");
+    NewConversation { id: id.into(), tenant_id: tenant.into(), agent: "default".into(), title }
+}
+
+pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
+    let store = backend.open().await;
+    let first = store.create_conversation(new_conversation("c", "t1")).await.unwrap();
+    assert_eq!((first.tenant_id.as_str(), first.title.as_str(), first.message_count), ("t1", "about c", 0));
+    assert_eq!(store.create_conversation(new_conversation("c", "t2")).await.unwrap(), first);
+    assert_eq!(store.conversation("c").await.unwrap(), Some(first));
+    assert_eq!(store.conversation("unknown").await.unwrap(), None);
+    // A turn keeps the title that was given.
+    let turn = Turn::begun(store, "c", "m").await;
+    assert_eq!(turn.store.conversation("c").await.unwrap().unwrap().title, "about c");
+}
+
+pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
+    let store = backend.open().await;
+    // Created together, so that some share a millisecond and the id breaks the tie.
+    for number in 0..10 {
+        store.create_conversation(new_conversation(&format!("c{number}"), "t")).await.unwrap();
+    }
+    store.create_conversation(new_conversation("other", "t2")).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    Turn::begun(store.clone(), "c3", "m").await;
+
+    let mut seen = Vec::new();
+    let mut before = None;
+    loop {
+        let page = store.list_conversations("t", before, 3).await.unwrap();
+        assert!(page.len() <= 3 && seen.len() < 20, "each page begins behind the one before");
+        let Some(last) = page.last() else { break };
+        before = Some(ListPlace { updated_at: last.updated_at, id: last.id.clone() });
+        seen.extend(page);
+    }
+    assert_eq!(seen[0].id, "c3", "the last updated first");
+    let mut places: Vec<_> = seen.iter().map(|row| (row.updated_at, row.id.clone())).collect();
+    assert_eq!(places.len(), 10);
+    places.sort_unstable();
+    places.dedup();
+    places.reverse();
+    let listed: Vec<_> = seen.iter().map(|row| (row.updated_at, row.id.clone())).collect();
+    assert_eq!(listed, places, "each once, in order");
+}
+
+pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
+    let store = backend.open().await;
+    store.create_conversation(new_conversation("c", "t")).await.unwrap();
+    let first = store.queue_message(new_message("c", "m1", Some("client"))).await.unwrap();
+    assert!(first.is_new && first.is_waiting);
+    let again = store.queue_message(new_message("c", "m2", Some("client"))).await.unwrap();
+    assert_eq!((again.message_id.as_str(), again.is_new, again.is_waiting), ("m1", false, true));
+    let same_id = store.queue_message(new_message("c", "m1", None)).await.unwrap();
+    assert_eq!((same_id.message_id.as_str(), same_id.is_new), ("m1", false));
+    Turn::begun(store.clone(), "c", "m1").await;
+    let taken = store.queue_message(new_message("c", "m3", Some("client"))).await.unwrap();
+    assert_eq!((taken.message_id.as_str(), taken.is_waiting), ("m1", false));
+    // Another conversation has its own.
+    store.create_conversation(new_conversation("d", "t")).await.unwrap();
+    assert!(store.queue_message(new_message("d", "m1", Some("client"))).await.unwrap().is_new);
+}
+
+pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
+    let store = backend.open().await;
+    store.create_conversation(new_conversation("c", "t")).await.unwrap();
+    let handles = [store.clone(), backend.open().await];
+    let tasks: Vec<_> = (0..16)
+        .map(|number| {
+            let (store, id) = (handles[number % 2].clone(), format!("m{number}"));
+            tokio::spawn(async move { store.queue_message(new_message("c", &id, Some("client"))).await.unwrap() })
+        })
+        .collect();
+    let mut answers = Vec::new();
+    for task in tasks {
+        answers.push(task.await.unwrap());
+    }
+    assert_eq!(answers.iter().filter(|answer| answer.is_new).count(), 1);
+    assert!(answers.iter().all(|answer| answer.message_id == answers[0].message_id));
+}
+
+pub async fn the_queue_has_a_limit(backend: &impl Backend) {
+    let store = backend.open().await;
+    store.create_conversation(new_conversation("c", "t")).await.unwrap();
+    let post = async |id: &str| {
+        let mut message = new_message("c", id, Some(id));
+        message.max_queued = 2;
+        store.queue_message(message).await
+    };
+    post("m1").await.unwrap();
+    post("m2").await.unwrap();
+    assert!(matches!(post("m3").await, Err(StoreError::QueueFull { limit: 2 })));
+    assert!(!post("m2").await.unwrap().is_new, "a repeat is answered though the queue is full");
+    Turn::begun(store.clone(), "c", "m1").await;
+    post("m3").await.unwrap();
+}
+
+pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
+    let store = backend.open().await;
+    let refused = store.queue_message(new_message("unknown", "m", None)).await;
+    assert!(matches!(refused, Err(StoreError::NotFound { what: "conversation", .. })), "{refused:?}");
+}

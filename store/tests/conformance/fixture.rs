@@ -1,0 +1,217 @@
+//! A conversation that a test drives as a worker would.
+
+use everturn_proto::{
+    Json,
+    event::Event,
+    ids,
+    turn::{
+        AgentDefinition, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer, SaveThought, ToolCall,
+        save_request::Batch,
+    },
+    words::{effect, finish, tool_status},
+};
+use everturn_store::{
+    BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd, ToolKey,
+    TurnStore,
+};
+
+pub fn agent() -> AgentDefinition {
+    let (name, model) = ("default".into(), "m1".into());
+    AgentDefinition { name, model, max_steps: 5, ..AgentDefinition::default() }
+}
+
+/// One turn of one conversation.
+#[derive(Clone)]
+pub struct Turn<S> {
+    pub store: S,
+    pub conversation: String,
+    pub message: String,
+    pub execution: String,
+}
+
+impl<S: EventReader + Conversations + TurnStore> Turn<S> {
+    /// A turn that is not begun yet.
+    pub fn new(store: S, conversation: &str, message: &str) -> Self {
+        let execution = ids::root_execution_id(conversation, message);
+        Self { store, conversation: conversation.into(), message: message.into(), execution }
+    }
+
+    /// A turn that is begun.
+    pub async fn begun(store: S, conversation: &str, message: &str) -> Self {
+        let turn = Self::new(store, conversation, message);
+        turn.store.begin_turn(turn.begin(&format!("say {message}"))).await.unwrap();
+        turn
+    }
+
+    pub fn begin(&self, content: &str) -> BeginTurn {
+        BeginTurn {
+            conversation_id: self.conversation.clone(),
+            tenant_id: "tenant".into(),
+            message_id: self.message.clone(),
+            content: content.into(),
+            agent_execution_id: self.execution.clone(),
+            agent: agent(),
+        }
+    }
+
+    pub async fn begin_again(&self) -> BegunTurn {
+        self.store.begin_turn(self.begin("")).await.unwrap()
+    }
+
+    pub fn step(&self, step: u32) -> StepKey {
+        StepKey {
+            conversation_id: self.conversation.clone(),
+            message_id: self.message.clone(),
+            agent_execution_id: self.execution.clone(),
+            step,
+        }
+    }
+
+    pub fn tool(&self, step: u32, index: usize) -> ToolKey {
+        ToolKey {
+            conversation_id: self.conversation.clone(),
+            message_id: self.message.clone(),
+            agent_execution_id: self.execution.clone(),
+            step,
+            execution_id: self.execution_id(step, index),
+        }
+    }
+
+    pub fn execution_id(&self, step: u32, index: usize) -> String {
+        ids::tool_execution_id(&self.message, &self.execution, step, index)
+    }
+
+    pub fn call(&self, step: u32, index: usize, effect: &str) -> ToolCall {
+        let execution_id = self.execution_id(step, index);
+        ToolCall {
+            call_id: ids::call_id(&execution_id),
+            execution_id,
+            tool_name: "search".into(),
+            tool_input: Some(json(r#"{"q":"x"}"#)),
+            timeout_ms: 1000,
+            signatures: vec!["opaque".into()],
+            effect: effect.into(),
+        }
+    }
+
+    /// The model answers: `effects` are those of the tools it asks for.
+    pub async fn complete(&self, step: u32, text: &str, effects: &[&str]) {
+        let calls = effects.iter().enumerate().map(|(index, effect)| self.call(step, index, effect)).collect();
+        self.store.complete_step(&self.step(step), state(text, calls)).await.unwrap();
+    }
+
+    /// The model asks for tools, and that is saved.
+    pub async fn asks(&self, step: u32, text: &str, effects: &[&str]) -> Saved {
+        self.complete(step, text, effects).await;
+        self.thought(step).await
+    }
+
+    /// Runs a tool to its end and saves its observe.
+    pub async fn runs(&self, step: u32, index: usize) -> Saved {
+        self.store.claim_tool(&self.tool(step, index)).await.unwrap();
+        self.store.finish_tool(&self.tool(step, index), tool_end("\"found\"")).await.unwrap();
+        self.observe(step, index, "").await
+    }
+
+    pub async fn thought(&self, step: u32) -> Saved {
+        self.save(step, Batch::Thought(SaveThought {})).await
+    }
+
+    pub async fn observe(&self, step: u32, index: usize, failure: &str) -> Saved {
+        let (execution_id, failure) = (self.execution_id(step, index), failure.into());
+        self.save(step, Batch::Observe(SaveObserve { execution_id, failure })).await
+    }
+
+    pub async fn end(&self, step: u32, status: &str) -> Saved {
+        let (code, message) = ("a_code".into(), "why".into());
+        self.save(step, Batch::End(SaveEnd { status: status.into(), code, message })).await
+    }
+
+    pub async fn steer(&self, message: &str, content: &str) -> Saved {
+        let (message_id, content) = (message.into(), content.into());
+        self.save(0, Batch::Steer(SaveSteer { message_id, content })).await
+    }
+
+    pub async fn save(&self, step: u32, batch: Batch) -> Saved {
+        self.store.save(&self.request(step, batch)).await.unwrap()
+    }
+
+    pub fn request(&self, step: u32, batch: Batch) -> SaveRequest {
+        SaveRequest {
+            conversation_id: self.conversation.clone(),
+            message_id: self.message.clone(),
+            agent_execution_id: self.execution.clone(),
+            step,
+            batch: Some(batch),
+        }
+    }
+
+    pub async fn queue(&self, message: &str) -> QueuedMessage {
+        self.store.queue_message(new_message(&self.conversation, message, None)).await.unwrap()
+    }
+
+    pub async fn events(&self) -> Vec<Event> {
+        let page = self.store.events(&self.conversation, 0, 10_000).await.unwrap();
+        assert!(!page.has_more);
+        for (place, event) in page.events.iter().enumerate() {
+            assert_eq!(event.sequence_number as usize, place + 1, "no gap, no duplicate");
+        }
+        page.events
+    }
+
+    pub async fn types(&self) -> Vec<String> {
+        self.events().await.into_iter().map(|event| event.event_type).collect()
+    }
+
+    /// Data of the only event of a type.
+    pub async fn data(&self, event_type: &str) -> serde_json::Value {
+        let events = self.events().await;
+        let mut found = events.iter().filter(|event| event.event_type == event_type);
+        let data = data(found.next().unwrap());
+        assert!(found.next().is_none(), "one {event_type}");
+        data
+    }
+}
+
+pub fn data(event: &Event) -> serde_json::Value {
+    event.event_data.as_ref().unwrap().to_value()
+}
+
+pub fn json(text: &str) -> Json {
+    Json::parse(text).unwrap()
+}
+
+pub fn state(text: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteState {
+    LlmCompleteState {
+        text: text.into(),
+        finish: if tool_calls.is_empty() { finish::STOP } else { finish::TOOL_CALLS }.into(),
+        tool_calls,
+        input_tokens: 100,
+        output_tokens: 10,
+        ..LlmCompleteState::default()
+    }
+}
+
+pub fn tool_end(result: &str) -> ToolEnd {
+    ToolEnd {
+        status: tool_status::COMPLETED.into(),
+        result: json(result),
+        full_result: None,
+        is_error: false,
+        duration_ms: 12,
+        events: Vec::new(),
+    }
+}
+
+pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> NewMessage {
+    NewMessage {
+        conversation_id: conversation.into(),
+        message_id: message.into(),
+        client_message_id: client.map(Into::into),
+        content: format!("say {message}"),
+        max_queued: 100,
+    }
+}
+
+/// The three effect classes.
+pub const EFFECTS: [&str; 3] = [effect::READ, effect::IDEMPOTENT, effect::ONCE];

@@ -1,0 +1,109 @@
+//! The event log: one order for everyone (invariant 2), pages, status.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use everturn_proto::words::execution_status;
+use everturn_store::{EventReader, ExecutionStatus};
+
+use super::{Backend, fixture::Turn};
+
+const WRITERS: u32 = 64;
+
+/// Reads as a follower does until told to stop; fails on a gap or a number that appears late.
+async fn follow(store: impl EventReader, stop: Arc<AtomicBool>) -> u32 {
+    let mut seen = 0;
+    loop {
+        let stopping = stop.load(Ordering::Acquire);
+        let page = store.events("c", seen + 1, 7).await.unwrap();
+        for event in &page.events {
+            assert_eq!(event.sequence_number, seen + 1, "a follower sees every number, in order");
+            seen += 1;
+        }
+        if stopping && page.events.is_empty() {
+            return seen;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn write_and_follow<S>(turn: &Turn<S>, handles: Vec<S>, reader: S)
+where
+    S: super::EventReader + super::Conversations + super::TurnStore + Clone + 'static,
+{
+    let stop = Arc::new(AtomicBool::new(false));
+    let follower = tokio::spawn(follow(reader, stop.clone()));
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|number| {
+            let mut turn = turn.clone();
+            turn.store = handles[number as usize % handles.len()].clone();
+            tokio::spawn(async move { turn.steer(&format!("steer_{number}"), "hurry").await })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    stop.store(true, Ordering::Release);
+    assert_eq!(follower.await.unwrap(), WRITERS + 1);
+    assert_eq!(turn.events().await.len(), WRITERS as usize + 1);
+    let conversation = turn.store.conversation("c").await.unwrap().unwrap();
+    assert_eq!((conversation.last_sequence, conversation.message_count), (WRITERS + 1, WRITERS + 1));
+}
+
+pub async fn sequence_has_no_gap_under_64_writers(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    write_and_follow(&turn, vec![turn.store.clone()], turn.store.clone()).await;
+}
+
+pub async fn two_handles_write_at_once(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let handles = vec![turn.store.clone(), backend.open().await];
+    write_and_follow(&turn, handles, backend.open().await).await;
+}
+
+pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.steer("s1", "a").await;
+    turn.steer("s2", "b").await;
+    let cases = [
+        // (from, limit, numbers, more)
+        (0, 3, vec![1, 2, 3], false),
+        (1, 3, vec![1, 2, 3], false),
+        (1, 2, vec![1, 2], true),
+        (2, 2, vec![2, 3], false),
+        (3, 1, vec![3], false),
+        (4, 1, vec![], false),
+        (3, 0, vec![], true),
+        (4, 0, vec![], false),
+        (0, u32::MAX, vec![1, 2, 3], false),
+        (u32::MAX, u32::MAX, vec![], false),
+    ];
+    for (from, limit, numbers, more) in cases {
+        let page = turn.store.events("c", from, limit).await.unwrap();
+        let read: Vec<_> = page.events.iter().map(|event| event.sequence_number).collect();
+        assert_eq!((read, page.has_more), (numbers, more), "from {from} limit {limit}");
+    }
+    let unknown = turn.store.events("unknown", 0, 10).await.unwrap();
+    assert_eq!((unknown.events.len(), unknown.has_more), (0, false));
+}
+
+pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
+    let store = backend.open().await;
+    assert_eq!(store.execution_status("c").await.unwrap(), None);
+
+    let turn = Turn::begun(store, "c", "m").await;
+    let status = |message: Option<&str>, last_sequence| {
+        let current_message_id = message.map(Into::into);
+        Some(ExecutionStatus { is_running: message.is_some(), last_sequence, current_message_id })
+    };
+    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(Some("m"), 1));
+    turn.queue("queued").await;
+    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(Some("m"), 1), "the running one first");
+    turn.end(0, execution_status::FAILED).await;
+    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(Some("queued"), 2), "queued is running");
+    let next = Turn::begun(turn.store.clone(), "c", "queued").await;
+    next.end(0, execution_status::FAILED).await;
+    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(None, 4));
+}

@@ -1,0 +1,85 @@
+//! What every back end must do. To run it against another one, implement [`Backend`] and write
+//! `conformance_suite!(MyBackend::fresh().await);` in a file of its own (see `tests/sqlite.rs`).
+
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc, missing_docs, unreachable_pub)]
+
+pub mod claims;
+pub mod conversations;
+pub mod fixture;
+pub mod json;
+pub mod log;
+pub mod saves;
+pub mod turns;
+
+use std::future::Future;
+
+use everturn_store::{Conversations, EventReader, TurnStore};
+
+/// An empty database of one back end.
+pub trait Backend: Send + Sync {
+    type Store: EventReader + Conversations + TurnStore + Clone + Send + Sync + 'static;
+
+    /// A handle on the database; each call gives another one, as another process would have.
+    fn open(&self) -> impl Future<Output = Self::Store> + Send;
+
+    /// Rows in all tables together.
+    fn row_count(&self) -> impl Future<Output = i64> + Send;
+}
+
+/// Makes a test of every function of the suite; `$fresh` gives an empty database.
+#[macro_export]
+macro_rules! conformance_suite {
+    ($fresh:expr) => {
+        conformance_suite! { @tests $fresh;
+            log::sequence_has_no_gap_under_64_writers,
+            log::two_handles_write_at_once,
+            log::pages_say_exactly_whether_there_is_more,
+            log::status_of_an_unknown_conversation_is_none,
+            turns::a_turn_creates_its_conversation,
+            turns::a_turn_begins_once,
+            turns::a_turn_without_content_or_row_is_refused,
+            turns::the_agent_stays_pinned,
+            turns::queued_messages_wait_their_turn_in_the_context,
+            turns::the_context_is_cut_before_a_user_message,
+            turns::a_message_that_steered_an_answered_turn_has_no_turn_of_its_own,
+            turns::a_message_that_steered_a_cancelled_turn_gets_its_own,
+            saves::a_turn_with_one_tool_writes_six_events_and_few_rows,
+            saves::a_batch_is_saved_once,
+            saves::racing_saves_of_one_batch_store_it_once,
+            saves::the_first_end_wins_and_nothing_follows,
+            saves::cancel_closes_every_open_act,
+            saves::cancel_keeps_the_text_so_far,
+            saves::a_failed_end_does_not_read_the_partial_text,
+            saves::a_tool_that_left_no_end_is_ended_by_its_observe,
+            saves::a_tools_plan_events_are_saved_before_its_observe,
+            saves::steer_joins_the_running_turn,
+            saves::parallel_results_stand_in_call_order,
+            saves::saves_of_unknown_things_are_refused,
+            claims::generations_rise_until_the_call_is_made,
+            claims::racing_claims_get_different_generations,
+            claims::the_first_completed_step_wins,
+            claims::the_newest_partial_wins,
+            claims::an_ended_execution_gives_no_claim,
+            claims::tools_of_each_effect_class,
+            claims::the_first_end_of_a_tool_wins,
+            claims::used_call_ids_are_found,
+            conversations::creating_twice_gives_the_first,
+            conversations::lists_are_paged_by_last_update,
+            conversations::a_client_message_id_is_accepted_once,
+            conversations::racing_posts_of_one_message_store_one,
+            conversations::the_queue_has_a_limit,
+            conversations::a_message_needs_its_conversation,
+            json::tool_input_and_result_are_kept_to_the_letter,
+            json::every_character_survives,
+            json::a_megabyte_survives,
+        }
+    };
+    (@tests $fresh:expr; $($module:ident::$name:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+            async fn $name() {
+                conformance::$module::$name(&$fresh).await;
+            }
+        )*
+    };
+}

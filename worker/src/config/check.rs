@@ -1,0 +1,271 @@
+//! From tables to definitions. Everything that is wrong is collected, so that a file is mended in one go.
+
+use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+
+use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_proto::{
+    limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
+    turn::{AgentDefinition, AgentTool},
+    words::DEFAULT_AGENT,
+};
+use toml::Spanned;
+
+use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file};
+
+const DEFAULT_MAX_STEPS: u32 = 20;
+const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(300);
+const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
+const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
+const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
+
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(60 * 60);
+
+pub(super) struct Checker<'a> {
+    text: &'a str,
+    file_name: &'a str,
+    tools: &'a [String],
+    environment: &'a dyn Fn(&str) -> Option<String>,
+    problems: Vec<Problem>,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        file_name: &'a str,
+        tools: &'a [String],
+        environment: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        Self { text, file_name, tools, environment, problems: Vec::new() }
+    }
+
+    pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
+        let mut providers = self.providers(file.providers);
+        let mut agents: Vec<_> = file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
+        if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
+            agents.push(self.default_agent(&mut providers));
+        }
+        let limits = self.limits(&file.limits);
+        let worker = self.worker(&file.worker);
+        if self.problems.is_empty() {
+            Ok(Config { agents, providers, limits, worker })
+        } else {
+            Err(ConfigError::Wrong(self.problems))
+        }
+    }
+
+    fn providers(&mut self, tables: BTreeMap<Spanned<String>, file::Provider>) -> Providers {
+        let mut providers = Providers::new();
+        for (name, table) in tables {
+            let base_url = table.base_url.as_ref().map(|url| self.base_url(url));
+            let api_key = table.api_key_env.as_ref().map(|variable| self.api_key(variable)).unwrap_or_default();
+            let provider = Provider { kind: table.kind, base_url, api_key };
+            providers.insert(name.into_inner(), provider);
+        }
+        providers
+    }
+
+    fn base_url(&mut self, url: &Spanned<String>) -> String {
+        let is_http = url.get_ref().parse::<url::Url>().is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        if !is_http {
+            self.wrong(url, "`base_url` must be an http or https URL, like \"https://api.example.com/v1/\"");
+        }
+        format!("{}/", url.get_ref().trim_end_matches('/'))
+    }
+
+    fn api_key(&mut self, variable: &Spanned<String>) -> String {
+        let key = (self.environment)(variable.get_ref());
+        if key.is_none() {
+            let message = format!("the environment variable {} named by `api_key_env` is not set", variable.get_ref());
+            self.wrong(variable, &message);
+        }
+        key.unwrap_or_default()
+    }
+
+    fn agent(&mut self, name: &Spanned<String>, table: file::Agent, providers: &Providers) -> AgentDefinition {
+        if !everturn_proto::ids::is_valid(name.get_ref()) {
+            self.wrong(name, "the name of an agent has 1 to 100 letters, digits or -_.: characters");
+        }
+        let provider = table.provider.get_ref();
+        if !providers.contains_key(provider) && provider != DEMO_PROVIDER {
+            let known: Vec<_> = providers.keys().map(String::as_str).collect();
+            let message = format!("there is no provider `{provider}`; {}", known_names("providers", &known));
+            self.wrong(&table.provider, &message);
+        }
+        if table.model.get_ref().trim().is_empty() {
+            self.wrong(&table.model, "`model` must not be empty");
+        }
+        let tool_timeout =
+            self.duration("tool_timeout", table.tool_timeout.as_ref(), DEFAULT_TOOL_TIMEOUT, SECOND..=24 * HOUR);
+        AgentDefinition {
+            name: name.get_ref().clone(),
+            model: table.model.into_inner(),
+            instructions: table.instructions,
+            tools: table.tools.iter().filter_map(|tool| self.tool(tool, tool_timeout)).collect(),
+            max_steps: self.number("max_steps", table.max_steps.as_ref(), DEFAULT_MAX_STEPS, 1..=1000),
+            llm_timeout_ms: milliseconds(self.duration(
+                "llm_timeout",
+                table.llm_timeout.as_ref(),
+                DEFAULT_LLM_TIMEOUT,
+                SECOND..=HOUR,
+            )),
+            max_output_tokens: table.max_output_tokens,
+            max_context_messages: self.number(
+                "max_context_messages",
+                table.max_context_messages.as_ref(),
+                DEFAULT_CONTEXT_MESSAGES,
+                1..=10_000,
+            ),
+            provider: table.provider.into_inner(),
+        }
+    }
+
+    fn tool(&mut self, tool: &Spanned<file::Tool>, default_timeout: Duration) -> Option<AgentTool> {
+        let (name, timeout) = match tool.get_ref() {
+            file::Tool::Name(name) => (name, None),
+            file::Tool::Table(table) => (&table.name, table.timeout.clone()),
+        };
+        if !self.tools.contains(name) {
+            let known: Vec<_> = self.tools.iter().map(String::as_str).collect();
+            self.wrong(tool, &format!("there is no tool `{name}`; {}", known_names("tools", &known)));
+            return None;
+        }
+        let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
+        let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=24 * HOUR);
+        Some(AgentTool { name: name.clone(), timeout_ms: milliseconds(timeout) })
+    }
+
+    /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
+    fn default_agent(&mut self, providers: &mut Providers) -> AgentDefinition {
+        let usual = [
+            ("openai", ProviderKind::OpenAi, "OPENAI_API_KEY", "gpt-5-mini"),
+            ("anthropic", ProviderKind::Anthropic, "ANTHROPIC_API_KEY", "claude-sonnet-4-5"),
+        ];
+        let with_key = usual.into_iter().find_map(|(name, kind, variable, model)| {
+            (self.environment)(variable).map(|api_key| (name, model, Provider { kind, base_url: None, api_key }))
+        });
+        let (provider, model) = match with_key {
+            Some((name, model, provider)) => {
+                providers.entry(name.to_owned()).or_insert(provider);
+                (name, (self.environment)("EVERTURN_MODEL").unwrap_or_else(|| model.to_owned()))
+            }
+            None => (DEMO_PROVIDER, DEMO_PROVIDER.to_owned()),
+        };
+        let tools = DEFAULT_TOOLS.into_iter().filter(|name| self.tools.iter().any(|known| known == name));
+        let timeout_ms = milliseconds(DEFAULT_TOOL_TIMEOUT);
+        AgentDefinition {
+            name: DEFAULT_AGENT.to_owned(),
+            provider: provider.to_owned(),
+            model,
+            instructions: DEFAULT_INSTRUCTIONS.to_owned(),
+            tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms }).collect(),
+            max_steps: DEFAULT_MAX_STEPS,
+            llm_timeout_ms: milliseconds(DEFAULT_LLM_TIMEOUT),
+            max_output_tokens: 0,
+            max_context_messages: DEFAULT_CONTEXT_MESSAGES,
+        }
+    }
+
+    fn limits(&mut self, table: &file::Limits) -> Limits {
+        let default = Limits::default();
+        let max_bytes = u32::try_from(MAX_MESSAGE_BYTES).unwrap_or(u32::MAX);
+        let max_queued = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
+        let bytes = self.number("message_bytes", table.message_bytes.as_ref(), max_bytes, 1..=max_bytes);
+        Limits {
+            message_bytes: usize::try_from(bytes).unwrap_or(MAX_MESSAGE_BYTES),
+            queued_messages: self.number(
+                "queued_messages",
+                table.queued_messages.as_ref(),
+                default.queued_messages,
+                1..=max_queued,
+            ),
+        }
+    }
+
+    fn worker(&mut self, table: &file::Worker) -> WorkerLimits {
+        let default = WorkerLimits::default();
+        WorkerLimits {
+            max_concurrent_activities: self.count(
+                "max_concurrent_activities",
+                table.max_concurrent_activities.as_ref(),
+                default.max_concurrent_activities,
+            ),
+            max_concurrent_workflow_tasks: self.count(
+                "max_concurrent_workflow_tasks",
+                table.max_concurrent_workflow_tasks.as_ref(),
+                default.max_concurrent_workflow_tasks,
+            ),
+            max_cached_workflows: self.count(
+                "max_cached_workflows",
+                table.max_cached_workflows.as_ref(),
+                default.max_cached_workflows,
+            ),
+            graceful_shutdown: self.duration(
+                "graceful_shutdown",
+                table.graceful_shutdown.as_ref(),
+                default.graceful_shutdown,
+                SECOND..=HOUR,
+            ),
+        }
+    }
+
+    /// At least 2: the engine's pollers need one for the sticky queue and one for the other.
+    fn count(&mut self, key: &str, value: Option<&Spanned<u32>>, default: usize) -> usize {
+        value.map_or(default, |_| usize::try_from(self.number(key, value, 0, 2..=100_000)).unwrap_or(default))
+    }
+
+    fn number(&mut self, key: &str, value: Option<&Spanned<u32>>, default: u32, range: RangeInclusive<u32>) -> u32 {
+        let Some(value) = value else { return default };
+        if !range.contains(value.get_ref()) {
+            let message = format!("`{key}` must be from {} to {}, not {}", range.start(), range.end(), value.get_ref());
+            self.wrong(value, &message);
+        }
+        *value.get_ref()
+    }
+
+    fn duration(
+        &mut self,
+        key: &str,
+        value: Option<&Spanned<String>>,
+        default: Duration,
+        range: RangeInclusive<Duration>,
+    ) -> Duration {
+        let Some(value) = value else { return default };
+        match humantime::parse_duration(value.get_ref()) {
+            Ok(duration) if range.contains(&duration) => duration,
+            Ok(_) => {
+                let (from, to) = (humantime::format_duration(*range.start()), humantime::format_duration(*range.end()));
+                self.wrong(value, &format!("`{key}` must be from {from} to {to}, not \"{}\"", value.get_ref()));
+                default
+            }
+            Err(_) => {
+                let message = format!("`{key}` must be a duration like \"30s\" or \"5m\", not \"{}\"", value.get_ref());
+                self.wrong(value, &message);
+                default
+            }
+        }
+    }
+
+    fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
+        let place = place(self.file_name, self.text, at.span().start);
+        self.problems.push(Problem { place, message: message.to_owned() });
+    }
+}
+
+/// `file:line:column` of a byte of the text, both from 1.
+pub(super) fn place(file_name: &str, text: &str, at: usize) -> String {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+    format!("{file_name}:{line}:{column}")
+}
+
+fn known_names(kind: &str, names: &[&str]) -> String {
+    if names.is_empty() { format!("no {kind} are configured") } else { format!("there are: {}", names.join(", ")) }
+}
+
+/// Time-outs are at most a day, far below 2^32 ms.
+fn milliseconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
