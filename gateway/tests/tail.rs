@@ -172,6 +172,17 @@ async fn late_deltas_of_a_sealed_step_are_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn announced_events_come_at_once() {
+    let mut world = World::new(StreamOptions::default());
+    let mut reader = Reader::new(world.tail(0));
+    reader.read(1);
+    world.say("a").await;
+    world.save(true).await;
+    reader.read(10);
+    assert_eq!((reader.events.len(), reader.texts.len()), (2, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn events_nobody_announced_come_with_the_next_poll() {
     let mut world = World::new(StreamOptions::default());
     let mut tail = world.tail(0);

@@ -66,6 +66,9 @@ async fn turn(
     let mut frames = std::pin::pin!(client.follow(conversation_id, cursor));
     let mut printer = Printer::default();
     let mut is_cancelling = false;
+    // One turn runs at a time: what comes between its first event and its last is ours, what other devices do in this
+    // conversation before is theirs.
+    let mut is_ours = false;
     loop {
         let frame = tokio::select! {
             frame = frames.next() => frame,
@@ -76,8 +79,8 @@ async fn turn(
             }
         };
         let Some(frame) = frame else { return Ok(false) };
-        // What other devices do in this conversation is theirs.
-        if frame.data["message_id"] != message_id.as_str() {
+        is_ours |= frame.data["message_id"] == message_id.as_str();
+        if !is_ours {
             continue;
         }
         printer.print(&frame);

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
@@ -56,6 +57,7 @@ async fn the_commands_of_the_readme_work_as_written() {
             }
             "cancel" => {
                 run(&stack, &mine).await;
+                stack.saw(&conversation, "cancelled").await;
                 stack.model.release();
             }
             _ => drop(run(&stack, &mine).await),
@@ -160,9 +162,26 @@ async fn search_attributes_and_payloads_are_readable() {
         assert!(attributes.contains(name), "{attributes}");
     }
     let history = stack.temporal.history(&ids::workflow_id(&conversation)).await;
-    let text = serde_json::to_string_pretty(&history).unwrap();
-    assert!(text.contains(&message) && text.contains("llm_thinking_activity"), "{text}");
-    let result: Value = history["events"].as_array().unwrap().last().unwrap().clone();
-    let result = &result["workflowExecutionCompletedEventAttributes"]["result"];
-    assert!(result.to_string().contains("completed"), "the result is JSON a person can read: {result}");
+    let mut payloads = Vec::new();
+    payload_texts(&history, &mut payloads);
+    assert!(payloads.iter().all(|text| serde_json::from_str::<Value>(text).is_ok()), "JSON only: {payloads:?}");
+    let submitted = json!({"message_id": message, "on_busy": "queue"});
+    let is_submitted = |text: &String| serde_json::from_str::<Value>(text).is_ok_and(|value| value == submitted);
+    assert!(payloads.iter().any(is_submitted), "{payloads:?}");
+    let output = json!({"message_id": message, "status": "completed", "steps": 1}).to_string();
+    assert!(payloads.contains(&output), "{payloads:?}");
+}
+
+/// The texts of all payloads in a history, which the CLI writes in base64.
+fn payload_texts(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            if let (Some(data), Some(_)) = (fields.get("data").and_then(Value::as_str), fields.get("metadata")) {
+                found.push(String::from_utf8(STANDARD.decode(data).unwrap()).unwrap());
+            }
+            fields.values().for_each(|value| payload_texts(value, found));
+        }
+        Value::Array(items) => items.iter().for_each(|item| payload_texts(item, found)),
+        _ => {}
+    }
 }

@@ -13,14 +13,14 @@ use toml::Spanned;
 use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file};
 
 const DEFAULT_MAX_STEPS: u32 = 20;
-const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_secs(60);
-const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_secs(300);
+const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
+const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 
 const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_secs(60 * 60);
+const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) struct Checker<'a> {
     text: &'a str,
@@ -42,9 +42,17 @@ impl<'a> Checker<'a> {
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
-        let mut agents: Vec<_> = file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
+        let mut agents: Vec<_> =
+            file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
-            agents.push(self.default_agent(&mut providers));
+            let is_configured = !providers.is_empty();
+            let agent = self.default_agent(&mut providers);
+            // The demo model is for a start without configuration, not for a part that was forgotten.
+            if is_configured && agent.provider == DEMO_PROVIDER {
+                let message = "there is no [agents.default], the agent of conversations that name none; add it";
+                self.problems.push(Problem { place: place(self.file_name, self.text, 0), message: message.to_owned() });
+            }
+            agents.push(agent);
         }
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
@@ -75,6 +83,14 @@ impl<'a> Checker<'a> {
     }
 
     fn api_key(&mut self, variable: &Spanned<String>) -> String {
+        // Whoever writes the key itself here must not find it in a log.
+        if !is_variable(variable.get_ref()) {
+            self.wrong(
+                variable,
+                "`api_key_env` is the name of an environment variable, like OPENAI_API_KEY, not a key",
+            );
+            return String::new();
+        }
         let key = (self.environment)(variable.get_ref());
         if key.is_none() {
             let message = format!("the environment variable {} named by `api_key_env` is not set", variable.get_ref());
@@ -102,7 +118,7 @@ impl<'a> Checker<'a> {
             name: name.get_ref().clone(),
             model: table.model.into_inner(),
             instructions: table.instructions,
-            tools: table.tools.iter().filter_map(|tool| self.tool(tool, tool_timeout)).collect(),
+            tools: self.tools(&table.tools, tool_timeout),
             max_steps: self.number("max_steps", table.max_steps.as_ref(), DEFAULT_MAX_STEPS, 1..=1000),
             llm_timeout_ms: milliseconds(self.duration(
                 "llm_timeout",
@@ -121,19 +137,31 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn tool(&mut self, tool: &Spanned<file::Tool>, default_timeout: Duration) -> Option<AgentTool> {
-        let (name, timeout) = match tool.get_ref() {
-            file::Tool::Name(name) => (name, None),
-            file::Tool::Table(table) => (&table.name, table.timeout.clone()),
-        };
-        if !self.tools.contains(name) {
+    fn tools(&mut self, tools: &[Spanned<toml::Value>], default_timeout: Duration) -> Vec<AgentTool> {
+        let mut named: Vec<AgentTool> = Vec::new();
+        for tool in tools {
+            let Some(read) = self.tool(tool, default_timeout) else { continue };
+            // Providers refuse a request that offers a tool twice.
+            if named.iter().any(|known| known.name == read.name) {
+                self.wrong(tool, &format!("tool `{}` is named twice; keep one of them", read.name));
+            } else {
+                named.push(read);
+            }
+        }
+        named
+    }
+
+    fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
+        let file::Tool { name, timeout } =
+            file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
+        if !self.tools.contains(&name) {
             let known: Vec<_> = self.tools.iter().map(String::as_str).collect();
             self.wrong(tool, &format!("there is no tool `{name}`; {}", known_names("tools", &known)));
             return None;
         }
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=24 * HOUR);
-        Some(AgentTool { name: name.clone(), timeout_ms: milliseconds(timeout) })
+        Some(AgentTool { name, timeout_ms: milliseconds(timeout) })
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -251,6 +279,12 @@ impl<'a> Checker<'a> {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
     }
+}
+
+/// The names of variables that people use; keys have lower-case letters or dashes in them.
+fn is_variable(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    !name.is_empty() && name.bytes().all(is_fit)
 }
 
 /// `file:line:column` of a byte of the text, both from 1.

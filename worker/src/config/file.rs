@@ -31,7 +31,7 @@ pub(super) struct Agent {
     #[serde(default)]
     pub(super) instructions: String,
     #[serde(default)]
-    pub(super) tools: Vec<Spanned<Tool>>,
+    pub(super) tools: Vec<Spanned<toml::Value>>,
     pub(super) max_steps: Option<Spanned<u32>>,
     pub(super) llm_timeout: Option<Spanned<String>>,
     pub(super) tool_timeout: Option<Spanned<String>>,
@@ -40,20 +40,31 @@ pub(super) struct Agent {
     pub(super) max_context_messages: Option<Spanned<u32>>,
 }
 
-/// A tool by name, or with a time-out of its own.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Tool {
-    Name(String),
-    Table(ToolTable),
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ToolTable {
+/// A tool: its name, or a table of its name and a time-out of its own.
+#[derive(Debug)]
+pub(super) struct Tool {
     pub(super) name: String,
     pub(super) timeout: Option<String>,
 }
+
+impl Tool {
+    /// Reads one by hand: an untagged enum would only say that nothing matched.
+    pub(super) fn read(value: &toml::Value) -> Result<Self, String> {
+        let table = match value {
+            toml::Value::String(name) => return Ok(Self { name: name.clone(), timeout: None }),
+            toml::Value::Table(table) => table,
+            _ => return Err(TOOL_FORMS.to_owned()),
+        };
+        if let Some(unknown) = table.keys().find(|key| !matches!(key.as_str(), "name" | "timeout")) {
+            return Err(format!("a tool has no `{unknown}`; {TOOL_FORMS}"));
+        }
+        let text = |key: &str| table.get(key).map(|value| value.as_str().map(str::to_owned).ok_or(TOOL_FORMS));
+        let name = text("name").ok_or(TOOL_FORMS)??;
+        Ok(Self { name, timeout: text("timeout").transpose()? })
+    }
+}
+
+const TOOL_FORMS: &str = r#"write a tool as "name" or { name = "name", timeout = "30s" }"#;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

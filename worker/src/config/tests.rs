@@ -7,7 +7,8 @@ fn tools() -> Vec<String> {
 }
 
 fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
-    let lookup = |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+    let lookup =
+        |name: &str| environment.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
     Config::parse(text, "everturn.toml", &tools(), &lookup)
 }
 
@@ -61,11 +62,29 @@ fn errors_name_file_line_key_and_remedy() {
         (&format!("{PROVIDER}{agent}llm_timeout = \"soon\"\n"), "7:15: `llm_timeout` must be a duration like"),
         (&format!("{PROVIDER}{agent}llm_timeout = \"2h\"\n"), "7:15: `llm_timeout` must be from 1s to 1h"),
         (&format!("{PROVIDER}{agent}max_steps = 0\n"), "7:13: `max_steps` must be from 1 to 1000, not 0"),
+        (&format!("{PROVIDER}{agent}tools = [5]\n"), "7:10: write a tool as \"name\" or {"),
+        (
+            &format!("{PROVIDER}{agent}tools = [{{ name = \"calculate\", time = \"1s\" }}]\n"),
+            "7:10: a tool has no `time`",
+        ),
+        (&format!("{PROVIDER}{agent}tools = [{{ timeout = \"1s\" }}]\n"), "7:10: write a tool as"),
+        (
+            &format!("{PROVIDER}{agent}tools = [\"calculate\", \"calculate\"]\n"),
+            "7:23: tool `calculate` is named twice",
+        ),
+        (PROVIDER, "everturn.toml:1:1: there is no [agents.default]"),
         ("[limits]\nmessage_bytes = 999999999\n", "2:17: `message_bytes` must be from 1 to"),
     ] {
         let message = error(text);
         assert!(message.contains(expected), "{text}\n→ {message}\nexpected {expected}");
     }
+}
+
+#[test]
+fn a_key_in_the_file_is_refused_without_repeating_it() {
+    let message = error("[providers.a]\nkind = \"openai\"\napi_key_env = \"sk-abc123\"\n");
+    assert!(message.contains("3:15: `api_key_env` is the name of an environment variable"), "{message}");
+    assert!(!message.contains("abc123"), "{message}");
 }
 
 #[test]

@@ -52,12 +52,11 @@ fn ends(run: &[Token], next: &Token) -> bool {
     use Kind::{Close, Function, Number, Open, Operator, Other, Suffix};
     let Some(last) = run.last() else { return false };
     match (last.kind, next.kind) {
-        (_, Other) | (Number | Close | Suffix, Number) | (Open, Close | Suffix) | (Operator | Function, Suffix) => true,
+        (_, Other) | (Number | Close | Suffix, Number) | (Open | Operator, Close | Suffix) | (Function, Suffix) => true,
         // `2(3 + 4)` is a product; `at 5 (2 + 3)` is not. `sqrt` wants its parenthesis.
         (Number | Close | Suffix, Open | Function) => next.is_apart,
         (Function, next) => next != Open,
         (Operator, Operator) => next.text != "-",
-        (Operator, Close) => true,
         _ => false,
     }
 }

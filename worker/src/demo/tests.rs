@@ -28,7 +28,8 @@ pub(super) fn tool_context() -> ToolContext {
 
 const TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 
-fn ask_with(tools: &[&str], messages: Value) -> wire::Reply {
+fn ask_with(tools: &[&str], messages: impl Into<Value>) -> wire::Reply {
+    let messages: Value = messages.into();
     let tools: Vec<Value> = tools.iter().map(|name| json!({"type": "function", "function": {"name": name}})).collect();
     let request = json!({"model": "demo", "messages": messages, "tools": tools});
     rules::reply(&serde_json::from_value(request).unwrap())
@@ -139,7 +140,7 @@ fn results_become_the_answer() {
         ("other", json!({}), "plain text"),
         ("other", json!({}), "Error: the call was not carried out"),
     ]);
-    let reply = ask_with(&TOOLS, messages.into());
+    let reply = ask_with(&TOOLS, messages);
     assert!(reply.calls.is_empty());
     assert_eq!(
         reply.text,
@@ -154,11 +155,11 @@ fn results_become_the_answer() {
 fn a_message_that_joins_a_turn_is_heard() {
     let mut messages = answered(&[("calculate", json!({"expression": "1+1"}), r#"{"expression":"1+1","value":"2"}"#)]);
     messages.push(json!({"role": "user", "content": "Thanks"}));
-    let reply = ask_with(&TOOLS, messages.clone().into());
+    let reply = ask_with(&TOOLS, messages.clone());
     assert!(reply.text.starts_with("1+1 = 2.") && reply.text.ends_with("You also said: “Thanks”"), "{}", reply.text);
     messages.pop();
     messages.push(json!({"role": "user", "content": [{"type": "text", "text": "and 3 + 3"}]}));
-    let reply = ask_with(&TOOLS, messages.into());
+    let reply = ask_with(&TOOLS, messages);
     assert_eq!(reply.calls[0].arguments, json!({"expression": "3 + 3"}));
 }
 

@@ -14,15 +14,17 @@ use tokio::{
     process::{Child, ChildStdin, Command},
 };
 
-/// Ends the whole process group when standard input closes: when the parent drops it, exits or is killed; and when
-/// the server itself ends. In a group of its own, a Ctrl-C in the terminal reaches only the parent, which stops the
-/// worker first.
+/// Stops the server when standard input closes: when the parent drops it, exits or is killed. Ends when the server
+/// has ended. In a process group of its own, a Ctrl-C in the terminal reaches only the parent, which stops the worker
+/// first.
 const SUPERVISE: &str = r#"
 trap : TERM
-( trap - TERM; "$@" </dev/null; kill -TERM 0 ) &
-cat >/dev/null
+exec 3<&0
+"$@" </dev/null &
+server=$!
+( trap - TERM; cat <&3 >/dev/null; kill -TERM $server ) &
+while kill -0 $server 2>/dev/null; do wait $server; done
 kill -TERM 0
-wait
 "#;
 
 /// FACTS "The engine": without these each activity waits 50 ms for the dev server's one shard, and the file is
