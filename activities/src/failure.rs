@@ -27,7 +27,7 @@ pub(crate) fn from_store(error: &StoreError) -> ActivityError {
 }
 
 /// Retry-After is honoured as the delay before the next try (A8).
-pub(crate) fn from_model(error: ModelError) -> ActivityError {
+pub(crate) fn from_model(error: &ModelError) -> ActivityError {
     let failure = ApplicationFailure::builder(error.message.clone())
         .type_name(error.code.to_owned())
         .non_retryable(!error.is_retryable())

@@ -38,10 +38,7 @@ pub(crate) async fn load_turn(
 }
 
 /// The agent that was asked for, else the conversation's, else the default one.
-async fn find_agent(
-    activities: &AgentActivities,
-    request: &LoadTurnRequest,
-) -> Result<AgentDefinition, ActivityError> {
+async fn find_agent(activities: &AgentActivities, request: &LoadTurnRequest) -> Result<AgentDefinition, ActivityError> {
     let mut name = request.agent.clone();
     if name.is_empty() {
         let stored = activities.conversations.conversation(&request.conversation_id).await;

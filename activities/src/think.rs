@@ -53,7 +53,7 @@ pub(crate) async fn think(
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     let ended = attempt::run(ctx, activities.model.complete(model_request, &mut emit_delta)).await;
     let reply = match ended {
-        Ended::Done(reply) => reply.map_err(fail::from_model)?,
+        Ended::Done(reply) => reply.map_err(|error| fail::from_model(&error))?,
         Ended::Stopped => return Err(call.stopped(&text).await),
         Ended::OutOfTime => {
             return Err(fail::permanent(failure::LLM_TIMEOUT, "The model did not finish within `llm_timeout`."));
@@ -131,12 +131,8 @@ impl Call<'_> {
         }
         let mut planned = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
-            let execution_id = ids::tool_execution_id(
-                &self.step.message_id,
-                &self.step.agent_execution_id,
-                self.step.step,
-                index,
-            );
+            let execution_id =
+                ids::tool_execution_id(&self.step.message_id, &self.step.agent_execution_id, self.step.step, index);
             let is_usable = !call.call_id.is_empty() && !call.call_id.contains('\0') && !used.contains(&call.call_id);
             let call_id = if is_usable { call.call_id } else { ids::call_id(&execution_id) };
             used.push(call_id.clone());

@@ -28,7 +28,7 @@ pub struct Reply {
     is_held: bool,
     /// Ends the body without saying so.
     is_cut: bool,
-    error: Option<(u16, Value, Vec<(&'static str, String)>)>,
+    error: Option<Refusal>,
 }
 
 impl Reply {
@@ -93,6 +93,8 @@ impl Reply {
     }
 }
 
+/// Status, body and headers of a reply that is none.
+type Refusal = (u16, Value, Vec<(&'static str, String)>);
 type Script = dyn Fn(&Request) -> Reply + Send + Sync;
 
 /// A request as the script sees it.
@@ -146,11 +148,7 @@ impl Model {
     pub async fn start(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shared = Shared {
-            script: Arc::new(script),
-            requests: Arc::default(),
-            released: watch::Sender::new(false),
-        };
+        let shared = Shared { script: Arc::new(script), requests: Arc::default(), released: watch::Sender::new(false) };
         let app = Router::new().route("/v1/chat/completions", post(complete)).with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { shared, port }

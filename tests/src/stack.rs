@@ -6,9 +6,9 @@ use std::{
     process::Stdio,
 };
 
-use futures::StreamExt;
 use everturn_proto::{ids, words::event_type};
 use everturn_worker::client::{Frame, GatewayClient};
+use futures::StreamExt;
 use serde_json::Value;
 use sqlx::{Row, sqlite::SqliteConnectOptions, sqlite::SqlitePool};
 use tempfile::TempDir;
@@ -233,7 +233,12 @@ impl Stack {
     }
 
     /// Frames of the event stream until one matches.
-    pub async fn frames_until(&self, conversation_id: &str, cursor: u32, is_last: impl Fn(&Frame) -> bool) -> Vec<Frame> {
+    pub async fn frames_until(
+        &self,
+        conversation_id: &str,
+        cursor: u32,
+        is_last: impl Fn(&Frame) -> bool,
+    ) -> Vec<Frame> {
         let mut frames = std::pin::pin!(self.client().follow(conversation_id, cursor));
         let mut seen = Vec::new();
         let collect = async {

@@ -51,7 +51,9 @@ fn crates_depend_only_along_the_arrows() {
 fn the_workflow_crate_cannot_name_io() {
     let manifest = fs::read_to_string(root().join("workflows/Cargo.toml")).unwrap();
     for forbidden in ["tokio", "sqlx", "reqwest", "chrono", "rand", "uuid", "temporalio-sdk", "temporalio-client"] {
-        let is_named = manifest.lines().any(|line| line.starts_with(&format!("{forbidden}.")) || line.starts_with(&format!("{forbidden} ")));
+        let is_named = manifest
+            .lines()
+            .any(|line| line.starts_with(&format!("{forbidden}.")) || line.starts_with(&format!("{forbidden} ")));
         assert!(!is_named, "workflows/ must not depend on {forbidden} (invariant 1)");
     }
 }
@@ -62,7 +64,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         if path.is_dir() && !matches!(name.as_str(), "target" | ".git" | ".tools" | "node_modules") {
             sources(&path, found);
-        } else if name.ends_with(".rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             found.push(path);
         }
     }

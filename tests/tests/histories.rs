@@ -16,7 +16,7 @@ use everturn_tests::{
 };
 use everturn_workflows::AgentExecution;
 use serde_json::{Value, json};
-use temporalio_client::WorkflowHistory;
+use temporalio_client::{WorkflowExecutionInfo, WorkflowFetchHistoryOptions, WorkflowHistory};
 use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};
 
 fn directory() -> PathBuf {
@@ -34,7 +34,7 @@ fn stored() -> Vec<(String, Value)> {
     files.into_iter().map(read).collect()
 }
 
-/// Replays a history as the CLI writes it.
+/// Replays a history as the SDK writes it.
 async fn replay(history: &Value) -> Result<(), String> {
     let history = WorkflowHistory::from_json(history.to_string().as_bytes()).map_err(|error| error.to_string())?;
     let options = WorkflowReplayerOptions::new().register_workflow::<AgentExecution>().unwrap().build();
@@ -51,7 +51,9 @@ async fn stored_histories_replay() {
     }
     for (name, history) in &histories {
         replay(history).await.unwrap_or_else(|error| {
-            panic!("{name} does not replay: {error}\nA change of the workflow needs a patch marker; see CONTRIBUTING.md.")
+            panic!(
+                "{name} does not replay: {error}\nA change of the workflow needs a patch marker; see CONTRIBUTING.md."
+            )
         });
     }
 }
@@ -60,25 +62,25 @@ async fn stored_histories_replay() {
 #[tokio::test]
 async fn another_order_of_activities_does_not_replay() {
     let (_, mut history) = stored().into_iter().find(|(name, _)| name.starts_with("parallel-tools")).unwrap();
-    let events = history["events"].as_array_mut().unwrap();
-    let is_tool = |event: &Value| {
-        event["activityTaskScheduledEventAttributes"]["activityType"]["name"] == "tool_execution_activity"
-    };
-    let tools: Vec<_> = (0..events.len()).filter(|&at| is_tool(&events[at])).collect();
+    let mut tools = scheduled(&mut history, "tool_execution_activity");
     assert_eq!(tools.len(), 2);
-    let first = events[tools[0]]["activityTaskScheduledEventAttributes"]["activityId"].take();
-    let second = events[tools[1]]["activityTaskScheduledEventAttributes"]["activityId"].take();
-    events[tools[0]]["activityTaskScheduledEventAttributes"]["activityId"] = second;
-    events[tools[1]]["activityTaskScheduledEventAttributes"]["activityId"] = first;
+    let (first, second) = (tools[0]["activity_id"].take(), tools[1]["activity_id"].take());
+    tools[0]["activity_id"] = second;
+    tools[1]["activity_id"] = first;
     let error = replay(&history).await.unwrap_err();
     assert!(error.contains("nondeterministic"), "{error}");
 
     let (_, mut history) = stored().into_iter().find(|(name, _)| name.starts_with("plain")).unwrap();
-    let events = history["events"].as_array_mut().unwrap();
-    let think = events.iter_mut().find(|event| event["eventType"] == "EVENT_TYPE_ACTIVITY_TASK_SCHEDULED").unwrap();
-    think["activityTaskScheduledEventAttributes"]["activityType"]["name"] = "tool_execution_activity".into();
+    scheduled(&mut history, "llm_thinking_activity")[0]["activity_type"]["name"] = "tool_execution_activity".into();
     let error = replay(&history).await.unwrap_err();
     assert!(error.contains("nondeterministic"), "{error}");
+}
+
+/// The attributes of the events that scheduled this activity.
+fn scheduled<'a>(history: &'a mut Value, activity: &str) -> Vec<&'a mut Value> {
+    let events = history["events"].as_array_mut().unwrap().iter_mut();
+    let attributes = events.filter_map(|event| event["attributes"].get_mut("ActivityTaskScheduledEventAttributes"));
+    attributes.filter(|attributes| attributes["activity_type"]["name"] == activity).collect()
 }
 
 fn script(request: &Request) -> Reply {
@@ -93,18 +95,19 @@ fn script(request: &Request) -> Reply {
     }
 }
 
-/// Writes the history of a run.
+/// Writes the history of a run; the latest one when none is named.
 async fn record(stack: &Stack, name: &str, conversation: &str, run_id: Option<&str>) {
-    let workflow_id = ids::workflow_id(conversation);
-    let mut args = vec!["workflow", "show", "--workflow-id", &workflow_id];
-    if let Some(run_id) = run_id {
-        args.extend(["--run-id", run_id]);
-    }
-    let mut history = stack.temporal.json(&args).await;
+    let info = WorkflowExecutionInfo::builder()
+        .namespace("default".to_owned())
+        .workflow_id(ids::workflow_id(conversation))
+        .maybe_run_id(run_id.map(str::to_owned))
+        .build();
+    let handle = info.bind_untyped(stack.temporal.client().await);
+    let json = handle.fetch_history(WorkflowFetchHistoryOptions::default()).to_json().await.unwrap();
+    let mut history = serde_json::from_slice(&json).unwrap();
     without_identities(&mut history);
-    let version = env!("CARGO_PKG_VERSION");
-    let file = directory().join(format!("{name}-{version}.json"));
-    fs::write(file, serde_json::to_string_pretty(&history).unwrap() + "\n").unwrap();
+    let file = directory().join(format!("{name}-{}.json", env!("CARGO_PKG_VERSION")));
+    fs::write(file, serde_json::to_string(&history).unwrap() + "\n").unwrap();
 }
 
 /// The name of the machine that recorded it is nobody's business.
@@ -115,6 +118,10 @@ fn without_identities(value: &mut Value) {
             _ => without_identities(value),
         }),
         Value::Array(items) => items.iter_mut().for_each(without_identities),
+        // A sticky queue is named `<pid>@<machine>-…`.
+        Value::String(text) if text.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with('@') => {
+            *value = "worker-sticky".into();
+        }
         _ => {}
     }
 }

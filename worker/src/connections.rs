@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use everturn_proto::words::search_attribute;
-use everturn_store::sqlite::SqliteStore;
+use everturn_store::sqlite::{SqliteOptions, SqliteStore};
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
 };
@@ -21,7 +21,7 @@ const MAX_BACKOFF: Duration = Duration::from_secs(5);
 /// Opens the store, with its schema up to date.
 pub async fn store(common: &Common) -> anyhow::Result<SqliteStore> {
     let path = common.database();
-    SqliteStore::open(&path, Default::default())
+    SqliteStore::open(&path, SqliteOptions::default())
         .await
         .with_context(|| format!("cannot open the database {}", path.display()))
 }

@@ -1,7 +1,7 @@
 //! The binary `everturn` as a library: every role takes what it works with, so that a test can drive it.
 //!
 //! - [`cli`]: the command line
-//! - [`config`]: `everturn.toml`
+//! - [`config`]: the file `everturn.toml`, read and checked
 //! - [`connections`]: Temporal and the store, waited for with back-off
 //! - [`roles`]: what a process can be: worker, gateway
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child

@@ -71,7 +71,7 @@ impl AgentExecution {
         let input = ctx
             .state(|state| state.input.clone())
             .map_err(|error| invalid(format!("The input is not a turn: {error}. It looks like {EXAMPLE_INPUT}")))?;
-        check_workflow_id(ctx.workflow_id(), &input.conversation_id)?;
+        check_workflow_id(ctx.workflow_id(), &input.conversation_id).map_err(invalid)?;
         let Some(message) = ctx.state_mut(|state| state.inbox.take_next()) else {
             return Err(invalid(format!("The turn has no message. Its input looks like {EXAMPLE_INPUT}")).into());
         };
@@ -174,17 +174,17 @@ fn invalid(message: String) -> ApplicationFailure {
 
 /// The engine guarantees one running workflow an id; that is one running turn a conversation only when the id
 /// is the conversation's.
-fn check_workflow_id(workflow_id: &str, conversation_id: &str) -> Result<(), ApplicationFailure> {
+fn check_workflow_id(workflow_id: &str, conversation_id: &str) -> Result<(), String> {
     if !ids::is_valid(conversation_id) {
-        return Err(invalid(format!(
+        return Err(format!(
             "`conversation_id` must be 1 to 100 letters, digits or -_.: characters. The input looks like {EXAMPLE_INPUT}"
-        )));
+        ));
     }
     let expected = ids::workflow_id(conversation_id);
     if workflow_id == expected {
         return Ok(());
     }
-    Err(invalid(format!("The workflow id of this conversation must be `{expected}`, not `{workflow_id}`.")))
+    Err(format!("The workflow id of this conversation must be `{expected}`, not `{workflow_id}`."))
 }
 
 fn start_turn<'a>(ctx: &'a WorkflowContext<AgentExecution>, input: &TurnInput, message: Submit) -> Turn<'a> {

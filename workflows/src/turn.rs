@@ -104,10 +104,9 @@ impl<'a> Turn<'a> {
                 return self.end(execution_status::FAILED, Some((code, message))).await;
             }
         };
-        match thought.finish.as_str() {
-            // Once an answer is in, neither a cancel nor a steer changes it (invariant 3).
-            finish::STOP => return self.end(execution_status::COMPLETED, None).await,
-            _ => {}
+        // Once an answer is in, neither a cancel nor a steer changes it (invariant 3).
+        if thought.finish == finish::STOP {
+            return self.end(execution_status::COMPLETED, None).await;
         }
         if self.cancellation.is_cancelled() {
             return self.end(execution_status::CANCELLED, None).await;

@@ -23,11 +23,7 @@ use crate::tools::ToolSpec;
 pub trait ModelClient: Send + Sync {
     /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
     /// Dropping the future ends the call.
-    async fn complete(
-        &self,
-        request: ModelRequest,
-        emit_delta: &mut EmitDelta<'_>,
-    ) -> Result<ModelReply, ModelError>;
+    async fn complete(&self, request: ModelRequest, emit_delta: &mut EmitDelta<'_>) -> Result<ModelReply, ModelError>;
 }
 
 /// Takes a piece of a reply as it arrives (E1).

@@ -23,8 +23,12 @@ fn commands_of_the_readme() -> Vec<String> {
 async fn run(stack: &Stack, command: &str) -> String {
     let binary = temporal::binary();
     let script = command.replacen("temporal ", &format!("{} ", binary.display()), 1);
-    let output =
-        Command::new("sh").args(["-c", &script]).env("TEMPORAL_ADDRESS", stack.temporal.address()).output().await.unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &script])
+        .env("TEMPORAL_ADDRESS", stack.temporal.address())
+        .output()
+        .await
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command}\n{text}");
     text

@@ -43,10 +43,8 @@ async fn a_turn_of_two_steps_has_a_short_history() {
     let history = stack.temporal.history(&ids::workflow_id(&conversation)).await;
     let events = history["events"].as_array().unwrap();
     assert!(events.len() <= 36, "{} events: {:?}", events.len(), kinds(events));
-    let described = stack
-        .temporal
-        .json(&["workflow", "describe", "--workflow-id", &ids::workflow_id(&conversation)])
-        .await;
+    let described =
+        stack.temporal.json(&["workflow", "describe", "--workflow-id", &ids::workflow_id(&conversation)]).await;
     let bytes: u64 = described["workflowExecutionInfo"]["historySizeBytes"].as_str().unwrap().parse().unwrap();
     assert!(bytes < 8 * 1024, "{bytes} bytes of history");
     println!("a two-step turn: {} history events, {bytes} bytes", events.len());

@@ -77,7 +77,8 @@ async fn inside_a_once_tool() {
     let stack = Stack::new(model.await).await;
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("change something slowly").await;
-    everturn_tests::wait::until("the tool has its effect", || async { (stack.effects().len() == 1).then_some(()) }).await;
+    everturn_tests::wait::until("the tool has its effect", || async { (stack.effects().len() == 1).then_some(()) })
+        .await;
     worker.kill().await;
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;

@@ -128,7 +128,8 @@ async fn a_work_plan_leaves_its_events() {
     let (conversation, _) = stack.ask("make tea").await;
     stack.ended(&conversation, 1).await;
     let types = stack.event_types(&conversation).await.join(" ");
-    let expected = "user_message thought act work_plan observe thought act step_start observe assistant_message complete";
+    let expected =
+        "user_message thought act work_plan observe thought act step_start observe assistant_message complete";
     assert_eq!(types, expected);
 }
 

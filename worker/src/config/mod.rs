@@ -121,12 +121,24 @@ impl Config {
     /// Reads `path`; without one, ./everturn.toml when it exists, else built-in defaults. `tools` are the names an
     /// agent may use.
     pub fn load(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
-        let environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Self::load_with(path, tools, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    }
+
+    /// The same for a process that calls no model, like the gateway: the keys of providers need not be there.
+    pub fn load_without_keys(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
+        Self::load_with(path, tools, &|_| Some(String::new()))
+    }
+
+    fn load_with(
+        path: Option<&Path>,
+        tools: &[String],
+        environment: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, ConfigError> {
         let (path, is_named) = path.map_or((Path::new(DEFAULT_FILE), false), |path| (path, true));
         match fs::read_to_string(path) {
-            Ok(text) => Self::parse(&text, &path.display().to_string(), tools, &environment),
+            Ok(text) => Self::parse(&text, &path.display().to_string(), tools, environment),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {
-                Self::parse("", DEFAULT_FILE, tools, &environment)
+                Self::parse("", DEFAULT_FILE, tools, environment)
             }
             Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
         }

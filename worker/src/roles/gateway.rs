@@ -37,7 +37,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let shutdown = shutdown::token()?;
     // Agents may name test tools; whether they run is the worker's matter.
     let tools = worker::tools(Some(std::path::PathBuf::new()))?;
-    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let config = Config::load_without_keys(common.config.as_deref(), &tools.names())?;
     let listener = TcpListener::bind(options.listen)
         .await
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
