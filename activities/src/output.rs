@@ -21,15 +21,15 @@ pub(crate) fn bounded(output: ToolOutput, duration_ms: u32) -> ToolEnd {
         );
         return error_end(&message, duration_ms);
     }
-    let result = without_nul(output.result);
-    let (result, full_result) = cut(result);
+    let (result, full_result) = cut(storable(output.result));
+    let events = output.events.into_iter().map(|(name, data)| (name, data.made_storable().unwrap_or(data)));
     ToolEnd {
         status: tool_status::COMPLETED.to_owned(),
         result,
         full_result,
         is_error: false,
         duration_ms,
-        events: output.events,
+        events: events.collect(),
     }
 }
 
@@ -51,9 +51,9 @@ fn cut(result: Json) -> (Json, Option<Json>) {
     (Json::of(&cut), Some(result))
 }
 
-/// PostgreSQL's JSONB cannot hold U+0000: such a result travels as base64 with its type.
-fn without_nul(result: Json) -> Json {
-    if !result.as_str().contains("\\u0000") {
+/// PostgreSQL's JSONB cannot hold U+0000 or lone surrogates: such a result travels as base64 with its type.
+fn storable(result: Json) -> Json {
+    if result.made_storable().is_none() {
         return result;
     }
     let data = STANDARD.encode(result.as_str());

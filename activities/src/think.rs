@@ -142,9 +142,9 @@ impl Call<'_> {
                 execution_id,
                 call_id,
                 tool_name: without_nul(call.tool_name),
-                tool_input: Some(call.arguments),
+                tool_input: Some(call.arguments.made_storable().unwrap_or(call.arguments)),
                 timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
-                signatures: call.signatures,
+                signatures: call.signatures.into_iter().map(without_nul).collect(),
                 // Empty: the agent has no such tool; running it says so.
                 effect: effect.map(|effect| effect.as_str().to_owned()).unwrap_or_default(),
             });

@@ -140,7 +140,8 @@ impl AgentExecution {
 impl AgentExecution {
     /// Takes a message into the inbox, named if it has no name. False when it is unusable or known.
     fn accept(&mut self, mut message: Submit, first_execution_run_id: &str) -> bool {
-        if message.content.len() > MAX_MESSAGE_BYTES {
+        // NUL is what no store holds and no model reads.
+        if message.content.len() > MAX_MESSAGE_BYTES || message.content.contains('\0') {
             return false;
         }
         if message.message_id.is_empty() {
