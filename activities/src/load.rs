@@ -14,7 +14,9 @@ pub(crate) async fn load_turn(
     activities: &AgentActivities,
     request: LoadTurnRequest,
 ) -> Result<LoadedTurn, ActivityError> {
-    let agent = find_agent(activities, &request).await?;
+    let name = agent_name(activities, &request).await?;
+    let known = activities.agents.get(&name).cloned();
+    let error_message = if known.is_some() { String::new() } else { unknown_agent(activities, &name) };
     let conversation_id = request.conversation_id.clone();
     let tenant_id = if request.tenant_id.is_empty() { DEFAULT_TENANT.to_owned() } else { request.tenant_id };
     let begin = BeginTurn {
@@ -23,33 +25,36 @@ pub(crate) async fn load_turn(
         message_id: request.message_id,
         content: request.content,
         agent_execution_id: request.agent_execution_id,
-        agent,
+        // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
+        agent: known.unwrap_or_else(|| AgentDefinition { name, ..AgentDefinition::default() }),
     };
     let begun = activities.turns.begin_turn(begin).await.map_err(|error| fail::from_store(&error))?;
     let announcement = Announcement { last_sequence: begun.last_sequence, sealed: Vec::new() };
     announce(activities, &conversation_id, announcement).await;
+    // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
+    let cannot_run = begun.agent.model.is_empty();
     Ok(LoadedTurn {
         status: begun.status,
         agent: begun.agent.name,
         agent_hash: begun.agent_hash,
         max_steps: begun.agent.max_steps,
         llm_timeout_ms: begun.agent.llm_timeout_ms,
+        error_code: if cannot_run { failure::UNKNOWN_AGENT.to_owned() } else { String::new() },
+        error_message: if cannot_run { error_message } else { String::new() },
     })
 }
 
 /// The agent that was asked for, else the conversation's, else the default one.
-async fn find_agent(activities: &AgentActivities, request: &LoadTurnRequest) -> Result<AgentDefinition, ActivityError> {
-    let mut name = request.agent.clone();
-    if name.is_empty() {
-        let stored = activities.conversations.conversation(&request.conversation_id).await;
-        let stored = stored.map_err(|error| fail::from_store(&error))?;
-        name = stored.map_or_else(|| DEFAULT_AGENT.to_owned(), |conversation| conversation.agent);
+async fn agent_name(activities: &AgentActivities, request: &LoadTurnRequest) -> Result<String, ActivityError> {
+    if !request.agent.is_empty() {
+        return Ok(request.agent.clone());
     }
-    activities.agents.get(&name).cloned().ok_or_else(|| {
-        let known: Vec<_> = activities.agents.keys().map(String::as_str).collect();
-        fail::permanent(
-            failure::UNKNOWN_AGENT,
-            format!("There is no agent `{name}` in this worker's configuration; it knows: {}.", known.join(", ")),
-        )
-    })
+    let stored = activities.conversations.conversation(&request.conversation_id).await;
+    let stored = stored.map_err(|error| fail::from_store(&error))?;
+    Ok(stored.map_or_else(|| DEFAULT_AGENT.to_owned(), |conversation| conversation.agent))
+}
+
+fn unknown_agent(activities: &AgentActivities, name: &str) -> String {
+    let known: Vec<_> = activities.agents.keys().map(String::as_str).collect();
+    format!("There is no agent `{name}` in this worker's configuration; it knows: {}.", known.join(", "))
 }

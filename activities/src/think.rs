@@ -133,7 +133,7 @@ impl Call<'_> {
         for (index, call) in calls.into_iter().enumerate() {
             let execution_id =
                 ids::tool_execution_id(&self.step.message_id, &self.step.agent_execution_id, self.step.step, index);
-            let is_usable = !call.call_id.is_empty() && !call.call_id.contains('\0') && !used.contains(&call.call_id);
+            let is_usable = ids::is_valid(&call.call_id) && !used.contains(&call.call_id);
             let call_id = if is_usable { call.call_id } else { ids::call_id(&execution_id) };
             used.push(call_id.clone());
             let tool = agent.tools.iter().find(|tool| tool.name == call.tool_name);
@@ -141,7 +141,7 @@ impl Call<'_> {
             planned.push(ToolCall {
                 execution_id,
                 call_id,
-                tool_name: without_nul(call.tool_name),
+                tool_name: bounded_name(call.tool_name),
                 tool_input: Some(call.arguments.made_storable().unwrap_or(call.arguments)),
                 timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
                 signatures: call.signatures.into_iter().map(without_nul).collect(),
@@ -181,6 +181,16 @@ fn plan(state: &LlmCompleteState) -> ThinkResult {
         timeout_ms: call.timeout_ms,
     });
     ThinkResult { finish: state.finish.clone(), tool_calls: tool_calls.collect() }
+}
+
+/// The name travels through the workflow, as a summary of at most 400 bytes; real ones have at most 64.
+fn bounded_name(name: String) -> String {
+    const MAX_CHARS: usize = 64;
+    if name.chars().count() <= MAX_CHARS {
+        without_nul(name)
+    } else {
+        without_nul(name.chars().take(MAX_CHARS).collect())
+    }
 }
 
 fn without_nul(text: String) -> String {

@@ -119,7 +119,10 @@ mod tests {
             assert_eq!(replaced(fine), None, "{fine}");
         }
         assert_eq!(replaced(r#""a\u0000b""#).unwrap(), "\"a\u{FFFD}b\"");
-        assert_eq!(replaced(r#"{"\ud83d":"\ude00\ud83d\ude00"}"#).unwrap(), "{\"\u{FFFD}\":\"\u{FFFD}\\ud83d\\ude00\"}");
+        assert_eq!(
+            replaced(r#"{"\ud83d":"\ude00\ud83d\ude00"}"#).unwrap(),
+            "{\"\u{FFFD}\":\"\u{FFFD}\\ud83d\\ude00\"}"
+        );
         assert_eq!(replaced(r#""\\\u0000""#).unwrap(), "\"\\\\\u{FFFD}\"");
     }
 

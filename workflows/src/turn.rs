@@ -78,6 +78,12 @@ impl<'a> Turn<'a> {
 
     /// Runs the turn to its end, or to a point where the run should be continued in a new one.
     pub(crate) async fn run(mut self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
+        if !loaded.error_code.is_empty() {
+            let failure = Some((loaded.error_code.clone(), loaded.error_message.clone()));
+            if let Next::End(end) = self.end(execution_status::FAILED, failure).await? {
+                return Ok(Outcome::Ended(end));
+            }
+        }
         loop {
             match self.next(loaded).await? {
                 Next::Step => {}
@@ -100,6 +106,10 @@ impl<'a> Turn<'a> {
         let thought = match self.think(loaded).await {
             Ok(thought) => thought,
             Err(CallError::Cancelled) => return self.end(execution_status::CANCELLED, None).await,
+            // A call that failed after the cancel (its worker shut down) is a cancelled one.
+            Err(CallError::Failed { .. }) if self.cancellation.is_cancelled() => {
+                return self.end(execution_status::CANCELLED, None).await;
+            }
             Err(CallError::Failed { code, message }) => {
                 return self.end(execution_status::FAILED, Some((code, message))).await;
             }
@@ -164,6 +174,7 @@ impl<'a> Turn<'a> {
             Ok(()) => String::new(),
             // The end of the turn observes what a cancel left open (invariant 6).
             Err(CallError::Cancelled) => return Ok(()),
+            Err(CallError::Failed { .. }) if self.cancellation.is_cancelled() => return Ok(()),
             Err(CallError::Failed { message, .. }) => message,
         };
         let observe = SaveObserve { execution_id: call.execution_id.clone(), failure };

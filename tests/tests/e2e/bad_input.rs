@@ -160,6 +160,21 @@ async fn a_model_that_is_too_slow_twice_names_the_setting() {
 }
 
 #[tokio::test]
+async fn odd_names_and_ids_of_calls_are_bounded() {
+    let name = "x".repeat(10_000);
+    let script = move |request: &Request| match request.results_since_user() {
+        0 => Reply::text("").call(&name, &json!({"nul": "a\u{0}b"})).with_call_id(&"i".repeat(10_000)),
+        _ => Reply::text("Odd."),
+    };
+    let (_stack, events) = run(script).await;
+    assert_eq!(types(&events), "user_message thought act observe assistant_message complete");
+    let act = &events[2]["event_data"];
+    assert_eq!(act["tool_name"].as_str().unwrap().len(), 64);
+    assert!(act["call_id"].as_str().unwrap().starts_with("call_"), "{act}");
+    assert_eq!(act["tool_input"]["nul"], "a\u{FFFD}b");
+}
+
+#[tokio::test]
 async fn a_turn_after_a_failed_one_works() {
     let script = |request: &Request| match request.number {
         1 => Reply::error(400, "invalid_request"),

@@ -125,6 +125,8 @@ async fn wrong_input_fails_at_once_and_says_why() {
         assert!(message.contains(expected), "{input}: {message}");
     }
     assert_eq!(stack.model.requests().len(), 0);
+    let types = stack.event_types(&conversation).await;
+    assert_eq!(types, ["user_message", "error"], "the turn without an agent, and nothing of the others");
 }
 
 #[tokio::test]

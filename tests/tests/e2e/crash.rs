@@ -1,5 +1,7 @@
 //! kill -9 at the worst instants (A4, invariants 3, 5, 6, 7): the turn ends as if nothing had happened.
 
+use std::time::{Duration, Instant};
+
 use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
@@ -44,8 +46,12 @@ async fn while_the_model_streams() {
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("hello").await;
     stack.asked(1).await;
-    worker.kill().await;
     let _next = stack.worker();
+    worker.kill().await;
+    let killed = Instant::now();
+    stack.asked(2).await;
+    assert!(killed.elapsed() < Duration::from_secs(10), "taken over after {:?}", killed.elapsed());
+    println!("taken over after {:?}", killed.elapsed());
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), ["user_message", "assistant_message", "complete"]);
     assert_eq!(events[1]["event_data"]["content"], "This is the whole answer.");
