@@ -1,5 +1,5 @@
-//! What the store can do, in three small traits by who needs it: readers of the event log, the gateway that
-//! accepts messages, and the worker that runs turns.
+//! What the store can do, in small traits by who needs it: readers of the event log, the gateway that accepts
+//! messages, the worker that runs turns, and the operator who removes what is old.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -21,6 +21,10 @@ pub trait EventReader: Send + Sync {
     /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
     /// alone, with no worker alive.
     async fn execution_status(&self, conversation_id: &str) -> Result<Option<ExecutionStatus>>;
+
+    /// The largest sequence number of each of these conversations, in no order; those that do not exist are left
+    /// out. A gateway finds with it what announcements it missed.
+    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>>;
 }
 
 /// A page of the event log.
@@ -329,4 +333,34 @@ pub struct ToolResult {
     pub result: Json,
     /// True when the result describes an error.
     pub is_error: bool,
+}
+
+/// Removes what is old, whole conversations at a time. Definitions of agents stay: they are few, and shared.
+#[async_trait]
+pub trait Retention: Send + Sync {
+    /// What [`Retention::remove_expired`], called to the end, would remove.
+    async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed>;
+
+    /// Removes conversations whose last event (or creation, when they have none) is older than `before`, in one
+    /// transaction: the next `limit` of them by id behind `after` (empty: from the first), fewer when they have
+    /// many events. Never one with a running turn or a waiting message; one that is being written to is passed over.
+    async fn remove_expired(&self, before: DateTime<Utc>, after: &str, limit: u32) -> Result<RemovedBatch>;
+}
+
+/// How much was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Conversations, each with all its rows.
+    pub conversations: u64,
+    /// Their events.
+    pub events: u64,
+}
+
+/// What one transaction removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedBatch {
+    /// How much.
+    pub removed: Removed,
+    /// `after` of the next batch; `None` when nothing is left.
+    pub next: Option<String>,
 }

@@ -1,19 +1,39 @@
 //! The store: conversations, messages, the event log, checkpoints and executions. The truth of Everturn.
 //!
-//! - [`api`]: the three traits by who uses them, and their types. A new back end implements these
+//! - [`api`]: the traits by who uses them, and their types
+//! - [`connect()`]: the [`Store`] of a URL
 //! - [`batch`]: pure; turns a `SaveRequest` and what is stored into the rows of one transaction
-//! - `sql`, `rows`: texts and row types that every back end can share
+//! - `sql`, `rows`, `sqlx_error`: texts, row types and errors that both databases share
+//! - `backend`: the traits' bodies, compiled once for each database; locks and costs are told there
 //! - [`sqlite`]: the embedded back end (one writer, readers beside it)
+//! - [`postgres`]: the back end of many workers and gateways
 //!
 //! Must not be here: deltas (they never reach a database, B6), HTTP, workflow code.
 
+// `backend` is compiled twice, once for each database.
+#![allow(clippy::duplicate_mod)]
+
 pub mod api;
 pub mod batch;
+mod connect;
 mod error;
+pub mod postgres;
 mod rows;
 mod sql;
 pub mod sqlite;
+mod sqlx_error;
 
 pub use api::*;
+pub use connect::{Store, StoreOptions, connect, migrate};
 pub use error::StoreError;
+pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
+
+/// Texts that must stay index look-ups however much is stored, for the tests that explain them.
+#[doc(hidden)]
+pub mod hot {
+    pub use crate::sql::{
+        ADVANCE_CONVERSATION, CHECKPOINT, CLAIM_STEP, CONTEXT, CONVERSATIONS_BEFORE, EVENTS, EXECUTION_STATUS,
+        INSERT_EVENTS, LAST_SEQUENCES, LOCK_CONVERSATION, OPEN_TOOLS, QUEUED_MESSAGE, SAVE_STATE, Text,
+    };
+}

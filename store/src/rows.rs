@@ -11,7 +11,7 @@ use everturn_proto::{
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
-    api::{ContextMessage, Conversation, Result, ToolEnd, ToolRecord, ToolResult},
+    api::{ContextMessage, Conversation, Removed, Result, ToolEnd, ToolRecord, ToolResult},
     batch::{AssistantRow, ToolRow, Totals, WaitingMessage},
     error::StoreError,
 };
@@ -117,11 +117,12 @@ impl UserMessageRow {
 }
 
 #[derive(FromRow)]
-pub(crate) struct SaveLockRow {
+pub(crate) struct SaveStateRow {
     pub(crate) status: String,
     pub(crate) steps: i64,
     pub(crate) message_id: String,
-    pub(crate) last_sequence: i64,
+    /// Of the batch's first event; none when the batch is not stored.
+    pub(crate) stored_sequence: Option<i64>,
 }
 
 #[derive(FromRow)]
@@ -136,6 +137,19 @@ impl TotalsRow {
     pub(crate) fn totals(&self) -> Totals {
         let cap = |sum: i64| u32::try_from(sum).unwrap_or(u32::MAX);
         Totals { calls: cap(self.calls), input_tokens: cap(self.input_tokens), output_tokens: cap(self.output_tokens) }
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct ExpiredRow {
+    conversations: i64,
+    events: i64,
+}
+
+impl From<ExpiredRow> for Removed {
+    fn from(row: ExpiredRow) -> Self {
+        let count = |number: i64| u64::try_from(number).unwrap_or_default();
+        Self { conversations: count(row.conversations), events: count(row.events) }
     }
 }
 

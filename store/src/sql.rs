@@ -1,5 +1,31 @@
-//! SQL texts that SQLite and PostgreSQL 15 both read: `$n` parameters, `RETURNING`, `ON CONFLICT`. A back end
-//! keeps to itself only what differs (locking, times of waiting, the binding of lists).
+//! SQL texts that SQLite and PostgreSQL 15 both read: `$n` parameters, `RETURNING`, `ON CONFLICT`. Two things they
+//! say differently, row locks and lists; such a text is a [`Text`] with both.
+
+/// A text in the words of each database; a back end's `dialect::words` takes its own.
+#[derive(Debug, Clone, Copy)]
+pub struct Text {
+    /// For SQLite.
+    pub sqlite: &'static str,
+    /// For PostgreSQL.
+    pub postgres: &'static str,
+}
+
+/// PostgreSQL locks the rows that it reads; SQLite's transaction holds the whole file.
+macro_rules! locking {
+    ($($text:tt)*) => {
+        Text { sqlite: concat!($($text)*), postgres: concat!($($text)*, " FOR UPDATE") }
+    };
+}
+
+/// `before` is in the list bound to `$n` by `dialect::list`: one text whatever the list's length.
+macro_rules! among {
+    ($before:expr, $list:literal, $after:literal) => {
+        Text {
+            sqlite: concat!($before, " IN (SELECT value FROM json_each(", $list, "))", $after),
+            postgres: concat!($before, " = ANY(", $list, ")", $after),
+        }
+    };
+}
 
 /// Small columns of a tool record, then those a batch needs. `full_result` is left out: it may be a megabyte, and
 /// only a claim or an end of the tool itself gives it to anyone.
@@ -19,13 +45,13 @@ macro_rules! conversation_columns {
 // ---- reader ----------------------------------------------------------------------------------------
 
 /// conversation, from, limit.
-pub(crate) const EVENTS: &str = "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
+pub const EVENTS: &str = "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
      FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $2 \
      ORDER BY sequence_number LIMIT $3";
 
 /// conversation. The engine runs one turn a conversation at a time, so of several executions that say they run
 /// (one was terminated from outside) the newest is the one that does.
-pub(crate) const EXECUTION_STATUS: &str = "SELECT c.last_sequence, \
+pub const EXECUTION_STATUS: &str = "SELECT c.last_sequence, \
      (SELECT e.message_id FROM agent_executions e \
       WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
       ORDER BY e.started_at DESC LIMIT 1) AS running_message_id, \
@@ -33,11 +59,20 @@ pub(crate) const EXECUTION_STATUS: &str = "SELECT c.last_sequence, \
       ORDER BY m.created_at, m.id LIMIT 1) AS queued_message_id \
      FROM conversations c WHERE c.id = $1";
 
+/// list of conversations.
+pub const LAST_SEQUENCES: Text = among!("SELECT id, last_sequence FROM conversations WHERE id", "$1", "");
+
 // ---- conversations ---------------------------------------------------------------------------------
 
 /// id, tenant, agent, title, now. Nothing when the id is taken.
-pub(crate) const INSERT_CONVERSATION: &str = "INSERT INTO conversations (id, tenant_id, agent, title, created_at, updated_at) \
-     VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (id) DO NOTHING";
+pub(crate) const INSERT_CONVERSATION: &str = concat!(
+    "INSERT INTO conversations (id, tenant_id, agent, title, created_at, updated_at) \
+     VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (id) DO NOTHING RETURNING ",
+    conversation_columns!()
+);
+
+/// id. Held until the transaction ends: it puts the writers of one conversation in a row (invariant 2).
+pub const LOCK_CONVERSATION: Text = locking!("SELECT last_sequence FROM conversations WHERE id = $1");
 
 /// id.
 pub(crate) const CONVERSATION: &str = concat!("SELECT ", conversation_columns!(), " FROM conversations WHERE id = $1");
@@ -50,7 +85,7 @@ pub(crate) const CONVERSATIONS_FIRST: &str = concat!(
 );
 
 /// tenant, limit, updated_at, id.
-pub(crate) const CONVERSATIONS_BEFORE: &str = concat!(
+pub const CONVERSATIONS_BEFORE: &str = concat!(
     "SELECT ",
     conversation_columns!(),
     " FROM conversations WHERE tenant_id = $1 AND (updated_at, id) < ($3, $4) \
@@ -66,9 +101,11 @@ pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages \
      ON CONFLICT DO NOTHING";
 
 /// conversation, id, client id. The client's own id decides when both match.
-pub(crate) const QUEUED_MESSAGE: &str = "SELECT id, status FROM messages \
-     WHERE conversation_id = $1 AND (client_message_id = $3 OR id = $2) \
-     ORDER BY CASE WHEN client_message_id = $3 THEN 0 ELSE 1 END LIMIT 1";
+pub const QUEUED_MESSAGE: &str = "SELECT id, status FROM \
+     (SELECT 0 AS place, id, status FROM messages WHERE conversation_id = $1 AND client_message_id = $3 \
+      UNION ALL \
+      SELECT 1 AS place, id, status FROM messages WHERE conversation_id = $1 AND id = $2) AS found \
+     ORDER BY place LIMIT 1";
 
 // ---- begin of a turn, context ----------------------------------------------------------------------
 
@@ -94,21 +131,18 @@ pub(crate) const USER_MESSAGE: &str = "SELECT m.status, m.content, e.status AS t
      FROM messages m LEFT JOIN agent_executions e ON e.id = m.agent_execution_id \
      WHERE m.conversation_id = $1 AND m.id = $2 AND m.role = 'user'";
 
-/// conversation.
-pub(crate) const LAST_SEQUENCE: &str = "SELECT last_sequence FROM conversations WHERE id = $1";
-
 /// conversation, title.
 pub(crate) const SET_EMPTY_TITLE: &str = "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
 
 /// conversation, limit. The newest first.
-pub(crate) const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
+pub const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
      WHERE conversation_id = $1 AND sequence_number IS NOT NULL ORDER BY sequence_number DESC LIMIT $2";
 
 // ---- claims ----------------------------------------------------------------------------------------
 
 /// execution, conversation, step. One statement: an ended call is never paid again, and a generation is never
 /// given twice (invariant 5).
-pub(crate) const CLAIM_STEP: &str = "UPDATE agent_executions SET generation = generation + 1 \
+pub const CLAIM_STEP: &str = "UPDATE agent_executions SET generation = generation + 1 \
      WHERE id = $1 AND conversation_id = $2 AND status = 'running' AND NOT EXISTS \
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
       AND checkpoint_type = 'llm_complete' AND execution_id = '') RETURNING generation";
@@ -118,7 +152,7 @@ pub(crate) const STATUS_OF_EXECUTION: &str =
     "SELECT status FROM agent_executions WHERE id = $1 AND conversation_id = $2";
 
 /// execution, step, type.
-pub(crate) const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \
+pub const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \
      WHERE agent_execution_id = $1 AND step_number = $2 AND checkpoint_type = $3 AND execution_id = ''";
 
 /// id, conversation, message, agent execution, type, tool execution, step, generation, input tokens, output
@@ -151,27 +185,32 @@ pub(crate) const TOOL: &str = concat!(
      WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $3"
 );
 
-/// conversation, tool execution, now. Gives the attempt that may run.
-pub(crate) const START_TOOL: &str = "UPDATE tool_execution_records SET status = 'running', attempt = attempt + 1, \
-     started_at = COALESCE(started_at, $3) WHERE conversation_id = $1 AND execution_id = $2 \
-     AND (status = 'pending' OR (status = 'running' AND effect IN ('read', 'idempotent'))) RETURNING attempt";
+/// conversation, tool execution, agent execution, now. Gives the record when it may run.
+pub(crate) const START_TOOL: &str = concat!(
+    "UPDATE tool_execution_records SET status = 'running', attempt = attempt + 1, \
+     started_at = COALESCE(started_at, $4) WHERE conversation_id = $1 AND execution_id = $2 \
+     AND agent_execution_id = $3 \
+     AND (status = 'pending' OR (status = 'running' AND effect IN ('read', 'idempotent'))) RETURNING ",
+    tool_columns!()
+);
 
-/// conversation, tool execution, status, is error, duration, now, events, result, full result, agent execution.
-/// The first end wins.
-pub(crate) const FINISH_TOOL: &str = "UPDATE tool_execution_records SET status = $3, is_error = $4, \
-     duration_ms = $5, finished_at = $6, events = $7, result = $8, full_result = $9 \
-     WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $10 \
-     AND status IN ('pending', 'running')";
+/// conversation, tool execution, agent execution, status, is error, duration, now, events, result, full result.
+/// The first end wins, and gives its record.
+pub(crate) const FINISH_TOOL: &str = concat!(
+    "UPDATE tool_execution_records SET status = $4, is_error = $5, duration_ms = $6, finished_at = $7, \
+     events = $8, result = $9, full_result = $10 \
+     WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $3 \
+     AND status IN ('pending', 'running') RETURNING ",
+    tool_columns!(),
+    ", full_result"
+);
 
 // ---- save ------------------------------------------------------------------------------------------
 
-/// execution, conversation. PostgreSQL adds `FOR UPDATE OF c`; SQLite holds the whole file.
-pub(crate) const SAVE_LOCK: &str = "SELECT e.status, e.steps, e.message_id, c.last_sequence \
-     FROM agent_executions e JOIN conversations c ON c.id = e.conversation_id \
-     WHERE e.id = $1 AND e.conversation_id = $2";
-
-/// event id.
-pub(crate) const EVENT_BY_ID: &str = "SELECT sequence_number FROM agent_execution_events WHERE id = $1";
+/// execution, conversation, event id. How the execution stands, and whether that event is stored.
+pub const SAVE_STATE: &str = "SELECT status, steps, message_id, \
+     (SELECT sequence_number FROM agent_execution_events WHERE id = $3) AS stored_sequence \
+     FROM agent_executions WHERE id = $1 AND conversation_id = $2";
 
 /// execution.
 pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
@@ -179,30 +218,37 @@ pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
      CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens \
      FROM execution_checkpoints WHERE agent_execution_id = $1 AND checkpoint_type = 'llm_complete'";
 
-/// conversation, agent execution, tool execution.
-pub(crate) const TOOL_TO_OBSERVE: &str = concat!(
+/// conversation, agent execution, tool execution. Locked: what is decided from the record must still hold when it
+/// is written, and claims and ends of tools do not lock the conversation.
+pub(crate) const TOOL_TO_OBSERVE: Text = locking!(
     "SELECT ",
     tool_columns!(),
     " FROM tool_execution_records WHERE conversation_id = $1 AND agent_execution_id = $2 AND execution_id = $3"
 );
 
-/// execution.
-pub(crate) const OPEN_TOOLS: &str = concat!(
+/// execution. Locked as above.
+pub const OPEN_TOOLS: Text = locking!(
     "SELECT ",
     tool_columns!(),
     " FROM tool_execution_records WHERE agent_execution_id = $1 AND observed_sequence IS NULL \
      ORDER BY step, call_index"
 );
 
-/// conversation, then a list of ids.
-pub(crate) const ASSISTANT_ROWS: &str = "SELECT id, step, content, tool_calls, tool_results, sequence_number FROM messages WHERE role = 'assistant' \
-     AND conversation_id = ";
+/// conversation, list of ids.
+pub(crate) const ASSISTANT_ROWS: Text = among!(
+    "SELECT id, step, content, tool_calls, tool_results, sequence_number FROM messages WHERE conversation_id = $1 \
+     AND role = 'assistant' AND id",
+    "$2",
+    ""
+);
 
-/// conversation, then a list of ids.
-pub(crate) const PLANS: &str = "SELECT id, title, steps FROM work_plans WHERE conversation_id = ";
+/// conversation, list of ids.
+pub(crate) const PLANS: Text =
+    among!("SELECT id, title, steps FROM work_plans WHERE conversation_id = $1 AND id", "$2", "");
 
-/// conversation, then a list of call ids.
-pub(crate) const USED_CALL_IDS: &str = "SELECT call_id FROM tool_execution_records WHERE conversation_id = ";
+/// conversation, list of call ids.
+pub(crate) const USED_CALL_IDS: Text =
+    among!("SELECT call_id FROM tool_execution_records WHERE conversation_id = $1 AND call_id", "$2", "");
 
 /// conversation, message, execution, sequence.
 pub(crate) const TAKE_MESSAGE: &str = "UPDATE messages SET status = 'taken', agent_execution_id = $3, \
@@ -218,7 +264,7 @@ pub(crate) const SET_TOOL_RESULTS: &str =
     "UPDATE messages SET tool_results = $3 WHERE conversation_id = $1 AND id = $2";
 
 /// Rows follow.
-pub(crate) const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, conversation_id, message_id, \
+pub const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, conversation_id, message_id, \
      event_type, sequence_number, batch_key, created_at, event_data) ";
 
 /// Rows follow.
@@ -241,9 +287,58 @@ pub(crate) const OR_UPDATE_PLANS: &str = " ON CONFLICT (conversation_id, id) DO 
      title = excluded.title, steps = excluded.steps, updated_at = excluded.updated_at";
 
 /// conversation, last sequence, added messages, now.
-pub(crate) const ADVANCE_CONVERSATION: &str = "UPDATE conversations SET last_sequence = $2, \
+pub const ADVANCE_CONVERSATION: &str = "UPDATE conversations SET last_sequence = $2, \
      message_count = message_count + $3, updated_at = $4 WHERE id = $1";
 
 /// execution, steps, status, error code, finished at.
 pub(crate) const ADVANCE_EXECUTION: &str = "UPDATE agent_executions SET steps = $2, status = $3, error_code = $4, \
      finished_at = $5 WHERE id = $1";
+
+// ---- retention -------------------------------------------------------------------------------------
+
+/// Of the conversation `c`: nothing happened since `$1`, nothing runs and nothing waits.
+macro_rules! expired {
+    () => {
+        "c.updated_at < $1 \
+         AND NOT EXISTS (SELECT 1 FROM agent_executions e WHERE e.conversation_id = c.id AND e.status = 'running') \
+         AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued')"
+    };
+}
+
+macro_rules! lock_expired {
+    () => {
+        concat!("SELECT c.id FROM conversations c WHERE ", expired!(), " AND c.id > $2 ORDER BY c.id LIMIT $3")
+    };
+}
+
+/// before.
+pub(crate) const COUNT_EXPIRED: &str = concat!(
+    "SELECT COUNT(*) AS conversations, CAST(COALESCE(SUM(c.last_sequence), 0) AS BIGINT) AS events \
+     FROM conversations c WHERE ",
+    expired!()
+);
+
+/// before, after this id, limit. A conversation that someone is writing to is passed over.
+pub(crate) const LOCK_EXPIRED: Text =
+    Text { sqlite: lock_expired!(), postgres: concat!(lock_expired!(), " FOR UPDATE OF c SKIP LOCKED") };
+
+/// before, list of conversations. Asked again once they are locked: PostgreSQL looked for what runs and what waits
+/// before it had the lock.
+pub(crate) const STILL_EXPIRED: Text = among!(
+    concat!("SELECT c.id, c.last_sequence FROM conversations c WHERE ", expired!(), " AND c.id"),
+    "$2",
+    " ORDER BY c.id"
+);
+
+/// list of conversations, each. Tool records first and executions before messages: see "Locks" in `backend/mod.rs`.
+pub(crate) const REMOVE: [Text; 6] = [
+    among!("DELETE FROM tool_execution_records WHERE conversation_id", "$1", ""),
+    among!("DELETE FROM execution_checkpoints WHERE conversation_id", "$1", ""),
+    among!("DELETE FROM work_plans WHERE conversation_id", "$1", ""),
+    among!("DELETE FROM agent_executions WHERE conversation_id", "$1", ""),
+    among!("DELETE FROM messages WHERE conversation_id", "$1", ""),
+    among!("DELETE FROM conversations WHERE id", "$1", ""),
+];
+
+/// list of conversations.
+pub(crate) const REMOVE_EVENTS: Text = among!("DELETE FROM agent_execution_events WHERE conversation_id", "$1", "");

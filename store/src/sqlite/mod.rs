@@ -4,30 +4,23 @@
 //! waits (busy time-out) for writers of other processes, then owns the file until it commits. In this process one
 //! connection writes, which queues writers fairly in memory instead of letting them poll the file's lock.
 //!
-//! - `options.rs`, `error.rs`: opening the file; errors by what the caller can do
-//! - `reader.rs`, `conversations.rs`, `turns.rs`: the three traits
-//! - `begin.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
-//! - `snapshot.rs`, `write.rs`: what a batch reads and writes
+//! - `options.rs`: opening the file
+//! - `dialect.rs`: what SQLite does its own way
+//! - `../backend/`: the traits, the same text for both databases
 
-mod begin;
-mod claims;
-mod conversations;
-mod error;
+#[path = "../backend/mod.rs"]
+mod backend;
+mod dialect;
 mod options;
-mod reader;
-mod save;
-mod snapshot;
-mod turns;
-mod write;
 
-use std::path::Path;
+use std::{future::Future, path::Path};
 
-use sqlx::{Sqlite, SqlitePool, Transaction, migrate::Migrator};
+use sqlx::{Sqlite, SqlitePool, Transaction, migrate::Migrator, pool::PoolConnection};
 
 pub use options::SqliteOptions;
 
-use crate::api::Result;
-use error::{migration_error, sql_error};
+use crate::{api::Result, sqlx_error::migration_error};
+use dialect::sql_error;
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations/sqlite");
 
@@ -62,20 +55,32 @@ impl SqliteStore {
         self.write.close().await;
     }
 
+    /// Connections for reads of one statement.
+    fn reader(&self) -> &SqlitePool {
+        &self.read
+    }
+
+    /// A connection on which each statement is a transaction of its own.
+    async fn single(&self) -> Result<PoolConnection<Sqlite>> {
+        self.write.acquire().await.map_err(sql_error)
+    }
+
     /// Begins a transaction that may write. Dropping it rolls it back.
     async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
         self.write.begin_with("BEGIN IMMEDIATE").await.map_err(sql_error)
     }
-}
 
-async fn commit(transaction: Transaction<'static, Sqlite>) -> Result<()> {
-    transaction.commit().await.map_err(sql_error)
+    /// A file always answers; what may wait has time-outs of its own (`SqliteOptions`).
+    async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        call.await
+    }
 }
 
 /// sqlx takes no lock on SQLite while it migrates, so two processes that start together would both try: the
 /// whole of it is one transaction here, and the second process finds the work done.
 async fn migrate(pool: &SqlitePool) -> Result<()> {
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await.map_err(sql_error)?;
-    MIGRATOR.run_direct(None, &mut *transaction, false).await.map_err(migration_error)?;
-    commit(transaction).await
+    let done = MIGRATOR.run_direct(None, &mut *transaction, false).await;
+    done.map_err(|error| migration_error(error, sql_error))?;
+    transaction.commit().await.map_err(sql_error)
 }

@@ -10,7 +10,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::error::sql_error;
+use super::dialect::sql_error;
 use crate::{api::Result, error::StoreError};
 
 /// Pause between tries of the first connection: the switch of a new file to WAL fails at once, without the busy

@@ -87,7 +87,8 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             call_id: ids::call_id(&execution_id),
             execution_id,
             tool_name: "search".into(),
-            tool_input: Some(json(r#"{"q":"x"}"#)),
+            // As JSONB writes it.
+            tool_input: Some(json(r#"{"q": "x"}"#)),
             timeout_ms: 1000,
             signatures: vec!["opaque".into()],
             effect: effect.into(),

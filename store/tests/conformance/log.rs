@@ -107,3 +107,21 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     next.end(0, execution_status::FAILED).await;
     assert_eq!(turn.store.execution_status("c").await.unwrap(), status(None, 4));
 }
+
+pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {
+    let store = backend.open().await;
+    let turn = Turn::begun(store.clone(), "c1", "m").await;
+    turn.steer("s", "x").await;
+    // Names that a list made of text would trip over.
+    for odd in ["c2", "it's", "a,b", "\"q\"", "{}", "\u{1f600}"] {
+        Turn::begun(store.clone(), odd, "m").await;
+    }
+    let asked = ["unknown", "c1", "it's", "a,b", "\"q\"", "{}", "\u{1f600}", "c1"].map(str::to_owned);
+    let mut found = store.last_sequences(&asked).await.unwrap();
+    found.sort_unstable();
+    let expected = [("\"q\"", 1), ("a,b", 1), ("c1", 2), ("it's", 1), ("{}", 1), ("\u{1f600}", 1)];
+    assert_eq!(found, expected.map(|(id, last)| (id.to_owned(), last)));
+    assert_eq!(store.last_sequences(&[]).await.unwrap(), []);
+    let many: Vec<_> = (0..2000).map(|number| format!("c{number}")).collect();
+    assert_eq!(store.last_sequences(&many).await.unwrap().len(), 2);
+}

@@ -8,16 +8,21 @@ pub mod conversations;
 pub mod fixture;
 pub mod json;
 pub mod log;
+pub mod races;
+pub mod retention;
 pub mod saves;
 pub mod turns;
 
 use std::future::Future;
 
-use everturn_store::{Conversations, EventReader, TurnStore};
+use everturn_store::{Conversations, EventReader, Retention, TurnStore};
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {
-    type Store: EventReader + Conversations + TurnStore + Clone + Send + Sync + 'static;
+    type Store: EventReader + Conversations + TurnStore + Retention + Clone + Send + Sync + 'static;
+
+    /// JSON comes back to the letter; else as PostgreSQL's JSONB writes it.
+    const KEEPS_JSON_TEXT: bool;
 
     /// A handle on the database; each call gives another one, as another process would have.
     fn open(&self) -> impl Future<Output = Self::Store> + Send;
@@ -35,6 +40,16 @@ macro_rules! conformance_suite {
             log::two_handles_write_at_once,
             log::pages_say_exactly_whether_there_is_more,
             log::status_of_an_unknown_conversation_is_none,
+            log::last_sequences_of_many_conversations,
+            races::turns_that_begin_at_once_begin_once,
+            races::a_queue_is_never_longer_than_its_limit,
+            races::a_tool_is_started_once,
+            races::the_end_of_a_tool_and_of_its_turn_agree,
+            races::everything_at_once_ends_without_a_deadlock,
+            retention::what_is_old_is_removed_whole,
+            retention::what_runs_or_waits_stays,
+            retention::batches_are_bounded,
+            retention::writers_and_removal_do_not_mix,
             turns::a_turn_creates_its_conversation,
             turns::a_turn_begins_once,
             turns::a_turn_without_content_or_row_is_refused,
@@ -69,7 +84,7 @@ macro_rules! conformance_suite {
             conversations::racing_posts_of_one_message_store_one,
             conversations::the_queue_has_a_limit,
             conversations::a_message_needs_its_conversation,
-            json::tool_input_and_result_are_kept_to_the_letter,
+            json::tool_input_and_result_are_kept,
             json::every_character_survives,
             json::a_megabyte_survives,
         }

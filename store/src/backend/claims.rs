@@ -5,9 +5,9 @@ use everturn_proto::{
     words::{checkpoint, tool_status},
 };
 use serde::Serialize;
-use sqlx::{SqliteConnection, types::Json as Column};
+use sqlx::types::Json as Column;
 
-use super::error::{missing, sql_error};
+use super::{Connection, dialect::sql_error, missing};
 use crate::{
     api::{Result, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
     batch::checkpoint_id,
@@ -16,15 +16,18 @@ use crate::{
     sql,
 };
 
-pub(super) async fn claim_step(connection: &mut SqliteConnection, step: &StepKey) -> Result<StepClaim> {
-    let generation: Option<i64> = sqlx::query_scalar(sql::CLAIM_STEP)
+/// One statement that claims; what it does not claim is then looked at.
+pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> Result<StepClaim> {
+    // All rows, here and below where a statement writes and returns: SQLite ends a statement, and with it its
+    // transaction, when it was read to its end.
+    let claimed: Vec<i64> = sqlx::query_scalar(sql::CLAIM_STEP)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
         .bind(i64::from(step.step))
-        .fetch_optional(&mut *connection)
+        .fetch_all(&mut *connection)
         .await
         .map_err(sql_error)?;
-    if let Some(generation) = generation {
+    if let [generation] = claimed[..] {
         return Ok(StepClaim::Call { generation: narrow(generation)? });
     }
     // No claim: the call was made, or the execution is not running.
@@ -42,41 +45,39 @@ pub(super) async fn claim_step(connection: &mut SqliteConnection, step: &StepKey
 }
 
 pub(super) async fn complete_step(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     step: &StepKey,
-    state: &LlmCompleteState,
+    state: LlmCompleteState,
 ) -> Result<LlmCompleteState> {
-    let row = llm_row(step, checkpoint::LLM_COMPLETE, state);
-    insert_checkpoint(connection, sql::INSERT_CHECKPOINT, &row).await?;
+    let row = llm_row(step, checkpoint::LLM_COMPLETE, &state);
+    if insert_checkpoint(connection, sql::INSERT_CHECKPOINT, &row).await? {
+        return Ok(state);
+    }
     let stored = load_checkpoint(connection, step, checkpoint::LLM_COMPLETE).await?;
     stored.ok_or_else(|| StoreError::Corrupt("a checkpoint was neither inserted nor found".into()))
 }
 
-pub(super) async fn save_partial(
-    connection: &mut SqliteConnection,
-    step: &StepKey,
-    state: &LlmCompleteState,
-) -> Result<()> {
-    insert_checkpoint(connection, sql::REPLACE_CHECKPOINT, &llm_row(step, checkpoint::LLM_PARTIAL, state)).await
+pub(super) async fn save_partial(connection: &mut Connection, step: &StepKey, state: &LlmCompleteState) -> Result<()> {
+    insert_checkpoint(connection, sql::REPLACE_CHECKPOINT, &llm_row(step, checkpoint::LLM_PARTIAL, state)).await?;
+    Ok(())
 }
 
-pub(super) async fn claim_tool(connection: &mut SqliteConnection, key: &ToolKey) -> Result<ToolClaim> {
-    let mut record = tool(connection, key).await?;
-    if tool_status::is_final(&record.status) {
-        return Ok(ToolClaim::Ended(record));
-    }
-    let attempt: Option<i64> = sqlx::query_scalar(sql::START_TOOL)
+/// Starts the tool if it may run; the record is read only when it may not, so that it says why.
+pub(super) async fn claim_tool(connection: &mut Connection, key: &ToolKey) -> Result<ToolClaim> {
+    let mut started: Vec<ToolSqlRow> = sqlx::query_as(sql::START_TOOL)
         .bind(&key.conversation_id)
         .bind(&key.execution_id)
+        .bind(&key.agent_execution_id)
         .bind(now())
-        .fetch_optional(&mut *connection)
+        .fetch_all(&mut *connection)
         .await
         .map_err(sql_error)?;
-    let Some(attempt) = attempt else {
-        return Ok(ToolClaim::OutcomeUnknown(record));
+    let Some(started) = started.pop() else {
+        let record = tool(connection, key).await?;
+        let has_ended = tool_status::is_final(&record.status);
+        return Ok(if has_ended { ToolClaim::Ended(record) } else { ToolClaim::OutcomeUnknown(record) });
     };
-    record.status = tool_status::RUNNING.into();
-    record.attempt = narrow(attempt)?;
+    let record = started.tool()?.record;
     let state = ToolStartState {
         execution_id: record.call.execution_id.clone(),
         tool_name: record.call.tool_name.clone(),
@@ -100,13 +101,14 @@ pub(super) async fn claim_tool(connection: &mut SqliteConnection, key: &ToolKey)
     Ok(ToolClaim::Run(record))
 }
 
-pub(super) async fn finish_tool(connection: &mut SqliteConnection, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {
+pub(super) async fn finish_tool(connection: &mut Connection, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {
     if !tool_status::is_final(&end.status) {
         return Err(StoreError::Conflict(format!("`{}` is no way for a tool to end", end.status)));
     }
-    sqlx::query(sql::FINISH_TOOL)
+    let mut finished: Vec<ToolSqlRow> = sqlx::query_as(sql::FINISH_TOOL)
         .bind(&key.conversation_id)
         .bind(&key.execution_id)
+        .bind(&key.agent_execution_id)
         .bind(&end.status)
         .bind(end.is_error)
         .bind(i64::from(end.duration_ms))
@@ -114,14 +116,16 @@ pub(super) async fn finish_tool(connection: &mut SqliteConnection, key: &ToolKey
         .bind(Column(&end.events))
         .bind(Column(&end.result))
         .bind(end.full_result.as_ref().map(Column))
-        .bind(&key.agent_execution_id)
-        .execute(&mut *connection)
+        .fetch_all(&mut *connection)
         .await
         .map_err(sql_error)?;
-    tool(connection, key).await
+    match finished.pop() {
+        Some(row) => Ok(row.tool()?.record),
+        None => tool(connection, key).await,
+    }
 }
 
-async fn tool(connection: &mut SqliteConnection, key: &ToolKey) -> Result<ToolRecord> {
+async fn tool(connection: &mut Connection, key: &ToolKey) -> Result<ToolRecord> {
     let row: Option<ToolSqlRow> = sqlx::query_as(sql::TOOL)
         .bind(&key.conversation_id)
         .bind(&key.execution_id)
@@ -135,7 +139,7 @@ async fn tool(connection: &mut SqliteConnection, key: &ToolKey) -> Result<ToolRe
 
 /// The state of a step's LLM call.
 pub(super) async fn load_checkpoint(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     step: &StepKey,
     checkpoint_type: &str,
 ) -> Result<Option<LlmCompleteState>> {
@@ -170,13 +174,14 @@ fn llm_row<'a>(
     CheckpointRow { step, checkpoint_type, execution_id: "", generation, tokens, state }
 }
 
+/// True when the row was written.
 async fn insert_checkpoint<S: Serialize + Sync>(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     text: &'static str,
     row: &CheckpointRow<'_, S>,
-) -> Result<()> {
+) -> Result<bool> {
     let StepKey { conversation_id, message_id, agent_execution_id, step } = row.step;
-    sqlx::query(text)
+    let done = sqlx::query(text)
         .bind(checkpoint_id(agent_execution_id, *step, row.checkpoint_type, row.execution_id))
         .bind(conversation_id)
         .bind(message_id)
@@ -192,5 +197,5 @@ async fn insert_checkpoint<S: Serialize + Sync>(
         .execute(connection)
         .await
         .map_err(missing("agent execution", agent_execution_id))?;
-    Ok(())
+    Ok(done.rows_affected() == 1)
 }

@@ -6,11 +6,17 @@ use everturn_proto::{
     turn::{AgentDefinition, SaveRequest, SaveSteer, save_request},
     words::execution_status,
 };
-use sqlx::SqliteConnection;
+use sqlx::types::Json as Column;
 
-use super::{error::sql_error, snapshot::load_message, write::write_batch};
+use super::{
+    Connection,
+    dialect::sql_error,
+    lock::lock_conversation,
+    snapshot::load_message,
+    write::{insert_conversation, write_batch},
+};
 use crate::{
-    api::{BeginTurn, BegunTurn, Result},
+    api::{BeginTurn, BegunTurn, NewConversation, Result},
     batch::{self, Snapshot},
     error::StoreError,
     rows::{BegunRow, UserMessageRow, narrow, now},
@@ -20,15 +26,13 @@ use crate::{
 /// Length of a title made from a message.
 const TITLE_CHARS: usize = 80;
 
-pub(super) async fn begin_turn(connection: &mut SqliteConnection, begin: BeginTurn) -> Result<BegunTurn> {
+pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<BegunTurn> {
+    let last_sequence = lock_or_create(connection, &begin).await?;
     if let Some(begun) = stored(connection, &begin).await? {
         return Ok(begun);
     }
     let now = now();
-    insert_conversation(connection, &begin, now).await?;
-    let last_sequence = last_sequence(connection, &begin.conversation_id).await?;
-    let definition = encode(&begin.agent)?;
-    let agent_hash = ids::definition_hash(&definition);
+    let agent_hash = ids::definition_hash(&encode(&begin.agent)?);
 
     let message = load_message(connection, &begin.conversation_id, &begin.message_id).await?;
     if let Some(status) = message.as_ref().and_then(answered_elsewhere) {
@@ -36,7 +40,7 @@ pub(super) async fn begin_turn(connection: &mut SqliteConnection, begin: BeginTu
     }
     sqlx::query(sql::INSERT_DEFINITION)
         .bind(&agent_hash)
-        .bind(&definition)
+        .bind(Column(&begin.agent))
         .execute(&mut *connection)
         .await
         .map_err(sql_error)?;
@@ -63,8 +67,25 @@ pub(super) async fn begin_turn(connection: &mut SqliteConnection, begin: BeginTu
     })
 }
 
+/// Locks the conversation, creating it when it is unknown; gives its largest sequence number. Of several who create
+/// it at once the others wait for the first, and then for its lock.
+async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Result<u32> {
+    if let Some(last_sequence) = lock_conversation(connection, &begin.conversation_id).await? {
+        return Ok(last_sequence);
+    }
+    let new = NewConversation {
+        id: begin.conversation_id.clone(),
+        tenant_id: begin.tenant_id.clone(),
+        agent: begin.agent.name.clone(),
+        title: String::new(),
+    };
+    insert_conversation(connection, &new).await?;
+    let locked = lock_conversation(connection, &begin.conversation_id).await?;
+    locked.ok_or_else(|| StoreError::Unavailable("the conversation was removed as its turn began".into()))
+}
+
 /// The turn as it was begun before.
-async fn stored(connection: &mut SqliteConnection, begin: &BeginTurn) -> Result<Option<BegunTurn>> {
+async fn stored(connection: &mut Connection, begin: &BeginTurn) -> Result<Option<BegunTurn>> {
     let row: Option<BegunRow> = sqlx::query_as(sql::BEGUN_TURN)
         .bind(&begin.agent_execution_id)
         .bind(&begin.conversation_id)
@@ -102,32 +123,13 @@ fn take_request(begin: &BeginTurn) -> SaveRequest {
     }
 }
 
-/// The definition as JSON: what is hashed is what is stored.
+/// The definition as the JSON that is hashed.
 fn encode(agent: &AgentDefinition) -> Result<String> {
     serde_json::to_string(agent).map_err(|error| StoreError::Conflict(format!("the agent has no JSON form: {error}")))
 }
 
-async fn insert_conversation(connection: &mut SqliteConnection, begin: &BeginTurn, now: DateTime<Utc>) -> Result<()> {
-    sqlx::query(sql::INSERT_CONVERSATION)
-        .bind(&begin.conversation_id)
-        .bind(&begin.tenant_id)
-        .bind(&begin.agent.name)
-        .bind("")
-        .bind(now)
-        .execute(connection)
-        .await
-        .map_err(sql_error)?;
-    Ok(())
-}
-
-async fn last_sequence(connection: &mut SqliteConnection, conversation_id: &str) -> Result<u32> {
-    let stored: i64 =
-        sqlx::query_scalar(sql::LAST_SEQUENCE).bind(conversation_id).fetch_one(connection).await.map_err(sql_error)?;
-    narrow(stored)
-}
-
 async fn insert_execution(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     begin: &BeginTurn,
     agent_hash: &str,
     now: DateTime<Utc>,

@@ -8,9 +8,12 @@ use everturn_proto::{
     turn::SaveRequest,
     words::{checkpoint, event_type},
 };
-use sqlx::{QueryBuilder, SqliteConnection};
 
-use super::{claims::load_checkpoint, error::sql_error, write::push_list};
+use super::{
+    Connection,
+    claims::load_checkpoint,
+    dialect::{list, sql_error, words},
+};
 use crate::{
     api::{Result, StepKey},
     batch::{self, AssistantRow, Needs, Snapshot, ToolRow, ToolsNeeded},
@@ -19,7 +22,7 @@ use crate::{
 };
 
 /// Everything but `last_sequence` and `steps`, which the caller has from the lock.
-pub(super) async fn load(connection: &mut SqliteConnection, request: &SaveRequest) -> Result<Snapshot> {
+pub(super) async fn load(connection: &mut Connection, request: &SaveRequest) -> Result<Snapshot> {
     let needs = batch::needs(request)?;
     let mut snapshot = Snapshot::default();
     let step = step_key(request);
@@ -49,7 +52,7 @@ pub(super) async fn load(connection: &mut SqliteConnection, request: &SaveReques
 
 /// A user's message.
 pub(super) async fn load_message(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     conversation_id: &str,
     message_id: &str,
 ) -> Result<Option<UserMessageRow>> {
@@ -61,15 +64,11 @@ pub(super) async fn load_message(
         .map_err(sql_error)
 }
 
-async fn load_tools(
-    connection: &mut SqliteConnection,
-    request: &SaveRequest,
-    needed: &ToolsNeeded,
-) -> Result<Vec<ToolRow>> {
+async fn load_tools(connection: &mut Connection, request: &SaveRequest, needed: &ToolsNeeded) -> Result<Vec<ToolRow>> {
     let query = match needed {
         ToolsNeeded::None => return Ok(Vec::new()),
-        ToolsNeeded::Open => sqlx::query_as(sql::OPEN_TOOLS).bind(&request.agent_execution_id),
-        ToolsNeeded::One(execution_id) => sqlx::query_as(sql::TOOL_TO_OBSERVE)
+        ToolsNeeded::Open => sqlx::query_as(words(sql::OPEN_TOOLS)).bind(&request.agent_execution_id),
+        ToolsNeeded::One(execution_id) => sqlx::query_as(words(sql::TOOL_TO_OBSERVE))
             .bind(&request.conversation_id)
             .bind(&request.agent_execution_id)
             .bind(execution_id),
@@ -80,7 +79,7 @@ async fn load_tools(
 
 /// The assistant rows of the tools' steps and of the request's step.
 async fn load_assistants(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &SaveRequest,
     needs: &Needs,
     tools: &[ToolRow],
@@ -91,19 +90,14 @@ async fn load_assistants(
     if row_ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = QueryBuilder::new(sql::ASSISTANT_ROWS);
-    query.push_bind(&request.conversation_id).push(" AND id IN ");
-    push_list(&mut query, &row_ids);
-    let rows: Vec<AssistantSqlRow> = query.build_query_as().fetch_all(connection).await.map_err(sql_error)?;
+    let row_ids: Vec<_> = row_ids.into_iter().collect();
+    let query = sqlx::query_as(words(sql::ASSISTANT_ROWS)).bind(&request.conversation_id).bind(list(&row_ids));
+    let rows: Vec<AssistantSqlRow> = query.fetch_all(connection).await.map_err(sql_error)?;
     rows.into_iter().map(AssistantSqlRow::assistant).collect()
 }
 
 /// The plans that the tools' own events name.
-async fn load_plans(
-    connection: &mut SqliteConnection,
-    request: &SaveRequest,
-    tools: &[ToolRow],
-) -> Result<Vec<WorkPlan>> {
+async fn load_plans(connection: &mut Connection, request: &SaveRequest, tools: &[ToolRow]) -> Result<Vec<WorkPlan>> {
     let events = tools.iter().filter_map(|tool| tool.record.end.as_ref()).flat_map(|end| &end.events);
     let plan_ids: BTreeSet<String> = events
         .filter_map(|(event_type, data)| match event_type.as_str() {
@@ -115,10 +109,9 @@ async fn load_plans(
     if plan_ids.is_empty() {
         return Ok(Vec::new());
     }
-    let mut query = QueryBuilder::new(sql::PLANS);
-    query.push_bind(&request.conversation_id).push(" AND id IN ");
-    push_list(&mut query, &plan_ids);
-    let rows: Vec<PlanRow> = query.build_query_as().fetch_all(connection).await.map_err(sql_error)?;
+    let plan_ids: Vec<_> = plan_ids.into_iter().collect();
+    let query = sqlx::query_as(words(sql::PLANS)).bind(&request.conversation_id).bind(list(&plan_ids));
+    let rows: Vec<PlanRow> = query.fetch_all(connection).await.map_err(sql_error)?;
     Ok(rows.into_iter().map(WorkPlan::from).collect())
 }
 

@@ -1,34 +1,54 @@
 //! Writes a batch: a constant number of statements, whatever the number of its rows.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::{turn::SaveRequest, words::execution_status};
-use sqlx::{QueryBuilder, Sqlite, SqliteConnection, types::Json as Column};
+use everturn_proto::{
+    turn::{SaveRequest, ToolCall},
+    words::execution_status,
+};
+use sqlx::{QueryBuilder, types::Json as Column};
 
-use super::error::sql_error;
+use super::{
+    Connection,
+    dialect::{Db, sql_error},
+};
 use crate::{
-    api::Result,
+    api::{NewConversation, Result},
     batch::{Batch, NewEvent, ToolRow},
-    rows::{ASSISTANT, USER},
+    rows::{ASSISTANT, ConversationRow, USER, now},
     sql,
 };
 
-/// Rows of one insert: 20 columns of these stay below SQLite's 32 766 parameters. Only a tool that emits more
+/// Rows of one insert: 20 columns of these stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only a tool that emits more
 /// than this many events of its own needs a second insert.
 const ROWS_AN_INSERT: usize = 1000;
 
-/// Appends ` ($n, $n, …)`.
-pub(super) fn push_list<'a>(query: &mut QueryBuilder<Sqlite>, items: impl IntoIterator<Item = &'a String>) {
-    query.push("(");
-    let mut list = query.separated(", ");
-    for item in items {
-        list.push_bind(item);
-    }
-    query.push(")");
+/// An insert of at most this many rows is kept prepared, one of more is prepared each time: there are as many texts
+/// as numbers of rows, and a connection keeps a hundred or so.
+const ROWS_KEPT_PREPARED: usize = 8;
+
+/// What a user's message has.
+const NO_CALLS: &[ToolCall] = &[];
+
+/// Inserts a conversation; `None` when its id is taken.
+pub(super) async fn insert_conversation(
+    connection: &mut Connection,
+    new: &NewConversation,
+) -> Result<Option<ConversationRow>> {
+    let mut inserted: Vec<ConversationRow> = sqlx::query_as(sql::INSERT_CONVERSATION)
+        .bind(&new.id)
+        .bind(&new.tenant_id)
+        .bind(&new.agent)
+        .bind(&new.title)
+        .bind(now())
+        .fetch_all(connection)
+        .await
+        .map_err(sql_error)?;
+    Ok(inserted.pop())
 }
 
 /// Writes every row of the batch, in the order of their foreign keys.
 pub(super) async fn write_batch(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &SaveRequest,
     batch: &Batch,
     now: DateTime<Utc>,
@@ -54,7 +74,7 @@ pub(super) async fn write_batch(
 
 /// Counts the batch's steps and, with a terminal batch, ends the execution.
 pub(super) async fn advance_execution(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &SaveRequest,
     batch: &Batch,
     now: DateTime<Utc>,
@@ -76,7 +96,7 @@ pub(super) async fn advance_execution(
 }
 
 async fn write_messages(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &SaveRequest,
     batch: &Batch,
     now: DateTime<Utc>,
@@ -94,7 +114,7 @@ async fn write_messages(
                 .bind(sequence)
                 .bind(now)
                 .bind(content)
-                .bind("[]"),
+                .bind(Column(NO_CALLS)),
             None => sqlx::query(sql::TAKE_MESSAGE)
                 .bind(&request.conversation_id)
                 .bind(&taken.id)
@@ -122,13 +142,13 @@ async fn write_messages(
 }
 
 async fn write_events(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &SaveRequest,
     batch: &Batch,
     now: DateTime<Utc>,
 ) -> Result<()> {
     for events in batch.events.chunks(ROWS_AN_INSERT) {
-        let mut query = QueryBuilder::<Sqlite>::new(sql::INSERT_EVENTS);
+        let mut query = QueryBuilder::<Db>::new(sql::INSERT_EVENTS);
         query.push_values(events, |mut row, event: &NewEvent| {
             row.push_bind(&event.id)
                 .push_bind(&request.conversation_id)
@@ -139,20 +159,21 @@ async fn write_events(
                 .push_bind(now)
                 .push_bind(Column(&event.data));
         });
-        query.build().execute(&mut *connection).await.map_err(sql_error)?;
+        let insert = query.build().persistent(events.len() <= ROWS_KEPT_PREPARED);
+        insert.execute(&mut *connection).await.map_err(sql_error)?;
     }
     Ok(())
 }
 
 async fn write_tools(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &SaveRequest,
     tools: &[ToolRow],
     on_conflict: &'static str,
     now: DateTime<Utc>,
 ) -> Result<()> {
     for tools in tools.chunks(ROWS_AN_INSERT) {
-        let mut query = QueryBuilder::<Sqlite>::new(sql::INSERT_TOOLS);
+        let mut query = QueryBuilder::<Db>::new(sql::INSERT_TOOLS);
         query.push_values(tools, |mut row, tool: &ToolRow| {
             let (call, end) = (&tool.record.call, tool.record.end.as_ref());
             row.push_bind(&request.conversation_id)
@@ -177,19 +198,20 @@ async fn write_tools(
                 .push_bind(end.map(|end| Column(&end.result)));
         });
         query.push(on_conflict);
-        query.build().execute(&mut *connection).await.map_err(sql_error)?;
+        let insert = query.build().persistent(tools.len() <= ROWS_KEPT_PREPARED);
+        insert.execute(&mut *connection).await.map_err(sql_error)?;
     }
     Ok(())
 }
 
 async fn write_plans(
-    connection: &mut SqliteConnection,
+    connection: &mut Connection,
     request: &SaveRequest,
     batch: &Batch,
     now: DateTime<Utc>,
 ) -> Result<()> {
     for plans in batch.plans.chunks(ROWS_AN_INSERT) {
-        let mut query = QueryBuilder::<Sqlite>::new(sql::INSERT_PLANS);
+        let mut query = QueryBuilder::<Db>::new(sql::INSERT_PLANS);
         query.push_values(plans, |mut row, plan| {
             row.push_bind(&request.conversation_id)
                 .push_bind(&plan.plan_id)
@@ -200,7 +222,8 @@ async fn write_plans(
                 .push_bind(now);
         });
         query.push(sql::OR_UPDATE_PLANS);
-        query.build().execute(&mut *connection).await.map_err(sql_error)?;
+        let insert = query.build().persistent(plans.len() <= ROWS_KEPT_PREPARED);
+        insert.execute(&mut *connection).await.map_err(sql_error)?;
     }
     Ok(())
 }

@@ -1,0 +1,66 @@
+//! The three traits and retention, once for both databases. This folder is compiled twice, as `sqlite::backend` and
+//! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
+//! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
+//!
+//! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`: the traits
+//! - `begin.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
+//! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
+//!
+//! # Locks
+//!
+//! SQLite: a transaction that writes holds the whole file. PostgreSQL (READ COMMITTED):
+//!
+//! 1. What numbers events, counts waiting messages or removes a conversation (`begin_turn`, `save`, `queue_message`,
+//!    `remove_expired`) locks the conversation's row first. Such transactions of one conversation run one after the
+//!    other, and each reads what it depends on in statements after the one that locked, which see all that the one
+//!    before it committed. Numbers are taken under the lock and the lock ends after the commit is visible:
+//!    invariant 2.
+//! 2. Claims and ends do not: `claim_step` (row of the execution), `claim_tool` and `finish_tool` (row of the tool)
+//!    decide in the `WHERE` of one `UPDATE`, `complete_step` and `save_partial` by the unique key of the checkpoint.
+//!    A `save` that closes tools locks their rows before it reads them, so that no end comes between.
+//! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write. Foreign keys make an
+//!    insert share-lock the rows it names, executions before messages; only `remove_expired` takes rows that way
+//!    from others, and in that order: tool records, checkpoints, executions, messages. It passes over conversations
+//!    that are locked instead of waiting. So there is no circle to wait in.
+//!
+//! # What a call costs
+//!
+//! Round trips to PostgreSQL (statements in SQLite), whatever the size of the batch, once a connection has prepared
+//! its statements; the first time each statement costs one more, as does every time an insert of more than 8 rows.
+//! `tests/postgres_cost.rs` holds the numbers.
+//!
+//! | call | round trips |
+//! |---|---|
+//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `conversation`, `list_conversations` | 1 |
+//! | `create_conversation` | 1; 2 when its id is taken |
+//! | `queue_message` | 4; 5 when it is a repeat |
+//! | `claim_step`, `complete_step`, `save_partial`, `finish_tool` | 1 |
+//! | `claim_tool` | 4 |
+
+mod begin;
+mod claims;
+mod conversations;
+mod lock;
+mod reader;
+mod retention;
+mod save;
+mod snapshot;
+mod turns;
+mod write;
+
+use sqlx::{Error, Transaction};
+
+use super::dialect::{self, Connection, Db, Store, sql_error};
+use crate::{api::Result, error::StoreError};
+
+async fn commit(transaction: Transaction<'static, Db>) -> Result<()> {
+    transaction.commit().await.map_err(sql_error)
+}
+
+/// Maps an error of a statement whose foreign keys name something the caller asked for.
+fn missing(what: &'static str, id: &str) -> impl FnOnce(Error) -> StoreError {
+    move |error| match error.as_database_error() {
+        Some(database) if database.is_foreign_key_violation() => StoreError::not_found(what, id),
+        _ => sql_error(error),
+    }
+}

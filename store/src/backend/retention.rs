@@ -1,0 +1,104 @@
+//! Removes what is old: whole conversations, a bounded number of rows a transaction.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use sqlx::Error;
+
+use super::{
+    Connection, Store, commit,
+    dialect::{list, sql_error, words},
+};
+use crate::{
+    api::{Removed, RemovedBatch, Result, Retention},
+    error::StoreError,
+    rows::ExpiredRow,
+    sql,
+};
+
+/// Conversations of one transaction have no more events together, unless the first of them has alone: a few
+/// hundred milliseconds of work, for which SQLite's other writers wait.
+const MAX_EVENTS: i64 = 10_000;
+
+#[async_trait]
+impl Retention for Store {
+    async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed> {
+        let query = sqlx::query_as(sql::COUNT_EXPIRED).bind(before);
+        let row: ExpiredRow = self.in_time(async { query.fetch_one(self.reader()).await.map_err(sql_error) }).await?;
+        Ok(row.into())
+    }
+
+    async fn remove_expired(&self, before: DateTime<Utc>, after: &str, limit: u32) -> Result<RemovedBatch> {
+        self.in_time(async {
+            let mut transaction = self.begin().await?;
+            let batch = remove_expired(&mut transaction, before, after, limit.max(1)).await?;
+            commit(transaction).await?;
+            Ok(batch)
+        })
+        .await
+    }
+}
+
+async fn remove_expired(
+    connection: &mut Connection,
+    before: DateTime<Utc>,
+    after: &str,
+    limit: u32,
+) -> Result<RemovedBatch> {
+    let locked: Vec<String> = sqlx::query_scalar(words(sql::LOCK_EXPIRED))
+        .bind(before)
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(sql_error)?;
+    let is_full = locked.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut next = if is_full { locked.last().cloned() } else { None };
+    let expired: Vec<(String, i64)> = sqlx::query_as(words(sql::STILL_EXPIRED))
+        .bind(before)
+        .bind(list(&locked))
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(sql_error)?;
+
+    let count = expired.len();
+    let taken = within(expired, MAX_EVENTS);
+    if taken.len() < count {
+        next = taken.last().cloned();
+    }
+    let removed = if taken.is_empty() { Removed::default() } else { remove(connection, &taken).await? };
+    Ok(RemovedBatch { removed, next })
+}
+
+/// The first conversations that together have at most `max_events` events, and at least one.
+fn within(conversations: Vec<(String, i64)>, max_events: i64) -> Vec<String> {
+    let mut events: i64 = 0;
+    let fits = |(place, (_, count)): &(usize, (String, i64))| {
+        events = events.saturating_add(*count);
+        *place == 0 || events <= max_events
+    };
+    conversations.into_iter().enumerate().take_while(fits).map(|(_, (id, _))| id).collect()
+}
+
+async fn remove(connection: &mut Connection, conversation_ids: &[String]) -> Result<Removed> {
+    let events = delete(connection, sql::REMOVE_EVENTS, conversation_ids).await?;
+    let mut conversations = 0;
+    for text in sql::REMOVE {
+        // The last ones are the conversations themselves.
+        conversations = delete(connection, text, conversation_ids).await?;
+    }
+    Ok(Removed { conversations, events })
+}
+
+async fn delete(connection: &mut Connection, text: sql::Text, conversation_ids: &[String]) -> Result<u64> {
+    let done = sqlx::query(words(text)).bind(list(conversation_ids)).execute(connection).await.map_err(late_row)?;
+    Ok(done.rows_affected())
+}
+
+/// A worker thought dead may add a row (the checkpoint of an ended execution) while its conversation is removed.
+/// The next try finds it.
+fn late_row(error: Error) -> StoreError {
+    match error.as_database_error() {
+        Some(database) if database.is_foreign_key_violation() => StoreError::Unavailable(error.into()),
+        _ => sql_error(error),
+    }
+}

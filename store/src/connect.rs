@@ -1,0 +1,112 @@
+//! The store of a URL: which database it is in is decided here and nowhere else.
+
+use std::{path::Path, sync::Arc};
+
+use crate::{
+    api::{Conversations, EventReader, Result, Retention, TurnStore},
+    error::StoreError,
+    postgres::{PostgresOptions, PostgresStore},
+    sqlite::{SqliteOptions, SqliteStore},
+};
+
+/// A store by its traits, whichever database it is in. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    /// For gateways.
+    pub events: Arc<dyn EventReader>,
+    /// For gateways and workers.
+    pub conversations: Arc<dyn Conversations>,
+    /// For workers.
+    pub turns: Arc<dyn TurnStore>,
+    /// For operators.
+    pub retention: Arc<dyn Retention>,
+}
+
+impl Store {
+    /// Any back end.
+    pub fn new(store: impl EventReader + Conversations + TurnStore + Retention + 'static) -> Self {
+        let store = Arc::new(store);
+        Self { events: store.clone(), conversations: store.clone(), turns: store.clone(), retention: store }
+    }
+}
+
+/// How to open a store, for each database.
+#[derive(Debug, Clone, Default)]
+pub struct StoreOptions {
+    /// For a file.
+    pub sqlite: SqliteOptions,
+    /// For a server.
+    pub postgres: PostgresOptions,
+}
+
+/// Opens the store at `url`: `postgres://…` (or `postgresql://…`) is a server whose tables must be up to date;
+/// `sqlite://<path>` or a bare path is a file, which is created and migrated as needed.
+pub async fn connect(url: &str, options: StoreOptions) -> Result<Store> {
+    Ok(match Place::of(url)? {
+        Place::Postgres => Store::new(PostgresStore::connect(url, options.postgres).await?),
+        Place::Sqlite(path) => Store::new(SqliteStore::open(path, options.sqlite).await?),
+    })
+}
+
+/// Creates the tables at `url` or brings them up to date.
+pub async fn migrate(url: &str, options: StoreOptions) -> Result<()> {
+    match Place::of(url)? {
+        Place::Postgres => PostgresStore::migrate(url).await,
+        Place::Sqlite(path) => {
+            SqliteStore::open(path, options.sqlite).await?.close().await;
+            Ok(())
+        }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Place<'a> {
+    Postgres,
+    Sqlite(&'a Path),
+}
+
+impl<'a> Place<'a> {
+    fn of(url: &'a str) -> Result<Self> {
+        let place = match url.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => Self::Postgres,
+            Some(("sqlite", path)) => Self::Sqlite(Path::new(path)),
+            None => Self::Sqlite(Path::new(url)),
+            Some((scheme, _)) => {
+                let known = "postgres://…, sqlite://<path> or a path";
+                return Err(StoreError::Conflict(format!("there is no store at {scheme}://…; it may be {known}")));
+            }
+        };
+        match place {
+            Self::Sqlite(path) if path.as_os_str().is_empty() => {
+                Err(StoreError::Conflict("the store's URL names no file".into()))
+            }
+            place => Ok(place),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Path, Place};
+
+    #[test]
+    fn the_url_says_which_database() {
+        let file = |path: &'static str| Some(Place::Sqlite(Path::new(path)));
+        let cases = [
+            ("postgres://user:secret@host/db?sslmode=require", Some(Place::Postgres)),
+            ("postgresql://host/db", Some(Place::Postgres)),
+            ("sqlite:///var/lib/everturn.db", file("/var/lib/everturn.db")),
+            ("sqlite://everturn.db", file("everturn.db")),
+            ("/var/lib/everturn.db", file("/var/lib/everturn.db")),
+            ("data/everturn.db", file("data/everturn.db")),
+            ("mysql://user:secret@host/db", None),
+            ("sqlite://", None),
+            ("", None),
+        ];
+        for (url, expected) in cases {
+            let place = Place::of(url);
+            assert!(place.as_ref().err().is_none_or(|error| !error.to_string().contains("secret")), "{url}");
+            assert_eq!(place.ok(), expected, "{url}");
+        }
+    }
+}

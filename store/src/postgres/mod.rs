@@ -1,0 +1,97 @@
+//! PostgreSQL 15 or newer: many workers and gateways, each with a small pool of connections.
+//!
+//! - `options.rs`: connecting, with limits and time-outs
+//! - `schema.rs`: migrating the tables; refusing those of another version
+//! - `dialect.rs`: what PostgreSQL does its own way
+//! - `../backend/`: the traits, the same text for both databases; also how rows are locked
+
+#[path = "../backend/mod.rs"]
+mod backend;
+mod dialect;
+mod options;
+mod schema;
+
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use sqlx::{PgPool, Postgres, Transaction, pool::PoolConnection};
+
+pub use options::PostgresOptions;
+
+use crate::{api::Result, error::StoreError};
+use dialect::sql_error;
+
+/// Said in full, whatever the database's default is: the locks of `backend/` are made for it.
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/// The store in a PostgreSQL database. Cheap to clone; clones share their connections.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    pool: PgPool,
+    call_timeout: Duration,
+    /// A call timed out since a connection last answered.
+    has_stalled: Arc<AtomicBool>,
+}
+
+impl PostgresStore {
+    /// Connects to a database whose tables are of this version. It changes nothing: roles that run workers and
+    /// gateways need no right to create tables.
+    pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
+        let has_stalled = Arc::new(AtomicBool::new(false));
+        let pool = options.pool(url, has_stalled.clone())?;
+        let store = Self { pool, call_timeout: options.call_timeout, has_stalled };
+        store.in_time(schema::check(url)).await?;
+        Ok(store)
+    }
+
+    /// Creates the tables or brings them up to date, as a role that may. Several may do so at once: an advisory lock
+    /// lets one work, the others find it done.
+    pub async fn migrate(url: &str) -> Result<()> {
+        schema::migrate(url).await
+    }
+
+    /// Waits for running statements and closes the connections. Later calls give `Unavailable`.
+    pub async fn close(&self) {
+        self.pool.close().await;
+    }
+
+    /// For tests that look at plans.
+    #[doc(hidden)]
+    pub fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Connections for reads of one statement.
+    fn reader(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// A connection on which each statement is a transaction of its own.
+    async fn single(&self) -> Result<PoolConnection<Postgres>> {
+        self.pool.acquire().await.map_err(sql_error)
+    }
+
+    /// Begins a transaction. Dropping it rolls it back.
+    async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
+        self.pool.begin_with(BEGIN).await.map_err(sql_error)
+    }
+
+    /// Gives up on a server that does not answer. What the call did is then not known; every call may be repeated.
+    async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut call = pin!(call);
+        if let Ok(done) = tokio::time::timeout(self.call_timeout, call.as_mut()).await {
+            return done;
+        }
+        // Before the call is dropped, and with it its connection returned.
+        self.has_stalled.store(true, Ordering::Release);
+        let timeout = self.call_timeout;
+        Err(StoreError::Unavailable(format!("PostgreSQL did not answer within {timeout:?}").into()))
+    }
+}

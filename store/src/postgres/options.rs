@@ -1,0 +1,126 @@
+//! How PostgreSQL is connected to: limits and time-outs for everything that may wait.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use sqlx::{
+    Connection, PgConnection, PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+
+use super::dialect::sql_error;
+use crate::{api::Result, error::StoreError};
+
+/// A connection that idled longer is pinged before its use: the server or a proxy may have dropped it. One in steady
+/// use is not, which saves a round trip a call.
+const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
+/// A connection whose call timed out must answer a ping within this, or it is dropped.
+const PING_TIMEOUT: Duration = Duration::from_secs(1);
+/// Connections are renewed after this, so that they move to the server that a fail-over or a load balancer prefers.
+const MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
+/// A connection that idled this long is closed: the pool shrinks after a peak.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
+/// Statements that a connection keeps prepared: some 40 texts, and inserts of 1 to 8 rows in four kinds.
+const PREPARED_STATEMENTS: usize = 150;
+
+/// How to connect. What the URL says about TLS (`sslmode`, `sslrootcert`, …) holds.
+#[derive(Debug, Clone)]
+pub struct PostgresOptions {
+    /// Connections of this process at the most. Calls take milliseconds, so a few serve hundreds of turns a second;
+    /// PostgreSQL's own default is 100 for all clients together. Default 10.
+    pub max_connections: u32,
+    /// Wait for a free or a new connection. Default 5 s: a save is tried locally for that long.
+    pub acquire_timeout: Duration,
+    /// The server ends a statement after this, its wait for a conversation's lock included. Default 5 s; every
+    /// statement is an index look-up or an insert.
+    pub statement_timeout: Duration,
+    /// The server ends a transaction whose client says nothing for this long: a worker that froze must not keep its
+    /// conversation locked. Default 10 s.
+    pub idle_transaction_timeout: Duration,
+    /// A call gives up after this when the server does not answer at all (network gone without a word, host dead).
+    /// Default 15 s: longer than any of the others, which give better errors.
+    pub call_timeout: Duration,
+    /// Shown in `pg_stat_activity`. Default `everturn`.
+    pub application_name: String,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self {
+            max_connections: 10,
+            acquire_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(5),
+            idle_transaction_timeout: Duration::from_secs(10),
+            call_timeout: Duration::from_secs(15),
+            application_name: "everturn".into(),
+        }
+    }
+}
+
+/// Reads a URL; the error does not repeat it, for it holds a password.
+pub(super) fn parse(url: &str) -> Result<PgConnectOptions> {
+    url.parse().map_err(|error| StoreError::Conflict(format!("this is no PostgreSQL URL: {error}")))
+}
+
+impl PostgresOptions {
+    /// The pool. It connects when it is first used.
+    ///
+    /// `has_stalled` is set when a call timed out: connections are then pinged as they come back, since one on a
+    /// dead network would otherwise keep its place in the pool for the quarter of an hour that TCP takes to give up.
+    pub(super) fn pool(&self, url: &str, has_stalled: Arc<AtomicBool>) -> Result<PgPool> {
+        let milliseconds = |time: Duration| time.as_millis().to_string();
+        let connect = parse(url)?
+            .application_name(&self.application_name)
+            .statement_cache_capacity(PREPARED_STATEMENTS)
+            .options([
+                ("statement_timeout", milliseconds(self.statement_timeout)),
+                ("idle_in_transaction_session_timeout", milliseconds(self.idle_transaction_timeout)),
+                // Every query that matters walks one index in order. A bitmap scan would read a conversation to its
+                // end to give one page of it, and which of the two is taken would depend on statistics.
+                ("enable_bitmapscan", "off".into()),
+            ]);
+        let pool = PgPoolOptions::new()
+            .max_connections(self.max_connections.max(1))
+            .acquire_timeout(self.acquire_timeout)
+            .max_lifetime(MAX_LIFETIME)
+            .idle_timeout(IDLE_TIMEOUT)
+            .test_before_acquire(false)
+            .before_acquire(|connection, about| {
+                Box::pin(async move {
+                    if about.idle_for > PING_AFTER_IDLE {
+                        connection.ping().await?;
+                    }
+                    Ok(true)
+                })
+            })
+            .after_release(move |connection, _about| {
+                let has_stalled = has_stalled.clone();
+                Box::pin(async move {
+                    if has_stalled.load(Ordering::Acquire) {
+                        let is_alive = answers(connection).await;
+                        has_stalled.store(!is_alive, Ordering::Release);
+                        if !is_alive {
+                            return Err(sqlx::Error::PoolTimedOut);
+                        }
+                    }
+                    Ok(true)
+                })
+            });
+        Ok(pool.connect_lazy_with(connect))
+    }
+}
+
+async fn answers(connection: &mut PgConnection) -> bool {
+    matches!(tokio::time::timeout(PING_TIMEOUT, connection.ping()).await, Ok(Ok(())))
+}
+
+/// One connection beside the pool, without its time-outs.
+pub(super) async fn connection(url: &str) -> Result<PgConnection> {
+    let options = parse(url)?.application_name("everturn schema");
+    PgConnection::connect_with(&options).await.map_err(sql_error)
+}

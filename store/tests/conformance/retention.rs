@@ -1,0 +1,136 @@
+//! What is old is removed: whole, bounded, and never what someone still needs.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use everturn_proto::words::{effect, execution_status};
+use everturn_store::{Conversations, NewConversation, Removed, Retention, StoreError, TurnStore};
+use tokio::task::JoinSet;
+
+use super::{
+    Backend,
+    fixture::{Turn, json, new_message, tool_end},
+};
+
+/// Everything is older than this.
+fn soon() -> DateTime<Utc> {
+    Utc::now() + TimeDelta::hours(1)
+}
+
+async fn remove_all(store: &impl Retention, before: DateTime<Utc>, limit: u32) -> (Removed, u32) {
+    let (mut sum, mut batches, mut after) = (Removed::default(), 0, String::new());
+    loop {
+        let batch = store.remove_expired(before, &after, limit).await.unwrap();
+        assert!(batch.removed.conversations <= u64::from(limit));
+        sum.conversations += batch.removed.conversations;
+        sum.events += batch.removed.events;
+        batches += 1;
+        match batch.next {
+            Some(next) => {
+                assert!(next > after, "each batch goes on behind the one before");
+                after = next;
+            }
+            None => return (sum, batches),
+        }
+    }
+}
+
+pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
+    let store = backend.open().await;
+    let kept = Turn::begun(store.clone(), "kept", "m").await;
+    let rows = backend.row_count().await;
+    // A conversation with a row in every table.
+    let turn = Turn::begun(store.clone(), "c", "m").await;
+    turn.asks(0, "", &[effect::READ]).await;
+    turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
+    let mut end = tool_end("1");
+    end.events = vec![("work_plan".into(), json(r#"{"plan_id":"p","title":"t","steps":[]}"#))];
+    turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
+    turn.observe(0, 0, "").await;
+    turn.complete(1, "answer", &[]).await;
+    turn.end(1, execution_status::COMPLETED).await;
+    let empty = NewConversation { id: "d".into(), tenant_id: "t".into(), agent: "a".into(), title: String::new() };
+    store.create_conversation(empty).await.unwrap();
+
+    let full = backend.row_count().await;
+    let past = Utc::now() - TimeDelta::hours(1);
+    assert_eq!(store.count_expired(past).await.unwrap(), Removed::default());
+    assert_eq!(remove_all(&store, past, 100).await.0, Removed::default());
+    let expected = Removed { conversations: 2, events: 7 };
+    assert_eq!(store.count_expired(soon()).await.unwrap(), expected);
+    assert_eq!(backend.row_count().await, full, "counting removes nothing");
+    assert_eq!(remove_all(&store, soon(), 100).await, (expected, 1));
+    assert_eq!(backend.row_count().await, rows, "nothing of it is left");
+    assert_eq!(kept.events().await.len(), 1);
+    // Its name is free again.
+    Turn::begun(store, "c", "m").await;
+}
+
+pub async fn what_runs_or_waits_stays(backend: &impl Backend) {
+    let store = backend.open().await;
+    let running = Turn::begun(store.clone(), "running", "m").await;
+    let waiting = Turn::begun(store.clone(), "waiting", "m").await;
+    waiting.queue("next").await;
+    waiting.end(0, execution_status::FAILED).await;
+    assert_eq!(store.count_expired(soon()).await.unwrap(), Removed::default());
+    assert_eq!(remove_all(&store, soon(), 1).await.0, Removed::default());
+    running.end(0, execution_status::FAILED).await;
+    assert_eq!(remove_all(&store, soon(), 1).await.0, Removed { conversations: 1, events: 2 });
+    Turn::begun(store.clone(), "waiting", "next").await.end(0, execution_status::FAILED).await;
+    assert_eq!(remove_all(&store, soon(), 1).await.0, Removed { conversations: 1, events: 4 });
+}
+
+pub async fn batches_are_bounded(backend: &impl Backend) {
+    let store = backend.open().await;
+    for number in 0..10 {
+        let turn = Turn::begun(store.clone(), &format!("c{number}"), "m").await;
+        if number != 4 {
+            turn.end(0, execution_status::CANCELLED).await;
+        }
+    }
+    assert_eq!(remove_all(&store, soon(), 3).await, (Removed { conversations: 9, events: 18 }, 4));
+
+    // Conversations that are large together are removed one after the other.
+    for number in 0..3 {
+        let turn = Turn::begun(store.clone(), &format!("large{number}"), "m").await;
+        turn.asks(0, "", &[effect::READ]).await;
+        let mut end = tool_end("1");
+        end.events = (0..5000).map(|number| ("progress".into(), json(&number.to_string()))).collect();
+        turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
+        turn.end(0, execution_status::CANCELLED).await;
+    }
+    let (removed, batches) = remove_all(&store, soon(), 100).await;
+    assert_eq!((removed.conversations, batches), (3, 3));
+    assert!(removed.events > 15_000);
+}
+
+/// Whoever writes while old conversations are removed finds its conversation whole, or gone.
+pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
+    let store = backend.open().await;
+    for number in 0..40 {
+        let turn = Turn::begun(store.clone(), &format!("c{number:02}"), "m").await;
+        turn.asks(0, "", &[effect::READ]).await;
+        turn.end(0, execution_status::CANCELLED).await;
+    }
+    let mut tasks = JoinSet::new();
+    let remover = backend.open().await;
+    tasks.spawn(async move { drop(remove_all(&remover, soon(), 7).await) });
+    for number in 0..40 {
+        let (turn, queued) = (Turn::new(store.clone(), &format!("c{number:02}"), "m"), store.clone());
+        let late = turn.clone();
+        tasks.spawn(async move {
+            match queued.queue_message(new_message(&turn.conversation, "q", None)).await {
+                Err(StoreError::NotFound { what: "conversation", .. }) => {}
+                Err(other) => panic!("{other}"),
+                Ok(_) => assert_eq!(turn.events().await.len(), 5, "accepted, so it is there and whole"),
+            }
+        });
+        // A worker thought dead.
+        tasks.spawn(async move {
+            let state = super::fixture::state("late", vec![]);
+            match late.store.complete_step(&late.step(7), state).await {
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(other) => panic!("{other}"),
+            }
+        });
+    }
+    tasks.join_all().await;
+}

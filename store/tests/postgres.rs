@@ -1,0 +1,244 @@
+//! The PostgreSQL back end against the conformance suite, and what only it does: migrations, roles, lost connections.
+
+#![allow(clippy::unwrap_used)]
+
+mod conformance;
+mod support;
+
+use std::{path::Path, time::Duration};
+
+use conformance::{
+    Backend,
+    fixture::{Turn, json, state, tool_end},
+};
+use everturn_proto::words::{effect, execution_status};
+use everturn_store::{
+    Conversations, EventReader, PostgresOptions, PostgresStore, StoreError, StoreOptions, ToolClaim, TurnStore,
+};
+use sqlx::AssertSqlSafe;
+use support::{line::Line, postgres::Database};
+
+impl Backend for Database {
+    type Store = PostgresStore;
+
+    const KEEPS_JSON_TEXT: bool = false;
+
+    async fn open(&self) -> PostgresStore {
+        PostgresStore::connect(&self.url, PostgresOptions::default()).await.unwrap()
+    }
+
+    async fn row_count(&self) -> i64 {
+        let mut connection = self.connection().await;
+        let tables: Vec<String> = sqlx::query_scalar(
+            "SELECT table_name::TEXT FROM information_schema.tables WHERE table_schema = 'public' \
+             AND table_name NOT LIKE '\\_%'",
+        )
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+        let mut rows = 0;
+        for table in tables {
+            let text = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+            rows += sqlx::query_scalar::<_, i64>(text).fetch_one(&mut connection).await.unwrap();
+        }
+        rows
+    }
+}
+
+conformance_suite!(Database::migrated().await);
+
+#[tokio::test]
+async fn migrated_is_as_recorded_and_migrating_again_changes_nothing() {
+    let database = Database::empty().await;
+    PostgresStore::migrate(&database.url).await.unwrap();
+    let fresh = database.schema();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("migrations/postgres.schema.sql");
+    support::postgres::assert_is_file(&fresh, &path);
+    PostgresStore::migrate(&database.url).await.unwrap();
+    assert_eq!(database.schema(), fresh);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn pods_may_migrate_at_the_same_time() {
+    let database = Database::empty().await;
+    let migrations: Vec<_> = (0..8)
+        .map(|_| {
+            let url = database.url.clone();
+            tokio::spawn(async move { PostgresStore::migrate(&url).await })
+        })
+        .collect();
+    for migration in migrations {
+        migration.await.unwrap().unwrap();
+    }
+    let migrated = Database::migrated().await;
+    assert_eq!(database.schema(), migrated.schema());
+    Turn::begun(database.open().await, "c", "m").await;
+}
+
+#[tokio::test]
+async fn tables_of_another_version_are_refused_with_what_to_do() {
+    let database = Database::empty().await;
+    let connect = async || PostgresStore::connect(&database.url, PostgresOptions::default()).await.unwrap_err();
+    let refused = connect().await;
+    assert!(matches!(&refused, StoreError::Corrupt(why) if why.contains("everturn migrate")), "{refused}");
+
+    PostgresStore::migrate(&database.url).await.unwrap();
+    let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+                 VALUES (9999, 'later', TRUE, 'x', 0)";
+    sqlx::query(newer).execute(&mut database.connection().await).await.unwrap();
+    let refused = connect().await;
+    assert!(matches!(&refused, StoreError::Corrupt(why) if why.contains("newer")), "{refused}");
+    let refused = PostgresStore::migrate(&database.url).await.unwrap_err();
+    assert!(matches!(&refused, StoreError::Corrupt(why) if why.contains("newer")), "{refused}");
+}
+
+#[tokio::test]
+async fn workers_need_no_right_to_create_tables() {
+    let database = Database::migrated().await;
+    let setup = "CREATE ROLE everturn_worker LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
+                 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO everturn_worker";
+    sqlx::raw_sql(setup).execute(&mut database.connection().await).await.unwrap();
+    let url = database.url_as("everturn_worker");
+    let store = PostgresStore::connect(&url, PostgresOptions::default()).await.unwrap();
+    let turn = Turn::begun(store, "c", "m").await;
+    turn.asks(0, "", &[effect::READ]).await;
+    turn.runs(0, 0).await;
+    turn.complete(1, "answer", &[]).await;
+    turn.end(1, execution_status::COMPLETED).await;
+    let empty = Database::empty().await;
+    let revoke = "REVOKE CREATE ON SCHEMA public FROM PUBLIC";
+    sqlx::raw_sql(revoke).execute(&mut empty.connection().await).await.unwrap();
+    let refused = PostgresStore::migrate(&empty.url_as("everturn_worker")).await.unwrap_err();
+    assert!(refused.to_string().contains("permission denied"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_url_chooses_the_back_end() {
+    let database = Database::empty().await;
+    everturn_store::migrate(&database.url, StoreOptions::default()).await.unwrap();
+    let store = everturn_store::connect(&database.url, StoreOptions::default()).await.unwrap();
+    assert_eq!(store.clone().events.execution_status("c").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
+    let turn = Turn::begun(Database::migrated().await.open().await, "c", "m").await;
+    turn.asks(0, "", &[effect::READ]).await;
+    turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
+    let refused = [r#""\u0000""#, r#""\ud800""#, "1e999999"];
+    for text in refused {
+        let refused = turn.store.finish_tool(&turn.tool(0, 0), tool_end(text)).await;
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text}: {refused:?}");
+        let mut call = turn.call(1, 0, effect::READ);
+        call.tool_input = Some(json(text));
+        let refused = turn.store.complete_step(&turn.step(1), state("", vec![call])).await;
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text}: {refused:?}");
+    }
+    let refused = turn.store.complete_step(&turn.step(1), state("a\0b", vec![])).await;
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    let other = Turn::new(turn.store.clone(), "d", "m");
+    let refused = other.store.begin_turn(other.begin("a\0b")).await;
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    assert_eq!(turn.store.conversation("d").await.unwrap(), None);
+    assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0)).await, Ok(ToolClaim::Run(_))));
+}
+
+#[tokio::test]
+async fn a_locked_conversation_is_unavailable_and_the_others_are_not() {
+    let database = Database::migrated().await;
+    let options = PostgresOptions { statement_timeout: Duration::from_millis(100), ..PostgresOptions::default() };
+    let store = PostgresStore::connect(&database.url, options).await.unwrap();
+    let turn = Turn::begun(store.clone(), "c", "m").await;
+    let mut other = database.connection().await;
+    let hold = "BEGIN; SELECT 1 FROM conversations WHERE id = 'c' FOR UPDATE";
+    sqlx::raw_sql(hold).execute(&mut other).await.unwrap();
+    let refused = turn.store.begin_turn(turn.begin("")).await.unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
+    Turn::begun(store, "d", "m").await;
+    assert_eq!(turn.events().await.len(), 1, "readers are not held up");
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    turn.begin_again().await;
+}
+
+#[tokio::test]
+async fn a_full_pool_is_unavailable_in_time() {
+    let database = Database::migrated().await;
+    let acquire_timeout = Duration::from_millis(200);
+    let options = PostgresOptions { max_connections: 1, acquire_timeout, ..PostgresOptions::default() };
+    let store = PostgresStore::connect(&database.url, options).await.unwrap();
+    let turn = Turn::begun(store, "c", "m").await;
+    let mut other = database.connection().await;
+    let hold = "BEGIN; SELECT 1 FROM conversations WHERE id = 'c' FOR UPDATE";
+    sqlx::raw_sql(hold).execute(&mut other).await.unwrap();
+    let waiting = tokio::spawn({
+        let turn = turn.clone();
+        async move { turn.begin_again().await }
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let refused = turn.store.execution_status("c").await.unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
+    sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
+    waiting.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
+    let database = Database::migrated().await;
+    let line = Line::to(database.port()).await;
+    let options = PostgresOptions {
+        max_connections: 2,
+        acquire_timeout: Duration::from_millis(500),
+        call_timeout: Duration::from_secs(1),
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&database.url_at(line.port), options).await.unwrap();
+    let turn = Turn::begun(store, "c", "m").await;
+
+    line.cut();
+    // Each connection of the pool may be met once while it is dead.
+    let mut failures = 0;
+    while let Err(refused) = turn.store.begin_turn(turn.begin("")).await {
+        assert!(refused.is_retryable(), "{refused}");
+        failures += 1;
+        assert!(failures < 5, "{refused}");
+    }
+
+    line.stall(true);
+    let started = std::time::Instant::now();
+    for _ in 0..4 {
+        let refused = turn.store.begin_turn(turn.begin("")).await.unwrap_err();
+        assert!(refused.is_retryable(), "{refused}");
+    }
+    assert!(started.elapsed() < Duration::from_secs(8), "no call waits for TCP to give up");
+    // The pool has room again although the dead connections never answered: new ones would pass.
+    let through = PostgresOptions { max_connections: 1, ..PostgresOptions::default() };
+    PostgresStore::connect(&database.url, through).await.unwrap();
+    line.stall(false);
+    turn.begin_again().await;
+    turn.steer("s", "x").await;
+    assert_eq!(turn.events().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_restarted_server_is_unavailable_and_then_works() {
+    let database = Database::migrated().await;
+    let turn = Turn::begun(database.open().await, "c", "m").await;
+    let end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                   WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    sqlx::raw_sql(end_all).execute(&mut database.connection().await).await.unwrap();
+    let mut failures = 0;
+    while let Err(refused) = turn.store.begin_turn(turn.begin("")).await {
+        assert!(refused.is_retryable(), "{refused}");
+        failures += 1;
+        assert!(failures < 5, "{refused}");
+    }
+    turn.store.close().await;
+    let closed = turn.store.conversation("c").await.unwrap_err();
+    assert!(closed.is_retryable(), "{closed}");
+    let nobody = PostgresStore::connect("postgres://everturn@127.0.0.1:1/x", PostgresOptions::default()).await;
+    assert!(nobody.unwrap_err().is_retryable());
+    let no_url =
+        PostgresStore::connect("postgres://everturn:secret@127.0.0.1:port/x", PostgresOptions::default()).await;
+    let error = no_url.unwrap_err();
+    assert!(matches!(error, StoreError::Conflict(_)) && !error.to_string().contains("secret"), "{error}");
+}

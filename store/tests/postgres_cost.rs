@@ -1,0 +1,321 @@
+//! What PostgreSQL is asked to do: round trips a call, and plans of the hot queries at 1,000,000 events.
+
+#![allow(clippy::unwrap_used)]
+
+mod conformance;
+mod support;
+
+use std::future::Future;
+
+use conformance::fixture::{Turn, new_message};
+use everturn_proto::{
+    turn::LlmCompleteState,
+    words::{effect, execution_status},
+};
+use everturn_store::{Conversations, EventReader, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot};
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, PgConnection};
+use support::{line::Line, postgres::Database};
+
+// ---- round trips -----------------------------------------------------------------------------------
+
+async fn watched() -> (Line, PostgresStore) {
+    let database = Database::migrated().await;
+    let line = Line::to(database.port()).await;
+    // One connection, so that what it has prepared is prepared.
+    let options = PostgresOptions { max_connections: 1, ..PostgresOptions::default() };
+    let store = PostgresStore::connect(&database.url_at(line.port), options).await.unwrap();
+    (line, store)
+}
+
+struct Costs<'a> {
+    line: &'a Line,
+    measured: Vec<(&'static str, u32)>,
+}
+
+impl Costs<'_> {
+    async fn of<T>(&mut self, name: &'static str, call: impl Future<Output = T>) -> T {
+        self.line.round_trips();
+        let done = call.await;
+        self.measured.push((name, self.line.round_trips()));
+        done
+    }
+}
+
+/// A turn of two steps with `tools` tools, one of which is left to the end when the turn is cancelled.
+async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools: usize, is_cancelled: bool) {
+    let new = NewConversation { id: id.into(), tenant_id: "t".into(), agent: "a".into(), title: String::new() };
+    costs.of("create_conversation", store.create_conversation(new)).await.unwrap();
+    costs.of("queue_message", store.queue_message(new_message(id, "m", Some("client")))).await.unwrap();
+    costs.of("queue_message, repeated", store.queue_message(new_message(id, "m", Some("client")))).await.unwrap();
+    let turn = Turn::new(store.clone(), id, "m");
+    costs.of("begin_turn", store.begin_turn(turn.begin(""))).await.unwrap();
+    costs.of("begin_turn, repeated", store.begin_turn(turn.begin(""))).await.unwrap();
+    costs.of("claim_step", store.claim_step(&turn.step(0))).await.unwrap();
+    costs.of("context", store.context(id, 100)).await.unwrap();
+    let calls: Vec<_> = (0..tools).map(|index| turn.call(0, index, effect::READ)).collect();
+    let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
+    costs.of("used_call_ids", store.used_call_ids(id, &call_ids)).await.unwrap();
+    let state: LlmCompleteState = conformance::fixture::state("look", calls);
+    costs.of("complete_step", store.complete_step(&turn.step(0), state)).await.unwrap();
+    costs.of("claim_step, stored", store.claim_step(&turn.step(0))).await.unwrap();
+    costs.of("save thought", turn.thought(0)).await;
+    costs.of("save, repeated", turn.thought(0)).await;
+    for index in usize::from(is_cancelled)..tools {
+        costs.of("claim_tool", store.claim_tool(&turn.tool(0, index))).await.unwrap();
+        let end = conformance::fixture::tool_end("1");
+        costs.of("finish_tool", store.finish_tool(&turn.tool(0, index), end)).await.unwrap();
+        if !is_cancelled {
+            costs.of("save observe", turn.observe(0, index, "")).await;
+        }
+    }
+    costs.of("save steer", turn.steer("s", "and this")).await;
+    if is_cancelled {
+        let partial = conformance::fixture::state("so far", vec![]);
+        costs.of("save_partial", store.save_partial(&turn.step(1), partial)).await.unwrap();
+        costs.of("save end, cancelled with open tools", turn.end(1, execution_status::CANCELLED)).await;
+    } else {
+        turn.complete(1, "answer", &[]).await;
+        costs.of("save end", turn.end(1, execution_status::COMPLETED)).await;
+    }
+    costs.of("events", store.events(id, 1, 100)).await.unwrap();
+    costs.of("execution_status", store.execution_status(id)).await.unwrap();
+    costs.of("last_sequences", store.last_sequences(&[id.to_owned()])).await.unwrap();
+    costs.of("conversation", store.conversation(id)).await.unwrap();
+    costs.of("list_conversations", store.list_conversations("t", None, 10)).await.unwrap();
+}
+
+/// The numbers of `store/src/backend/mod.rs`.
+const COSTS: [(&str, u32); 23] = [
+    ("create_conversation", 1),
+    ("queue_message", 4),
+    ("queue_message, repeated", 5),
+    ("begin_turn", 11),
+    ("begin_turn, repeated", 4),
+    ("claim_step", 1),
+    ("claim_step, stored", 3),
+    ("complete_step", 1),
+    ("save_partial", 1),
+    ("context", 1),
+    ("used_call_ids", 1),
+    ("save thought", 10),
+    ("save, repeated", 4),
+    ("claim_tool", 4),
+    ("finish_tool", 1),
+    ("save observe", 10),
+    ("save steer", 8),
+    ("save end", 12),
+    ("save end, cancelled with open tools", 14),
+    ("events", 1),
+    ("execution_status", 1),
+    ("last_sequences", 1),
+    ("conversation", 1),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
+    let (line, store) = watched().await;
+    let mut costs = Costs { line: &line, measured: Vec::new() };
+    for is_cancelled in [false, true] {
+        for (tools, warm_ups) in [(1, 1), (6, 1), (100, 0)] {
+            for number in 0..=warm_ups {
+                costs.measured.clear();
+                turn_with(&mut costs, &store, &format!("c{is_cancelled}{tools}{number}"), tools, is_cancelled).await;
+            }
+            for (name, measured) in &costs.measured {
+                let Some((_, expected)) = COSTS.iter().find(|(known, _)| known == name) else { continue };
+                // An insert of many rows is prepared each time: its events, and its tool records.
+                let is_large = tools > 8 && matches!(*name, "save thought" | "save end, cancelled with open tools");
+                let expected = expected + if is_large { 2 } else { 0 };
+                assert_eq!(*measured, expected, "{name} with {tools} tools; all: {:?}", costs.measured);
+            }
+        }
+    }
+}
+
+/// ARCHITECTURE "What a turn costs": what a worker and a gateway ask for in a turn of two steps with two tools.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_of_two_steps_and_two_tools() {
+    let (line, store) = watched().await;
+    let mut costs = Costs { line: &line, measured: Vec::new() };
+    for id in ["warm", "c"] {
+        costs.measured.clear();
+        let turn = Turn::new(store.clone(), id, "m");
+        let turn = &turn;
+        let whole = async {
+            store.begin_turn(turn.begin("hello")).await.unwrap();
+            store.claim_step(&turn.step(0)).await.unwrap();
+            store.context(id, 100).await.unwrap();
+            let calls: Vec<_> = (0..2).map(|index| turn.call(0, index, effect::READ)).collect();
+            let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
+            store.used_call_ids(id, &call_ids).await.unwrap();
+            let state = conformance::fixture::state("look", calls);
+            store.complete_step(&turn.step(0), state).await.unwrap();
+            turn.thought(0).await;
+            turn.runs(0, 0).await;
+            turn.runs(0, 1).await;
+            store.claim_step(&turn.step(1)).await.unwrap();
+            store.context(id, 100).await.unwrap();
+            turn.complete(1, "answer", &[]).await;
+            turn.end(1, execution_status::COMPLETED).await;
+        };
+        costs.of("turn", whole).await;
+    }
+    assert_eq!(costs.measured, [("turn", 72)]);
+    assert_eq!(store.events("c", 1, 100).await.unwrap().events.len(), 8);
+}
+
+// ---- plans -----------------------------------------------------------------------------------------
+
+const CONVERSATIONS: u32 = 10_000;
+
+/// 1,000,000 events in 10,000 conversations: 90 each, and one of 100,090 that statistics hardly show. They lie in the
+/// table as they came in, those of one conversation far from each other.
+async fn fill(connection: &mut PgConnection) {
+    let fill = "
+        -- No foreign keys while this is loaded.
+        SET session_replication_role = replica;
+        INSERT INTO agent_definitions VALUES ('h', '{}');
+        INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at)
+            SELECT 'c' || n, 't', 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s'
+            FROM generate_series(1, 10000) n;
+        INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || id, NULL, k, now(), '', '[]', '[]'
+            FROM conversations, generate_series(1, 5) k;
+        INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
+            status, started_at)
+            SELECT 'e' || id, id, 'm1', 'e' || id, 0, 'a', 'h', 'running', now() FROM conversations;
+        INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type,
+            step_number, created_at, execution_state)
+            SELECT id || '/' || k, id, 'm1', 'e' || id, 'llm_complete', k, now(), '{}'
+            FROM conversations, generate_series(0, 2) k;
+        INSERT INTO agent_execution_events
+            SELECT md5(c || '/' || n), 'c' || c, 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}'
+            FROM generate_series(1, 90) n, generate_series(1, 10000) c;
+        INSERT INTO agent_execution_events
+            SELECT md5('1/' || n), 'c1', 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}'
+            FROM generate_series(91, 100090) n;
+        SET session_replication_role = DEFAULT;
+        ANALYZE";
+    sqlx::raw_sql(fill).execute(connection).await.unwrap();
+}
+
+/// What a plan did.
+#[derive(Debug, Default)]
+struct Did {
+    /// Type of each node, with its index.
+    nodes: Vec<String>,
+    /// Rows that indexes gave of tables.
+    rows_read: u64,
+    /// Rows that were read and then not wanted.
+    rows_dropped: u64,
+    rows_returned: u64,
+    /// Pages of 8 KiB.
+    pages: u64,
+}
+
+impl Did {
+    fn of(explained: &Value) -> Self {
+        let plan = &explained[0]["Plan"];
+        let pages = number(&plan["Shared Hit Blocks"]) + number(&plan["Shared Read Blocks"]);
+        let mut did = Self { rows_returned: number(&plan["Actual Rows"]), pages, ..Self::default() };
+        did.add(plan);
+        did
+    }
+
+    fn add(&mut self, node: &Value) {
+        let kind = node["Node Type"].as_str().unwrap();
+        self.nodes.push(format!("{kind} {}", node["Index Name"].as_str().unwrap_or_default()).trim().to_owned());
+        if node["Relation Name"].is_string() && kind != "ModifyTable" {
+            self.rows_read += number(&node["Actual Rows"]) * number(&node["Actual Loops"]);
+        }
+        self.rows_dropped += number(&node["Rows Removed by Filter"]);
+        for child in node["Plans"].as_array().into_iter().flatten() {
+            self.add(child);
+        }
+    }
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_f64().map_or(0, |number| number as u64)
+}
+
+/// Runs and explains `text` as the store's connections do, with a plan made for these values and with the plan that
+/// a prepared statement gets after a while.
+async fn explain(connection: &mut PgConnection, text: &str, types: &str, values: &str) -> [Did; 2] {
+    let mut done = Vec::new();
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        let setup = format!("BEGIN; SET LOCAL plan_cache_mode = {mode}; PREPARE q ({types}) AS {text}");
+        sqlx::raw_sql(AssertSqlSafe(setup)).execute(&mut *connection).await.unwrap();
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE q ({values})");
+        let plan: Value =
+            sqlx::query_scalar(AssertSqlSafe(explain)).persistent(false).fetch_one(&mut *connection).await.unwrap();
+        sqlx::raw_sql("ROLLBACK; DEALLOCATE q").execute(&mut *connection).await.unwrap();
+        done.push(Did::of(&plan));
+    }
+    done.try_into().unwrap()
+}
+
+#[tokio::test]
+async fn hot_queries_read_what_they_return_at_a_million_events() {
+    let database = Database::migrated().await;
+    let mut connection = database.connection().await;
+    fill(&mut connection).await;
+    let counts: (i64, i64) =
+        sqlx::query_as("SELECT (SELECT COUNT(*) FROM agent_execution_events), (SELECT COUNT(*) FROM conversations)")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+    assert_eq!(counts, (1_000_000, i64::from(CONVERSATIONS)));
+
+    // The store's own connection, with its settings.
+    let store = PostgresStore::connect(&database.url, PostgresOptions::default()).await.unwrap();
+    let mut connection = store.pool().acquire().await.unwrap();
+    let execution = "text, text, bigint";
+    // (name, text, types, values, rows read at the most)
+    let queries = [
+        ("page of events", hot::EVENTS, "text, bigint, bigint", "'c5000', 40, 21", 21),
+        ("last page of events", hot::EVENTS, "text, bigint, bigint", "'c5000', 85, 101", 6),
+        ("page of a very long conversation", hot::EVENTS, "text, bigint, bigint", "'c1', 1000, 101", 101),
+        ("lock, last sequence", hot::LOCK_CONVERSATION.postgres, "text", "'c5000'", 1),
+        ("last sequences", hot::LAST_SEQUENCES.postgres, "text[]", "'{c1,c77,c5000,unknown}'", 3),
+        ("is the batch stored", hot::SAVE_STATE, "text, text, text", "'ec5000', 'c5000', md5('5000/7')", 2),
+        ("append: counter", hot::ADVANCE_CONVERSATION, "text, bigint, bigint, timestamptz", "'c5000', 95, 0, now()", 1),
+        ("latest checkpoint", hot::CHECKPOINT, "text, bigint, text", "'ec5000', 2, 'llm_complete'", 1),
+        ("claim of a step", hot::CLAIM_STEP, execution, "'ec5000', 'c5000', 3", 1),
+        ("claim of a stored step", hot::CLAIM_STEP, execution, "'ec5000', 'c5000', 2", 2),
+        ("context", hot::CONTEXT, "text, bigint", "'c5000', 3", 3),
+        ("status", hot::EXECUTION_STATUS, "text", "'c5000'", 2),
+        ("open tools", hot::OPEN_TOOLS.postgres, "text", "'ec5000'", 0),
+        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 2),
+        (
+            "list of conversations",
+            hot::CONVERSATIONS_BEFORE,
+            "text, bigint, timestamptz, text",
+            "'t', 20, now() + interval '1 h', 'c3600'",
+            20,
+        ),
+    ];
+    for (name, text, types, values, most_rows) in queries {
+        for did in explain(&mut connection, text, types, values).await {
+            println!("{name}: {did:?}");
+            assert!(!did.nodes.iter().any(|node| node == "Seq Scan"), "{name}: {did:?}");
+            assert!(did.rows_read <= most_rows && did.rows_dropped == 0, "{name}: {did:?}");
+            // Each row is at most one page of the table, and each look-up a few of an index.
+            assert!(did.pages <= 2 * most_rows + 20, "{name}: {did:?}");
+            if name.contains("page") {
+                assert_eq!(did.rows_read, did.rows_returned, "{name}: {did:?}");
+                assert!(!did.nodes.iter().any(|node| node.contains("Sort")), "{name}: {did:?}");
+            }
+        }
+    }
+
+    let append = format!(
+        "{} VALUES ($1 || '1', 'c5000', 'm1', 'thought', 91, 'k', now(), '{{}}'), \
+         ($1 || '2', 'c5000', 'm1', 'act', 92, 'k', now(), '{{}}')",
+        hot::INSERT_EVENTS
+    );
+    for did in explain(&mut connection, &append, "text", "'new'").await {
+        println!("append: {did:?}");
+        assert!(did.pages <= 60, "two rows in three indexes: {did:?}");
+    }
+}
