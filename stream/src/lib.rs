@@ -2,6 +2,7 @@
 //!
 //! - [`api`]: the two traits, [`StreamWriter`] and [`StreamReader`], and what travels through them
 //! - [`in_process`]: the back end of a single process
+//! - [`redis`]: the back end of many processes
 //! - [`text_writer`]: coalesces a model's pieces into few publications
 //!
 //! What is here may be lost at any time without harm: the store is the truth, a reader that missed something
@@ -9,8 +10,10 @@
 
 pub mod api;
 pub mod in_process;
+pub mod redis;
 pub mod text_writer;
 
+pub use self::redis::{RedisStream, RedisStreamOptions};
 pub use api::*;
 pub use in_process::{InProcessStream, StreamOptions};
 pub use text_writer::TextWriter;

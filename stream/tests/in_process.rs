@@ -16,6 +16,8 @@ struct InProcess;
 
 impl conformance::Backend for InProcess {
     type Stream = InProcessStream;
+    const CASES: u32 = 200;
+
     async fn fresh(&self, options: StreamOptions) -> Arc<InProcessStream> {
         Arc::new(InProcessStream::new(options))
     }

@@ -1,13 +1,33 @@
 //! A reader that assembles texts and objects to every gap and double.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
-use everturn_stream::{Item, OpenText, StreamReader, TextKey};
-use tokio::sync::mpsc;
+use everturn_stream::{Announcement, Item, OpenText, StreamReader, StreamWriter, TextKey};
+use tokio::{sync::mpsc, time::timeout};
+
+/// Numbers of marker announcements; no test announces such a large one itself.
+static MARKER: AtomicU32 = AtomicU32::new(1_000_000);
+
+/// Announces a marker: whoever receives it has received everything before it.
+pub async fn mark(stream: &impl StreamWriter, conversation_id: &str) -> Item {
+    let news = Announcement { last_sequence: MARKER.fetch_add(1, Ordering::Relaxed), sealed: Vec::new() };
+    stream.announce(conversation_id, news.clone()).await.unwrap();
+    Item::Announced(news)
+}
+
+/// The next item; `None` when the follower was cut.
+pub async fn next(items: &mut mpsc::Receiver<Item>) -> Option<Item> {
+    timeout(Duration::from_secs(10), items.recv()).await.expect("no item in 10 s")
+}
 
 /// What a reader has on its screen.
 #[derive(Debug)]
 pub struct Reader {
+    conversation_id: String,
     texts: BTreeMap<TextKey, OpenText>,
     items: mpsc::Receiver<Item>,
 }
@@ -22,27 +42,36 @@ impl Reader {
     pub async fn join(stream: &impl StreamReader, conversation_id: &str) -> Self {
         let following = stream.follow(conversation_id).await.unwrap();
         let texts = following.open.into_iter().map(|text| (text.key.clone(), text)).collect();
-        Self { texts, items: following.items }
+        Self { conversation_id: conversation_id.to_owned(), texts, items: following.items }
     }
 
-    /// Takes in everything that has arrived.
-    pub fn catch_up(&mut self) {
-        while let Ok(item) = self.items.try_recv() {
-            match item {
-                Item::Start(text) => {
-                    let older = self.texts.insert(text.key.clone(), text.clone());
-                    assert!(older.is_none_or(|older| older.generation <= text.generation));
-                }
-                Item::Delta(piece) => {
-                    let held = self.texts.get_mut(&piece.key).expect("a delta of a text that never started");
-                    assert_eq!((held.generation, held.text.len()), (piece.generation, piece.offset));
-                    held.text.push_str(&piece.text);
-                    held.is_ended |= piece.is_end;
-                }
-                Item::Announced(news) => self.texts.retain(|key, _| {
-                    !news.sealed.iter().any(|(run, step)| *run == key.agent_execution_id && *step == key.step)
-                }),
+    /// Takes in everything that was published before.
+    pub async fn catch_up(&mut self, stream: &impl StreamWriter) {
+        let marker = mark(stream, &self.conversation_id).await;
+        loop {
+            let item = next(&mut self.items).await.expect("the reader was cut");
+            if item == marker {
+                return;
             }
+            self.take(item);
+        }
+    }
+
+    fn take(&mut self, item: Item) {
+        match item {
+            Item::Start(text) => {
+                let older = self.texts.insert(text.key.clone(), text.clone());
+                assert!(older.is_none_or(|older| older.generation <= text.generation));
+            }
+            Item::Delta(piece) => {
+                let held = self.texts.get_mut(&piece.key).expect("a delta of a text that never started");
+                assert_eq!((held.generation, held.text.len()), (piece.generation, piece.offset));
+                held.text.push_str(&piece.text);
+                held.is_ended |= piece.is_end;
+            }
+            Item::Announced(news) => self.texts.retain(|key, _| {
+                !news.sealed.iter().any(|(run, step)| *run == key.agent_execution_id && *step == key.step)
+            }),
         }
     }
 

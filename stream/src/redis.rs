@@ -1,0 +1,147 @@
+//! The stream on Redis 7: for workers and gateways in processes of their own.
+//!
+//! - [`scripts`]: fence, append and publish in one round trip; the rules are in `scripts/*.lua`
+//! - [`commands`]: runs them in bounded time, whatever Redis does
+//! - [`hub`]: one subscriber connection, fanned out to all followers of this process
+//! - [`known`]: what this process has seen, and **what the fence holds after Redis has lost everything**
+//! - [`wire`] and [`names`]: messages, keys and channels
+//!
+//! A seal covers the steps of its execution before it as well: an execution's steps follow one another.
+//!
+//! Pub/sub and not Redis Streams: a follower needs the texts as they are now and then what comes, never what was.
+//! A stream would keep each piece a second time beside the text, and one blocked read is needed for each
+//! conversation. What pub/sub may lose is found by counting (`wire::Place`).
+
+mod commands;
+mod error;
+mod hub;
+mod known;
+mod names;
+mod options;
+mod scripts;
+mod wire;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use redis::{Client, IntoConnectionInfo};
+use tokio::{sync::Semaphore, time::timeout};
+
+pub use self::options::RedisStreamOptions;
+use self::{
+    commands::Commands,
+    error::Error,
+    hub::Hub,
+    known::Known,
+    names::Names,
+    scripts::{RawSnapshot, Snapshot},
+};
+use crate::api::{Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter};
+
+/// Snapshots taken at once: bounds what thousands of readers that come back together hold and ask for.
+const MAX_SNAPSHOTS: usize = 32;
+
+/// Tries to join a conversation whose messages were lost in between.
+const JOINS: usize = 3;
+
+/// The back end on Redis. Clones share its two connections and its followers; the followers end with the last one.
+#[derive(Debug, Clone)]
+pub struct RedisStream {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    options: RedisStreamOptions,
+    names: Names,
+    commands: Commands,
+    hub: Hub,
+    known: Arc<Known>,
+    snapshots: Semaphore,
+}
+
+impl RedisStream {
+    /// A stream on the Redis at `url` (`redis://[user:password@]host:port[/db]`, `rediss://` with TLS, for which
+    /// the process installs rustls' provider). An error means that the URL is no such URL. Connects when there is
+    /// something to do, so that a process can start while Redis is away. Must be called within a tokio runtime.
+    pub fn connect(url: &str, options: RedisStreamOptions) -> Result<Self, StreamError> {
+        let client = client(url)?;
+        let names = Names::new(&options.prefix);
+        let known = Arc::new(Known::new(options.max_known_executions));
+        let hub = Hub::new(client.clone(), names.clone(), options.clone(), Arc::clone(&known));
+        let commands = Commands::new(client, &options);
+        let snapshots = Semaphore::new(MAX_SNAPSHOTS);
+        Ok(Self { inner: Arc::new(Inner { options, names, commands, hub, known, snapshots }) })
+    }
+}
+
+fn client(url: &str) -> Result<Client, Error> {
+    let info = url.into_connection_info()?;
+    // Calls that share a connection are small, and must not wait for one another's acknowledgement.
+    let tcp = info.tcp_settings().clone().set_nodelay(true);
+    Ok(Client::open(info.set_tcp_settings(tcp))?)
+}
+
+impl Inner {
+    async fn publish(&self, conversation_id: &str, piece: &Piece) -> Result<Published, Error> {
+        let known = self.known.mark(conversation_id, &piece.key.agent_execution_id);
+        let script = scripts::publish(&self.names.of(conversation_id), piece, known, &self.options);
+        let published = match self.commands.run::<String>(&script).await {
+            Ok(answer) => scripts::published(&answer),
+            Err(error) => Err(error),
+        };
+        if !matches!(published, Ok(Published::Refused)) {
+            // Also when Redis did not answer: the generation is the store's.
+            self.known.note_text(conversation_id, &piece.key, piece.generation);
+        }
+        published
+    }
+
+    async fn announce(&self, conversation_id: &str, news: &Announcement) -> Result<(), Error> {
+        for (execution, step) in &news.sealed {
+            self.known.note_seal(conversation_id, execution, *step);
+        }
+        let script = scripts::announce(&self.names.of(conversation_id), news, &self.options);
+        self.commands.run::<()>(&script).await
+    }
+
+    async fn follow(&self, conversation_id: &str) -> Result<Following, Error> {
+        for _ in 0..JOINS {
+            let joined = self.hub.join(conversation_id).await?;
+            let snapshot = self.snapshot(conversation_id).await?;
+            if self.hub.start(conversation_id, joined.id, snapshot.place).await {
+                return Ok(Following { open: snapshot.open, items: joined.items });
+            }
+        }
+        Err(Error::Lost)
+    }
+
+    async fn snapshot(&self, conversation_id: &str) -> Result<Snapshot, Error> {
+        // Never closed.
+        let _permit = self.snapshots.acquire().await.map_err(|_| Error::Lost)?;
+        let script = scripts::snapshot(&self.names.of(conversation_id));
+        let mut snapshot = Snapshot::try_from(self.commands.run::<RawSnapshot>(&script).await?)?;
+        snapshot.open.retain(|text| self.known.admit_text(conversation_id, &text.key, text.generation));
+        Ok(snapshot)
+    }
+}
+
+#[async_trait]
+impl StreamWriter for RedisStream {
+    async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError> {
+        Ok(self.inner.publish(conversation_id, &piece).await?)
+    }
+
+    async fn announce(&self, conversation_id: &str, announcement: Announcement) -> Result<(), StreamError> {
+        Ok(self.inner.announce(conversation_id, &announcement).await?)
+    }
+}
+
+#[async_trait]
+impl StreamReader for RedisStream {
+    async fn follow(&self, conversation_id: &str) -> Result<Following, StreamError> {
+        let limit = self.inner.options.follow_timeout;
+        let followed = timeout(limit, self.inner.follow(conversation_id)).await;
+        Ok(followed.unwrap_or(Err(Error::Timeout(limit)))?)
+    }
+}

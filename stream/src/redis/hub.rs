@@ -1,0 +1,244 @@
+//! One subscriber connection, fanned out to all followers of this process.
+//!
+//! An actor owns the connection and the followers. It never waits for Redis: subscriptions are requests in flight
+//! beside the messages, one at a time, each for all conversations that wait. A connection that is lost takes every
+//! follower with it; they follow again, from the store's cursor and a new snapshot, so nothing is ever
+//! re-subscribed here. Must not be here: commands, scripts.
+
+mod followers;
+mod link;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use redis::{Client, Msg};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::{Interval, MissedTickBehavior, interval},
+};
+
+use self::{
+    followers::{Asker, Followed, Subscription},
+    link::{Link, News, Request},
+};
+use super::{
+    error::Error,
+    known::Known,
+    names::Names,
+    options::RedisStreamOptions,
+    wire::{self, Place},
+};
+use crate::api::Item;
+
+/// Asks that may wait for the actor; it answers them as fast as they come.
+const ASKS: usize = 1024;
+
+/// The way to the actor. The actor ends, and with it its followers, when this is dropped.
+#[derive(Debug)]
+pub(super) struct Hub {
+    asks: mpsc::Sender<Ask>,
+}
+
+/// A follower that is subscribed and keeps what comes until it is told where its snapshot ends.
+#[derive(Debug)]
+pub(super) struct Joined {
+    pub id: u64,
+    pub items: mpsc::Receiver<Item>,
+}
+
+#[derive(Debug)]
+enum Ask {
+    Join { conversation_id: String, asker: Asker },
+    Start { conversation_id: String, id: u64, place: Place, started: oneshot::Sender<bool> },
+}
+
+impl Hub {
+    /// Starts the actor; it connects when there is someone to follow.
+    pub(super) fn new(client: Client, names: Names, options: RedisStreamOptions, known: Arc<Known>) -> Self {
+        let (asks, receiver) = mpsc::channel(ASKS);
+        let mut sweep = interval(options.sweep_interval.max(Duration::from_millis(1)));
+        sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let actor = Actor {
+            asks: receiver,
+            link: Link::new(client, options.follow_timeout, options.max_backoff),
+            names,
+            options,
+            known,
+            conversations: HashMap::new(),
+            wanted: Vec::new(),
+            unwanted: Vec::new(),
+            next_id: 0,
+            sweep,
+        };
+        tokio::spawn(actor.run());
+        Self { asks }
+    }
+
+    /// A follower of a conversation whose channel is subscribed.
+    pub(super) async fn join(&self, conversation_id: &str) -> Result<Joined, Error> {
+        let (asker, answer) = oneshot::channel();
+        let ask = Ask::Join { conversation_id: conversation_id.to_owned(), asker };
+        self.asks.send(ask).await.map_err(|_| Error::Lost)?;
+        answer.await.map_err(|_| Error::Lost)?
+    }
+
+    /// Lets a follower have what came after `place`; false when that is not whole, and it must join again.
+    pub(super) async fn start(&self, conversation_id: &str, id: u64, place: Place) -> bool {
+        let (started, answer) = oneshot::channel();
+        let ask = Ask::Start { conversation_id: conversation_id.to_owned(), id, place, started };
+        self.asks.send(ask).await.is_ok() && answer.await.unwrap_or(false)
+    }
+}
+
+struct Actor {
+    asks: mpsc::Receiver<Ask>,
+    link: Link,
+    names: Names,
+    options: RedisStreamOptions,
+    known: Arc<Known>,
+    conversations: HashMap<String, Followed>,
+    /// Conversations to subscribe and to unsubscribe with the next requests.
+    wanted: Vec<String>,
+    unwanted: Vec<String>,
+    next_id: u64,
+    sweep: Interval,
+}
+
+impl Actor {
+    async fn run(mut self) {
+        loop {
+            tokio::select! {
+                ask = self.asks.recv() => match ask {
+                    Some(Ask::Join { conversation_id, asker }) => self.join(conversation_id, asker),
+                    Some(Ask::Start { conversation_id, id, place, started }) => {
+                        let followed = self.conversations.get_mut(&conversation_id);
+                        let is_started = followed.is_some_and(|followed| followed.start(id, place));
+                        // Whoever asked may have gone.
+                        let _ = started.send(is_started);
+                    }
+                    None => return,
+                },
+                news = self.link.next() => match news {
+                    News::Connected => {}
+                    News::Message(message) => self.deliver(&message),
+                    News::Done(request) => self.done(request),
+                    News::Lost(error) => self.lose(&error),
+                },
+                _ = self.sweep.tick() => self.sweep(),
+            }
+            self.request();
+        }
+    }
+
+    fn join(&mut self, conversation_id: String, asker: Asker) {
+        if let Err(error) = self.make_room(&conversation_id) {
+            let _ = asker.send(Err(error));
+            return;
+        }
+        self.next_id += 1;
+        let followed = self.conversations.entry(conversation_id).or_default();
+        followed.add(self.next_id, self.options.follower_buffer.max(1), asker);
+    }
+
+    /// Sees that the conversation may have one more follower, and that its channel will be subscribed.
+    fn make_room(&mut self, conversation_id: &str) -> Result<(), Error> {
+        self.link.connect()?;
+        let limits = &self.options;
+        if let Some(followed) = self.conversations.get_mut(conversation_id) {
+            followed.forget_gone();
+            if followed.len() >= limits.max_followers {
+                return Err(Error::Followers(limits.max_followers));
+            }
+        } else if self.conversations.len() >= limits.max_conversations {
+            return Err(Error::Conversations(limits.max_conversations));
+        } else {
+            self.wanted.push(conversation_id.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Hands a message to the followers of its conversation.
+    fn deliver(&mut self, message: &Msg) {
+        let channel = message.get_channel_name();
+        let Some(conversation_id) = self.names.conversation(channel) else { return };
+        let Some(followed) = self.conversations.get_mut(conversation_id) else { return };
+        let Some(message) = wire::parse(message.get_payload_bytes()) else {
+            tracing::warn!(channel, "a message on the channel is not the stream's; its followers begin again");
+            return followed.cut();
+        };
+        let is_admitted = self.known.admit(conversation_id, &message.item);
+        followed.deliver(&message, is_admitted);
+    }
+
+    /// Sends what waits, one request at a time.
+    fn request(&mut self) {
+        if !self.link.is_free() {
+            return;
+        }
+        if let Some(wanted) = take_batch(&mut self.wanted) {
+            let channels = self.channels(&wanted);
+            self.link.send(Request::Subscribe(wanted), channels);
+        } else if let Some(unwanted) = take_batch(&mut self.unwanted) {
+            let channels = self.channels(&unwanted);
+            self.link.send(Request::Unsubscribe(unwanted), channels);
+        }
+    }
+
+    fn channels(&self, conversation_ids: &[String]) -> Vec<String> {
+        conversation_ids.iter().map(|id| self.names.of(id).channel).collect()
+    }
+
+    fn done(&mut self, request: Request) {
+        match request {
+            Request::Ping => {}
+            Request::Subscribe(ids) => {
+                for id in ids {
+                    if let Some(followed) = self.conversations.get_mut(&id) {
+                        followed.subscribed();
+                    }
+                }
+            }
+            Request::Unsubscribe(ids) => {
+                for id in ids {
+                    let Some(followed) = self.conversations.get_mut(&id) else { continue };
+                    followed.forget_gone();
+                    if followed.len() == 0 {
+                        self.conversations.remove(&id);
+                    } else {
+                        // Someone came in the meantime.
+                        followed.subscription = Subscription::Wanted;
+                        self.wanted.push(id);
+                    }
+                }
+            }
+        }
+    }
+
+    fn lose(&mut self, error: &Error) {
+        tracing::debug!(%error, conversations = self.conversations.len(), "the subscriber's connection was lost");
+        self.conversations.clear();
+        self.wanted.clear();
+        self.unwanted.clear();
+    }
+
+    /// Finds conversations nobody follows any more, and whether the connection is alive.
+    fn sweep(&mut self) {
+        for (id, followed) in &mut self.conversations {
+            followed.forget_gone();
+            if followed.len() == 0 && followed.subscription == Subscription::Made {
+                followed.subscription = Subscription::Unwanted;
+                self.unwanted.push(id.clone());
+            }
+        }
+        if self.link.is_free() {
+            self.link.send(Request::Ping, Vec::new());
+        }
+    }
+}
+
+/// Conversations of one request at the most: a command of some 20 KB.
+const BATCH: usize = 256;
+
+fn take_batch(waiting: &mut Vec<String>) -> Option<Vec<String>> {
+    let from = waiting.len().saturating_sub(BATCH);
+    (!waiting.is_empty()).then(|| waiting.split_off(from))
+}

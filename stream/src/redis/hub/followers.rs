@@ -1,0 +1,138 @@
+//! The followers of one conversation in this process, each at its place.
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Joined;
+use crate::{
+    api::Item,
+    redis::{
+        error::Error,
+        wire::{Message, Order, Place},
+    },
+};
+
+/// Who waits for a follower.
+pub(super) type Asker = oneshot::Sender<Result<Joined, Error>>;
+
+/// Whether the conversation's channel is subscribed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subscription {
+    /// Not yet; it is on its way.
+    #[default]
+    Wanted,
+    Made,
+    /// It is being given up.
+    Unwanted,
+}
+
+/// A conversation and its followers.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    pub(super) subscription: Subscription,
+    followers: Vec<Follower>,
+}
+
+#[derive(Debug)]
+struct Follower {
+    id: u64,
+    items: mpsc::Sender<Item>,
+    state: State,
+    /// Who is told once the channel is subscribed.
+    asker: Option<(Asker, Joined)>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Takes its snapshot; until it has, messages are kept, each with whether it may be shown.
+    Joining(Vec<(Message, bool)>),
+    Live(Place),
+}
+
+impl Followed {
+    pub(super) fn len(&self) -> usize {
+        self.followers.len()
+    }
+
+    /// Forgets followers that nobody reads any more.
+    pub(super) fn forget_gone(&mut self) {
+        self.followers.retain(|follower| match &follower.asker {
+            Some((asker, _)) => !asker.is_closed(),
+            None => !follower.items.is_closed(),
+        });
+    }
+
+    /// Adds a follower; who asked for it is told now, or once the channel is subscribed.
+    pub(super) fn add(&mut self, id: u64, buffer: usize, asker: Asker) {
+        let (sender, items) = mpsc::channel(buffer);
+        let mut follower = Follower { id, items: sender, state: State::Joining(Vec::new()), asker: None };
+        let joined = Joined { id, items };
+        if self.subscription == Subscription::Made {
+            // Whoever has gone is found by `forget_gone`.
+            let _ = asker.send(Ok(joined));
+        } else {
+            follower.asker = Some((asker, joined));
+        }
+        self.followers.push(follower);
+    }
+
+    /// The channel is subscribed.
+    pub(super) fn subscribed(&mut self) {
+        self.subscription = Subscription::Made;
+        for follower in &mut self.followers {
+            if let Some((asker, joined)) = follower.asker.take() {
+                let _ = asker.send(Ok(joined));
+            }
+        }
+    }
+
+    /// Lets a follower have what came after its snapshot; false when that is not whole.
+    pub(super) fn start(&mut self, id: u64, place: Place) -> bool {
+        let Some(at) = self.followers.iter().position(|follower| follower.id == id) else { return false };
+        let is_whole = self.followers[at].start(place);
+        if !is_whole {
+            self.followers.swap_remove(at);
+        }
+        is_whole
+    }
+
+    /// Hands a message to every follower. One whose buffer is full, or who misses what was before, is cut; none is
+    /// waited for.
+    pub(super) fn deliver(&mut self, message: &Message, is_shown: bool) {
+        self.followers.retain_mut(|follower| follower.take(message, is_shown));
+    }
+
+    /// Makes every follower begin again.
+    pub(super) fn cut(&mut self) {
+        self.followers.clear();
+    }
+}
+
+impl Follower {
+    fn start(&mut self, place: Place) -> bool {
+        let State::Joining(kept) = std::mem::replace(&mut self.state, State::Live(place)) else { return false };
+        // What was sent before Redis lost its place was sent before the snapshot.
+        let mut kept = kept.into_iter().filter(|(message, _)| message.place.epoch >= place.epoch);
+        kept.all(|(message, is_shown)| self.take(&message, is_shown))
+    }
+
+    /// False when the follower is to be cut.
+    fn take(&mut self, message: &Message, is_shown: bool) -> bool {
+        match &mut self.state {
+            State::Joining(kept) => {
+                let has_room = kept.len() < self.items.max_capacity();
+                if has_room {
+                    kept.push((message.clone(), is_shown));
+                }
+                has_room
+            }
+            State::Live(place) => match place.order(message.place) {
+                Order::Known => true,
+                Order::Gap => false,
+                Order::Next => {
+                    *place = message.place;
+                    !is_shown || self.items.try_send(message.item.clone()).is_ok()
+                }
+            },
+        }
+    }
+}

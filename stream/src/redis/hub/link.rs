@@ -1,0 +1,135 @@
+//! The subscriber's connection: made when someone wants to follow, given up at the first sign of trouble.
+
+use std::{future::pending, time::Duration};
+
+use futures::{
+    StreamExt,
+    future::{BoxFuture, FutureExt},
+};
+use redis::{
+    Client, Msg, RedisResult,
+    aio::{PubSub, PubSubSink, PubSubStream},
+};
+use tokio::time::{Instant, timeout};
+
+use crate::redis::{error::Error, options::backoff};
+
+/// What is asked of Redis over this connection. The conversations are for whoever asked.
+#[derive(Debug)]
+pub(super) enum Request {
+    Subscribe(Vec<String>),
+    Unsubscribe(Vec<String>),
+    /// Finds a connection whose other end has gone without a word.
+    Ping,
+}
+
+/// What comes of it.
+pub(super) enum News {
+    Connected,
+    Message(Msg),
+    Done(Request),
+    /// The connection is gone, or could not be made.
+    Lost(Error),
+}
+
+pub(super) struct Link {
+    client: Client,
+    timeout: Duration,
+    max_backoff: Duration,
+    state: State,
+    /// Connections that could not be made, in a row.
+    failures: u32,
+}
+
+enum State {
+    Down { retry_at: Instant },
+    Connecting(BoxFuture<'static, Result<PubSub, Error>>),
+    Up { sink: PubSubSink, messages: PubSubStream, request: Option<InFlight> },
+}
+
+struct InFlight {
+    request: Request,
+    answer: BoxFuture<'static, Result<(), Error>>,
+}
+
+impl Link {
+    pub(super) fn new(client: Client, timeout: Duration, max_backoff: Duration) -> Self {
+        Self { client, timeout, max_backoff, state: State::Down { retry_at: Instant::now() }, failures: 0 }
+    }
+
+    /// Begins to connect unless that is done; fails while Redis is known to be away.
+    pub(super) fn connect(&mut self) -> Result<(), Error> {
+        let State::Down { retry_at } = self.state else { return Ok(()) };
+        let now = Instant::now();
+        if now < retry_at {
+            return Err(Error::Away(retry_at - now));
+        }
+        let client = self.client.clone();
+        self.state = State::Connecting(
+            within(self.timeout, async move { client.get_async_pubsub().await.map_err(Error::from) }).boxed(),
+        );
+        Ok(())
+    }
+
+    /// True when a request can be sent.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.state, State::Up { request: None, .. })
+    }
+
+    /// Sends a request for these channels; nothing unless the link is free.
+    pub(super) fn send(&mut self, asked: Request, channels: Vec<String>) {
+        let State::Up { sink, request: request @ None, .. } = &mut self.state else { return };
+        let mut sink = sink.clone();
+        let answer = match asked {
+            Request::Subscribe(_) => async move { sink.subscribe(channels).await }.boxed(),
+            Request::Unsubscribe(_) => async move { sink.unsubscribe(channels).await }.boxed(),
+            Request::Ping => async move { sink.ping().await }.boxed(),
+        };
+        let answer = answer.map(|answer: RedisResult<()>| answer.map_err(Error::from));
+        *request = Some(InFlight { request: asked, answer: within(self.timeout, answer).boxed() });
+    }
+
+    /// What comes next. Cancel safe.
+    pub(super) async fn next(&mut self) -> News {
+        let news = match &mut self.state {
+            State::Down { .. } => pending().await,
+            State::Connecting(connecting) => match connecting.await {
+                Ok(pubsub) => {
+                    let (sink, messages) = pubsub.split();
+                    self.state = State::Up { sink, messages, request: None };
+                    self.failures = 0;
+                    return News::Connected;
+                }
+                Err(error) => {
+                    self.failures = self.failures.saturating_add(1);
+                    News::Lost(error)
+                }
+            },
+            State::Up { messages, request, .. } => tokio::select! {
+                message = messages.next() => message.map_or(News::Lost(Error::Lost), News::Message),
+                answer = answered(request.as_mut()) => match (answer, request.take()) {
+                    (Ok(()), Some(done)) => News::Done(done.request),
+                    (Ok(()), None) => News::Lost(Error::Lost),
+                    (Err(error), _) => News::Lost(error),
+                },
+            },
+        };
+        if matches!(news, News::Lost(_)) {
+            // A connection that served and was lost may be made again at once.
+            let pause = if self.failures == 0 { Duration::ZERO } else { backoff(self.failures, self.max_backoff) };
+            self.state = State::Down { retry_at: Instant::now() + pause };
+        }
+        news
+    }
+}
+
+async fn answered(request: Option<&mut InFlight>) -> Result<(), Error> {
+    match request {
+        Some(request) => (&mut request.answer).await,
+        None => pending().await,
+    }
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    timeout(limit, work).await.unwrap_or(Err(Error::Timeout(limit)))
+}

@@ -1,0 +1,144 @@
+//! What this process has seen of agent executions: the memory that outlives a Redis that lost everything.
+//!
+//! # What the fence holds (invariant 7), and what not, after Redis has lost everything
+//!
+//! Redis keeps the newest generation and the last sealed step of each agent execution (its mark) for longer than
+//! any text of it. When the mark is lost with everything else:
+//!
+//! - A piece that does not begin at 0 is never taken: its text is unknown, whatever its generation. It raises the
+//!   mark all the same, so one piece of generation 2, even one that cannot be placed, refuses generation 1 again.
+//! - A process restores with each piece what it knows itself: generation 1 is refused where generation 2 was
+//!   published, announced or followed.
+//! - A follower never gets a text of an older generation than its gateway has seen of the step, neither live nor
+//!   in a snapshot, whatever Redis has taken.
+//! - Not held: generation 1, from a process that has seen no newer one, published again from offset 0 before the
+//!   first piece of generation 2 since the loss. Redis takes it, and a gateway that has seen neither shows it
+//!   until that piece, which replaces it. Readers drop it when the step's event is saved. No event is made of it:
+//!   the store fences what is saved by itself (invariant 5).
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use crate::api::{Item, TextKey};
+
+/// What is known of one agent execution.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Mark {
+    /// Its newest generation; 0 when none was seen.
+    pub generation: u32,
+    /// The step that generation was for.
+    step: u32,
+    /// Its last sealed step.
+    pub sealed: Option<u32>,
+}
+
+type Marks = HashMap<(String, String), Mark>;
+
+/// Marks by conversation and agent execution, the oldest forgotten. Executions in use move from the older half to
+/// the newer.
+#[derive(Debug)]
+pub(super) struct Known {
+    halves: Mutex<[Marks; 2]>,
+    limit: usize,
+}
+
+impl Known {
+    pub(super) fn new(max_executions: usize) -> Self {
+        Self { halves: Mutex::default(), limit: (max_executions / 2).max(1) }
+    }
+
+    pub(super) fn mark(&self, conversation_id: &str, agent_execution_id: &str) -> Mark {
+        let key = (conversation_id.to_owned(), agent_execution_id.to_owned());
+        let halves = self.lock();
+        halves.iter().find_map(|half| half.get(&key)).copied().unwrap_or_default()
+    }
+
+    /// Notes a text's generation, which the store gave.
+    pub(super) fn note_text(&self, conversation_id: &str, key: &TextKey, generation: u32) {
+        self.change(conversation_id, &key.agent_execution_id, |mark| {
+            if generation > mark.generation {
+                (mark.generation, mark.step) = (generation, key.step);
+            }
+        });
+    }
+
+    /// Notes that a step's text is sealed.
+    pub(super) fn note_seal(&self, conversation_id: &str, agent_execution_id: &str, step: u32) {
+        self.change(conversation_id, agent_execution_id, |mark| mark.sealed = mark.sealed.max(Some(step)));
+    }
+
+    /// Notes what an item says; false when its text is of an older generation than was seen of its step.
+    pub(super) fn admit(&self, conversation_id: &str, item: &Item) -> bool {
+        match item {
+            Item::Start(text) => self.admit_text(conversation_id, &text.key, text.generation),
+            Item::Delta(piece) => self.admit_text(conversation_id, &piece.key, piece.generation),
+            Item::Announced(news) => {
+                for (execution, step) in &news.sealed {
+                    self.note_seal(conversation_id, execution, *step);
+                }
+                true
+            }
+        }
+    }
+
+    /// The same of a text.
+    pub(super) fn admit_text(&self, conversation_id: &str, key: &TextKey, generation: u32) -> bool {
+        self.note_text(conversation_id, key, generation);
+        let mark = self.mark(conversation_id, &key.agent_execution_id);
+        generation >= mark.generation || key.step != mark.step
+    }
+
+    fn change(&self, conversation_id: &str, agent_execution_id: &str, change: impl FnOnce(&mut Mark)) {
+        let key = (conversation_id.to_owned(), agent_execution_id.to_owned());
+        let mut halves = self.lock();
+        let [newer, older] = &mut *halves;
+        if let Some(mark) = newer.get_mut(&key) {
+            return change(mark);
+        }
+        let mut mark = older.remove(&key).unwrap_or_default();
+        change(&mut mark);
+        if newer.len() >= self.limit {
+            *older = std::mem::take(newer);
+        }
+        newer.insert(key, mark);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Marks; 2]> {
+        self.halves.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::Part;
+
+    fn key(execution: &str, step: u32) -> TextKey {
+        TextKey { agent_execution_id: execution.to_owned(), step, part: Part::Text }
+    }
+
+    #[test]
+    fn older_generations_of_a_step_are_not_admitted() {
+        let known = Known::new(10);
+        assert!(known.admit_text("c", &key("run", 1), 1));
+        assert!(known.admit_text("c", &key("run", 1), 2));
+        assert!(!known.admit_text("c", &key("run", 1), 1));
+        assert!(known.admit_text("c", &key("run", 0), 1), "the step before may be open still");
+        assert!(known.admit_text("other", &key("run", 1), 1));
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_is_in_use_stays() {
+        let known = Known::new(10);
+        for number in 0..100 {
+            known.note_text("c", &key("used", 0), 7);
+            known.note_seal("c", &format!("run_{number}"), number);
+        }
+        assert!(known.lock().iter().map(HashMap::len).sum::<usize>() <= 11);
+        assert_eq!(known.mark("c", "used").generation, 7);
+        assert_eq!(known.mark("c", "run_99").sealed, Some(99));
+        assert_eq!(known.mark("c", "run_0").sealed, None);
+    }
+}

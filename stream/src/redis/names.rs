@@ -1,0 +1,87 @@
+//! Names of keys and channels. The conversation's id is in braces, so that all its keys are in one hash slot of a
+//! cluster.
+
+use crate::api::{Part, TextKey};
+
+/// Version of what is stored and sent. A release that changes either counts it up: old and new processes then do
+/// not see each other's texts for the time of an upgrade, and every event all the same.
+const FORMAT: u32 = 1;
+
+/// The names of all conversations of one installation.
+#[derive(Debug, Clone)]
+pub(super) struct Names {
+    before: String,
+}
+
+/// The names of one conversation.
+#[derive(Debug)]
+pub(super) struct ConversationNames {
+    /// Its channel.
+    pub channel: String,
+}
+
+impl Names {
+    pub(super) fn new(prefix: &str) -> Self {
+        Self { before: format!("{prefix}:{FORMAT}:{{") }
+    }
+
+    pub(super) fn of(&self, conversation_id: &str) -> ConversationNames {
+        ConversationNames { channel: format!("{}{conversation_id}}}", self.before) }
+    }
+
+    /// The conversation of a channel.
+    pub(super) fn conversation<'a>(&self, channel: &'a str) -> Option<&'a str> {
+        channel.strip_prefix(self.before.as_str())?.strip_suffix('}')
+    }
+}
+
+impl ConversationNames {
+    /// Hash: for each open text its entry; `#epoch` and `#number`, the place.
+    pub(super) fn open(&self) -> String {
+        format!("{}:open", self.channel)
+    }
+
+    /// Hash: the newest generation of an agent execution and its last sealed step.
+    pub(super) fn mark(&self, agent_execution_id: &str) -> String {
+        format!("{}:run:{agent_execution_id}", self.channel)
+    }
+
+    /// What the keys of texts begin with.
+    pub(super) fn text_prefix(&self) -> String {
+        format!("{}:text:", self.channel)
+    }
+
+    /// String: a text so far.
+    pub(super) fn text(&self, field: &str) -> String {
+        format!("{}:text:{field}", self.channel)
+    }
+}
+
+/// The name of a text in the hash of open texts.
+pub(super) fn field(agent_execution_id: &str, step: u32, part: Part) -> String {
+    let part = match part {
+        Part::Text => 't',
+        Part::Reasoning => 'r',
+    };
+    format!("{step}/{part}/{agent_execution_id}")
+}
+
+/// The text of a name.
+pub(super) fn parse_field(field: &str) -> Option<TextKey> {
+    let mut words = field.splitn(3, '/');
+    let step = words.next()?.parse().ok()?;
+    let part = match words.next()? {
+        "t" => Part::Text,
+        "r" => Part::Reasoning,
+        _ => return None,
+    };
+    Some(TextKey { agent_execution_id: words.next()?.to_owned(), step, part })
+}
+
+/// The part of a step that a piece is not for.
+pub(super) fn other(part: Part) -> Part {
+    match part {
+        Part::Text => Part::Reasoning,
+        Part::Reasoning => Part::Text,
+    }
+}

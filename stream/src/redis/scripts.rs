@@ -1,0 +1,114 @@
+//! The scripts: what they are given and what they answer. The rules are in the `.lua` files.
+
+use std::sync::LazyLock;
+
+use everturn_proto::limits::MAX_TEXT_BYTES;
+use redis::{Script, ScriptInvocation};
+
+use super::{
+    error::Error,
+    known::Mark,
+    names::{ConversationNames, field, other, parse_field},
+    options::RedisStreamOptions,
+    wire::{self, Place},
+};
+use crate::api::{Announcement, OpenText, Part, Piece, Published};
+
+static PUBLISH: LazyLock<Script> =
+    LazyLock::new(|| Script::new(concat!(include_str!("scripts/tell.lua"), include_str!("scripts/publish.lua"))));
+static ANNOUNCE: LazyLock<Script> =
+    LazyLock::new(|| Script::new(concat!(include_str!("scripts/tell.lua"), include_str!("scripts/announce.lua"))));
+static SNAPSHOT: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/snapshot.lua")));
+
+/// Fences, appends and publishes a piece. `known`: what this process has seen of its execution.
+pub(super) fn publish(
+    names: &ConversationNames,
+    piece: &Piece,
+    known: Mark,
+    options: &RedisStreamOptions,
+) -> ScriptInvocation<'static> {
+    let key = &piece.key;
+    let this = field(&key.agent_execution_id, key.step, key.part);
+    let that = field(&key.agent_execution_id, key.step, other(key.part));
+    let mut script = PUBLISH.prepare_invoke();
+    script.key(names.open()).key(names.mark(&key.agent_execution_id)).key(names.text(&this)).key(names.text(&that));
+    script.arg(&names.channel).arg(&piece.text).arg(wire::piece_header(piece));
+    script.arg(wire::emptied_header(piece, key.part)).arg(wire::emptied_header(piece, other(key.part)));
+    script.arg(this).arg(that).arg(&piece.message_id);
+    script.arg(piece.generation).arg(key.step).arg(piece.offset).arg(u8::from(piece.is_end));
+    script.arg(known.generation).arg(known.sealed.map_or(-1, i64::from));
+    script.arg(millis(options.text_ttl)).arg(millis(options.fence_ttl.max(options.text_ttl)));
+    script.arg(MAX_TEXT_BYTES).arg(options.max_open_texts.max(1)).arg(names.text_prefix());
+    script
+}
+
+/// Seals texts and tells readers that events were saved.
+pub(super) fn announce(
+    names: &ConversationNames,
+    news: &Announcement,
+    options: &RedisStreamOptions,
+) -> ScriptInvocation<'static> {
+    let mut script = ANNOUNCE.prepare_invoke();
+    script.key(names.open());
+    script.arg(&names.channel).arg(wire::news_header(news)).arg(millis(options.sealed_ttl));
+    for (execution, step) in &news.sealed {
+        let fields = [Part::Text, Part::Reasoning].map(|part| field(execution, *step, part));
+        script.key(names.mark(execution)).arg(*step);
+        for field in fields {
+            script.key(names.text(&field)).arg(field);
+        }
+    }
+    script
+}
+
+/// Reads the open texts.
+pub(super) fn snapshot(names: &ConversationNames) -> ScriptInvocation<'static> {
+    let mut script = SNAPSHOT.prepare_invoke();
+    script.key(names.open()).arg(names.text_prefix());
+    script
+}
+
+/// The open texts of a conversation and the place up to which they are told.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub place: Place,
+    pub open: Vec<OpenText>,
+}
+
+/// What the snapshot script answers: epoch, number, and name, entry and text of each.
+pub(super) type RawSnapshot = (u64, u64, Vec<(String, String, String)>);
+
+impl TryFrom<RawSnapshot> for Snapshot {
+    type Error = Error;
+
+    fn try_from((epoch, number, open): RawSnapshot) -> Result<Self, Error> {
+        let open = open.into_iter().map(|(name, entry, text)| open_text(&name, &entry, text).ok_or(Error::Odd));
+        let mut open: Vec<OpenText> = open.collect::<Result<_, _>>()?;
+        open.sort_by(|one, two| one.key.cmp(&two.key));
+        Ok(Self { place: Place { epoch, number }, open })
+    }
+}
+
+/// An entry is `<generation>/<1 once ended>/<number>/<message id>`.
+fn open_text(name: &str, entry: &str, text: String) -> Option<OpenText> {
+    let mut words = entry.splitn(4, '/');
+    let generation = words.next()?.parse().ok()?;
+    let is_ended = words.next()? == "1";
+    let message_id = words.nth(1)?.to_owned();
+    Some(OpenText { message_id, key: parse_field(name)?, generation, text, is_ended })
+}
+
+/// What the other scripts answer.
+pub(super) fn published(answer: &str) -> Result<Published, Error> {
+    match answer {
+        "accepted" => Ok(Published::Accepted),
+        "refused" => Ok(Published::Refused),
+        "gap" => Ok(Published::Gap),
+        _ => Err(Error::Odd),
+    }
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    // PEXPIRE 0 would delete.
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, 1 << 50)
+}

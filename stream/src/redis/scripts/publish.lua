@@ -1,0 +1,85 @@
+-- Fence, append, tell: one piece of one text (invariant 7). Returns 'accepted', 'refused' or 'gap'.
+-- KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text, 4 the step's other part.
+local channel, text, header = ARGV[1], ARGV[2], ARGV[3]
+local header_emptied, header_other_emptied = ARGV[4], ARGV[5]
+local field, other_field, message_id = ARGV[6], ARGV[7], ARGV[8]
+local generation, step, offset, is_end = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
+-- What the caller has seen of this execution: restores a mark that Redis has lost.
+local known_generation, known_sealed = tonumber(ARGV[13]), tonumber(ARGV[14])
+local text_ttl, mark_ttl = ARGV[15], ARGV[16]
+local max_bytes, max_open, text_prefix = tonumber(ARGV[17]), tonumber(ARGV[18]), ARGV[19]
+
+local function remember(newest, sealed)
+  redis.call('HSET', KEYS[2], 'generation', newest, 'sealed', sealed)
+  redis.call('PEXPIRE', KEYS[2], mark_ttl)
+end
+
+-- The generation of an open text, or nil. Its entry may outlive its text, which expires by itself.
+local function generation_of(name, key)
+  local entry = redis.call('HGET', KEYS[1], name)
+  return entry and redis.call('EXISTS', key) == 1 and tonumber(string.match(entry, '^%d+')) or nil
+end
+
+local function enter(name, ended, number)
+  redis.call('HSET', KEYS[1], name, generation .. '/' .. ended .. '/' .. number .. '/' .. message_id)
+  redis.call('PEXPIRE', KEYS[1], text_ttl)
+end
+
+-- Empties a text of an older generation, also the part the piece is not for: a retry that thinks first must not
+-- leave the text of the first try on the readers' screens.
+local function begin_anew(name, key, emptied)
+  local older = generation_of(name, key)
+  if older and older < generation then
+    redis.call('SET', key, '', 'PX', text_ttl)
+    enter(name, '0', tell(channel, emptied, ''))
+  end
+end
+
+-- Forgets the texts touched longest ago; their writers publish them again.
+local function forget_surplus()
+  local names = redis.call('HKEYS', KEYS[1])
+  if #names - 2 <= max_open then
+    return
+  end
+  local others = {}
+  for _, name in ipairs(names) do
+    if string.sub(name, 1, 1) ~= '#' and name ~= field then
+      local entry = redis.call('HGET', KEYS[1], name)
+      table.insert(others, { name, tonumber(string.match(entry, '^%d+/%d/(%d+)')) })
+    end
+  end
+  table.sort(others, function(one, two) return one[2] < two[2] end)
+  for at = 1, #others + 1 - max_open do
+    redis.call('HDEL', KEYS[1], others[at][1])
+    redis.call('UNLINK', text_prefix .. others[at][1])
+  end
+end
+
+local mark = redis.call('HMGET', KEYS[2], 'generation', 'sealed')
+local newest = math.max(tonumber(mark[1] or '0'), known_generation)
+local sealed = math.max(tonumber(mark[2] or '-1'), known_sealed)
+if step <= sealed or generation < newest then
+  remember(newest, sealed)
+  return 'refused'
+end
+remember(generation, sealed)
+begin_anew(other_field, KEYS[4], header_other_emptied)
+if offset > 0 then
+  begin_anew(field, KEYS[3], header_emptied)
+end
+if offset + #text > max_bytes then
+  return 'refused'
+end
+if offset == 0 then
+  redis.call('SET', KEYS[3], text, 'PX', text_ttl)
+elseif generation_of(field, KEYS[3]) == generation and redis.call('STRLEN', KEYS[3]) == offset then
+  redis.call('APPEND', KEYS[3], text)
+  redis.call('PEXPIRE', KEYS[3], text_ttl)
+else
+  return 'gap'
+end
+enter(field, is_end, tell(channel, header, text))
+if offset == 0 then
+  forget_surplus()
+end
+return 'accepted'
