@@ -7,6 +7,9 @@ use everturn_proto::{
     words::DEFAULT_AGENT,
 };
 
+/// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
+pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
+
 /// What can be configured. Every limit answers invariant 10.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
@@ -28,8 +31,10 @@ pub struct GatewayConfig {
     pub max_timeline_items: usize,
     /// Open SSE streams of this gateway. Default 10 000: each holds a socket and a follower's buffer.
     pub max_streams: usize,
-    /// How often a stream looks into the store unasked. An announcement makes it look at once, but a worker in
-    /// another process may have no way to announce. Default 1 s.
+    /// How often the gateway looks into the store unasked, with one query for all its streams; also how long a
+    /// stream waits before it follows again what could not be followed. An announcement makes it look at once, but
+    /// one may be lost, and a worker in another process may have no way to announce. Default 1 s; with a stream
+    /// that announces across processes [`ANNOUNCED_POLL_INTERVAL`] does.
     pub poll_interval: Duration,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,

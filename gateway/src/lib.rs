@@ -2,6 +2,7 @@
 //!
 //! - [`routes`]: the endpoints, one file each
 //! - [`tail`]: the seam between replay and live (invariant 8); knows no HTTP
+//! - [`watcher`]: one look at the store for all tails, for what announcements missed
 //! - [`feed`] and [`sse`]: a tail as a response body, and its frames
 //! - [`turns`]: the port to the engine, and its Temporal implementation
 //! - [`timeline`]: pure; events to timeline items (B9)
@@ -25,6 +26,7 @@ pub mod state;
 pub mod tail;
 pub mod timeline;
 pub mod turns;
+pub mod watcher;
 
 pub use config::GatewayConfig;
 pub use routes::router;

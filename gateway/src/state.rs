@@ -8,7 +8,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Tenant, feed::Feed, problem::Code, problem::Problem, tail::Tail, turns::TurnStarter,
+    config::GatewayConfig, extract::Tenant, feed::Feed, problem::Code, problem::Problem, tail::Tail,
+    turns::TurnStarter, watcher::Watcher,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -34,13 +35,15 @@ pub struct GatewayState {
     /// Ends every open stream when cancelled.
     pub(crate) shutdown: CancellationToken,
     streams: Arc<Semaphore>,
+    watcher: Watcher,
 }
 
 impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let streams = Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS)));
-        Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), streams }
+        let watcher = Watcher::new(Arc::clone(&ports.events), config.poll_interval);
+        Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), streams, watcher }
     }
 
     /// The same gateway; its streams end when `shutdown` is cancelled.
@@ -68,7 +71,7 @@ impl GatewayState {
             return Err(Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5));
         };
         let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
-        let tail = Tail::new(events, stream, conversation_id, cursor, self.config.poll_interval);
+        let tail = Tail::new(events, stream, conversation_id, cursor, &self.watcher);
         Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit))
     }
 }

@@ -16,19 +16,23 @@ use everturn_store::{EventReader, StoreError};
 use everturn_stream::{Item, OpenText, Piece, StreamReader, TextKey};
 use tokio::{
     sync::mpsc,
-    time::{Instant, Interval, MissedTickBehavior, interval_at},
+    time::{Instant, Interval},
 };
 
 use self::seals::Seals;
+use crate::watcher::{Watched, Watcher};
 
 /// Events read at a time: bounds what a tail holds while its reader is slow.
 const PAGE: u32 = 200;
 
-/// Reads that may fail in a row, one a poll interval, before the reader is sent away to come back later.
+/// Reads that may fail in a row, one each time the watcher looks, before the reader is sent away to come back later.
 const MAX_FAILURES: u32 = 30;
 
-/// Open texts a tail keeps track of; the stream has fewer. Past it the tail follows anew.
+/// Open texts a tail keeps track of; the stream has fewer. A text past it is shown anew when it goes on.
 const MAX_SHOWN: usize = 256;
+
+/// Bytes of a text that the reader has from before the tail followed anew.
+const UNKNOWN: usize = usize::MAX;
 
 /// Shortest time between two followings: a stream that cuts its followers at once must not make a busy loop.
 const MIN_FOLLOWED: Duration = Duration::from_millis(50);
@@ -84,7 +88,7 @@ pub struct Tail {
     items: Option<mpsc::Receiver<Item>>,
     /// Open texts at the moment of following, to be shown once caught up.
     snapshot: Vec<OpenText>,
-    /// False after trouble with the stream, until the next poll.
+    /// False after trouble with the stream, until it is time to try again.
     may_follow: bool,
     followed_at: Instant,
     is_behind: bool,
@@ -92,25 +96,29 @@ pub struct Tail {
     is_past_unknown: bool,
     seals: Seals,
     shown: Vec<Shown>,
-    poll: Interval,
+    /// Says when events came that nobody announced.
+    watched: Watched,
+    /// When to try again what failed.
+    retry: Interval,
     failures: u32,
 }
 
 impl Tail {
-    /// A reader that has every event up to `cursor`. `poll_interval`: how often the store is read unasked.
+    /// A reader that has every event up to `cursor`. Must be called within a tokio runtime.
     pub fn new(
         events: Arc<dyn EventReader>,
         stream: Arc<dyn StreamReader>,
         conversation_id: impl Into<String>,
         cursor: u32,
-        poll_interval: Duration,
+        watcher: &Watcher,
     ) -> Self {
-        let mut poll = interval_at(Instant::now() + poll_interval, poll_interval);
-        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let conversation_id = conversation_id.into();
         Self {
             events,
             stream,
-            conversation_id: conversation_id.into(),
+            watched: watcher.watch(&conversation_id),
+            retry: watcher.pace(),
+            conversation_id,
             cursor,
             ready: VecDeque::new(),
             items: None,
@@ -121,7 +129,6 @@ impl Tail {
             is_past_unknown: cursor > 0,
             seals: Seals::default(),
             shown: Vec::new(),
-            poll,
             failures: 0,
         }
     }
@@ -149,7 +156,7 @@ impl Tail {
                     return Err(error);
                 }
                 tracing::debug!(%error, failures = self.failures, "a reader waits for the store");
-                self.poll.tick().await;
+                self.retry.tick().await;
             } else {
                 self.failures = 0;
             }
@@ -167,12 +174,13 @@ impl Tail {
                 self.followed_at = Instant::now();
                 self.items = Some(following.items);
                 self.snapshot = following.open;
-                self.shown.clear();
+                // The generations stay: the stream may have lost them, and the reader must not go back.
+                self.shown.iter_mut().for_each(|shown| shown.bytes = UNKNOWN);
                 // What was announced before this moment is in the store, and nowhere else.
                 self.is_behind = true;
             }
             Err(error) => {
-                // The reader has every event all the same; the next poll tries again.
+                // The reader has every event all the same, and the stream is tried again.
                 tracing::debug!(%error, "a reader goes without live texts");
                 self.may_follow = false;
             }
@@ -219,8 +227,11 @@ impl Tail {
     async fn wait(&mut self) {
         let item = tokio::select! {
             item = receive(self.items.as_mut()) => item,
-            _ = self.poll.tick() => {
+            () = self.watched.is_behind(self.cursor) => {
                 self.is_behind = true;
+                return;
+            }
+            _ = self.retry.tick(), if self.items.is_none() => {
                 self.may_follow = true;
                 return;
             }
@@ -246,11 +257,12 @@ impl Tail {
                 return;
             }
             (shown.generation, shown.bytes) = (text.generation, text.text.len());
-        } else if self.shown.len() < MAX_SHOWN {
+        } else {
+            if self.shown.len() >= MAX_SHOWN {
+                self.shown.remove(0);
+            }
             let (key, bytes) = (text.key.clone(), text.text.len());
             self.shown.push(Shown { key, generation: text.generation, bytes });
-        } else {
-            return self.lose_place();
         }
         let end = text.is_ended.then(|| text_end(&text.message_id, &text.key, text.generation));
         self.ready.push_back(Frame::TextStart(text));
@@ -278,7 +290,7 @@ impl Tail {
         self.ready.extend(end);
     }
 
-    /// The stream contradicts what the reader has. Follows anew at the next poll, not at once: a stream that
+    /// The stream contradicts what the reader has. Follows anew in a while, not at once: a stream that
     /// goes on contradicting must not make this a busy loop.
     fn lose_place(&mut self) {
         tracing::warn!(conversation_id = self.conversation_id, "the stream skipped a piece of a text");

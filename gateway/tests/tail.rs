@@ -5,20 +5,23 @@
 mod support;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use async_trait::async_trait;
-use everturn_gateway::tail::{Frame, Tail};
+use everturn_gateway::{
+    tail::{Frame, Tail},
+    watcher::Watcher,
+};
 use everturn_store::StoreError;
 use everturn_stream::{
-    Announcement, Following, InProcessStream, Item, Part, Piece, Published, StreamError, StreamOptions, StreamReader,
-    StreamWriter, TextKey,
+    Announcement, Following, InProcessStream, Item, OpenText, Part, Piece, Published, StreamError, StreamOptions,
+    StreamReader, StreamWriter, TextKey,
 };
 use futures::FutureExt;
 use proptest::prelude::*;
@@ -31,6 +34,7 @@ const POLL: Duration = Duration::from_secs(1);
 struct World {
     store: MemoryStore,
     stream: InProcessStream,
+    watcher: Watcher,
     /// Steps saved so far.
     step: u32,
     generation: u32,
@@ -40,11 +44,16 @@ struct World {
 impl World {
     fn new(options: StreamOptions) -> Self {
         let (store, stream) = (MemoryStore::default(), InProcessStream::new(options));
-        Self { store, stream, step: 0, generation: 1, text: String::new() }
+        let watcher = Watcher::new(Arc::new(store.clone()), POLL);
+        Self { store, stream, watcher, step: 0, generation: 1, text: String::new() }
     }
 
     fn tail(&self, cursor: u32) -> Tail {
-        Tail::new(Arc::new(self.store.clone()), Arc::new(self.stream.clone()), "c", cursor, POLL)
+        self.tail_of(Arc::new(self.stream.clone()), cursor)
+    }
+
+    fn tail_of(&self, stream: Arc<dyn StreamReader>, cursor: u32) -> Tail {
+        Tail::new(Arc::new(self.store.clone()), stream, "c", cursor, &self.watcher)
     }
 
     fn key(&self) -> TextKey {
@@ -83,6 +92,14 @@ impl World {
         self.step += 1;
         self.generation += 1;
         self.text.clear();
+    }
+}
+
+/// Lets time pass, and the watcher look when it is time.
+async fn elapse(time: Duration) {
+    advance(time).await;
+    for _ in 0..5 {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -163,7 +180,7 @@ async fn late_deltas_of_a_sealed_step_are_dropped() {
     reader.read(10);
     let late = world.piece(world.generation, 1, "b");
     world.save(false).await;
-    advance(POLL).await;
+    elapse(POLL).await;
     reader.read(10);
     // The stream does not know yet that the text is sealed.
     assert_eq!(world.stream.publish("c", late).await.unwrap(), Published::Accepted);
@@ -198,7 +215,7 @@ async fn cut_follower_comes_back_by_itself() {
     let mut world = World::new(StreamOptions { follower_buffer: 2, ..StreamOptions::default() });
     let mut reader = Reader::new(world.tail(0));
     reader.read(1);
-    advance(POLL / 2).await;
+    elapse(POLL / 2).await;
     for _ in 0..10 {
         world.say("word ").await;
     }
@@ -246,14 +263,57 @@ async fn every_event_comes_without_the_stream() {
     for is_cutting in [false, true] {
         let mut world = World::new(StreamOptions::default());
         let bad = Arc::new(BadStream { is_cutting: is_cutting.into(), ..BadStream::default() });
-        let mut tail =
-            Tail::new(Arc::new(world.store.clone()), Arc::clone(&bad) as Arc<dyn StreamReader>, "c", 0, POLL);
+        let mut tail = world.tail_of(Arc::clone(&bad) as Arc<dyn StreamReader>, 0);
         world.save(true).await;
         assert!(matches!(tail.next().await, Ok(Frame::Event(_))));
         assert!(matches!(tail.next().await, Ok(Frame::Event(_))));
         assert!(tokio::time::timeout(POLL * 10, tail.next()).await.is_err());
         assert!(bad.follows.load(Ordering::Relaxed) <= 12, "not in a busy loop");
     }
+}
+
+/// A stream that says what the test makes it say: each follower gets the next script.
+struct Scripted(Mutex<VecDeque<(Vec<OpenText>, Vec<Item>)>>);
+
+#[async_trait]
+impl StreamReader for Scripted {
+    async fn follow(&self, _: &str) -> Result<Following, StreamError> {
+        let (open, script) = self.0.lock().unwrap().pop_front().ok_or_else(|| StreamError("down".into()))?;
+        let (sender, items) = tokio::sync::mpsc::channel(100);
+        for item in script {
+            sender.try_send(item).unwrap();
+        }
+        Ok(Following { open, items })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_never_goes_back_to_an_older_generation() {
+    // The stream is flushed, and the worker thought dead is the first to write to it again.
+    let world = World::new(StreamOptions::default());
+    let open = |generation, text: &str| {
+        let Piece { message_id, key, text, .. } = world.piece(generation, 0, text);
+        OpenText { message_id, key, generation, text, is_ended: false }
+    };
+    let late = || vec![Item::Start(open(1, "old")), Item::Delta(world.piece(1, 3, "er"))];
+    let scripts = VecDeque::from([(vec![open(2, "new")], late()), (vec![open(1, "old")], late())]);
+    let mut tail = world.tail_of(Arc::new(Scripted(Mutex::new(scripts))), 0);
+    assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open(2, "new")));
+    assert!(tokio::time::timeout(POLL * 5, tail.next()).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_skips_a_piece_is_shown_anew() {
+    let world = World::new(StreamOptions::default());
+    let open = |text: &str| {
+        let Piece { message_id, key, text, .. } = world.piece(1, 0, text);
+        OpenText { message_id, key, generation: 1, text, is_ended: false }
+    };
+    let skipping = vec![Item::Delta(world.piece(1, 5, "?"))];
+    let scripts = VecDeque::from([(vec![open("abc")], skipping), (vec![open("abcde?")], Vec::new())]);
+    let mut tail = world.tail_of(Arc::new(Scripted(Mutex::new(scripts))), 0);
+    assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open("abc")));
+    assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open("abcde?")));
 }
 
 /// One thing that happens.
@@ -300,7 +360,7 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize) {
             }
             Happening::StreamForgets => {
                 // The worker goes on in the middle of its text, and learns of it by a gap.
-                advance(StreamOptions::default().ttl).await;
+                elapse(StreamOptions::default().ttl).await;
             }
             Happening::Connect { cursor } if readers.len() < 8 => {
                 let last = world.store.lock().last_sequence("c");
@@ -312,7 +372,7 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize) {
                 let index = reader % readers.len();
                 readers[index].1.read(count);
             }
-            Happening::Wait(time) => advance(time).await,
+            Happening::Wait(time) => elapse(time).await,
         }
     }
     world.say("the end").await;
@@ -321,7 +381,7 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize) {
         for (_, reader) in &mut readers {
             reader.read(usize::MAX);
         }
-        advance(POLL).await;
+        elapse(POLL).await;
     }
     let last = world.store.lock().last_sequence("c");
     for (cursor, reader) in readers {

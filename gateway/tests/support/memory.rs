@@ -26,6 +26,10 @@ pub struct Tables {
     /// Messages that a turn has taken.
     pub taken: Vec<String>,
     pub current: Option<String>,
+    /// The conversations asked for at each look for missed events.
+    pub looks: Vec<Vec<String>>,
+    /// Pages of events read.
+    pub reads: usize,
     /// Makes every call fail.
     pub broken: Option<fn() -> StoreError>,
     clock: i64,
@@ -97,7 +101,8 @@ impl Tables {
 #[async_trait]
 impl EventReader for MemoryStore {
     async fn events(&self, conversation_id: &str, from_sequence: u32, limit: u32) -> Result<EventPage> {
-        let tables = self.open()?;
+        let mut tables = self.open()?;
+        tables.reads += 1;
         let events = tables.events.get(conversation_id).map_or(&[][..], Vec::as_slice);
         let rest: Vec<_> = events.iter().filter(|event| event.sequence_number >= from_sequence).collect();
         let has_more = rest.len() > limit as usize;
@@ -112,6 +117,13 @@ impl EventReader for MemoryStore {
             last_sequence: conversation.last_sequence,
             current_message_id,
         }))
+    }
+
+    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>> {
+        let mut tables = self.open()?;
+        tables.looks.push(conversation_ids.to_vec());
+        let known = conversation_ids.iter().filter(|id| tables.events.contains_key(*id));
+        Ok(known.map(|id| (id.clone(), tables.last_sequence(id))).collect())
     }
 }
 

@@ -1,0 +1,125 @@
+//! What announcements may miss: one look at the store for every conversation that this gateway's tails read.
+//!
+//! An announcement makes a tail read at once. It may be lost with the stream, or have no way here from a worker in
+//! another process; so once an interval one query asks for the last sequence number of all watched conversations,
+//! and tails that are behind read. Nothing runs, and nothing is asked, while no tail is open.
+//!
+//! Must not be here: reading events, which is the tails' matter.
+
+use std::{
+    collections::HashMap,
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_store::EventReader;
+use tokio::{
+    sync::watch,
+    time::{Instant, Interval, MissedTickBehavior, interval_at},
+};
+
+/// Conversations of one query at the most: some 40 KB of ids.
+const MAX_IDS: usize = 1000;
+
+/// Looks into the store for all tails of a gateway. Clones share the looks.
+#[derive(Clone)]
+pub struct Watcher {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    events: Arc<dyn EventReader>,
+    interval: Duration,
+    watched: Mutex<Conversations>,
+}
+
+#[derive(Default)]
+struct Conversations {
+    last_sequences: HashMap<String, watch::Sender<u32>>,
+    is_running: bool,
+}
+
+/// A watched conversation. Dropping it ends the watch.
+#[derive(Debug)]
+pub struct Watched {
+    last_sequence: watch::Receiver<u32>,
+}
+
+impl Watcher {
+    /// Looks once an `interval`, while there is something to watch.
+    pub fn new(events: Arc<dyn EventReader>, interval: Duration) -> Self {
+        let interval = interval.max(Duration::from_millis(1));
+        Self { inner: Arc::new(Inner { events, interval, watched: Mutex::default() }) }
+    }
+
+    /// Watches a conversation. Must be called within a tokio runtime.
+    pub fn watch(&self, conversation_id: &str) -> Watched {
+        let mut watched = self.inner.lock();
+        if !watched.is_running {
+            watched.is_running = true;
+            tokio::spawn(Arc::clone(&self.inner).run(self.pace()));
+        }
+        let sender = watched.last_sequences.entry(conversation_id.to_owned()).or_insert_with(|| watch::Sender::new(0));
+        Watched { last_sequence: sender.subscribe() }
+    }
+
+    /// Ticks at the pace of the looks, for whoever wants to try something again.
+    pub(crate) fn pace(&self) -> Interval {
+        let mut ticks = interval_at(Instant::now() + self.inner.interval, self.inner.interval);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        ticks
+    }
+}
+
+impl Watched {
+    /// Waits for a look that finds an event behind `cursor`. Each look that does so counts, so that a reader whose
+    /// replica of the store is late is told again. Cancel safe.
+    pub async fn is_behind(&mut self, cursor: u32) {
+        loop {
+            if self.last_sequence.changed().await.is_err() {
+                // The runtime is shutting down.
+                pending::<()>().await;
+            }
+            if *self.last_sequence.borrow_and_update() > cursor {
+                return;
+            }
+        }
+    }
+}
+
+impl Inner {
+    async fn run(self: Arc<Self>, mut ticks: Interval) {
+        loop {
+            ticks.tick().await;
+            let Some(conversation_ids) = self.conversations() else { return };
+            for chunk in conversation_ids.chunks(MAX_IDS) {
+                match self.events.last_sequences(chunk).await {
+                    Ok(last_sequences) => self.tell(last_sequences),
+                    Err(error) => tracing::debug!(%error, "a look for missed events failed; the next one follows"),
+                }
+            }
+        }
+    }
+
+    /// What tails watch now; `None`, and the end of the looks, when that is nothing.
+    fn conversations(&self) -> Option<Vec<String>> {
+        let mut watched = self.lock();
+        watched.last_sequences.retain(|_, sender| sender.receiver_count() > 0);
+        watched.is_running = !watched.last_sequences.is_empty();
+        watched.is_running.then(|| watched.last_sequences.keys().cloned().collect())
+    }
+
+    fn tell(&self, last_sequences: Vec<(String, u32)>) {
+        let watched = self.lock();
+        for (conversation_id, last_sequence) in last_sequences {
+            if let Some(sender) = watched.last_sequences.get(&conversation_id) {
+                sender.send_replace(last_sequence);
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Conversations> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,192 @@
+//! Readers of several gateways while Redis is killed, flushed and frozen under a running turn: no event is lost or
+//! doubled, and every reader ends with exactly what a fresh replay shows (invariants 7 and 8).
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../stream/tests/redis_server/mod.rs"]
+mod redis_server;
+mod support;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use everturn_gateway::{
+    tail::{Frame, Tail},
+    watcher::Watcher,
+};
+use everturn_store::EventReader;
+use everturn_stream::{
+    Announcement, Part, RedisStream, RedisStreamOptions, StreamReader, StreamWriter, TextKey, TextWriter,
+};
+use redis_server::RedisServer;
+use support::memory::MemoryStore;
+use tokio::{
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+/// A gateway's interval; short, so that the test is.
+const INTERVAL: Duration = Duration::from_millis(300);
+
+/// What a reader has at the end: the events in the order they came, and the texts still open.
+#[derive(Default)]
+struct Screen {
+    events: Vec<(u32, String)>,
+    texts: BTreeMap<TextKey, (u32, String)>,
+    deltas: usize,
+}
+
+/// A process of its own that serves readers.
+struct Gateway {
+    store: MemoryStore,
+    stream: RedisStream,
+    watcher: Watcher,
+}
+
+impl Gateway {
+    fn new(store: &MemoryStore, server: &RedisServer) -> Self {
+        let stream = RedisStream::connect(&server.url(), RedisStreamOptions::default()).unwrap();
+        let watcher = Watcher::new(Arc::new(store.clone()), INTERVAL);
+        Self { store: store.clone(), stream, watcher }
+    }
+
+    fn tail(&self) -> Tail {
+        let events: Arc<dyn EventReader> = Arc::new(self.store.clone());
+        let stream: Arc<dyn StreamReader> = Arc::new(self.stream.clone());
+        Tail::new(events, stream, "c", 0, &self.watcher)
+    }
+
+    /// A reader that stays until the turn's end.
+    fn read(&self) -> JoinHandle<Screen> {
+        let mut tail = self.tail();
+        tokio::spawn(async move {
+            let mut screen = Screen::default();
+            while screen.events.last().is_none_or(|(_, event_type)| event_type != "complete") {
+                let next = timeout(Duration::from_secs(30), tail.next()).await;
+                screen.take(next.expect("nothing in 30 s").unwrap());
+            }
+            screen
+        })
+    }
+}
+
+impl Screen {
+    /// Objects to everything a reader must not see.
+    fn take(&mut self, frame: Frame) {
+        match frame {
+            Frame::Event(event) => {
+                let data = event.event_data.unwrap().to_value();
+                self.texts.retain(|key, _| data["step"].as_u64().is_some_and(|step| u64::from(key.step) > step));
+                self.events.push((event.sequence_number, event.event_type));
+            }
+            Frame::TextStart(text) => {
+                let older = self.texts.insert(text.key, (text.generation, text.text));
+                assert!(older.is_none_or(|(generation, _)| generation <= text.generation));
+            }
+            Frame::TextDelta(piece) => {
+                let (generation, text) = self.texts.get_mut(&piece.key).expect("a delta without its text");
+                assert_eq!((*generation, text.len()), (piece.generation, piece.offset));
+                text.push_str(&piece.text);
+                self.deltas += 1;
+            }
+            Frame::TextEnd { .. } => {}
+        }
+    }
+}
+
+/// The worker's side of a turn: steps of a spoken text, saved and announced. The first try of each step dies.
+async fn work(store: &MemoryStore, url: &str) {
+    let worker = Arc::new(RedisStream::connect(url, RedisStreamOptions::default()).unwrap());
+    let dead = Arc::new(RedisStream::connect(url, RedisStreamOptions::default()).unwrap());
+    for step in 0..6 {
+        let late = TextWriter::new(dead.clone(), "c", "m", "run", step, step * 2 + 1);
+        late.push(Part::Text, "from a worker thought dead ");
+        sleep(Duration::from_millis(50)).await;
+        let writer = TextWriter::new(worker.clone(), "c", "m", "run", step, step * 2 + 2);
+        for number in 0..100 {
+            writer.push(Part::Text, &format!("wörd {number} "));
+            late.push(Part::Text, "late ");
+            sleep(Duration::from_millis(5)).await;
+        }
+        writer.finish().await;
+        let data = format!(r#"{{"agent_execution_id":"run","step":{step}}}"#);
+        let last_sequence = store.append("c", "m", if step < 5 { "thought" } else { "assistant_message" }, &data);
+        // As activities do: an announcement that fails is lost.
+        let sealed = vec![("run".to_owned(), step)];
+        let _ = worker.announce("c", Announcement { last_sequence, sealed }).await;
+        late.finish().await;
+    }
+    let last_sequence = store.append("c", "m", "complete", r#"{"agent_execution_id":"run"}"#);
+    let _ = worker.announce("c", Announcement { last_sequence, sealed: Vec::new() }).await;
+}
+
+/// How many deltas each reader got: two of each gateway from the beginning, one that came after the fault.
+async fn live_through(fault: impl AsyncFnOnce(&mut RedisServer)) -> Vec<usize> {
+    let mut server = RedisServer::start();
+    let store = MemoryStore::default();
+    let gateways = [Gateway::new(&store, &server), Gateway::new(&store, &server)];
+    let mut readers: Vec<_> = gateways.iter().flat_map(|gateway| [gateway.read(), gateway.read()]).collect();
+    let worker = {
+        let (store, url) = (store.clone(), server.url());
+        tokio::spawn(async move { work(&store, &url).await })
+    };
+    sleep(Duration::from_millis(700)).await;
+    fault(&mut server).await;
+    readers.push(gateways[0].read());
+    worker.await.unwrap();
+    let replay = gateways[1].read().await.unwrap();
+    assert_eq!(replay.events.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(), (1..=7).collect::<Vec<_>>());
+    let mut deltas = Vec::new();
+    for reader in readers {
+        let screen = reader.await.unwrap();
+        assert_eq!(screen.events, replay.events, "no event is lost or doubled");
+        assert!(screen.texts.is_empty(), "{:?}", screen.texts);
+        deltas.push(screen.deltas);
+    }
+    deltas
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_killed() {
+    let deltas = live_through(async |server| {
+        server.kill();
+        sleep(Duration::from_secs(1)).await;
+        server.restart();
+    })
+    .await;
+    // Live texts come back, also to the reader that came last.
+    assert!(deltas.iter().all(|deltas| *deltas > 40), "{deltas:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_killed_for_good() {
+    let deltas = live_through(async |server| server.kill()).await;
+    assert!(deltas[..4].iter().all(|deltas| *deltas > 0), "{deltas:?}");
+    assert_eq!(deltas[4], 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_flushed_in_mid_message() {
+    let deltas = live_through(async |server| {
+        for _ in 0..10 {
+            server.command("FLUSHALL");
+            sleep(Duration::from_millis(170)).await;
+        }
+    })
+    .await;
+    // Live texts come back, also to the reader that came last.
+    assert!(deltas.iter().all(|deltas| *deltas > 40), "{deltas:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_slow_and_its_subscribers_cut() {
+    let deltas = live_through(async |server| {
+        let frozen = server.freeze();
+        sleep(Duration::from_millis(1200)).await;
+        drop(frozen);
+        server.command("CLIENT KILL TYPE pubsub");
+        server.command("CLIENT PAUSE 400");
+    })
+    .await;
+    // Live texts come back, also to the reader that came last.
+    assert!(deltas.iter().all(|deltas| *deltas > 40), "{deltas:?}");
+}
