@@ -5,13 +5,21 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use everturn_store::StoreError;
+use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
+
+use crate::failure as fail;
 
 /// Between two heartbeats; the heartbeat time-out is 5 s, so that a worker may stall for a while.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// An attempt ends itself this long before the engine would, so that its end is recorded: at most this, at most
 /// a tenth of its time.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(2);
+
+/// Between two tries of a store that is away: soon enough for a restart, rare enough for an outage.
+const MIN_STORE_WAIT: Duration = Duration::from_millis(100);
+const MAX_STORE_WAIT: Duration = Duration::from_secs(2);
 
 /// How an attempt ended.
 pub(crate) enum Ended<T> {
@@ -34,6 +42,38 @@ pub(crate) async fn run<T>(ctx: &ActivityContext, work: impl Future<Output = T>)
     }
 }
 
+/// Calls the store until it answers: what a paid answer or a tool's outcome is worth is lost with the attempt. Goes on
+/// through a cancel (what happened is recorded all the same), with heartbeats, to the attempt's deadline.
+pub(crate) async fn insist<T, F>(ctx: &ActivityContext, call: impl FnMut() -> F) -> Result<T, ActivityError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let answer = tokio::select! {
+        biased;
+        answer = until_available(call) => answer,
+        () = tokio::time::sleep(time_to_deadline(ctx)) => return Err(fail::store_away()),
+        () = heartbeat(ctx) => return Err(fail::store_away()),
+    };
+    answer.map_err(|error| fail::from_store(&error))
+}
+
+async fn until_available<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut wait = MIN_STORE_WAIT;
+    loop {
+        match call().await {
+            Err(error) if error.is_retryable() => {
+                tracing::warn!(%error, "waiting for the store");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(MAX_STORE_WAIT);
+            }
+            answer => return answer,
+        }
+    }
+}
+
 async fn heartbeat(ctx: &ActivityContext) {
     loop {
         if let Err(error) = ctx.record_heartbeat(()).await {
@@ -44,9 +84,13 @@ async fn heartbeat(ctx: &ActivityContext) {
 }
 
 fn time_left(ctx: &ActivityContext) -> Duration {
+    let left = time_to_deadline(ctx);
+    left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
+}
+
+fn time_to_deadline(ctx: &ActivityContext) -> Duration {
     // No deadline is the engine's word for "unlimited"; a year is as good and does not overflow a timer.
     const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let Some(deadline) = ctx.info().deadline else { return UNLIMITED };
-    let left = deadline.duration_since(SystemTime::now()).unwrap_or_default();
-    left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
+    deadline.duration_since(SystemTime::now()).unwrap_or_default()
 }

@@ -26,6 +26,11 @@ pub(crate) fn from_store(error: &StoreError) -> ActivityError {
     }
 }
 
+/// The store did not answer for as long as the attempt could wait.
+pub(crate) fn store_away() -> ActivityError {
+    transient(failure::STORE_UNAVAILABLE, "The store did not answer in time.")
+}
+
 /// Retry-After is honoured as the delay before the next try (A8).
 pub(crate) fn from_model(error: &ModelError) -> ActivityError {
     let failure = ApplicationFailure::builder(error.message.clone())

@@ -37,7 +37,7 @@ pub(crate) async fn run_tool(
         execution_id: request.execution_id,
     };
     failpoint::reach("tool.before_claim").await;
-    let claim = activities.turns.claim_tool(&key).await.map_err(|error| fail::from_store(&error))?;
+    let claim = attempt::insist(ctx, || activities.turns.claim_tool(&key)).await?;
     failpoint::reach("tool.after_claim").await;
     let end = match claim {
         ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
@@ -45,16 +45,16 @@ pub(crate) async fn run_tool(
             status: tool_status::UNKNOWN.to_owned(),
             ..error_end("The tool was interrupted and must not run twice: it may or may not have had its effect.", 0)
         },
-        ToolClaim::Run(record) => attempt(activities, ctx, &key, record).await?,
+        ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
     failpoint::reach("tool.before_record").await;
-    let stored = activities.turns.finish_tool(&key, end).await.map_err(|error| fail::from_store(&error))?;
+    let stored = attempt::insist(ctx, || activities.turns.finish_tool(&key, end.clone())).await?;
     failpoint::reach("tool.after_record").await;
     Ok(RunToolResult { status: stored.status })
 }
 
 /// Runs the tool, unless its name or its arguments are wrong.
-async fn attempt(
+async fn run(
     activities: &AgentActivities,
     ctx: &ActivityContext,
     key: &ToolKey,

@@ -34,11 +34,11 @@ pub(crate) async fn think(
         agent_execution_id: request.agent_execution_id,
         step: request.step,
     };
-    let generation = match activities.turns.claim_step(&step).await.map_err(|error| fail::from_store(&error))? {
+    let generation = match attempt::insist(ctx, || activities.turns.claim_step(&step)).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call { generation } => generation,
     };
-    let call = Call { activities, step: &step, agent_hash: &request.agent_hash, generation };
+    let call = Call { activities, ctx, step: &step, agent_hash: &request.agent_hash, generation };
     let agent = call.agent().await?;
     let model_request = call.model_request(&agent).await?;
 
@@ -61,7 +61,7 @@ pub(crate) async fn think(
     };
     let state = call.state(&agent, reply).await?;
     failpoint::reach("think.before_checkpoint").await;
-    let stored = activities.turns.complete_step(&step, state).await.map_err(|error| fail::from_store(&error))?;
+    let stored = attempt::insist(ctx, || activities.turns.complete_step(&step, state.clone())).await?;
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
@@ -70,6 +70,7 @@ pub(crate) async fn think(
 /// A claimed call.
 struct Call<'a> {
     activities: &'a AgentActivities,
+    ctx: &'a ActivityContext,
     step: &'a StepKey,
     agent_hash: &'a str,
     generation: u32,
@@ -78,20 +79,21 @@ struct Call<'a> {
 impl Call<'_> {
     /// The agent this turn is pinned to.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
-        let agent = self.activities.turns.agent_definition(self.agent_hash).await;
-        agent.map_err(|error| fail::from_store(&error))?.ok_or_else(|| {
+        let agent = attempt::insist(self.ctx, || self.activities.turns.agent_definition(self.agent_hash)).await?;
+        agent.ok_or_else(|| {
             fail::permanent(failure::INTERNAL, format!("The agent definition {} is not stored.", self.agent_hash))
         })
     }
 
     async fn model_request(&self, agent: &AgentDefinition) -> Result<ModelRequest, ActivityError> {
-        let messages = self.activities.turns.context(&self.step.conversation_id, agent.max_context_messages).await;
+        let (conversation, limit) = (&self.step.conversation_id, agent.max_context_messages);
+        let messages = attempt::insist(self.ctx, || self.activities.turns.context(conversation, limit)).await?;
         let names: Vec<_> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: agent.model.clone(),
             instructions: agent.instructions.clone(),
-            messages: messages.map_err(|error| fail::from_store(&error))?,
+            messages,
             tools: self
                 .activities
                 .tools
@@ -126,8 +128,8 @@ impl Call<'_> {
         let given: Vec<_> = calls.iter().map(|call| call.call_id.clone()).filter(|id| !id.is_empty()).collect();
         let mut used = Vec::new();
         if !given.is_empty() {
-            let found = self.activities.turns.used_call_ids(&self.step.conversation_id, &given).await;
-            used = found.map_err(|error| fail::from_store(&error))?;
+            let conversation = &self.step.conversation_id;
+            used = attempt::insist(self.ctx, || self.activities.turns.used_call_ids(conversation, &given)).await?;
         }
         let mut planned = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
