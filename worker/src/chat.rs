@@ -28,7 +28,9 @@ pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
         let is_complete = turn(&client, &conversation_id, &message, &shutdown).await?;
         return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    println!("conversation {conversation_id} · Ctrl-C or Ctrl-D leaves; go on with --conversation {conversation_id}");
+    println!(
+        "conversation {conversation_id} · Ctrl-D leaves, Ctrl-C cancels the running turn and leaves; go on with --conversation {conversation_id}"
+    );
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     loop {
         prompt();

@@ -1,14 +1,15 @@
 //! The command line: options, their environment variables, and logging.
 
-use std::{env, net::SocketAddr, path::PathBuf};
+use std::{env, io::IsTerminal, net::SocketAddr, path::PathBuf, time::Duration};
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand};
 use everturn_proto::words::TASK_QUEUE;
 use tracing_subscriber::EnvFilter;
 
 /// A durable runtime for LLM agents on Temporal.
 #[derive(Debug, Parser)]
-#[command(version, about, max_term_width = 110)]
+#[command(name = "everturn", version, about = "A durable runtime for LLM agents on Temporal", max_term_width = 110)]
 pub struct Cli {
     /// Options of every role.
     #[command(flatten)]
@@ -24,9 +25,12 @@ pub struct Common {
     /// Configuration file; without one, ./everturn.toml when it exists, else built-in defaults.
     #[arg(long, global = true, env = "EVERTURN_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// SQLite database; by default everturn.db in the data directory.
-    #[arg(long, global = true, env = "EVERTURN_DATABASE", value_name = "FILE")]
-    pub database: Option<PathBuf>,
+    /// Database: a SQLite file or a postgres:// URL; by default everturn.db in the data directory.
+    #[arg(long, global = true, env = "EVERTURN_DATABASE", value_name = "FILE|URL", hide_env_values = true)]
+    pub database: Option<String>,
+    /// Redis for texts in the making, redis://host:port; without it they reach only gateways in the worker's process.
+    #[arg(long, global = true, env = "EVERTURN_REDIS", value_name = "URL", hide_env_values = true)]
+    pub redis: Option<String>,
     /// Where data is kept; by default `everturn` in the user's state directory.
     #[arg(long, global = true, env = "EVERTURN_DATA_DIR", value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
@@ -47,8 +51,10 @@ pub enum Command {
     Worker(WorkerOptions),
     /// A gateway: REST and SSE. Start as many as you like. Temporal's address: TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE.
     Gateway(GatewayOptions),
-    /// Prepares database and Temporal: schema and search attributes. Safe to repeat.
+    /// Prepares database and Temporal: schema and search attributes. Safe to repeat, also from several places at once.
     Migrate,
+    /// Removes conversations whose last event is older than this. Never one with a turn running or waiting.
+    Retention(RetentionOptions),
     /// Talks to a running gateway from the terminal.
     Chat(ChatOptions),
 }
@@ -93,6 +99,21 @@ pub struct GatewayOptions {
     pub listen: SocketAddr,
 }
 
+/// Options of `retention`.
+#[derive(Debug, Clone, Args)]
+pub struct RetentionOptions {
+    /// Age of a conversation's last event, e.g. 90d or 12h.
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub older_than: Duration,
+    /// Only says what would be removed.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+fn parse_age(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90d or 12h"))
+}
+
 /// Options of `chat`.
 #[derive(Debug, Clone, Args)]
 pub struct ChatOptions {
@@ -111,13 +132,15 @@ pub struct ChatOptions {
 
 impl Cli {
     /// Logs go to standard error; standard output is for what was asked for.
-    pub fn start_logging(&self) {
+    pub fn start_logging(&self) -> anyhow::Result<()> {
         let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_));
         // genai warns of every last chunk that has no text, which is every provider's.
         let default = if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error" };
         let filter = self.common.log.as_deref().unwrap_or(default);
-        let filter = EnvFilter::try_new(filter).unwrap_or_else(|_| EnvFilter::new(default));
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+        let filter = EnvFilter::try_new(filter).with_context(|| format!("`{filter}` is not a log filter"))?;
+        let is_terminal = std::io::stderr().is_terminal();
+        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(std::io::stderr).init();
+        Ok(())
     }
 }
 
@@ -131,9 +154,9 @@ impl Common {
         })
     }
 
-    /// The SQLite database.
-    pub fn database(&self) -> PathBuf {
-        self.database.clone().unwrap_or_else(|| self.data_dir().join("everturn.db"))
+    /// The database: a file or a URL.
+    pub fn database(&self) -> String {
+        self.database.clone().unwrap_or_else(|| self.data_dir().join("everturn.db").display().to_string())
     }
 }
 

@@ -28,6 +28,10 @@ pub struct Frame {
 impl GatewayClient {
     /// A client of the gateway at `url`.
     pub fn new(url: &str) -> anyhow::Result<Self> {
+        let is_http = url.parse::<url::Url>().is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        if !is_http {
+            bail!("`{url}` is not the URL of a gateway; it looks like http://127.0.0.1:8080");
+        }
         let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).build()?;
         Ok(Self { url: format!("{}/api/v1/agent", url.trim_end_matches('/')), http })
     }
@@ -120,6 +124,6 @@ async fn checked(response: reqwest::Response) -> anyhow::Result<reqwest::Respons
     }
     let status = response.status();
     let problem: Value = response.json().await.unwrap_or_default();
-    let detail = problem["detail"].as_str().or(problem["title"].as_str()).unwrap_or("no detail was given");
-    bail!("the gateway answered {status}: {detail}")
+    let said = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
+    bail!("the gateway answered {status}: {} {} ({})", said("title"), said("detail"), said("code"))
 }

@@ -1,10 +1,15 @@
 //! Temporal and the store: connected with back-off, saying what is waited for.
 
-use std::time::Duration;
+use std::{
+    future::Future,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, anyhow, bail};
 use everturn_proto::words::search_attribute;
-use everturn_store::sqlite::{SqliteOptions, SqliteStore};
+use everturn_store::{Store, StoreError, StoreOptions};
+use everturn_stream::{InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter};
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
 };
@@ -15,15 +20,94 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Common;
 
+/// Between two tries at the least.
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
 /// Between two tries at the most: soon enough to follow a dependency that comes up.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// Opens the store, with its schema up to date.
-pub async fn store(common: &Common) -> anyhow::Result<SqliteStore> {
-    let path = common.database();
-    SqliteStore::open(&path, SqliteOptions::default())
-        .await
-        .with_context(|| format!("cannot open the database {}", path.display()))
+/// A server on this machine that has not answered by then is not one.
+const LOCAL_LIMIT: Duration = Duration::from_secs(60);
+
+/// Texts in the making: where they are written and read.
+#[derive(Clone)]
+pub struct Stream {
+    /// For workers.
+    pub writer: Arc<dyn StreamWriter>,
+    /// For gateways.
+    pub reader: Arc<dyn StreamReader>,
+}
+
+/// The stream of this process: Redis when configured, else memory. Redis may be away: then readers get events and
+/// whole texts, and live texts when it is back.
+pub fn stream(common: &Common) -> anyhow::Result<Stream> {
+    let Some(url) = &common.redis else {
+        let stream = Arc::new(InProcessStream::default());
+        return Ok(Stream { writer: stream.clone(), reader: stream });
+    };
+    let stream = RedisStream::connect(url, RedisStreamOptions::default())
+        .with_context(|| format!("`{}` is not the URL of a Redis", shown(url)))?;
+    let stream = Arc::new(stream);
+    Ok(Stream { writer: stream.clone(), reader: stream })
+}
+
+/// Opens the store, waiting for a server to come up. A file is created and brought up to date; the tables of a server
+/// must be (`everturn migrate`).
+pub async fn store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Store> {
+    let database = common.database();
+    patiently("the database", shutdown, StoreError::is_retryable, || {
+        everturn_store::connect(&database, StoreOptions::default())
+    })
+    .await
+    .with_context(|| format!("cannot open the database {}", shown(&database)))
+}
+
+/// Creates the tables or brings them up to date.
+pub async fn migrate_store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<()> {
+    let database = common.database();
+    patiently("the database", shutdown, StoreError::is_retryable, || {
+        everturn_store::migrate(&database, StoreOptions::default())
+    })
+    .await
+    .with_context(|| format!("cannot prepare the database {}", shown(&database)))
+}
+
+/// A database without its password.
+pub fn shown(database: &str) -> String {
+    match database.parse::<url::Url>() {
+        Ok(mut url) if url.password().is_some() => {
+            // Only a URL that cannot have a password refuses a new one.
+            let _has_one = url.set_password(Some("…"));
+            url.to_string()
+        }
+        _ => database.to_owned(),
+    }
+}
+
+/// Tries until it works, saying what is waited for, or until the error is one that waiting does not help.
+async fn patiently<T, E, F>(
+    what: &str,
+    shutdown: &CancellationToken,
+    is_passing: impl Fn(&E) -> bool,
+    mut call: impl FnMut() -> F,
+) -> anyhow::Result<T>
+where
+    E: std::error::Error + Send + Sync + 'static,
+    F: Future<Output = Result<T, E>>,
+{
+    let mut wait = MIN_BACKOFF;
+    loop {
+        match call().await {
+            Err(error) if is_passing(&error) => {
+                tracing::warn!(%error, "waiting for {what}");
+                tokio::select! {
+                    () = shutdown.cancelled() => bail!("stopped while waiting for {what}: {error}"),
+                    () = tokio::time::sleep(wait) => {}
+                }
+                wait = (wait * 2).min(MAX_BACKOFF);
+            }
+            answer => return Ok(answer?),
+        }
+    }
 }
 
 /// Connects to Temporal as the environment says (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, temporal.toml), waiting for
@@ -32,7 +116,7 @@ pub async fn temporal(shutdown: &CancellationToken) -> anyhow::Result<Client> {
     let (connection, client) = ClientOptions::load_from_config(LoadClientConfigProfileOptions::default())
         .map_err(|error| anyhow!("cannot read Temporal's address from the environment (TEMPORAL_*): {error}"))?;
     let address = connection.target.to_string();
-    let connection = connect(connection, &address, shutdown).await?;
+    let connection = connect(connection, &address, None, shutdown).await?;
     Ok(Client::new(connection, client)?)
 }
 
@@ -40,22 +124,27 @@ pub async fn temporal(shutdown: &CancellationToken) -> anyhow::Result<Client> {
 pub async fn local_temporal(port: u16, shutdown: &CancellationToken) -> anyhow::Result<Client> {
     let address = format!("http://127.0.0.1:{port}");
     let options = ConnectionOptions::new(address.parse::<url::Url>()?).build();
-    let connection = connect(options, &address, shutdown).await?;
+    let connection = connect(options, &address, Some(LOCAL_LIMIT), shutdown).await?;
     Ok(Client::new(connection, ClientOptions::new("default").build())?)
 }
 
 async fn connect(
     options: ConnectionOptions,
     address: &str,
+    limit: Option<Duration>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Connection> {
-    let mut wait = Duration::from_millis(100);
+    let started = Instant::now();
+    let mut wait = MIN_BACKOFF;
     loop {
         let tried = Connection::connect(options.clone()).await;
         let error = match tried {
             Ok(connection) => return Ok(connection),
             Err(error) => error,
         };
+        if limit.is_some_and(|limit| started.elapsed() > limit) {
+            bail!("what listens on {address} does not answer like a Temporal server: {error}");
+        }
         // The first tries of a server that starts are no news.
         if wait > Duration::from_secs(1) {
             tracing::warn!(%error, "waiting for Temporal at {address}");

@@ -19,6 +19,7 @@ pub fn line(frame: &Frame) -> Option<String> {
             let mark = if data["is_error"] == true { "failed: " } else { "" };
             format!("{} → {mark}{} ({} ms)", text(&data["tool_name"]), data["result"], data["duration_ms"])
         }
+        "complete" if data["steps"] == 1 => "1 step".to_owned(),
         "complete" => format!("{} steps", data["steps"]),
         "error" => format!("{}: {}", text(&data["code"]), text(&data["message"])),
         "cancelled" => text(&data["reason"]),

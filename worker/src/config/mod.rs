@@ -84,7 +84,7 @@ impl Default for WorkerLimits {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file that was named cannot be read.
-    #[error("cannot read the configuration {}: {source}", path.display())]
+    #[error("cannot read the configuration {}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -1,14 +1,15 @@
 //! `everturn dev`: Temporal dev server, demo model, gateway and worker in one process, for development.
 
+mod adopted;
+mod leash;
 mod progress;
 mod temporal_server;
 mod turn;
 
-use std::{net::SocketAddr, process::ExitCode};
+use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use everturn_activities::model::{Provider, ProviderKind};
-use everturn_stream::InProcessStream;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -21,11 +22,15 @@ use crate::{
     roles, shutdown,
 };
 
+pub use leash::{Leash, Signal};
 use progress::Progress;
 pub use temporal_server::{TemporalOptions, TemporalServer};
 
 /// Runs everything until Ctrl-C, or until the one turn of `--once` has ended.
 pub async fn run(common: &Common, options: DevOptions) -> anyhow::Result<ExitCode> {
+    if options.once.iter().chain(&options.sample).any(|message| message.trim().is_empty()) {
+        bail!("the message of the turn is empty");
+    }
     let shutdown = shutdown::token()?;
     let tools = roles::worker::tools(options.test_tools.clone())?;
     let config = Config::load(common.config.as_deref(), &tools.names())?;
@@ -35,11 +40,13 @@ pub async fn run(common: &Common, options: DevOptions) -> anyhow::Result<ExitCod
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir).with_context(|| format!("cannot create {}", data_dir.display()))?;
+    let _lock = lock(&data_dir)?;
     println!("everturn dev · data in {}", data_dir.display());
 
     let mut temporal = start_temporal(common, &options).await?;
+    let is_adopted = temporal.is_none();
     let served = tokio::select! {
-        served = serve(common, &options, config, tools, listener, shutdown.clone()) => served,
+        served = serve(common, &options, is_adopted, config, tools, listener, shutdown.clone()) => served,
         error = ended(&mut temporal) => Err(error),
     };
     if let Some(temporal) = temporal {
@@ -50,10 +57,20 @@ pub async fn run(common: &Common, options: DevOptions) -> anyhow::Result<ExitCod
     served
 }
 
+/// Two processes on one data directory would run two Temporal servers on one database. Held until the process ends,
+/// however it ends.
+fn lock(data_dir: &Path) -> anyhow::Result<File> {
+    let path = data_dir.join("dev.lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(_) => bail!("another everturn dev uses {}; stop it, or choose another --data-dir", data_dir.display()),
+    }
+}
+
 async fn start_temporal(common: &Common, options: &DevOptions) -> anyhow::Result<Option<TemporalServer>> {
     let port = options.temporal_port;
     if TemporalServer::is_running(port).await {
-        Progress::start("Temporal server").done(&format!("the one that runs on 127.0.0.1:{port}"));
         return Ok(None);
     }
     let data_dir = common.data_dir();
@@ -77,6 +94,7 @@ async fn ended(temporal: &mut Option<TemporalServer>) -> anyhow::Error {
 async fn serve(
     common: &Common,
     options: &DevOptions,
+    is_adopted: bool,
     config: Config,
     tools: everturn_activities::tools::ToolRegistry,
     listener: TcpListener,
@@ -84,12 +102,17 @@ async fn serve(
 ) -> anyhow::Result<ExitCode> {
     let waiting = Progress::start("Temporal server");
     let client = connections::local_temporal(options.temporal_port, &shutdown).await?;
+    let address = format!("127.0.0.1:{}", options.temporal_port);
+    if is_adopted {
+        adopted::check(&client, &common.task_queue, &address).await?;
+    }
     connections::register_search_attributes(&client).await?;
-    waiting.done(&format!("127.0.0.1:{}", options.temporal_port));
+    waiting.done(&if is_adopted { format!("{address}, which ran already") } else { address });
 
     let waiting = Progress::start("database");
-    let store = connections::store(common).await?;
-    waiting.done(&common.database().display().to_string());
+    connections::migrate_store(common, &shutdown).await?;
+    let store = connections::store(common, &shutdown).await?;
+    waiting.done(&connections::shown(&common.database()));
 
     let mut providers = config.providers.clone();
     let demo = if config.needs_demo_model() { Some(DemoModel::start().await?) } else { None };
@@ -100,7 +123,7 @@ async fn serve(
         Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
     }
 
-    let stream = InProcessStream::default();
+    let stream = connections::stream(common)?;
     let url = format!("http://{}", listener.local_addr()?);
     let task_queue = common.task_queue.clone();
     let gateway = roles::gateway::serve(
@@ -160,12 +183,13 @@ fn print_hints(options: &DevOptions, listen: SocketAddr, url: &str, conversation
         "
 gateway      {url}/api/v1/agent/conversations
 temporal ui  http://127.0.0.1:{ui}
-chat         everturn chat{chat_url}
+chat         {program} chat{chat_url}
 inspect      temporal workflow list {address} --query 'AgentName=\"default\"'
              temporal workflow show {address} --workflow-id {workflow}
              temporal workflow query {address} --workflow-id {workflow} --type status
 stop         Ctrl-C
 ",
+        program = std::env::args().next().unwrap_or_else(|| "everturn".to_owned()),
         ui = options.temporal_port.saturating_add(1000),
     );
 }

@@ -3,29 +3,13 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
 };
 
 use anyhow::{Context, bail};
 use everturn_proto::words::search_attribute;
-use tokio::{
-    net::TcpStream,
-    process::{Child, ChildStdin, Command},
-};
+use tokio::net::TcpStream;
 
-/// Stops the server when standard input closes: when the parent drops it, exits or is killed. Ends when the server
-/// has ended. In a process group of its own, a Ctrl-C in the terminal reaches only the parent, which stops the worker
-/// first.
-const SUPERVISE: &str = r#"
-trap : TERM
-exec 3<&0
-"$@" </dev/null &
-server=$!
-( trap - TERM; cat <&3 >/dev/null; kill -TERM $server ) &
-while kill -0 $server 2>/dev/null; do wait $server; done
-kill -TERM 0
-"#;
+use super::leash::{Leash, Signal};
 
 /// FACTS "The engine": without these each activity waits 50 ms for the dev server's one shard, and the file is
 /// synced on every write.
@@ -46,9 +30,6 @@ const TUNING: [&str; 14] = [
     "synchronous=NORMAL",
 ];
 
-/// How long a stopped server may take before it is killed.
-const STOP_TIMEOUT: Duration = Duration::from_secs(10);
-
 /// What to start.
 #[derive(Debug, Clone)]
 pub struct TemporalOptions {
@@ -67,9 +48,7 @@ pub struct TemporalOptions {
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
 pub struct TemporalServer {
-    child: Child,
-    /// While this is open, the server runs. Not left in `child`, whose `wait` would close it.
-    leash: Option<ChildStdin>,
+    leash: Leash,
     log: PathBuf,
 }
 
@@ -83,8 +62,8 @@ impl TemporalServer {
     pub fn start(options: &TemporalOptions) -> anyhow::Result<Self> {
         let binary = find(&options.binary)?;
         let log = File::create(&options.log).with_context(|| format!("cannot write {}", options.log.display()))?;
-        let mut command = Command::new("sh");
-        command.args(["-c", SUPERVISE, "sh"]).arg(&binary).args(["server", "start-dev", "--ip", "127.0.0.1"]);
+        let mut command = Leash::command(&binary, Signal::Terminate, None);
+        command.args(["server", "start-dev", "--ip", "127.0.0.1"]);
         command.args(["--port", &options.port.to_string(), "--log-level", "warn"]).args(TUNING);
         if let Some(database) = &options.database {
             command.arg("--db-filename").arg(database);
@@ -97,25 +76,20 @@ impl TemporalServer {
         } else {
             command.arg("--headless");
         }
-        command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).process_group(0).kill_on_drop(false);
-        let mut child = command.spawn().context("cannot start a shell for the Temporal server")?;
-        let leash = child.stdin.take();
-        Ok(Self { child, leash, log: options.log.clone() })
+        command.stdout(log.try_clone()?).stderr(log);
+        let leash = Leash::start(command).context("cannot start a shell for the Temporal server")?;
+        Ok(Self { leash, log: options.log.clone() })
     }
 
     /// Waits for the server to end by itself, which it should not.
     pub async fn ended(&mut self) -> anyhow::Error {
-        let status = self.child.wait().await;
+        let status = self.leash.ended().await;
         anyhow::anyhow!("the Temporal server ended ({status:?}); see {}", self.log.display())
     }
 
     /// Stops the server and waits until it is gone.
-    pub async fn stop(mut self) {
-        drop(self.leash.take());
-        if tokio::time::timeout(STOP_TIMEOUT, self.child.wait()).await.is_err() {
-            tracing::warn!("the Temporal server did not stop in time; killing it");
-            let _gone_already = self.child.kill().await;
-        }
+    pub async fn stop(self) {
+        self.leash.stop().await;
     }
 }
 

@@ -4,8 +4,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use everturn_gateway::{GatewayConfig, GatewayState, Ports, TemporalTurns, turns::TemporalTurnsOptions};
-use everturn_store::sqlite::SqliteStore;
-use everturn_stream::InProcessStream;
+use everturn_store::Store;
 use temporalio_client::Client;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cli::{Common, GatewayOptions},
     config::Config,
-    connections,
+    connections::{self, Stream},
     roles::worker,
     shutdown,
 };
@@ -23,9 +22,9 @@ pub struct Parts {
     /// The connection to Temporal.
     pub client: Client,
     /// What it reads events from and queues messages in.
-    pub store: SqliteStore,
-    /// Texts while they are written; in another process than the worker, an empty one.
-    pub stream: InProcessStream,
+    pub store: Store,
+    /// Texts while they are written.
+    pub stream: Stream,
     /// Agents and limits.
     pub config: Config,
     /// Task queue of the workers.
@@ -41,9 +40,10 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let listener = TcpListener::bind(options.listen)
         .await
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
-    let store = connections::store(common).await?;
+    let store = connections::store(common, &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
-    let stream = InProcessStream::default();
+    connections::register_search_attributes(&client).await?;
+    let stream = connections::stream(common)?;
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let parts = Parts { client, store, stream, config, task_queue: common.task_queue.clone() };
     serve(parts, listener, shutdown).await?;
@@ -53,11 +53,10 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
 /// Runs a gateway until `shutdown`.
 pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
     let options = TemporalTurnsOptions { task_queue: parts.task_queue, ..TemporalTurnsOptions::default() };
-    let store = Arc::new(parts.store);
     let ports = Ports {
-        events: store.clone(),
-        conversations: store,
-        stream: Arc::new(parts.stream),
+        events: parts.store.events,
+        conversations: parts.store.conversations,
+        stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
     let config = GatewayConfig {

@@ -7,8 +7,8 @@ use crate::{cli::Common, connections, shutdown};
 /// Prepares database and Temporal. Safe to repeat and to run from several places at once.
 pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    connections::store(common).await?;
-    println!("database    {} is up to date", common.database().display());
+    connections::migrate_store(common, &shutdown).await?;
+    println!("database    {} is up to date", connections::shown(&common.database()));
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;
     println!("temporal    search attributes are registered in namespace {}", client.options().namespace);

@@ -2,4 +2,5 @@
 
 pub mod gateway;
 pub mod migrate;
+pub mod retention;
 pub mod worker;

@@ -8,8 +8,7 @@ use everturn_activities::{
     model::{GenaiClient, Providers},
     tools::ToolRegistry,
 };
-use everturn_store::sqlite::SqliteStore;
-use everturn_stream::InProcessStream;
+use everturn_store::Store;
 use everturn_workflows::AgentExecution;
 use temporalio_client::Client;
 use temporalio_sdk::{
@@ -21,7 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cli::{Common, WorkerOptions},
     config::Config,
-    connections, shutdown,
+    connections::{self, Stream},
+    shutdown,
 };
 
 /// A dead worker's workflow tasks wait on its sticky queue for this long (A4: taken over within 10 s).
@@ -34,9 +34,9 @@ pub struct Parts {
     /// The connection to Temporal.
     pub client: Client,
     /// Where turns are kept.
-    pub store: SqliteStore,
+    pub store: Store,
     /// Where texts go while they are written.
-    pub stream: InProcessStream,
+    pub stream: Stream,
     /// Agents and limits.
     pub config: Config,
     /// Providers of models, the demo model included.
@@ -58,12 +58,13 @@ pub async fn run(common: &Common, options: WorkerOptions) -> anyhow::Result<Exit
              ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
         );
     }
-    let store = connections::store(common).await?;
+    let store = connections::store(common, &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
-    let parts = Parts { client, store, stream: InProcessStream::default(), config, providers, tools, task_queue };
+    let stream = connections::stream(common)?;
+    let parts = Parts { client, store, stream, config, providers, tools, task_queue };
     serve(parts, shutdown).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -83,11 +84,10 @@ pub fn tools(test_tools: Option<std::path::PathBuf>) -> anyhow::Result<ToolRegis
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
-    let store = Arc::new(parts.store);
     let activities = AgentActivities {
-        turns: store.clone(),
-        conversations: store,
-        stream: Arc::new(parts.stream),
+        turns: parts.store.turns,
+        conversations: parts.store.conversations,
+        stream: parts.stream.writer,
         model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
         tools: Arc::new(parts.tools),
         agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),

@@ -1,0 +1,49 @@
+//! `everturn retention`: removes old conversations in bounded batches.
+
+use std::process::ExitCode;
+
+use chrono::Utc;
+use everturn_store::Removed;
+
+use crate::{
+    cli::{Common, RetentionOptions},
+    connections, shutdown,
+};
+
+/// Conversations of one transaction: small enough that nobody waits for it.
+const BATCH: u32 = 100;
+
+/// Removes what is older than asked for, or says what would be. Stops between two batches when told to; running it
+/// again goes on.
+pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<ExitCode> {
+    let shutdown = shutdown::token()?;
+    let before = Utc::now() - chrono::Duration::from_std(options.older_than)?;
+    let store = connections::store(common, &shutdown).await?.retention;
+    let at = before.format("%Y-%m-%d %H:%M:%S UTC");
+    if options.dry_run {
+        let expired = store.count_expired(before).await?;
+        println!("would remove {} whose last event is before {at}", said(expired));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut total = Removed::default();
+    let mut after = Some(String::new());
+    while let Some(behind) = after {
+        let batch = store.remove_expired(before, &behind, BATCH).await?;
+        total.conversations += batch.removed.conversations;
+        total.events += batch.removed.events;
+        if batch.removed.conversations > 0 {
+            println!("removed {} so far", said(total));
+        }
+        after = batch.next;
+        if shutdown.is_cancelled() && after.is_some() {
+            println!("stopped; run it again to go on");
+            return Ok(ExitCode::FAILURE);
+        }
+    }
+    println!("removed {} whose last event was before {at}", said(total));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn said(removed: Removed) -> String {
+    format!("{} conversations with {} events", removed.conversations, removed.events)
+}
