@@ -1,23 +1,29 @@
 # One command for each habit. `make help` lists them.
 
 TEMPORAL_VERSION := v1.5.1
+# The production server: the version that is in the CLI.
+TEMPORAL_SERVER_VERSION := v1.29.1
+TOOLS := $(CURDIR)/.tools/bin
 # The temporal binary on PATH, else the project's own (installed by `make temporal`; .tools is ignored by git).
-TEMPORAL := $(shell command -v temporal 2>/dev/null || echo $(CURDIR)/.tools/bin/temporal)
+TEMPORAL := $(shell command -v temporal 2>/dev/null || echo $(TOOLS)/temporal)
 SAMPLE := What is 21 * 2, and what time is it in Tokyo?
 ONCE ?=
 
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check fmt lint build unit e2e temporal histories clean
+.PHONY: help run stack test check fmt lint build unit e2e deps temporal temporal-server histories clean
 
 help: ## List the commands.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: temporal build ## Run everything with a sample turn, then stay up; ONCE=1 exits after the turn.
 	@target/debug/everturn dev $(if $(ONCE),--once,--sample) "$(SAMPLE)"
 
-test: temporal check build ## Everything CI checks: formatting, lints, all tests.
+stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
+	@target/debug/everturn-stack
+
+test: deps temporal temporal-server check build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ tests"
 	@cargo test --workspace --locked -- --test-threads 4
 
@@ -42,7 +48,7 @@ build: ## Build the binary everturn.
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: temporal build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --package everturn-tests --locked -- --test-threads 4 $(TEST)
 
 histories: temporal build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
@@ -53,6 +59,22 @@ temporal: $(TEMPORAL) ## Install the temporal binary into .tools/bin, unless the
 $(TEMPORAL):
 	@echo "▸ temporal $(TEMPORAL_VERSION) with go install (about 4 minutes, once)"
 	@GOBIN="$(dir $@)" go install github.com/temporalio/cli/cmd/temporal@$(TEMPORAL_VERSION)
+
+deps: ## Install PostgreSQL and Redis with apt-get, unless they are there. Starts no service.
+	@scripts/install-debian.sh
+
+temporal-server: $(TOOLS)/temporal-server $(TOOLS)/temporal-sql-tool ## Install the production Temporal server and its schema tool into .tools/bin, unless they are there.
+
+# go install names a program after its directory; these names say more.
+$(TOOLS)/temporal-server:
+	@echo "▸ temporal-server $(TEMPORAL_SERVER_VERSION) with go install (about 4 minutes, once)"
+	@GOBIN="$(TOOLS)/new" go install go.temporal.io/server/cmd/server@$(TEMPORAL_SERVER_VERSION)
+	@mv "$(TOOLS)/new/server" "$@"
+
+$(TOOLS)/temporal-sql-tool:
+	@echo "▸ temporal-sql-tool $(TEMPORAL_SERVER_VERSION) with go install (about a minute, once)"
+	@GOBIN="$(TOOLS)/new" go install go.temporal.io/server/cmd/tools/sql@$(TEMPORAL_SERVER_VERSION)
+	@mv "$(TOOLS)/new/sql" "$@"
 
 clean: ## Remove what was built; .tools stays.
 	@cargo clean

@@ -4,6 +4,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Stdio,
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
 use everturn_proto::{ids, words::event_type};
@@ -15,7 +16,10 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use crate::{
+    backends::Backends,
     model::Model,
+    postgres::Postgres,
+    redis::Redis,
     temporal::{self, Temporal, free_port},
     wait,
 };
@@ -29,12 +33,16 @@ pub struct Stack {
     /// Task queue of its workers.
     pub task_queue: String,
     directory: TempDir,
-    gateway_port: u16,
+    backends: Backends,
+    /// One port for each gateway process.
+    gateway_ports: Vec<u16>,
+    /// Requests go to the gateways in turn.
+    next_gateway: AtomicUsize,
 }
 
-/// A process of the stack, killed when dropped.
+/// The processes of one role, killed when dropped.
 pub struct Process {
-    child: Child,
+    children: Vec<Child>,
 }
 
 /// Keys of `[agents.default]` besides provider and model.
@@ -50,6 +58,17 @@ impl Stack {
 
     /// A stack with these keys in `[agents.default]`.
     pub async fn with_agent(model: Model, agent: &str) -> Self {
+        let backends = Backends::shared().await;
+        Self::on(backends, model, agent).await
+    }
+
+    /// A stack on a PostgreSQL and a Redis of its own, to be broken; `None` on the embedded backends.
+    pub async fn breakable(model: Model) -> Option<Self> {
+        let backends = Backends::own().await?;
+        Some(Self::on(backends, model, DEFAULT_AGENT).await)
+    }
+
+    async fn on(backends: Backends, model: Model, agent: &str) -> Self {
         // HTTP clients of the test panic without a TLS backend, even for http.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let temporal = temporal::shared().await;
@@ -61,7 +80,19 @@ impl Stack {
         );
         fs::write(directory.path().join("everturn.toml"), config).unwrap();
         let task_queue = format!("test-{}", uuid::Uuid::new_v4().simple());
-        Self { model, temporal, task_queue, directory, gateway_port: free_port() }
+        let gateway_ports = (0..backends.processes()).map(|_| free_port()).collect();
+        let next_gateway = AtomicUsize::new(0);
+        Self { model, temporal, task_queue, directory, backends, gateway_ports, next_gateway }
+    }
+
+    /// The PostgreSQL of a breakable stack.
+    pub fn postgres(&self) -> &Postgres {
+        self.backends.postgres().expect("a breakable stack")
+    }
+
+    /// The Redis of a breakable stack.
+    pub fn redis(&self) -> &Redis {
+        self.backends.redis().expect("a breakable stack")
     }
 
     /// A worker and a gateway, both up.
@@ -77,7 +108,8 @@ impl Stack {
 
     /// Starts a worker with more environment.
     pub fn worker_with(&self, environment: &[(&str, &str)]) -> Process {
-        self.spawn(&["worker"], "worker", environment)
+        let each = (0..self.backends.processes()).map(|_| self.spawn(&["worker"], "worker", environment));
+        Process { children: each.flat_map(|process| process.children).collect() }
     }
 
     /// Starts a worker that stops at a failpoint, and waits there to be killed.
@@ -99,14 +131,19 @@ impl Stack {
 
     /// Starts a gateway and waits until it answers.
     pub async fn gateway(&self) -> Process {
-        let listen = format!("127.0.0.1:{}", self.gateway_port);
-        let process = self.spawn(&["gateway", "--listen", &listen], "gateway", &[]);
-        let url = format!("{}/readyz", self.url());
-        wait::until("the gateway is ready", || async {
-            reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
-        })
-        .await;
-        process
+        let mut children = Vec::new();
+        for port in &self.gateway_ports {
+            let listen = format!("127.0.0.1:{port}");
+            children.extend(self.spawn(&["gateway", "--listen", &listen], "gateway", &[]).children);
+        }
+        for port in &self.gateway_ports {
+            let url = format!("http://127.0.0.1:{port}/readyz");
+            wait::until("the gateway is ready", || async {
+                reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
+            })
+            .await;
+        }
+        Process { children }
     }
 
     /// Starts any role of the binary.
@@ -120,7 +157,7 @@ impl Stack {
             .kill_on_drop(true)
             .spawn()
             .unwrap();
-        Process { child }
+        Process { children: vec![child] }
     }
 
     /// A command of the binary in this stack's surroundings.
@@ -135,6 +172,7 @@ impl Stack {
             .env("SCRIPTED_KEY", "no secret")
             .env("TEMPORAL_ADDRESS", self.temporal.address())
             .env_remove("EVERTURN_FAILPOINT")
+            .envs(self.backends.environment())
             .envs(environment.iter().copied());
         command
     }
@@ -149,9 +187,10 @@ impl Stack {
         self.directory.path()
     }
 
-    /// Base URL of the gateway.
+    /// Base URL of a gateway, each time of the next one.
     pub fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.gateway_port)
+        let next = self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len();
+        format!("http://127.0.0.1:{}", self.gateway_ports[next])
     }
 
     /// A client of the gateway.
@@ -260,6 +299,9 @@ impl Stack {
 
     /// Rows in each table of the store that belongs to the schema.
     pub async fn rows(&self) -> Vec<(String, i64)> {
+        if let Some(rows) = self.backends.rows().await {
+            return rows;
+        }
         let options = SqliteConnectOptions::new().filename(self.path("everturn.db")).read_only(true);
         let pool = SqlitePool::connect_with(options).await.unwrap();
         let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx%' ORDER BY name")
@@ -295,19 +337,23 @@ impl Drop for Stack {
 impl Process {
     /// kill -9.
     pub async fn kill(mut self) {
-        self.child.kill().await.unwrap();
+        for child in &mut self.children {
+            child.kill().await.unwrap();
+        }
     }
 
-    /// SIGTERM; returns the exit code.
+    /// SIGTERM; returns the exit code, the worst one of several processes.
     pub async fn terminate(mut self) -> Option<i32> {
-        let id = self.child.id().unwrap().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
-        self.child.wait().await.unwrap().code()
-    }
-
-    /// The process id.
-    pub fn id(&self) -> u32 {
-        self.child.id().unwrap()
+        for child in &self.children {
+            let id = child.id().unwrap().to_string();
+            assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+        }
+        let mut worst = Some(0);
+        for child in &mut self.children {
+            let code = child.wait().await.unwrap().code();
+            worst = if code == Some(0) { worst } else { code };
+        }
+        worst
     }
 }
 

@@ -1,7 +1,6 @@
-//! One Temporal dev server for all tests of a binary, and the `temporal` CLI.
+//! One Temporal server for all tests of a binary, the dev server or the production one, and the `temporal` CLI.
 
 use std::{
-    net::TcpListener,
     path::{Path, PathBuf},
     process::Output,
     sync::OnceLock,
@@ -13,10 +12,25 @@ use temporalio_client::Client;
 use tokio::{process::Command, sync::OnceCell};
 use tokio_util::sync::CancellationToken;
 
+use crate::{
+    backends,
+    postgres::{self, Postgres},
+    server::Place,
+    temporal_cluster::TemporalCluster,
+};
+
+pub use crate::ports::free_port;
+
 /// A running server. It ends with the test binary: its supervisor's standard input closes then.
 pub struct Temporal {
     port: u16,
-    _server: TemporalServer,
+    server: Server,
+}
+
+enum Server {
+    /// Held, because it ends when dropped.
+    Dev(#[expect(dead_code, reason = "only held")] TemporalServer),
+    Production(TemporalCluster),
 }
 
 static SHARED: OnceCell<Temporal> = OnceCell::const_new();
@@ -25,21 +39,13 @@ static SHARED: OnceCell<Temporal> = OnceCell::const_new();
 pub async fn shared() -> &'static Temporal {
     SHARED
         .get_or_init(|| async {
-            let port = free_port();
-            let log = std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
-            let options = TemporalOptions { binary: binary(), port, database: None, log, has_ui: false };
-            let server = TemporalServer::start(&options).unwrap();
-            let temporal = Temporal { port, _server: server };
-            let client = temporal.client().await;
-            everturn_worker::connections::register_search_attributes(&client).await.unwrap();
-            temporal
+            if backends::is_production() {
+                Temporal::production(&*postgres::shared().await).await
+            } else {
+                Temporal::dev().await
+            }
         })
         .await
-}
-
-/// A port nobody listens on.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// The `temporal` binary: as the environment says, the project's own, or the one on PATH.
@@ -56,6 +62,40 @@ pub fn binary() -> PathBuf {
 }
 
 impl Temporal {
+    /// Starts a dev server, with everything in memory.
+    pub async fn dev() -> Self {
+        let port = free_port();
+        let log = std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
+        let options = TemporalOptions { binary: binary(), port, database: None, log, has_ui: false };
+        let server = Server::Dev(TemporalServer::start(&options).unwrap());
+        let temporal = Self { port, server };
+        let client = temporal.client().await;
+        everturn_worker::connections::register_search_attributes(&client).await.unwrap();
+        temporal
+    }
+
+    /// Starts a production server, which keeps its data in two databases of this PostgreSQL.
+    pub async fn production(postgres: &Postgres) -> Self {
+        let cluster = TemporalCluster::start(postgres, Place::Scratch).await.unwrap();
+        Self { port: cluster.port(), server: Server::Production(cluster) }
+    }
+
+    /// kill -9 of a production server, and a start on the same data.
+    pub async fn restart(&self) {
+        match &self.server {
+            Server::Dev(_) => panic!("the dev server of tests keeps nothing"),
+            Server::Production(cluster) => cluster.restart().await,
+        }
+    }
+
+    /// Where a production server runs, with its log.
+    pub fn directory(&self) -> Option<&Path> {
+        match &self.server {
+            Server::Dev(_) => None,
+            Server::Production(cluster) => Some(cluster.directory()),
+        }
+    }
+
     /// `host:port`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)

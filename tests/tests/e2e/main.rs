@@ -9,5 +9,6 @@ mod cli;
 mod cost;
 mod crash;
 mod dev;
+mod faults;
 mod races;
 mod turn;

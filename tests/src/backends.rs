@@ -1,0 +1,114 @@
+//! Where a test's stack keeps its data: embedded (SQLite, one process of each role) or production (PostgreSQL, Redis,
+//! the production Temporal server, two processes of each role). `EVERTURN_TEST_BACKENDS=production` chooses.
+
+use std::sync::Arc;
+
+use everturn_store::StoreOptions;
+use sqlx::{Row, postgres::PgPool};
+use tokio::sync::OnceCell;
+
+use crate::{
+    postgres::{self, Postgres},
+    redis::Redis,
+};
+
+/// The backends of one stack.
+pub enum Backends {
+    /// SQLite in the stack's directory.
+    Embedded,
+    /// A database of its own.
+    Production {
+        /// The server with the database.
+        postgres: Arc<Postgres>,
+        /// The Redis.
+        redis: Arc<Redis>,
+        /// URL of the database.
+        database: String,
+    },
+}
+
+static REDIS: OnceCell<Arc<Redis>> = OnceCell::const_new();
+
+/// True when tests run on the production backends.
+pub fn is_production() -> bool {
+    std::env::var("EVERTURN_TEST_BACKENDS").is_ok_and(|backends| backends == "production")
+}
+
+impl Backends {
+    /// What the environment chooses, on servers that all tests of the binary share.
+    pub async fn shared() -> Self {
+        if !is_production() {
+            return Self::Embedded;
+        }
+        let postgres = postgres::shared().await;
+        let redis = REDIS.get_or_init(|| async { Arc::new(Redis::start().await) }).await.clone();
+        Self::production(postgres, redis).await
+    }
+
+    /// Servers of one's own; `None` on the embedded backends.
+    pub async fn own() -> Option<Self> {
+        if !is_production() {
+            return None;
+        }
+        let (postgres, redis) = tokio::join!(Postgres::start(), Redis::start());
+        Some(Self::production(Arc::new(postgres), Arc::new(redis)).await)
+    }
+
+    async fn production(postgres: Arc<Postgres>, redis: Arc<Redis>) -> Self {
+        let name = format!("everturn_{}", uuid::Uuid::new_v4().simple());
+        postgres.create_database(&name).await;
+        let database = postgres.url(&name);
+        everturn_store::migrate(&database, StoreOptions::default()).await.unwrap();
+        Self::Production { postgres, redis, database }
+    }
+
+    /// How a process is told.
+    pub fn environment(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Embedded => Vec::new(),
+            Self::Production { redis, database, .. } => {
+                vec![("EVERTURN_DATABASE", database.clone()), ("EVERTURN_REDIS", redis.url())]
+            }
+        }
+    }
+
+    /// Processes of each role.
+    pub fn processes(&self) -> usize {
+        match self {
+            Self::Embedded => 1,
+            Self::Production { .. } => 2,
+        }
+    }
+
+    /// The PostgreSQL, if any.
+    pub fn postgres(&self) -> Option<&Postgres> {
+        match self {
+            Self::Embedded => None,
+            Self::Production { postgres, .. } => Some(postgres),
+        }
+    }
+
+    /// The Redis, if any.
+    pub fn redis(&self) -> Option<&Redis> {
+        match self {
+            Self::Embedded => None,
+            Self::Production { redis, .. } => Some(redis),
+        }
+    }
+
+    /// Rows in each table of the schema; `None` for the embedded store.
+    pub async fn rows(&self) -> Option<Vec<(String, i64)>> {
+        let Self::Production { database, .. } = self else { return None };
+        let pool = PgPool::connect(database).await.unwrap();
+        let tables =
+            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE '\\_sqlx%' ORDER BY 1";
+        let tables = sqlx::query(tables).fetch_all(&pool).await.unwrap();
+        let mut rows = Vec::new();
+        for table in tables {
+            let name: String = table.get(0);
+            let count = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {name}")));
+            rows.push((name, count.fetch_one(&pool).await.unwrap().get(0)));
+        }
+        Some(rows)
+    }
+}

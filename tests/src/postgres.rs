@@ -1,0 +1,231 @@
+//! A PostgreSQL of its own: the real server from Debian's package, to work with and to break.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context, ensure};
+use everturn_worker::dev::Signal;
+use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use tokio::sync::OnceCell;
+
+use crate::{
+    account::{self, Account},
+    ports::free_port,
+    server::{Place, Server, Spec},
+    wait,
+};
+
+/// Superuser of the server. It trusts whoever reaches it on loopback.
+pub const USER: &str = "everturn";
+
+/// Debian's packages keep each version's programs here, off PATH.
+const PROGRAMS: &str = "/usr/lib/postgresql";
+
+/// What the project is built for; another one is taken only when this is not there.
+const VERSION: u32 = 15;
+
+/// How long one look may take: a paused server accepts connections and says nothing.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A running server.
+#[derive(Debug)]
+pub struct Postgres {
+    server: Server,
+    port: u16,
+}
+
+static SHARED: OnceCell<Arc<Postgres>> = OnceCell::const_new();
+
+/// The server that all tests of this binary share; each test has a database of its own.
+pub async fn shared() -> Arc<Postgres> {
+    SHARED.get_or_init(|| async { Arc::new(Postgres::start().await) }).await.clone()
+}
+
+impl Postgres {
+    /// Starts one in a scratch directory; panics when it cannot.
+    pub async fn start() -> Self {
+        Self::start_at(Place::Scratch).await.unwrap()
+    }
+
+    /// Starts one, and waits until it answers.
+    pub async fn start_at(place: Place) -> anyhow::Result<Self> {
+        let account = Account::unprivileged()?;
+        let programs = programs()?;
+        let (directory, port, is_scratch) = match place {
+            Place::Scratch => (account::scratch("postgres", account)?, free_port(), true),
+            Place::Lasting { directory, port } => {
+                account::lasting(&directory, account)?;
+                (directory, port, false)
+            }
+        };
+        let data = directory.join("data");
+        if !data.join("PG_VERSION").exists() {
+            create_cluster(&programs, &directory, account)?;
+        }
+        let server = Server::start(Spec {
+            name: "PostgreSQL",
+            program: programs.join("postgres"),
+            args: arguments(&data, port, is_scratch),
+            // Fast: the default, SIGTERM, would wait for clients to leave.
+            stop: Signal::Interrupt,
+            directory,
+            is_scratch,
+            account,
+        })?;
+        let postgres = Self { server, port };
+        postgres.answers().await?;
+        Ok(postgres)
+    }
+
+    /// Port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// URL of a database.
+    pub fn url(&self, database: &str) -> String {
+        format!("postgres://{USER}@127.0.0.1:{}/{database}", self.port)
+    }
+
+    /// Creates a database.
+    pub async fn create_database(&self, name: &str) {
+        self.execute("postgres", &format!("CREATE DATABASE \"{name}\"")).await.unwrap();
+    }
+
+    /// Creates a database, unless it is there.
+    pub async fn ensure_database(&self, name: &str) -> anyhow::Result<()> {
+        if self.connect(name).await.is_ok() {
+            return Ok(());
+        }
+        self.execute("postgres", &format!("CREATE DATABASE \"{name}\"")).await
+    }
+
+    /// Runs SQL in a database, on a connection of its own.
+    pub async fn execute(&self, database: &str, sql: &str) -> anyhow::Result<()> {
+        let mut connection = self.connect(database).await?;
+        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
+        Ok(connection.close().await?)
+    }
+
+    /// A connection to a database.
+    pub async fn connect(&self, database: &str) -> anyhow::Result<PgConnection> {
+        let url = self.url(database);
+        let connecting = tokio::time::timeout(PROBE_TIMEOUT, PgConnection::connect(&url));
+        connecting.await.context("PostgreSQL does not answer")?.with_context(|| format!("cannot connect to {url}"))
+    }
+
+    /// Stops it as an administrator does (running transactions are rolled back), and starts it again.
+    pub async fn restart_fast(&self) {
+        self.restart(Signal::Interrupt).await;
+    }
+
+    /// Ends it at once, as a crash does, and starts it again: it recovers from its log.
+    pub async fn restart_immediate(&self) {
+        self.restart(Signal::Quit).await;
+    }
+
+    async fn restart(&self, signal: Signal) {
+        self.server.end(signal).await.unwrap();
+        self.server.start_again().await.unwrap();
+        self.answers().await.unwrap();
+    }
+
+    /// Cuts all connections of clients, as a failover does.
+    pub async fn terminate_backends(&self) {
+        let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                      WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        self.execute("postgres", others).await.unwrap();
+    }
+
+    /// Freezes all of its processes: connections stay open and hang.
+    pub async fn pause(&self) {
+        self.server.signal(Signal::Pause).await.unwrap();
+        wait::until("PostgreSQL is paused", || async { self.is_frozen().then_some(()) }).await;
+    }
+
+    /// Goes on after [`Postgres::pause`].
+    pub async fn resume(&self) {
+        self.server.signal(Signal::Resume).await.unwrap();
+        wait::until("PostgreSQL goes on", || async { (!self.is_frozen()).then_some(()) }).await;
+        self.answers().await.unwrap();
+    }
+
+    /// Stops it and waits until it is gone.
+    pub async fn stop(&self) {
+        self.server.stop().await;
+    }
+
+    /// Waits for it to end by itself, which it should not.
+    pub async fn ended(&self) -> anyhow::Error {
+        self.server.ended().await
+    }
+
+    /// Where it runs, with its log.
+    pub fn directory(&self) -> &Path {
+        self.server.directory()
+    }
+
+    /// Process ids: the postmaster's first, then its children's.
+    pub fn processes(&self) -> Vec<u32> {
+        let file = fs::read_to_string(self.directory().join("data/postmaster.pid")).unwrap_or_default();
+        let Some(postmaster) = file.lines().next().and_then(|line| line.parse().ok()) else { return Vec::new() };
+        let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children")).unwrap_or_default();
+        let children = children.split_whitespace().filter_map(|id| id.parse().ok());
+        std::iter::once(postmaster).chain(children).collect()
+    }
+
+    fn is_frozen(&self) -> bool {
+        let is_stopped = |id: &u32| {
+            let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+            // The state follows the name, which may contain anything but ends with the last parenthesis.
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+        };
+        let processes = self.processes();
+        !processes.is_empty() && processes.iter().all(is_stopped)
+    }
+
+    async fn answers(&self) -> anyhow::Result<()> {
+        self.server.answers(|| self.execute("postgres", "SELECT 1")).await
+    }
+}
+
+fn arguments(data: &Path, port: u16, is_scratch: bool) -> Vec<String> {
+    let mut args = vec!["-D".to_owned(), data.display().to_string(), "-p".to_owned(), port.to_string()];
+    let mut set = |setting: &str| args.extend(["-c".to_owned(), setting.to_owned()]);
+    set("listen_addresses=127.0.0.1");
+    set("unix_socket_directories=");
+    // Temporal takes up to 50, and each worker, gateway and test its own.
+    set("max_connections=300");
+    if is_scratch {
+        // A crash of the server loses nothing by these, only a crash of the machine does.
+        set("fsync=off");
+        set("full_page_writes=off");
+    }
+    args
+}
+
+fn create_cluster(programs: &Path, directory: &Path, account: Option<Account>) -> anyhow::Result<()> {
+    let mut initdb = Command::new(programs.join("initdb"));
+    initdb.arg("-D").arg(directory.join("data")).args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"]);
+    initdb.args(["--locale", "C.UTF-8", "--no-sync"]).current_dir(directory).stdin(Stdio::null());
+    account::run_as(&mut initdb, account);
+    let output = initdb.output().with_context(|| format!("cannot run {}", programs.join("initdb").display()))?;
+    ensure!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+/// The directory of PostgreSQL's programs.
+fn programs() -> anyhow::Result<PathBuf> {
+    let versions = fs::read_dir(PROGRAMS).into_iter().flatten().flatten();
+    let versions = versions.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let programs = |version: u32| Path::new(PROGRAMS).join(version.to_string()).join("bin");
+    let there = versions.filter(|version| *version >= VERSION && programs(*version).join("postgres").is_file());
+    let best = there.max_by_key(|version| (*version == VERSION, *version));
+    best.map(programs)
+        .with_context(|| format!("PostgreSQL {VERSION} is not under {PROGRAMS}: run `make deps` in the project"))
+}

@@ -1,0 +1,152 @@
+//! Backends that fail while a turn runs: it completes, no event is lost or doubled, and a connected reader ends with
+//! exactly what a fresh replay shows. On the production backends only; each test has a PostgreSQL and a Redis of its
+//! own to break.
+
+use std::{future::Future, time::Duration};
+
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::Stack,
+};
+use everturn_worker::client::Frame;
+use serde_json::{Value, json};
+
+/// Three tools one after the other, then an answer that takes a while to stream.
+fn busy(request: &Request) -> Reply {
+    match request.results_since_user() {
+        n @ 0..3 => Reply::text("One more.").call("test_read", &json!({"effect": true, "sleep_ms": 300 + n})),
+        _ => Reply::tokens(2_000),
+    }
+}
+
+/// Runs a turn, does `harm` while it runs, and checks what a connected reader saw against a fresh replay.
+async fn survives<F: Future<Output = ()>>(stack: &Stack, harm: impl FnOnce(String) -> F) {
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("work").await;
+    let live = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
+    let (live, ()) = tokio::join!(live, harm(conversation.clone()));
+    let events = stack.ended(&conversation, 1).await;
+    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    let step = "thought act observe";
+    let expected = format!("user_message {step} {step} {step} assistant_message complete");
+    assert_eq!(types.join(" "), expected);
+    let replayed = stack.frames_until(&conversation, 0, |frame| frame.event == "complete").await;
+    assert_eq!(persisted(&live), persisted(&replayed), "live and replayed differ");
+    assert_eq!(assembled(&live), assembled(&replayed));
+    let answer = events[events.len() - 2]["event_data"]["content"].as_str().unwrap();
+    assert_eq!(answer.split_whitespace().count(), 2_000);
+}
+
+fn persisted(frames: &[Frame]) -> Vec<(u32, Value)> {
+    frames.iter().filter_map(|frame| Some((frame.id?, frame.data.clone()))).collect()
+}
+
+/// The texts a reader ends with: sealed ones as their event has them.
+fn assembled(frames: &[Frame]) -> Vec<String> {
+    let sealed = frames.iter().filter(|frame| matches!(frame.event.as_str(), "thought" | "assistant_message"));
+    sealed.map(|frame| frame.data["thought"].as_str().or(frame.data["content"].as_str()).unwrap().to_owned()).collect()
+}
+
+async fn stack() -> Option<Stack> {
+    Stack::breakable(Model::start(busy).await).await
+}
+
+#[tokio::test]
+async fn postgres_restarted_gently() {
+    let Some(stack) = stack().await else { return };
+    survives(&stack, |conversation| {
+        let stack = &stack;
+        async move {
+            stack.saw(&conversation, "act").await;
+            stack.postgres().restart_fast().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn postgres_restarted_at_once() {
+    let Some(stack) = stack().await else { return };
+    survives(&stack, |conversation| {
+        let stack = &stack;
+        async move {
+            stack.saw(&conversation, "observe").await;
+            stack.postgres().restart_immediate().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn connections_cut_again_and_again() {
+    let Some(stack) = stack().await else { return };
+    survives(&stack, |conversation| {
+        let stack = &stack;
+        async move {
+            stack.saw(&conversation, "user_message").await;
+            // Often enough to hit commits; the pause is between two harms, not a wait for anything.
+            for _ in 0..40 {
+                stack.postgres().terminate_backends().await;
+                tokio::time::sleep(Duration::from_millis(25)).await;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn redis_killed_and_started_again() {
+    let Some(stack) = stack().await else { return };
+    survives(&stack, |conversation| {
+        let stack = &stack;
+        async move {
+            stack.saw(&conversation, "act").await;
+            stack.redis().kill().await;
+            stack.asked(3).await;
+            stack.redis().start_again().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn redis_killed_for_good() {
+    let Some(stack) = stack().await else { return };
+    survives(&stack, |conversation| {
+        let stack = &stack;
+        async move {
+            stack.saw(&conversation, "act").await;
+            stack.redis().kill().await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn redis_flushed_in_mid_message() {
+    let Some(stack) = stack().await else { return };
+    survives(&stack, |_| {
+        let stack = &stack;
+        async move {
+            stack.asked(4).await;
+            for _ in 0..5 {
+                stack.redis().flush().await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn redis_slow() {
+    let Some(stack) = stack().await else { return };
+    survives(&stack, |conversation| {
+        let stack = &stack;
+        async move {
+            stack.saw(&conversation, "act").await;
+            stack.redis().slow(Duration::from_secs(2)).await;
+        }
+    })
+    .await;
+}
