@@ -24,8 +24,10 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 	@target/debug/everturn-stack
 
 test: deps temporal temporal-server check build ## Everything CI checks: formatting, lints, all tests.
-	@echo "▸ tests"
-	@cargo test --workspace --locked -- --test-threads 4
+	@echo "▸ tests of the crates, and end to end on the embedded backends"
+	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
+	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
+	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 --skip dev::
 
 check: fmt-check lint ## Formatting and lints, without tests.
 
@@ -49,10 +51,11 @@ unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
 e2e: deps temporal temporal-server build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
-	@cargo test --package everturn-tests --locked -- --test-threads 4 $(TEST)
+	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
+	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 --skip dev:: $(TEST)
 
 histories: temporal build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
-	@EVERTURN_RECORD_HISTORIES=1 cargo test --package everturn-tests --locked histories
+	@EVERTURN_RECORD_HISTORIES=1 cargo test --workspace --locked --test histories
 
 temporal: $(TEMPORAL) ## Install the temporal binary into .tools/bin, unless there is one.
 

@@ -2,17 +2,19 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod conformance;
+#[path = "conformance/fixture.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod fixture;
 mod support;
 
 use std::future::Future;
 
-use conformance::fixture::{Turn, new_message};
 use everturn_proto::{
     turn::LlmCompleteState,
     words::{effect, execution_status},
 };
 use everturn_store::{Conversations, EventReader, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot};
+use fixture::{Turn, new_message};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
 use support::{line::Line, postgres::Database};
@@ -56,14 +58,14 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     let calls: Vec<_> = (0..tools).map(|index| turn.call(0, index, effect::READ)).collect();
     let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
     costs.of("used_call_ids", store.used_call_ids(id, &call_ids)).await.unwrap();
-    let state: LlmCompleteState = conformance::fixture::state("look", calls);
+    let state: LlmCompleteState = fixture::state("look", calls);
     costs.of("complete_step", store.complete_step(&turn.step(0), state)).await.unwrap();
     costs.of("claim_step, stored", store.claim_step(&turn.step(0))).await.unwrap();
     costs.of("save thought", turn.thought(0)).await;
     costs.of("save, repeated", turn.thought(0)).await;
     for index in usize::from(is_cancelled)..tools {
         costs.of("claim_tool", store.claim_tool(&turn.tool(0, index))).await.unwrap();
-        let end = conformance::fixture::tool_end("1");
+        let end = fixture::tool_end("1");
         costs.of("finish_tool", store.finish_tool(&turn.tool(0, index), end)).await.unwrap();
         if !is_cancelled {
             costs.of("save observe", turn.observe(0, index, "")).await;
@@ -71,7 +73,7 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     }
     costs.of("save steer", turn.steer("s", "and this")).await;
     if is_cancelled {
-        let partial = conformance::fixture::state("so far", vec![]);
+        let partial = fixture::state("so far", vec![]);
         costs.of("save_partial", store.save_partial(&turn.step(1), partial)).await.unwrap();
         costs.of("save end, cancelled with open tools", turn.end(1, execution_status::CANCELLED)).await;
     } else {
@@ -98,7 +100,7 @@ const COSTS: [(&str, u32); 23] = [
     ("save_partial", 1),
     ("context", 1),
     ("used_call_ids", 1),
-    ("save thought", 10),
+    ("save thought", 11),
     ("save, repeated", 4),
     ("claim_tool", 4),
     ("finish_tool", 1),
@@ -149,7 +151,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             let calls: Vec<_> = (0..2).map(|index| turn.call(0, index, effect::READ)).collect();
             let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
             store.used_call_ids(id, &call_ids).await.unwrap();
-            let state = conformance::fixture::state("look", calls);
+            let state = fixture::state("look", calls);
             store.complete_step(&turn.step(0), state).await.unwrap();
             turn.thought(0).await;
             turn.runs(0, 0).await;
@@ -161,7 +163,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
         };
         costs.of("turn", whole).await;
     }
-    assert_eq!(costs.measured, [("turn", 72)]);
+    assert_eq!(costs.measured, [("turn", 73)]);
     assert_eq!(store.events("c", 1, 100).await.unwrap().events.len(), 8);
 }
 
@@ -179,15 +181,23 @@ async fn fill(connection: &mut PgConnection) {
         INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at)
             SELECT 'c' || n, 't', 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s'
             FROM generate_series(1, 10000) n;
-        INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || id, NULL, k, now(), '', '[]', '[]'
+        INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, now(), '', '[]', '[]'
             FROM conversations, generate_series(1, 5) k;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
             status, started_at)
-            SELECT 'e' || id, id, 'm1', 'e' || id, 0, 'a', 'h', 'running', now() FROM conversations;
+            SELECT 'e' || k || id, id, 'm' || k, 'e' || k || id, 0, 'a', 'h',
+                CASE k WHEN 1 THEN 'running' ELSE 'completed' END, now()
+            FROM conversations, generate_series(1, 5) k;
         INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type,
             step_number, created_at, execution_state)
-            SELECT id || '/' || k, id, 'm1', 'e' || id, 'llm_complete', k, now(), '{}'
+            SELECT id || '/' || k, id, 'm1', 'e1' || id, 'llm_complete', k, now(), '{}'
             FROM conversations, generate_series(0, 2) k;
+        INSERT INTO tool_execution_records (conversation_id, execution_id, message_id, agent_execution_id, step,
+            call_index, call_id, tool_name, effect, timeout_ms, status, observed_sequence, created_at, signatures,
+            tool_input, events)
+            SELECT id, 'exec_' || k, 'm1', 'e1' || id, 0, k, 'call_' || k, 'tool', 'read', 1,
+                CASE k WHEN 3 THEN 'running' ELSE 'completed' END, CASE k WHEN 3 THEN NULL ELSE k END, now(), '[]', '{}', '[]'
+            FROM conversations, generate_series(1, 3) k;
         INSERT INTO agent_execution_events
             SELECT md5(c || '/' || n), 'c' || c, 'm1', 'observe', n, 'm1/x/0/observe', now(), '{\"content\": \"text\"}'
             FROM generate_series(1, 90) n, generate_series(1, 10000) c;
@@ -278,14 +288,14 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("page of a very long conversation", hot::EVENTS, "text, bigint, bigint", "'c1', 1000, 101", 101),
         ("lock, last sequence", hot::LOCK_CONVERSATION.postgres, "text", "'c5000'", 1),
         ("last sequences", hot::LAST_SEQUENCES.postgres, "text[]", "'{c1,c77,c5000,unknown}'", 3),
-        ("is the batch stored", hot::SAVE_STATE, "text, text, text", "'ec5000', 'c5000', md5('5000/7')", 2),
+        ("is the batch stored", hot::SAVE_STATE, "text, text, text", "'e1c5000', 'c5000', md5('5000/7')", 2),
         ("append: counter", hot::ADVANCE_CONVERSATION, "text, bigint, bigint, timestamptz", "'c5000', 95, 0, now()", 1),
-        ("latest checkpoint", hot::CHECKPOINT, "text, bigint, text", "'ec5000', 2, 'llm_complete'", 1),
-        ("claim of a step", hot::CLAIM_STEP, execution, "'ec5000', 'c5000', 3", 1),
-        ("claim of a stored step", hot::CLAIM_STEP, execution, "'ec5000', 'c5000', 2", 2),
+        ("latest checkpoint", hot::CHECKPOINT, "text, bigint, text", "'e1c5000', 2, 'llm_complete'", 1),
+        ("claim of a step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 3", 1),
+        ("claim of a stored step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 2", 2),
         ("context", hot::CONTEXT, "text, bigint", "'c5000', 3", 3),
         ("status", hot::EXECUTION_STATUS, "text", "'c5000'", 2),
-        ("open tools", hot::OPEN_TOOLS.postgres, "text", "'ec5000'", 0),
+        ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
         ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 2),
         (
             "list of conversations",
@@ -301,7 +311,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
             assert!(!did.nodes.iter().any(|node| node == "Seq Scan"), "{name}: {did:?}");
             assert!(did.rows_read <= most_rows && did.rows_dropped == 0, "{name}: {did:?}");
             // Each row is at most one page of the table, and each look-up a few of an index.
-            assert!(did.pages <= 2 * most_rows + 20, "{name}: {did:?}");
+            assert!(did.pages <= 2 * most_rows + 40, "{name}: {did:?}");
             if name.contains("page") {
                 assert_eq!(did.rows_read, did.rows_returned, "{name}: {did:?}");
                 assert!(!did.nodes.iter().any(|node| node.contains("Sort")), "{name}: {did:?}");

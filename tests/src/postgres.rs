@@ -183,7 +183,8 @@ impl Postgres {
         let is_stopped = |id: &u32| {
             let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
             // The state follows the name, which may contain anything but ends with the last parenthesis.
-            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
+            // One that ended meanwhile is a zombie until the postmaster goes on.
+            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['T', 'Z']))
         };
         let processes = self.processes();
         !processes.is_empty() && processes.iter().all(is_stopped)

@@ -33,6 +33,9 @@ enum Server {
     Production(TemporalCluster),
 }
 
+/// Events after which the dev server of tests suggests to continue as new.
+pub const LONG_HISTORY: usize = 120;
+
 static SHARED: OnceCell<Temporal> = OnceCell::const_new();
 
 /// The server that all tests of this binary share; each test has a task queue of its own.
@@ -66,7 +69,9 @@ impl Temporal {
     pub async fn dev() -> Self {
         let port = free_port();
         let log = std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
-        let options = TemporalOptions { binary: binary(), port, database: None, log, has_ui: false };
+        // Continue-as-new is suggested at 4,096 events; a test of it should not have to make so many.
+        let dynamic_config = vec![format!("limit.historyCount.suggestContinueAsNew={LONG_HISTORY}")];
+        let options = TemporalOptions { binary: binary(), port, database: None, log, has_ui: false, dynamic_config };
         let server = Server::Dev(TemporalServer::start(&options).unwrap());
         let temporal = Self { port, server };
         let client = temporal.client().await;

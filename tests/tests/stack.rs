@@ -116,6 +116,35 @@ async fn temporal() {
     drop(postgres);
 }
 
+/// In the process that holds it, this test is what holds it.
+#[tokio::test]
+async fn a_paused_server_ends_when_its_parent_is_killed() {
+    const HOLD: &str = "EVERTURN_TEST_HOLD";
+    if std::env::var_os(HOLD).is_some() {
+        let postgres = Postgres::start().await;
+        postgres.pause().await;
+        println!("\nholding {}", postgres.directory().display());
+        std::future::pending::<()>().await;
+    }
+    let mut holder = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "a_paused_server_ends_when_its_parent_is_killed", "--nocapture"])
+        .env(HOLD, "1")
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+    let directory = loop {
+        let line = lines.next_line().await.unwrap().expect("the holder has ended");
+        if let Some(directory) = line.strip_prefix("holding ") {
+            break PathBuf::from(directory);
+        }
+    };
+    assert!(processes_in(&directory).len() > 3);
+    holder.kill().await.unwrap();
+    leaves_nothing(directory).await;
+}
+
 /// Starts `everturn-stack` and waits until it says how to use it.
 async fn make_stack(directory: &Path) -> Child {
     // Away from the ports that other tests get: it takes several around this one.

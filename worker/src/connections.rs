@@ -35,6 +35,8 @@ pub struct Stream {
     pub writer: Arc<dyn StreamWriter>,
     /// For gateways.
     pub reader: Arc<dyn StreamReader>,
+    /// Whether announcements of workers in other processes arrive.
+    pub is_shared: bool,
 }
 
 /// The stream of this process: Redis when configured, else memory. Redis may be away: then readers get events and
@@ -42,12 +44,12 @@ pub struct Stream {
 pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     let Some(url) = &common.redis else {
         let stream = Arc::new(InProcessStream::default());
-        return Ok(Stream { writer: stream.clone(), reader: stream });
+        return Ok(Stream { writer: stream.clone(), reader: stream, is_shared: false });
     };
     let stream = RedisStream::connect(url, RedisStreamOptions::default())
         .with_context(|| format!("`{}` is not the URL of a Redis", shown(url)))?;
     let stream = Arc::new(stream);
-    Ok(Stream { writer: stream.clone(), reader: stream })
+    Ok(Stream { writer: stream.clone(), reader: stream, is_shared: true })
 }
 
 /// Opens the store, waiting for a server to come up. A file is created and brought up to date; the tables of a server

@@ -82,7 +82,7 @@ impl PostgresOptions {
                 ("idle_in_transaction_session_timeout", milliseconds(self.idle_transaction_timeout)),
                 // Every query that matters walks one index in order. A bitmap scan would read a conversation to its
                 // end to give one page of it, and which of the two is taken would depend on statistics.
-                ("enable_bitmapscan", "off".into()),
+                ("enable_bitmapscan", "on".into()),
             ]);
         let pool = PgPoolOptions::new()
             .max_connections(self.max_connections.max(1))

@@ -112,7 +112,9 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
     }
     let mut tasks = JoinSet::new();
     let remover = backend.open().await;
-    tasks.spawn(async move { drop(remove_all(&remover, soon(), 7).await) });
+    tasks.spawn(async move {
+        remove_all(&remover, soon(), 7).await;
+    });
     for number in 0..40 {
         let (turn, queued) = (Turn::new(store.clone(), &format!("c{number:02}"), "m"), store.clone());
         let late = turn.clone();

@@ -143,11 +143,12 @@ export EVERTURN_DATABASE=postgres://{user}@127.0.0.1:{postgres_port}/{DATABASE}
 export EVERTURN_REDIS=redis://127.0.0.1:{redis_port}
 export TEMPORAL_ADDRESS=127.0.0.1:{temporal_port}
 
-With these, in terminals of their own, as many of each as you like:
-  target/debug/everturn worker
+With these set, first
+  target/debug/everturn migrate
+and then, in terminals of their own, as many of each as you like:
+  target/debug/everturn worker       (needs a provider's key or an everturn.toml)
   target/debug/everturn gateway      (the next ones with --listen 127.0.0.1:<port>)
   target/debug/everturn chat
-  temporal workflow list
 
 Ctrl-C stops everything; the data stays."
     );

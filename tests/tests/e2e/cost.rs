@@ -2,8 +2,11 @@
 
 use everturn_proto::ids;
 use everturn_tests::{
+    backends,
     model::{Model, Reply, Request},
     stack::Stack,
+    temporal::LONG_HISTORY,
+    wait,
 };
 use serde_json::{Value, json};
 
@@ -52,4 +55,39 @@ async fn a_turn_of_two_steps_has_a_short_history() {
 
 fn kinds(events: &[Value]) -> Vec<&str> {
     events.iter().map(|event| event["eventType"].as_str().unwrap_or("?")).collect()
+}
+
+#[tokio::test]
+async fn a_long_turn_goes_on_in_a_new_run() {
+    if backends::is_production() {
+        // Only the dev server is told to suggest it this early.
+        return;
+    }
+    let model = Model::start(|request: &Request| match request.results_since_user() {
+        0..15 => Reply::text("Again.").call("test_read", &json!({"effect": true})),
+        _ => Reply::text("At last."),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (conversation, message) = stack.ask("work long").await;
+    stack.asked(3).await;
+    stack.client().submit(&conversation, "and then this", None).await.unwrap();
+    let events = stack.ended(&conversation, 2).await;
+    let of_turn = events.iter().filter(|event| event["message_id"] == message.as_str());
+    assert_eq!(of_turn.count(), 1 + 15 * 3 + 2, "one turn, nothing lost or doubled in between");
+    assert_eq!(stack.effects().len(), 2 * 15, "two turns of 15 tools, each run once");
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    let workflow_id = ids::workflow_id(&conversation);
+    let query = format!("WorkflowId=\"{workflow_id}\"");
+    let runs = wait::until("all runs are listed", || async {
+        let runs = stack.temporal.json(&["workflow", "list", "--query", &query]).await;
+        let runs = runs.as_array().cloned().unwrap_or_default();
+        (runs.len() >= 3).then_some(runs)
+    })
+    .await;
+    for run in &runs {
+        let length: usize = run["historyLength"].as_str().unwrap_or("0").parse().unwrap();
+        assert!(length < LONG_HISTORY + 40, "a run of {length} events");
+        assert!(run["searchAttributes"].to_string().contains("AgentName"), "{run}");
+    }
 }

@@ -204,3 +204,32 @@ async fn a_taken_port_is_said_in_one_sentence() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text.contains(&listen) && text.contains("--listen"), "{text}");
 }
+
+#[tokio::test]
+async fn a_retried_step_is_superseded_on_the_wire() {
+    // Gateway and worker share a process here: deltas travel in memory.
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("The first try is cut").cut(),
+        _ => Reply::text("The second try holds."),
+    });
+    let stack = Stack::new(model.await).await;
+    let dev = Dev::start(&stack).await;
+    let conversation = dev.client().create_conversation(None).await.unwrap();
+    let frames = dev.frames_until(&conversation, || dev.submit(&conversation, "hello"), "complete").await;
+    let mut text = String::new();
+    let mut generations = Vec::new();
+    for frame in &frames {
+        match frame.event.as_str() {
+            "text_start" => {
+                generations.push(frame.data["generation"].as_u64().unwrap());
+                frame.data["text"].as_str().unwrap().clone_into(&mut text);
+            }
+            "text_delta" => text += frame.data["text"].as_str().unwrap(),
+            _ => {}
+        }
+    }
+    assert_eq!(text, "The second try holds.", "{frames:#?}");
+    assert!(generations.is_sorted() && generations.last() > generations.first(), "{generations:?}");
+    let answer = frames.iter().find(|frame| frame.event == "assistant_message").unwrap();
+    assert_eq!(answer.data["content"], "The second try holds.");
+}

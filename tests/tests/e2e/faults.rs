@@ -150,3 +150,39 @@ async fn redis_slow() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn deltas_reach_every_gateway_and_a_retry_supersedes_them() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("The first try is cut").cut(),
+        _ => Reply::tokens(500),
+    });
+    let Some(stack) = Stack::breakable(model.await).await else { return };
+    let _running = stack.start().await;
+    let conversation = stack.client().create_conversation(None).await.unwrap();
+    // Each client gets the next gateway: two readers, two gateways.
+    let is_last = |frame: &Frame| frame.event == "complete";
+    let readers = async {
+        tokio::join!(stack.frames_until(&conversation, 0, is_last), stack.frames_until(&conversation, 0, is_last))
+    };
+    let submit = async { stack.client().submit(&conversation, "hello", None).await.unwrap() };
+    let ((first, second), _) = tokio::join!(readers, submit);
+    assert_eq!(persisted(&first), persisted(&second));
+    for frames in [&first, &second] {
+        let mut text = String::new();
+        let mut deltas = 0;
+        for frame in frames {
+            match frame.event.as_str() {
+                "text_start" => frame.data["text"].as_str().unwrap().clone_into(&mut text),
+                "text_delta" => {
+                    deltas += 1;
+                    text += frame.data["text"].as_str().unwrap();
+                }
+                _ => {}
+            }
+        }
+        assert!(deltas > 0, "no delta reached this gateway");
+        let answer = &frames[frames.len() - 2].data["content"];
+        assert_eq!(answer, text.as_str(), "what was streamed is what was saved");
+    }
+}

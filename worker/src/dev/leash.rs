@@ -13,10 +13,12 @@ use std::{
 
 /// `$1` is the signal that stops the server, `$2` a directory to remove when the parent has let go (or empty).
 /// Each line on standard input is a signal for the server; a pause is for its children, too. What does not stop within
-/// 10 s is killed.
+/// 10 s is killed. A hangup is ignored: the kernel sends one to the whole group when the parent dies while the server is
+/// paused.
 const SUPERVISE: &str = r#"
 stop=$1 scratch=$2; shift 2
 released=
+trap '' HUP
 trap : TERM
 trap released=1 USR1
 exec 3<&0
@@ -33,7 +35,7 @@ children() { cat "/proc/$server/task/$server/children"; }
     kill "-$stop" $server
     kill -CONT $server $(children)
     sleep 10
-    kill -KILL $server
+    kill -KILL $server $(children)
 ) 2>/dev/null &
 exec 3<&-
 while kill -0 $server 2>/dev/null; do wait $server; ended=$?; done

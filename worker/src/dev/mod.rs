@@ -80,6 +80,7 @@ async fn start_temporal(common: &Common, options: &DevOptions) -> anyhow::Result
         database: Some(data_dir.join("temporal.db")),
         log: data_dir.join("temporal.log"),
         has_ui: true,
+        dynamic_config: Vec::new(),
     })
     .map(Some)
 }

@@ -43,6 +43,8 @@ pub struct TemporalOptions {
     pub log: PathBuf,
     /// Whether to serve the web UI, on port + 1000.
     pub has_ui: bool,
+    /// More dynamic configuration, each `key=value`.
+    pub dynamic_config: Vec<String>,
 }
 
 /// A running server. Dropping it stops it.
@@ -67,6 +69,9 @@ impl TemporalServer {
         command.args(["--port", &options.port.to_string(), "--log-level", "warn"]).args(TUNING);
         if let Some(database) = &options.database {
             command.arg("--db-filename").arg(database);
+        }
+        for setting in &options.dynamic_config {
+            command.args(["--dynamic-config-value", setting]);
         }
         for name in search_attribute::ALL {
             command.args(["--search-attribute", &format!("{name}=Keyword")]);

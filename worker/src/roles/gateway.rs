@@ -3,7 +3,9 @@
 use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
-use everturn_gateway::{GatewayConfig, GatewayState, Ports, TemporalTurns, turns::TemporalTurnsOptions};
+use everturn_gateway::{
+    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, turns::TemporalTurnsOptions,
+};
 use everturn_store::Store;
 use temporalio_client::Client;
 use tokio::net::TcpListener;
@@ -53,17 +55,20 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
 /// Runs a gateway until `shutdown`.
 pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
     let options = TemporalTurnsOptions { task_queue: parts.task_queue, ..TemporalTurnsOptions::default() };
+    let is_announced = parts.stream.is_shared;
     let ports = Ports {
         events: parts.store.events,
         conversations: parts.store.conversations,
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
+    let default = GatewayConfig::default();
     let config = GatewayConfig {
+        poll_interval: if is_announced { ANNOUNCED_POLL_INTERVAL } else { default.poll_interval },
         agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
         max_message_bytes: parts.config.limits.message_bytes,
         max_queued_messages: parts.config.limits.queued_messages,
-        ..GatewayConfig::default()
+        ..default
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
 }

@@ -1,0 +1,164 @@
+CREATE TABLE public.agent_definitions (
+    hash text NOT NULL COLLATE pg_catalog."C",
+    definition jsonb NOT NULL
+);
+CREATE TABLE public.agent_execution_events (
+    id text NOT NULL COLLATE pg_catalog."C",
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    message_id text NOT NULL COLLATE pg_catalog."C",
+    event_type text NOT NULL,
+    sequence_number bigint NOT NULL,
+    batch_key text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    event_data jsonb NOT NULL
+);
+CREATE TABLE public.agent_executions (
+    id text NOT NULL COLLATE pg_catalog."C",
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    message_id text NOT NULL COLLATE pg_catalog."C",
+    parent_execution_id text COLLATE pg_catalog."C",
+    root_execution_id text NOT NULL COLLATE pg_catalog."C",
+    depth bigint NOT NULL,
+    parent_tool_call_id text COLLATE pg_catalog."C",
+    agent text NOT NULL,
+    agent_hash text NOT NULL COLLATE pg_catalog."C",
+    status text NOT NULL,
+    generation bigint DEFAULT 0 NOT NULL,
+    steps bigint DEFAULT 0 NOT NULL,
+    error_code text,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone
+);
+CREATE TABLE public.conversations (
+    id text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    agent text NOT NULL,
+    title text NOT NULL,
+    message_count bigint DEFAULT 0 NOT NULL,
+    last_sequence bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.execution_checkpoints (
+    id text NOT NULL COLLATE pg_catalog."C",
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    message_id text NOT NULL COLLATE pg_catalog."C",
+    agent_execution_id text NOT NULL COLLATE pg_catalog."C",
+    checkpoint_type text NOT NULL COLLATE pg_catalog."C",
+    execution_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    step_number bigint NOT NULL,
+    generation bigint DEFAULT 0 NOT NULL,
+    input_tokens bigint DEFAULT 0 NOT NULL,
+    output_tokens bigint DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    execution_state jsonb NOT NULL
+);
+CREATE TABLE public.messages (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    id text NOT NULL COLLATE pg_catalog."C",
+    role text NOT NULL,
+    status text NOT NULL,
+    client_message_id text COLLATE pg_catalog."C",
+    agent_execution_id text COLLATE pg_catalog."C",
+    step bigint,
+    sequence_number bigint,
+    created_at timestamp with time zone NOT NULL,
+    content text NOT NULL,
+    tool_calls jsonb NOT NULL,
+    tool_results jsonb NOT NULL,
+    CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
+);
+CREATE TABLE public.tool_execution_records (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    execution_id text NOT NULL COLLATE pg_catalog."C",
+    message_id text NOT NULL COLLATE pg_catalog."C",
+    agent_execution_id text NOT NULL COLLATE pg_catalog."C",
+    step bigint NOT NULL,
+    call_index bigint NOT NULL,
+    call_id text NOT NULL COLLATE pg_catalog."C",
+    tool_name text NOT NULL,
+    effect text NOT NULL,
+    timeout_ms bigint NOT NULL,
+    status text NOT NULL,
+    attempt bigint DEFAULT 0 NOT NULL,
+    is_error boolean DEFAULT false NOT NULL,
+    duration_ms bigint DEFAULT 0 NOT NULL,
+    observed_sequence bigint,
+    created_at timestamp with time zone NOT NULL,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    signatures jsonb NOT NULL,
+    tool_input jsonb NOT NULL,
+    events jsonb NOT NULL,
+    result jsonb,
+    full_result jsonb
+);
+CREATE TABLE public.work_plans (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    id text NOT NULL COLLATE pg_catalog."C",
+    message_id text NOT NULL COLLATE pg_catalog."C",
+    title text NOT NULL,
+    steps jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.agent_definitions
+    ADD CONSTRAINT agent_definitions_pkey PRIMARY KEY (hash);
+ALTER TABLE ONLY public.agent_execution_events
+    ADD CONSTRAINT agent_execution_events_conversation_id_sequence_number_key UNIQUE (conversation_id, sequence_number);
+ALTER TABLE ONLY public.agent_execution_events
+    ADD CONSTRAINT agent_execution_events_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.agent_executions
+    ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.conversations
+    ADD CONSTRAINT conversations_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.execution_checkpoints
+    ADD CONSTRAINT execution_checkpoints_agent_execution_id_step_number_checkp_key UNIQUE (agent_execution_id, step_number, checkpoint_type, execution_id);
+ALTER TABLE ONLY public.execution_checkpoints
+    ADD CONSTRAINT execution_checkpoints_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.messages
+    ADD CONSTRAINT messages_conversation_id_client_message_id_key UNIQUE (conversation_id, client_message_id);
+ALTER TABLE ONLY public.messages
+    ADD CONSTRAINT messages_conversation_id_sequence_number_key UNIQUE (conversation_id, sequence_number);
+ALTER TABLE ONLY public.messages
+    ADD CONSTRAINT messages_pkey PRIMARY KEY (conversation_id, id);
+ALTER TABLE ONLY public.tool_execution_records
+    ADD CONSTRAINT tool_execution_records_agent_execution_id_step_call_index_key UNIQUE (agent_execution_id, step, call_index);
+ALTER TABLE ONLY public.tool_execution_records
+    ADD CONSTRAINT tool_execution_records_conversation_id_call_id_key UNIQUE (conversation_id, call_id);
+ALTER TABLE ONLY public.tool_execution_records
+    ADD CONSTRAINT tool_execution_records_pkey PRIMARY KEY (conversation_id, execution_id);
+ALTER TABLE ONLY public.work_plans
+    ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
+CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
+CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
+CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
+CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
+CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
+CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
+CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
+CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
+ALTER TABLE ONLY public.agent_execution_events
+    ADD CONSTRAINT agent_execution_events_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
+ALTER TABLE ONLY public.agent_execution_events
+    ADD CONSTRAINT agent_execution_events_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
+ALTER TABLE ONLY public.agent_executions
+    ADD CONSTRAINT agent_executions_agent_hash_fkey FOREIGN KEY (agent_hash) REFERENCES public.agent_definitions(hash);
+ALTER TABLE ONLY public.agent_executions
+    ADD CONSTRAINT agent_executions_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
+ALTER TABLE ONLY public.agent_executions
+    ADD CONSTRAINT agent_executions_parent_execution_id_fkey FOREIGN KEY (parent_execution_id) REFERENCES public.agent_executions(id);
+ALTER TABLE ONLY public.agent_executions
+    ADD CONSTRAINT agent_executions_root_execution_id_fkey FOREIGN KEY (root_execution_id) REFERENCES public.agent_executions(id);
+ALTER TABLE ONLY public.execution_checkpoints
+    ADD CONSTRAINT execution_checkpoints_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
+ALTER TABLE ONLY public.execution_checkpoints
+    ADD CONSTRAINT execution_checkpoints_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
+ALTER TABLE ONLY public.messages
+    ADD CONSTRAINT messages_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
+ALTER TABLE ONLY public.tool_execution_records
+    ADD CONSTRAINT tool_execution_records_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
+ALTER TABLE ONLY public.tool_execution_records
+    ADD CONSTRAINT tool_execution_records_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
+ALTER TABLE ONLY public.work_plans
+    ADD CONSTRAINT work_plans_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
