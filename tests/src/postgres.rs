@@ -1,15 +1,14 @@
 //! A PostgreSQL of its own: the real server from Debian's package, to work with and to break.
 
 use std::{
-    fs,
+    fs::{self, File},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
     sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context, ensure};
-use everturn_worker::dev::Signal;
+use everturn_worker::dev::{Leash, Signal};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
 
@@ -65,7 +64,7 @@ impl Postgres {
         };
         let data = directory.join("data");
         if !data.join("PG_VERSION").exists() {
-            create_cluster(&programs, &directory, account)?;
+            create_cluster(&programs, &directory, is_scratch, account).await?;
         }
         let server = Server::start(Spec {
             name: "PostgreSQL",
@@ -210,14 +209,26 @@ fn arguments(data: &Path, port: u16, is_scratch: bool) -> Vec<String> {
     args
 }
 
-fn create_cluster(programs: &Path, directory: &Path, account: Option<Account>) -> anyhow::Result<()> {
-    let mut initdb = Command::new(programs.join("initdb"));
-    initdb.arg("-D").arg(directory.join("data")).args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"]);
-    initdb.args(["--locale", "C.UTF-8", "--no-sync"]).current_dir(directory).stdin(Stdio::null());
-    account::run_as(&mut initdb, account);
-    let output = initdb.output().with_context(|| format!("cannot run {}", programs.join("initdb").display()))?;
-    ensure!(output.status.success(), "initdb failed: {}", String::from_utf8_lossy(&output.stderr));
-    Ok(())
+/// On a leash of its own, so that nothing is left of one that is interrupted; and under its name only when complete.
+async fn create_cluster(
+    programs: &Path,
+    directory: &Path,
+    is_scratch: bool,
+    account: Option<Account>,
+) -> anyhow::Result<()> {
+    let (initdb, new, log) = (programs.join("initdb"), directory.join("new"), directory.join("initdb.log"));
+    if new.exists() {
+        fs::remove_dir_all(&new).with_context(|| format!("cannot remove {}", new.display()))?;
+    }
+    let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
+    let mut command = Leash::command(&initdb, Signal::Terminate, is_scratch.then_some(directory));
+    command.arg("-D").arg(&new).args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"]);
+    command.args(["--locale", "C.UTF-8", "--no-sync"]).current_dir(directory);
+    command.stdout(output.try_clone()?).stderr(output);
+    account::run_as(&mut command, account);
+    let status = Leash::start(command).with_context(|| format!("cannot run {}", initdb.display()))?.ended().await?;
+    ensure!(status.success(), "initdb failed: {}", fs::read_to_string(&log).unwrap_or_default());
+    fs::rename(&new, directory.join("data")).context("cannot rename the new cluster")
 }
 
 /// The directory of PostgreSQL's programs.

@@ -35,6 +35,8 @@ async fn survives<F: Future<Output = ()>>(stack: &Stack, harm: impl FnOnce(Strin
     assert_eq!(assembled(&live), assembled(&replayed));
     let answer = events[events.len() - 2]["event_data"]["content"].as_str().unwrap();
     assert_eq!(answer.split_whitespace().count(), 2_000);
+    assert_eq!(stack.model.requests().len(), 4, "no call is paid twice");
+    assert_eq!(stack.effects().len(), 3, "no tool runs twice");
 }
 
 fn persisted(frames: &[Frame]) -> Vec<(u32, Value)> {

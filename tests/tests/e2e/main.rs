@@ -10,5 +10,6 @@ mod cost;
 mod crash;
 mod dev;
 mod faults;
+mod operations;
 mod races;
 mod turn;

@@ -1,0 +1,60 @@
+//! What operators run beside workers and gateways: migrate and retention.
+
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::Stack,
+};
+
+async fn run(stack: &Stack, args: &[&str]) -> String {
+    let output = stack.command(args, &[]).output().await.unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[tokio::test]
+async fn migrate_from_several_places_at_once() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
+    let all = (0..4).map(|_| run(&stack, &["migrate"]));
+    for text in futures::future::join_all(all).await {
+        assert!(text.contains("up to date") && text.contains("search attributes"), "{text}");
+        assert!(!text.contains("password"), "{text}");
+    }
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("hello").await;
+    assert_eq!(stack.ended(&conversation, 1).await.len(), 3);
+}
+
+#[tokio::test]
+async fn retention_removes_what_is_old_and_nothing_that_runs() {
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("Old."),
+        _ => Reply::text("Running.").held(),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (old, _) = stack.ask("hello").await;
+    stack.ended(&old, 1).await;
+    let (running, _) = stack.ask("hello").await;
+    stack.asked(2).await;
+
+    let text = run(&stack, &["retention", "--older-than", "0s", "--dry-run"]).await;
+    assert!(text.contains("would remove 1 conversations with 3 events"), "{text}");
+    assert_eq!(stack.events(&old).await.len(), 3);
+
+    let text = run(&stack, &["retention", "--older-than", "0s"]).await;
+    assert!(text.contains("removed 1 conversations with 3 events"), "{text}");
+    let gone = stack.get(&format!("/conversations/{old}")).await;
+    assert_eq!(gone["code"], "conversation_not_found");
+    stack.model.release();
+    assert_eq!(stack.ended(&running, 1).await.len(), 3);
+    let text = run(&stack, &["retention", "--older-than", "90d"]).await;
+    assert!(text.contains("removed 0 conversations"), "{text}");
+}
+
+#[tokio::test]
+async fn a_wrong_age_is_said() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
+    let output = stack.command(&["retention", "--older-than", "long ago"], &[]).output().await.unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("90d"));
+}
