@@ -53,6 +53,8 @@ impl TemporalCluster {
     /// Prepares its databases, starts it, and waits until a workflow can run in the namespace `default`.
     pub async fn start(postgres: &Postgres, place: Place) -> anyhow::Result<Self> {
         let program = tool("temporal-server")?;
+        let [one, two] = DATABASES.map(|(name, schema)| prepare_database(postgres, name, schema));
+        tokio::try_join!(one, two)?;
         let (directory, ports, is_scratch) = match place {
             Place::Scratch => (account::scratch("temporal", None)?, Ports::free(), true),
             Place::Lasting { directory, port } => {
@@ -60,8 +62,6 @@ impl TemporalCluster {
                 (directory, Ports::from(port), false)
             }
         };
-        let [one, two] = DATABASES.map(|(name, schema)| prepare_database(postgres, name, schema));
-        tokio::try_join!(one, two)?;
         write_config(&directory, postgres, &ports)?;
         let root = directory.display().to_string();
         let args = ["--root", &root, "--config", ".", "--env", "everturn", "--allow-no-auth", "start"];

@@ -11,7 +11,7 @@ use everturn_proto::{
     },
     words::failure,
 };
-use temporalio_common::error::IncomingError;
+use temporalio_common::{ActivityDefinition, data_converters::TemporalDeserializable, error::IncomingError};
 use temporalio_workflow::{
     ActivityCancellationType, ActivityCloseTimeouts, ActivityExecutionError, ActivityOptions, LocalActivityOptions,
     RetryPolicy, WorkflowCancellationToken, WorkflowContext,
@@ -49,26 +49,30 @@ type Result<T> = std::result::Result<T, CallError>;
 
 /// Takes the message into the turn.
 pub(crate) async fn load_turn(ctx: &WorkflowContext<AgentExecution>, request: LoadTurnRequest) -> Result<LoadedTurn> {
-    let local = ctx.execute_local_activity(AgentActivities::load_turn, request.clone(), local_options());
-    match local.await {
-        Err(error) if is_worth_a_longer_try(&error) => {
-            let ordinary = ctx.execute_activity(AgentActivities::load_turn, request, store_options());
-            ordinary.await.map_err(|error| store_error(&error))
-        }
-        other => other.map_err(|error| store_error(&error)),
-    }
+    call_store(ctx, || AgentActivities::load_turn, request).await
 }
 
 /// Persists one batch. Not cancelled with the turn: what happened must be saved.
 pub(crate) async fn save(ctx: &WorkflowContext<AgentExecution>, request: SaveRequest) -> Result<SaveResult> {
-    let local = ctx.execute_local_activity(AgentActivities::save_event, request.clone(), local_options());
-    match local.await {
-        Err(error) if is_worth_a_longer_try(&error) => {
-            let ordinary = ctx.execute_activity(AgentActivities::save_event, request, store_options());
-            ordinary.await.map_err(|error| store_error(&error))
-        }
-        other => other.map_err(|error| store_error(&error)),
+    call_store(ctx, || AgentActivities::save_event, request).await
+}
+
+/// An activity of the store: as a local one, and when the store is away for longer, as an ordinary one.
+async fn call_store<A>(
+    ctx: &WorkflowContext<AgentExecution>,
+    activity: impl Fn() -> A,
+    request: A::Input,
+) -> Result<A::Output>
+where
+    A: ActivityDefinition,
+    A::Input: Clone,
+    A::Output: TemporalDeserializable,
+{
+    let mut answer = ctx.execute_local_activity(activity(), request.clone(), local_options()).await;
+    if answer.as_ref().is_err_and(is_worth_a_longer_try) {
+        answer = ctx.execute_activity(activity(), request, store_options()).await;
     }
+    answer.map_err(|error| store_error(&error))
 }
 
 /// Calls the model once. When the turn is cancelled the activity stores the text so far (`llm_partial`) before it

@@ -2,7 +2,7 @@
 //! exactly what a fresh replay shows. On the production backends only; each test has a PostgreSQL and a Redis of its
 //! own to break.
 
-use std::{future::Future, time::Duration};
+use std::time::Duration;
 
 use everturn_tests::{
     model::{Model, Reply, Request},
@@ -19,12 +19,68 @@ fn busy(request: &Request) -> Reply {
     }
 }
 
-/// Runs a turn, does `harm` while it runs, and checks what a connected reader saw against a fresh replay.
-async fn survives<F: Future<Output = ()>>(stack: &Stack, harm: impl FnOnce(String) -> F) {
+/// What is done to a backend while the turn runs.
+enum Harm {
+    RestartPostgresGently,
+    RestartPostgresAtOnce,
+    CutConnections,
+    RestartRedis,
+    KillRedis,
+    FlushRedis,
+    SlowRedis,
+}
+
+impl Harm {
+    async fn done(self, stack: &Stack, conversation: &str) {
+        match self {
+            Self::RestartPostgresGently => {
+                stack.saw(conversation, "act").await;
+                stack.postgres().restart_fast().await;
+            }
+            Self::RestartPostgresAtOnce => {
+                stack.saw(conversation, "observe").await;
+                stack.postgres().restart_immediate().await;
+            }
+            Self::CutConnections => {
+                stack.saw(conversation, "user_message").await;
+                // Often enough to hit commits; the pause is between two harms, not a wait for anything.
+                for _ in 0..40 {
+                    stack.postgres().terminate_backends().await;
+                    tokio::time::sleep(Duration::from_millis(25)).await;
+                }
+            }
+            Self::RestartRedis => {
+                stack.saw(conversation, "act").await;
+                stack.redis().kill().await;
+                stack.asked(3).await;
+                stack.redis().start_again().await;
+            }
+            Self::KillRedis => {
+                stack.saw(conversation, "act").await;
+                stack.redis().kill().await;
+            }
+            Self::FlushRedis => {
+                stack.asked(4).await;
+                for _ in 0..5 {
+                    stack.redis().flush().await;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+            Self::SlowRedis => {
+                stack.saw(conversation, "act").await;
+                stack.redis().slow(Duration::from_secs(2)).await;
+            }
+        }
+    }
+}
+
+/// Runs a turn, does harm while it runs, and checks what a connected reader saw against a fresh replay.
+async fn survives(harm: Harm) {
+    let Some(stack) = Stack::breakable(Model::start(busy).await).await else { return };
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("work").await;
     let live = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
-    let (live, ()) = tokio::join!(live, harm(conversation.clone()));
+    let (live, ()) = tokio::join!(live, harm.done(&stack, &conversation));
     let events = stack.ended(&conversation, 1).await;
     let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
     let step = "thought act observe";
@@ -49,108 +105,39 @@ fn assembled(frames: &[Frame]) -> Vec<String> {
     sealed.map(|frame| frame.data["thought"].as_str().or(frame.data["content"].as_str()).unwrap().to_owned()).collect()
 }
 
-async fn stack() -> Option<Stack> {
-    Stack::breakable(Model::start(busy).await).await
-}
-
 #[tokio::test]
 async fn postgres_restarted_gently() {
-    let Some(stack) = stack().await else { return };
-    survives(&stack, |conversation| {
-        let stack = &stack;
-        async move {
-            stack.saw(&conversation, "act").await;
-            stack.postgres().restart_fast().await;
-        }
-    })
-    .await;
+    survives(Harm::RestartPostgresGently).await;
 }
 
 #[tokio::test]
 async fn postgres_restarted_at_once() {
-    let Some(stack) = stack().await else { return };
-    survives(&stack, |conversation| {
-        let stack = &stack;
-        async move {
-            stack.saw(&conversation, "observe").await;
-            stack.postgres().restart_immediate().await;
-        }
-    })
-    .await;
+    survives(Harm::RestartPostgresAtOnce).await;
 }
 
 #[tokio::test]
 async fn connections_cut_again_and_again() {
-    let Some(stack) = stack().await else { return };
-    survives(&stack, |conversation| {
-        let stack = &stack;
-        async move {
-            stack.saw(&conversation, "user_message").await;
-            // Often enough to hit commits; the pause is between two harms, not a wait for anything.
-            for _ in 0..40 {
-                stack.postgres().terminate_backends().await;
-                tokio::time::sleep(Duration::from_millis(25)).await;
-            }
-        }
-    })
-    .await;
+    survives(Harm::CutConnections).await;
 }
 
 #[tokio::test]
 async fn redis_killed_and_started_again() {
-    let Some(stack) = stack().await else { return };
-    survives(&stack, |conversation| {
-        let stack = &stack;
-        async move {
-            stack.saw(&conversation, "act").await;
-            stack.redis().kill().await;
-            stack.asked(3).await;
-            stack.redis().start_again().await;
-        }
-    })
-    .await;
+    survives(Harm::RestartRedis).await;
 }
 
 #[tokio::test]
 async fn redis_killed_for_good() {
-    let Some(stack) = stack().await else { return };
-    survives(&stack, |conversation| {
-        let stack = &stack;
-        async move {
-            stack.saw(&conversation, "act").await;
-            stack.redis().kill().await;
-        }
-    })
-    .await;
+    survives(Harm::KillRedis).await;
 }
 
 #[tokio::test]
 async fn redis_flushed_in_mid_message() {
-    let Some(stack) = stack().await else { return };
-    survives(&stack, |_| {
-        let stack = &stack;
-        async move {
-            stack.asked(4).await;
-            for _ in 0..5 {
-                stack.redis().flush().await;
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        }
-    })
-    .await;
+    survives(Harm::FlushRedis).await;
 }
 
 #[tokio::test]
 async fn redis_slow() {
-    let Some(stack) = stack().await else { return };
-    survives(&stack, |conversation| {
-        let stack = &stack;
-        async move {
-            stack.saw(&conversation, "act").await;
-            stack.redis().slow(Duration::from_secs(2)).await;
-        }
-    })
-    .await;
+    survives(Harm::SlowRedis).await;
 }
 
 #[tokio::test]
