@@ -330,15 +330,25 @@ pub(crate) const STILL_EXPIRED: Text = among!(
     " ORDER BY c.id"
 );
 
-/// list of conversations, each. Tool records first and executions before messages: see "Locks" in `backend/mod.rs`.
-pub(crate) const REMOVE: [Text; 6] = [
-    among!("DELETE FROM tool_execution_records WHERE conversation_id", "$1", ""),
+/// list of conversations. Before all else: a claim of a tool holds its record while it asks for its execution.
+pub(crate) const REMOVE_TOOLS: Text = among!("DELETE FROM tool_execution_records WHERE conversation_id", "$1", "");
+
+/// list of conversations. From here on no worker thought dead adds a checkpoint, and those it added are seen.
+pub(crate) const LOCK_EXECUTIONS: Text = Text {
+    sqlite: "SELECT id FROM agent_executions WHERE conversation_id IN (SELECT value FROM json_each($1))",
+    postgres: "SELECT id FROM agent_executions WHERE conversation_id = ANY($1) FOR UPDATE",
+};
+
+/// list of conversations, each. Rows before those that they name.
+pub(crate) const REMOVE_ROWS: [Text; 4] = [
     among!("DELETE FROM execution_checkpoints WHERE conversation_id", "$1", ""),
     among!("DELETE FROM work_plans WHERE conversation_id", "$1", ""),
     among!("DELETE FROM agent_executions WHERE conversation_id", "$1", ""),
     among!("DELETE FROM messages WHERE conversation_id", "$1", ""),
-    among!("DELETE FROM conversations WHERE id", "$1", ""),
 ];
+
+/// list of conversations.
+pub(crate) const REMOVE_CONVERSATIONS: Text = among!("DELETE FROM conversations WHERE id", "$1", "");
 
 /// list of conversations.
 pub(crate) const REMOVE_EVENTS: Text = among!("DELETE FROM agent_execution_events WHERE conversation_id", "$1", "");

@@ -125,14 +125,14 @@ async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
     let turn = Turn::begun(Database::migrated().await.open().await, "c", "m").await;
     turn.asks(0, "", &[effect::READ]).await;
     turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
-    let refused = [r#""\u0000""#, r#""\ud800""#, "1e999999"];
-    for text in refused {
+    let too_deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
+    for text in [r#""\u0000""#, r#""\ud800""#, "1e999999", &too_deep] {
         let refused = turn.store.finish_tool(&turn.tool(0, 0), tool_end(text)).await;
-        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text}: {refused:?}");
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text:.20}: {refused:?}");
         let mut call = turn.call(1, 0, effect::READ);
         call.tool_input = Some(json(text));
         let refused = turn.store.complete_step(&turn.step(1), state("", vec![call])).await;
-        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text}: {refused:?}");
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text:.20}: {refused:?}");
     }
     let refused = turn.store.complete_step(&turn.step(1), state("a\0b", vec![])).await;
     assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
@@ -184,7 +184,7 @@ async fn a_full_pool_is_unavailable_in_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
     let database = Database::migrated().await;
-    let line = Line::to(database.port()).await;
+    let line = Line::to(Database::port()).await;
     let options = PostgresOptions {
         max_connections: 2,
         acquire_timeout: Duration::from_millis(500),

@@ -19,23 +19,31 @@
 //!    decide in the `WHERE` of one `UPDATE`, `complete_step` and `save_partial` by the unique key of the checkpoint.
 //!    A `save` that closes tools locks their rows before it reads them, so that no end comes between.
 //! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write. Foreign keys make an
-//!    insert share-lock the rows it names, executions before messages; only `remove_expired` takes rows that way
-//!    from others, and in that order: tool records, checkpoints, executions, messages. It passes over conversations
-//!    that are locked instead of waiting. So there is no circle to wait in.
+//!    insert share-lock the rows it names, executions before messages; only `remove_expired` takes such rows from
+//!    others, in the same order: tool records, executions, then the rows that name them, messages, conversations. It
+//!    passes over conversations that are locked instead of waiting. So there is no circle to wait in.
 //!
 //! # What a call costs
 //!
-//! Round trips to PostgreSQL (statements in SQLite), whatever the size of the batch, once a connection has prepared
-//! its statements; the first time each statement costs one more, as does every time an insert of more than 8 rows.
-//! `tests/postgres_cost.rs` holds the numbers.
+//! Round trips to PostgreSQL, whatever the size of the batch, on a connection that has prepared its statements. The
+//! first time each statement costs one more, as does every time an insert of more than 8 rows. A connection that idled
+//! for a second is pinged first. `tests/postgres_cost.rs` holds the numbers.
 //!
 //! | call | round trips |
 //! |---|---|
 //! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `conversation`, `list_conversations` | 1 |
-//! | `create_conversation` | 1; 2 when its id is taken |
-//! | `queue_message` | 4; 5 when it is a repeat |
-//! | `claim_step`, `complete_step`, `save_partial`, `finish_tool` | 1 |
+//! | `create_conversation` | 1; taken id: 2 |
+//! | `queue_message` | 4; repeated: 5 |
+//! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4 |
+//! | `claim_step` | 1; already paid: 3 |
+//! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `claim_tool` | 4 |
+//! | `save`: thought and acts | 11 |
+//! | `save`: observe | 10 |
+//! | `save`: steer | 8 |
+//! | `save`: end | 12; with open tools: 14 |
+//! | `save`, repeated | 4 |
+//! | a turn of two steps with two tools, all its calls together | 73 |
 
 mod begin;
 mod claims;

@@ -2,7 +2,6 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use sqlx::Error;
 
 use super::{
     Connection, Store, commit,
@@ -10,7 +9,6 @@ use super::{
 };
 use crate::{
     api::{Removed, RemovedBatch, Result, Retention},
-    error::StoreError,
     rows::ExpiredRow,
     sql,
 };
@@ -80,25 +78,22 @@ fn within(conversations: Vec<(String, i64)>, max_events: i64) -> Vec<String> {
 }
 
 async fn remove(connection: &mut Connection, conversation_ids: &[String]) -> Result<Removed> {
+    // The order keeps workers thought dead from being in the way: see "Locks" in `backend/mod.rs`.
+    delete(connection, sql::REMOVE_TOOLS, conversation_ids).await?;
+    sqlx::query(words(sql::LOCK_EXECUTIONS))
+        .bind(list(conversation_ids))
+        .fetch_all(&mut *connection)
+        .await
+        .map_err(sql_error)?;
     let events = delete(connection, sql::REMOVE_EVENTS, conversation_ids).await?;
-    let mut conversations = 0;
-    for text in sql::REMOVE {
-        // The last ones are the conversations themselves.
-        conversations = delete(connection, text, conversation_ids).await?;
+    for text in sql::REMOVE_ROWS {
+        delete(connection, text, conversation_ids).await?;
     }
+    let conversations = delete(connection, sql::REMOVE_CONVERSATIONS, conversation_ids).await?;
     Ok(Removed { conversations, events })
 }
 
 async fn delete(connection: &mut Connection, text: sql::Text, conversation_ids: &[String]) -> Result<u64> {
-    let done = sqlx::query(words(text)).bind(list(conversation_ids)).execute(connection).await.map_err(late_row)?;
+    let done = sqlx::query(words(text)).bind(list(conversation_ids)).execute(connection).await.map_err(sql_error)?;
     Ok(done.rows_affected())
-}
-
-/// A worker thought dead may add a row (the checkpoint of an ended execution) while its conversation is removed.
-/// The next try finds it.
-fn late_row(error: Error) -> StoreError {
-    match error.as_database_error() {
-        Some(database) if database.is_foreign_key_violation() => StoreError::Unavailable(error.into()),
-        _ => sql_error(error),
-    }
 }

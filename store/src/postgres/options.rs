@@ -80,9 +80,9 @@ impl PostgresOptions {
             .options([
                 ("statement_timeout", milliseconds(self.statement_timeout)),
                 ("idle_in_transaction_session_timeout", milliseconds(self.idle_transaction_timeout)),
-                // Every query that matters walks one index in order. A bitmap scan would read a conversation to its
-                // end to give one page of it, and which of the two is taken would depend on statistics.
-                ("enable_bitmapscan", "on".into()),
+                // Every query that matters walks one index in order. Without statistics of a table that has just
+                // grown, a bitmap scan would be taken, which reads a conversation to its end to give one page.
+                ("enable_bitmapscan", "off".into()),
             ]);
         let pool = PgPoolOptions::new()
             .max_connections(self.max_connections.max(1))

@@ -31,7 +31,7 @@ fn texts() -> Vec<(String, String)> {
         (r#"{"a":1,"a":2}"#, r#"{"a": 2}"#.into()),
     ];
     texts.extend(rewritten.map(|(text, written)| (text.to_owned(), written)));
-    let deep = format!("{}1{}", "[".repeat(1000), "]".repeat(1000));
+    let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
     texts.push((deep.clone(), deep));
     texts
 }

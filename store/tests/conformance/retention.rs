@@ -117,7 +117,7 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
     });
     for number in 0..40 {
         let (turn, queued) = (Turn::new(store.clone(), &format!("c{number:02}"), "m"), store.clone());
-        let late = turn.clone();
+        let (late, late_tool) = (turn.clone(), turn.clone());
         tasks.spawn(async move {
             match queued.queue_message(new_message(&turn.conversation, "q", None)).await {
                 Err(StoreError::NotFound { what: "conversation", .. }) => {}
@@ -125,7 +125,13 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
                 Ok(_) => assert_eq!(turn.events().await.len(), 5, "accepted, so it is there and whole"),
             }
         });
-        // A worker thought dead.
+        // Workers thought dead.
+        tasks.spawn(async move {
+            match late_tool.store.claim_tool(&late_tool.tool(0, 0)).await {
+                Ok(_) | Err(StoreError::NotFound { .. }) => {}
+                Err(other) => panic!("{other}"),
+            }
+        });
         tasks.spawn(async move {
             let state = super::fixture::state("late", vec![]);
             match late.store.complete_step(&late.step(7), state).await {

@@ -82,7 +82,8 @@ impl Database {
         self.url.replace(&format!(":{}/", server().port), &format!(":{port}/"))
     }
 
-    pub fn port(&self) -> u16 {
+    /// The server's.
+    pub fn port() -> u16 {
         server().port
     }
 
