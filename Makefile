@@ -27,7 +27,7 @@ test: deps temporal temporal-server check build ## Everything CI checks: formatt
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
-	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 --skip dev::
+	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3
 
 check: fmt-check lint ## Formatting and lints, without tests.
 
@@ -52,7 +52,7 @@ unit: ## Tests of the crates, without processes.
 
 e2e: deps temporal temporal-server build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
-	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 --skip dev:: $(TEST)
+	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
 histories: temporal build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
 	@EVERTURN_RECORD_HISTORIES=1 cargo test --workspace --locked --test histories

@@ -167,7 +167,8 @@ async fn killed_and_started_again_it_finishes_the_turn() {
     assert_eq!(events[1]["event_data"]["content"], "This is the answer.");
     let generations: Vec<_> =
         frames.iter().filter(|f| f.event == "text_start").map(|f| f.data["generation"].as_u64().unwrap()).collect();
-    assert!(generations.iter().all(|generation| *generation > first), "{generations:?} after {first}");
+    // Redis still holds the dead try's text; a newer generation always comes after it and replaces it.
+    assert!(generations.is_sorted() && generations.last() > Some(&first), "{generations:?} after {first}");
 }
 
 #[tokio::test]
