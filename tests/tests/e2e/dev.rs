@@ -190,6 +190,31 @@ async fn ctrl_c_leaves_no_process() {
 }
 
 #[tokio::test]
+async fn a_second_one_is_refused_where_it_would_do_harm() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
+    let dev = Dev::start(&stack).await;
+    // A turn shows that its worker polls.
+    let conversation = dev.client().create_conversation(None).await.unwrap();
+    dev.frames_until(&conversation, || dev.submit(&conversation, "hello"), "complete").await;
+    let other_data = tempfile::tempdir().unwrap();
+    let other_port = temporal::free_port();
+    for (data, port, expected) in [
+        (stack.directory(), other_port, "another everturn dev uses"),
+        (other_data.path(), dev.temporal_port, "already serves the task queue"),
+    ] {
+        let (listen, port) = (format!("127.0.0.1:{}", temporal::free_port()), port.to_string());
+        let mut command =
+            stack.command(&["dev", "--once", "hello", "--listen", &listen, "--temporal-port", &port], &[]);
+        let output = command.arg("--temporal-bin").arg(temporal::binary()).arg("--data-dir").arg(data).output();
+        let output = output.await.unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+    assert_eq!(stack.model.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn a_taken_port_is_said_in_one_sentence() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap().to_string();
