@@ -7,10 +7,10 @@ use temporalio_common::ActivityError;
 use crate::{AgentActivities, failpoint, failure as fail};
 
 pub(crate) async fn save(activities: &AgentActivities, request: SaveRequest) -> Result<SaveResult, ActivityError> {
-    let role = role(&request);
-    failpoint::reach(&format!("save.{role}.before")).await;
+    let (before, after) = failpoints(&request);
+    failpoint::reach(before).await;
     let saved = activities.turns.save(&request).await.map_err(|error| fail::from_store(&error))?;
-    failpoint::reach(&format!("save.{role}.after")).await;
+    failpoint::reach(after).await;
     let announcement = Announcement { last_sequence: saved.result.last_sequence, sealed: saved.sealed };
     announce(activities, &request.conversation_id, announcement).await;
     Ok(saved.result)
@@ -23,12 +23,12 @@ pub(crate) async fn announce(activities: &AgentActivities, conversation_id: &str
     }
 }
 
-fn role(request: &SaveRequest) -> &'static str {
+fn failpoints(request: &SaveRequest) -> (&'static str, &'static str) {
     match &request.batch {
-        Some(Batch::Steer(_)) => "steer",
-        Some(Batch::Thought(_)) => "thought",
-        Some(Batch::Observe(_)) => "observe",
-        Some(Batch::End(_)) => "end",
-        None => "none",
+        Some(Batch::Steer(_)) => ("save.steer.before", "save.steer.after"),
+        Some(Batch::Thought(_)) => ("save.thought.before", "save.thought.after"),
+        Some(Batch::Observe(_)) => ("save.observe.before", "save.observe.after"),
+        Some(Batch::End(_)) => ("save.end.before", "save.end.after"),
+        None => ("save.none.before", "save.none.after"),
     }
 }

@@ -1,7 +1,5 @@
 //! A JSON value kept to the letter.
 
-use std::borrow::Cow;
-
 use prost::Message;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::Error as _};
 use serde_json::value::RawValue;
@@ -87,12 +85,6 @@ impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         Ok(Self { text: raw.get().to_owned() })
-    }
-}
-
-impl From<Cow<'_, str>> for Json {
-    fn from(text: Cow<'_, str>) -> Self {
-        Self::of(&text)
     }
 }
 

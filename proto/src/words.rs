@@ -2,8 +2,6 @@
 //!
 //! They are strings and not enums on the wire so that an old reader survives a new value.
 
-/// Workflow type of a turn (A1).
-pub const WORKFLOW_TYPE: &str = "agent-execution";
 /// Default task queue of workers.
 pub const TASK_QUEUE: &str = "everturn";
 /// Tenant of a conversation when none is given.

@@ -137,11 +137,7 @@ impl Stack {
             children.extend(self.spawn(&["gateway", "--listen", &listen], "gateway", &[]).children);
         }
         for port in &self.gateway_ports {
-            let url = format!("http://127.0.0.1:{port}/readyz");
-            wait::until("the gateway is ready", || async {
-                reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
-            })
-            .await;
+            ready(&format!("http://127.0.0.1:{port}")).await;
         }
         Process { children }
     }
@@ -278,18 +274,7 @@ impl Stack {
         cursor: u32,
         is_last: impl Fn(&Frame) -> bool,
     ) -> Vec<Frame> {
-        let mut frames = std::pin::pin!(self.client().follow(conversation_id, cursor));
-        let mut seen = Vec::new();
-        let collect = async {
-            while let Some(frame) = frames.next().await {
-                seen.push(frame.clone());
-                if is_last(&frame) {
-                    break;
-                }
-            }
-        };
-        tokio::time::timeout(std::time::Duration::from_secs(60), collect).await.expect("the stream stays silent");
-        seen
+        frames_until(&self.client(), conversation_id, cursor, is_last).await
     }
 
     /// Lines of the file to which test tools append their effects.
@@ -363,6 +348,36 @@ pub fn binary() -> PathBuf {
     let binary = test.parent().unwrap().parent().unwrap().join("everturn");
     assert!(binary.is_file(), "{} is missing: run `make test`, or `cargo build` first", binary.display());
     binary
+}
+
+/// Waits until the gateway at `url` answers.
+pub async fn ready(url: &str) {
+    let url = format!("{url}/readyz");
+    wait::until("the gateway is ready", || async {
+        reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
+    })
+    .await;
+}
+
+/// Frames of an event stream until one matches.
+pub async fn frames_until(
+    client: &GatewayClient,
+    conversation_id: &str,
+    cursor: u32,
+    is_last: impl Fn(&Frame) -> bool,
+) -> Vec<Frame> {
+    let mut frames = std::pin::pin!(client.follow(conversation_id, cursor));
+    let mut seen = Vec::new();
+    let collect = async {
+        while let Some(frame) = frames.next().await {
+            seen.push(frame.clone());
+            if is_last(&frame) {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), collect).await.expect("the stream stays silent");
+    seen
 }
 
 /// Sequence numbers are 1..n, and nothing is there twice.

@@ -25,6 +25,8 @@ const MIN_BACKOFF: Duration = Duration::from_millis(100);
 /// Between two tries at the most: soon enough to follow a dependency that comes up.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
+/// A wait that is longer than what a server takes to start is worth a line in the log.
+const NEWSWORTHY_WAIT: Duration = Duration::from_secs(1);
 /// A server on this machine that has not answered by then is not one.
 const LOCAL_LIMIT: Duration = Duration::from_secs(60);
 
@@ -100,7 +102,10 @@ where
     loop {
         match call().await {
             Err(error) if is_passing(&error) => {
-                tracing::warn!(%error, "waiting for {what}");
+                // The first tries of a server that starts are no news.
+                if wait > NEWSWORTHY_WAIT {
+                    tracing::warn!(%error, "waiting for {what}");
+                }
                 tokio::select! {
                     () = shutdown.cancelled() => bail!("stopped while waiting for {what}: {error}"),
                     () = tokio::time::sleep(wait) => {}
@@ -137,26 +142,13 @@ async fn connect(
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Connection> {
     let started = Instant::now();
-    let mut wait = MIN_BACKOFF;
-    loop {
-        let tried = Connection::connect(options.clone()).await;
-        let error = match tried {
-            Ok(connection) => return Ok(connection),
-            Err(error) => error,
-        };
-        if limit.is_some_and(|limit| started.elapsed() > limit) {
-            bail!("what listens on {address} does not answer like a Temporal server: {error}");
-        }
-        // The first tries of a server that starts are no news.
-        if wait > Duration::from_secs(1) {
-            tracing::warn!(%error, "waiting for Temporal at {address}");
-        }
-        tokio::select! {
-            () = shutdown.cancelled() => bail!("stopped while waiting for Temporal at {address}: {error}"),
-            () = tokio::time::sleep(wait) => {}
-        }
-        wait = (wait * 2).min(MAX_BACKOFF);
+    let is_passing = |_: &_| limit.is_none_or(|limit| started.elapsed() <= limit);
+    let what = format!("Temporal at {address}");
+    let connected = patiently(&what, shutdown, is_passing, || Connection::connect(options.clone())).await;
+    if shutdown.is_cancelled() {
+        return connected;
     }
+    connected.with_context(|| format!("what listens on {address} does not answer like a Temporal server"))
 }
 
 /// Registers the search attributes of turns (A7). Those that exist stay as they are.

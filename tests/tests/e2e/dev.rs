@@ -1,14 +1,13 @@
 //! `everturn dev`: one process and its Temporal server.
 
-use std::{future::Future, process::Stdio, time::Duration};
+use std::{future::Future, process::Stdio};
 
 use everturn_tests::{
     model::{Model, Reply, Request},
-    stack::{Process, Stack, assert_gap_free, binary},
+    stack::{Process, Stack, assert_gap_free, binary, frames_until, ready},
     temporal, wait,
 };
 use everturn_worker::client::{Frame, GatewayClient};
-use futures::StreamExt;
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -33,11 +32,7 @@ impl Dev {
         let binary = binary.to_str().unwrap();
         let args = ["dev", "--listen", &listen, "--temporal-port", &temporal_port, "--temporal-bin", binary];
         self.process = Some(stack.spawn(&args, "dev", &[]));
-        let url = format!("{}/readyz", self.url());
-        wait::until("everturn dev is ready", || async {
-            reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
-        })
-        .await;
+        ready(&self.url()).await;
         self
     }
 
@@ -60,20 +55,8 @@ impl Dev {
         act: impl FnOnce() -> F,
         last: &str,
     ) -> Vec<Frame> {
-        let mut frames = std::pin::pin!(self.client().follow(conversation, 0));
-        let mut seen = Vec::new();
-        let collect = async {
-            while let Some(frame) = frames.next().await {
-                let is_last = frame.event == last;
-                seen.push(frame);
-                if is_last {
-                    break;
-                }
-            }
-        };
-        let both = futures::future::join(collect, act());
-        tokio::time::timeout(Duration::from_secs(60), both).await.expect("the stream stays silent");
-        seen
+        let client = self.client();
+        futures::future::join(frames_until(&client, conversation, 0, |frame| frame.event == last), act()).await.0
     }
 
     async fn events(&self, conversation: &str) -> Vec<Value> {
