@@ -12,7 +12,7 @@ use everturn_proto::{
         ThinkRequest, ThinkResult,
     },
 };
-use everturn_store::{Conversations, TurnStore};
+use everturn_store::TurnStore;
 use everturn_stream::StreamWriter;
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
@@ -24,8 +24,6 @@ use crate::{load, model::ModelClient, run_tool, save, think, tools::ToolRegistry
 pub struct AgentActivities {
     /// Where turns are kept.
     pub turns: Arc<dyn TurnStore>,
-    /// Where a conversation's agent is looked up when a start by hand names none.
-    pub conversations: Arc<dyn Conversations>,
     /// Where texts go while they are written.
     pub stream: Arc<dyn StreamWriter>,
     /// Who thinks.

@@ -49,9 +49,8 @@ async fn agent_name(activities: &AgentActivities, request: &LoadTurnRequest) -> 
     if !request.agent.is_empty() {
         return Ok(request.agent.clone());
     }
-    let stored = activities.conversations.conversation(&request.conversation_id).await;
-    let stored = stored.map_err(|error| fail::from_store(&error))?;
-    Ok(stored.map_or_else(|| DEFAULT_AGENT.to_owned(), |conversation| conversation.agent))
+    let stored = activities.turns.agent_of(&request.conversation_id).await;
+    Ok(stored.map_err(|error| fail::from_store(&error))?.unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
 }
 
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {

@@ -8,19 +8,23 @@ use axum::{
     http::{StatusCode, request::Parts},
 };
 use everturn_proto::{ids, limits::MAX_ID_BYTES, words::DEFAULT_TENANT};
+use everturn_store::Access;
 use serde::de::DeserializeOwned;
 
 use crate::problem::{Code, Problem};
 
 /// Who is asking. One tenant for now; authentication will fill it, and handlers need not change.
 #[derive(Debug, Clone)]
-pub struct Tenant(pub String);
+pub struct Caller {
+    /// What they may see: handed to every query of the store.
+    pub access: Access,
+}
 
-impl<S: Sync> FromRequestParts<S> for Tenant {
+impl<S: Sync> FromRequestParts<S> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(_: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self(DEFAULT_TENANT.to_owned()))
+        Ok(Self { access: Access::tenant(DEFAULT_TENANT) })
     }
 }
 

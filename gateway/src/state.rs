@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Tenant, feed::Feed, problem::Code, problem::Problem, tail::Tail,
+    config::GatewayConfig, extract::Caller, feed::Feed, problem::Code, problem::Problem, tail::Tail,
     turns::TurnStarter, watcher::Watcher,
 };
 
@@ -52,16 +52,14 @@ impl GatewayState {
         Self { shutdown, ..self }
     }
 
-    /// The caller's conversation; another tenant's does not exist.
-    pub async fn conversation(&self, tenant: &Tenant, id: &str) -> Result<Conversation, Problem> {
-        match self.ports.conversations.conversation(id).await? {
-            Some(conversation) if conversation.tenant_id == tenant.0 => Ok(conversation),
-            _ => Err(Problem::conversation_not_found(id)),
-        }
+    /// The caller's conversation; one that they may not see does not exist.
+    pub async fn conversation(&self, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
+        let found = self.ports.conversations.conversation(&caller.access, id).await?;
+        found.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
     /// A stream of the conversation from after `cursor`.
-    pub fn feed(&self, conversation_id: &str, cursor: u32) -> Result<Feed, Problem> {
+    pub fn feed(&self, caller: &Caller, conversation_id: &str, cursor: u32) -> Result<Feed, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(
                 Problem::new(Code::ShuttingDown, "Connect again; another gateway will answer.").retry_after_s(1)
@@ -71,7 +69,7 @@ impl GatewayState {
             return Err(Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5));
         };
         let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
-        let tail = Tail::new(events, stream, conversation_id, cursor, &self.watcher);
+        let tail = Tail::new(events, stream, caller.access.clone(), conversation_id, cursor, &self.watcher);
         Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit))
     }
 }

@@ -12,7 +12,7 @@ mod seals;
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use everturn_proto::event::Event;
-use everturn_store::{EventReader, StoreError};
+use everturn_store::{Access, EventReader, StoreError};
 use everturn_stream::{Item, OpenText, Piece, StreamReader, TextKey};
 use tokio::{
     sync::mpsc,
@@ -81,6 +81,7 @@ struct Shown {
 pub struct Tail {
     events: Arc<dyn EventReader>,
     stream: Arc<dyn StreamReader>,
+    access: Access,
     conversation_id: String,
     /// The last event handed out or waiting in `ready`.
     cursor: u32,
@@ -108,6 +109,7 @@ impl Tail {
     pub fn new(
         events: Arc<dyn EventReader>,
         stream: Arc<dyn StreamReader>,
+        access: Access,
         conversation_id: impl Into<String>,
         cursor: u32,
         watcher: &Watcher,
@@ -118,6 +120,7 @@ impl Tail {
             stream,
             watched: watcher.watch(&conversation_id),
             retry: watcher.pace(),
+            access,
             conversation_id,
             cursor,
             ready: VecDeque::new(),
@@ -192,7 +195,7 @@ impl Tail {
         if self.is_past_unknown && !self.snapshot.is_empty() {
             self.search_past().await?;
         }
-        let page = self.events.events(&self.conversation_id, self.cursor.saturating_add(1), PAGE).await?;
+        let page = self.events.events(&self.access, &self.conversation_id, self.cursor.saturating_add(1), PAGE).await?;
         for event in page.events {
             self.cursor = event.sequence_number;
             self.note(&event);
@@ -211,7 +214,7 @@ impl Tail {
     /// been lost, and then the stream still holds them open.
     async fn search_past(&mut self) -> Result<(), StoreError> {
         let from = self.cursor.saturating_sub(PAGE).saturating_add(1);
-        let page = self.events.events(&self.conversation_id, from, PAGE).await?;
+        let page = self.events.events(&self.access, &self.conversation_id, from, PAGE).await?;
         let cursor = self.cursor;
         page.events.iter().filter(|event| event.sequence_number <= cursor).for_each(|event| self.note(event));
         self.is_past_unknown = false;

@@ -13,7 +13,7 @@ use everturn_gateway::{
     tail::{Frame, Tail},
     watcher::Watcher,
 };
-use everturn_store::EventReader;
+use everturn_store::{Access, EventReader};
 use everturn_stream::{
     Announcement, Part, RedisStream, RedisStreamOptions, StreamReader, StreamWriter, TextKey, TextWriter,
 };
@@ -52,7 +52,7 @@ impl Gateway {
     fn tail(&self) -> Tail {
         let events: Arc<dyn EventReader> = Arc::new(self.store.clone());
         let stream: Arc<dyn StreamReader> = Arc::new(self.stream.clone());
-        Tail::new(events, stream, "c", 0, &self.watcher)
+        Tail::new(events, stream, Access::tenant("default"), "c", 0, &self.watcher)
     }
 
     /// A reader that stays until the turn's end.

@@ -18,7 +18,7 @@ use everturn_gateway::{
     tail::{Frame, Tail},
     watcher::Watcher,
 };
-use everturn_store::StoreError;
+use everturn_store::{Access, StoreError};
 use everturn_stream::{
     Announcement, Following, InProcessStream, Item, OpenText, Part, Piece, Published, StreamError, StreamOptions,
     StreamReader, StreamWriter, TextKey,
@@ -53,7 +53,7 @@ impl World {
     }
 
     fn tail_of(&self, stream: Arc<dyn StreamReader>, cursor: u32) -> Tail {
-        Tail::new(Arc::new(self.store.clone()), stream, "c", cursor, &self.watcher)
+        Tail::new(Arc::new(self.store.clone()), stream, Access::tenant("default"), "c", cursor, &self.watcher)
     }
 
     fn key(&self) -> TextKey {

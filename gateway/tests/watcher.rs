@@ -10,7 +10,7 @@ use everturn_gateway::{
     tail::{Frame, Tail},
     watcher::Watcher,
 };
-use everturn_store::StoreError;
+use everturn_store::{Access, StoreError};
 use everturn_stream::{Announcement, InProcessStream, StreamWriter};
 use futures::FutureExt;
 use support::memory::MemoryStore;
@@ -33,7 +33,7 @@ impl Gateway {
 
     fn tail(&self, conversation_id: &str) -> Tail {
         let (events, stream) = (Arc::new(self.store.clone()), Arc::new(self.stream.clone()));
-        Tail::new(events, stream, conversation_id, 0, &self.watcher)
+        Tail::new(events, stream, Access::tenant("default"), conversation_id, 0, &self.watcher)
     }
 
     fn looks(&self) -> Vec<usize> {

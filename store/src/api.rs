@@ -11,16 +11,48 @@ use everturn_proto::{
 
 pub use crate::error::Result;
 
+/// Who asks. Part of every query that is made for a caller: what they may not see is as if it were not there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Access {
+    /// The tenant whose conversations they see.
+    pub tenant_id: String,
+    /// Only this owner's; `None`: every owner's of the tenant.
+    pub owner_id: Option<String>,
+}
+
+impl Access {
+    /// Every conversation of a tenant.
+    pub fn tenant(tenant_id: impl Into<String>) -> Self {
+        Self { tenant_id: tenant_id.into(), owner_id: None }
+    }
+
+    /// One owner's conversations.
+    pub fn owner(tenant_id: impl Into<String>, owner_id: impl Into<String>) -> Self {
+        Self { tenant_id: tenant_id.into(), owner_id: Some(owner_id.into()) }
+    }
+
+    /// True when they may see what belongs to this tenant and owner.
+    pub fn sees(&self, tenant_id: &str, owner_id: &str) -> bool {
+        self.tenant_id == tenant_id && self.owner_id.as_ref().is_none_or(|own| own == owner_id)
+    }
+}
+
 /// Reads the event log. Everything a gateway needs to replay and follow a conversation (A6).
 #[async_trait]
 pub trait EventReader: Send + Sync {
     /// Events with `sequence_number >= from_sequence`, in order, at most `limit` of them. Unknown
     /// conversation: an empty page.
-    async fn events(&self, conversation_id: &str, from_sequence: u32, limit: u32) -> Result<EventPage>;
+    async fn events(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        from_sequence: u32,
+        limit: u32,
+    ) -> Result<EventPage>;
 
     /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
     /// alone, with no worker alive.
-    async fn execution_status(&self, conversation_id: &str) -> Result<Option<ExecutionStatus>>;
+    async fn execution_status(&self, access: &Access, conversation_id: &str) -> Result<Option<ExecutionStatus>>;
 
     /// The largest sequence number of each of these conversations, in no order; those that do not exist are left
     /// out. A gateway finds with it what announcements it missed.
@@ -50,17 +82,17 @@ pub struct ExecutionStatus {
 /// Conversations and the messages they accept. Written by the gateway.
 #[async_trait]
 pub trait Conversations: Send + Sync {
-    /// Creates the conversation, or returns the stored one when its id is taken.
-    async fn create_conversation(&self, new: NewConversation) -> Result<Conversation>;
+    /// Creates the conversation, or returns the stored one when its id is taken; `None` when it is taken by one
+    /// that the new one's owner may not see.
+    async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>>;
 
     /// One conversation.
-    async fn conversation(&self, id: &str) -> Result<Option<Conversation>>;
+    async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>>;
 
-    /// A tenant's conversations, the last updated first. `before` is exclusive: the place of the last row of
-    /// the page before.
+    /// Conversations, the last updated first. `before` is exclusive: the place of the last row of the page before.
     async fn list_conversations(
         &self,
-        tenant_id: &str,
+        access: &Access,
         before: Option<ListPlace>,
         limit: u32,
     ) -> Result<Vec<Conversation>>;
@@ -71,7 +103,7 @@ pub trait Conversations: Send + Sync {
     ///
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
-    async fn queue_message(&self, new: NewMessage) -> Result<QueuedMessage>;
+    async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
 }
 
 /// A conversation to create.
@@ -79,8 +111,8 @@ pub trait Conversations: Send + Sync {
 pub struct NewConversation {
     /// Unique; see `ids::is_valid`.
     pub id: String,
-    /// Who it belongs to.
-    pub tenant_id: String,
+    /// Who creates it, and so owns it. Without an owner it belongs to the tenant alone.
+    pub access: Access,
     /// Agent that answers.
     pub agent: String,
     /// Shown in lists; empty: the first message's beginning takes its place.
@@ -92,8 +124,10 @@ pub struct NewConversation {
 pub struct Conversation {
     /// Its id.
     pub id: String,
-    /// Who it belongs to.
+    /// The tenant it belongs to.
     pub tenant_id: String,
+    /// Who of the tenant; empty: nobody in particular.
+    pub owner_id: String,
     /// Agent that answers.
     pub agent: String,
     /// Title, possibly empty.
@@ -154,6 +188,9 @@ pub trait TurnStore: Send + Sync {
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
+
+    /// Name of the conversation's agent; `None` when there is no such conversation.
+    async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
 
     /// A definition by its hash.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;

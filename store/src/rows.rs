@@ -70,6 +70,7 @@ pub(crate) struct StatusRow {
 pub(crate) struct ConversationRow {
     id: String,
     tenant_id: String,
+    owner_id: String,
     agent: String,
     title: String,
     message_count: i64,
@@ -83,6 +84,7 @@ impl ConversationRow {
         Ok(Conversation {
             id: self.id,
             tenant_id: self.tenant_id,
+            owner_id: self.owner_id,
             agent: self.agent,
             title: self.title,
             message_count: narrow(self.message_count)?,

@@ -38,59 +38,93 @@ macro_rules! tool_columns {
 
 macro_rules! conversation_columns {
     () => {
-        "id, tenant_id, agent, title, message_count, last_sequence, created_at, updated_at"
+        "id, tenant_id, owner_id, agent, title, message_count, last_sequence, created_at, updated_at"
+    };
+}
+
+/// Of a conversation: the caller may see it. `$tenant` and `$owner` are parameters; without an owner, every owner's.
+macro_rules! visible {
+    ($tenant:literal, $owner:literal) => {
+        concat!("tenant_id = ", $tenant, " AND (CAST(", $owner, " AS TEXT) IS NULL OR owner_id = ", $owner, ")")
     };
 }
 
 // ---- reader ----------------------------------------------------------------------------------------
 
-/// conversation, from, limit.
-pub const EVENTS: &str = "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
+/// conversation, from, limit, tenant, owner.
+pub const EVENTS: &str = concat!(
+    "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
      FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $2 \
-     ORDER BY sequence_number LIMIT $3";
+     AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+    visible!("$4", "$5"),
+    ") ORDER BY sequence_number LIMIT $3"
+);
 
-/// conversation. The engine runs one turn a conversation at a time, so of several executions that say they run
+/// conversation, tenant, owner. The engine runs one turn a conversation at a time, so of several executions that say they run
 /// (one was terminated from outside) the newest is the one that does.
-pub const EXECUTION_STATUS: &str = "SELECT c.last_sequence, \
+pub const EXECUTION_STATUS: &str = concat!(
+    "SELECT c.last_sequence, \
      (SELECT e.message_id FROM agent_executions e \
       WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
       ORDER BY e.started_at DESC LIMIT 1) AS running_message_id, \
      (SELECT m.id FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued' \
       ORDER BY m.created_at, m.id LIMIT 1) AS queued_message_id \
-     FROM conversations c WHERE c.id = $1";
+     FROM conversations c WHERE c.id = $1 AND ",
+    visible!("$2", "$3")
+);
 
 /// list of conversations.
 pub const LAST_SEQUENCES: Text = among!("SELECT id, last_sequence FROM conversations WHERE id", "$1", "");
 
 // ---- conversations ---------------------------------------------------------------------------------
 
-/// id, tenant, agent, title, now. Nothing when the id is taken.
+/// id, tenant, owner, agent, title, now. Nothing when the id is taken.
 pub(crate) const INSERT_CONVERSATION: &str = concat!(
-    "INSERT INTO conversations (id, tenant_id, agent, title, created_at, updated_at) \
-     VALUES ($1, $2, $3, $4, $5, $5) ON CONFLICT (id) DO NOTHING RETURNING ",
+    "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (id) DO NOTHING RETURNING ",
     conversation_columns!()
 );
 
 /// id. Held until the transaction ends: it puts the writers of one conversation in a row (invariant 2).
 pub const LOCK_CONVERSATION: Text = locking!("SELECT last_sequence FROM conversations WHERE id = $1");
 
+/// id, tenant, owner. For a caller: see [`LOCK_CONVERSATION`].
+pub const LOCK_VISIBLE_CONVERSATION: Text =
+    locking!("SELECT last_sequence FROM conversations WHERE id = $1 AND ", visible!("$2", "$3"));
+
+/// id, tenant, owner.
+pub(crate) const CONVERSATION: &str =
+    concat!("SELECT ", conversation_columns!(), " FROM conversations WHERE id = $1 AND ", visible!("$2", "$3"));
+
 /// id.
-pub(crate) const CONVERSATION: &str = concat!("SELECT ", conversation_columns!(), " FROM conversations WHERE id = $1");
+pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
+
+/// A page of conversations: of a tenant (`$1`), then, with an index for each, of one owner of it.
+macro_rules! conversations {
+    ($more:literal, $limit:literal) => {
+        concat!(
+            "SELECT ",
+            conversation_columns!(),
+            " FROM conversations WHERE tenant_id = $1",
+            $more,
+            " ORDER BY updated_at DESC, id DESC LIMIT ",
+            $limit
+        )
+    };
+}
 
 /// tenant, limit.
-pub(crate) const CONVERSATIONS_FIRST: &str = concat!(
-    "SELECT ",
-    conversation_columns!(),
-    " FROM conversations WHERE tenant_id = $1 ORDER BY updated_at DESC, id DESC LIMIT $2"
-);
+pub(crate) const CONVERSATIONS_FIRST: &str = conversations!("", "$2");
 
 /// tenant, limit, updated_at, id.
-pub const CONVERSATIONS_BEFORE: &str = concat!(
-    "SELECT ",
-    conversation_columns!(),
-    " FROM conversations WHERE tenant_id = $1 AND (updated_at, id) < ($3, $4) \
-     ORDER BY updated_at DESC, id DESC LIMIT $2"
-);
+pub const CONVERSATIONS_BEFORE: &str = conversations!(" AND (updated_at, id) < ($3, $4)", "$2");
+
+/// tenant, owner, limit.
+pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id = $2", "$3");
+
+/// tenant, owner, limit, updated_at, id.
+pub const OWN_CONVERSATIONS_BEFORE: &str =
+    conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
 /// conversation, id, client id, content, now, most that may wait. Nothing when the message is there or the
 /// queue is full.

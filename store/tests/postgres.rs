@@ -9,7 +9,7 @@ use std::{path::Path, time::Duration};
 
 use conformance::{
     Backend,
-    fixture::{Turn, json, state, tool_end},
+    fixture::{Turn, json, state, tenant, tool_end},
 };
 use everturn_proto::words::{effect, execution_status};
 use everturn_store::{
@@ -117,7 +117,7 @@ async fn a_url_chooses_the_back_end() {
     let database = Database::empty().await;
     everturn_store::migrate(&database.url, StoreOptions::default()).await.unwrap();
     let store = everturn_store::connect(&database.url, StoreOptions::default()).await.unwrap();
-    assert_eq!(store.clone().events.execution_status("c").await.unwrap(), None);
+    assert_eq!(store.clone().events.execution_status(&tenant(), "c").await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
     let other = Turn::new(turn.store.clone(), "d", "m");
     let refused = other.store.begin_turn(other.begin("a\0b")).await;
     assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
-    assert_eq!(turn.store.conversation("d").await.unwrap(), None);
+    assert_eq!(turn.store.conversation(&tenant(), "d").await.unwrap(), None);
     assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0)).await, Ok(ToolClaim::Run(_))));
 }
 
@@ -175,7 +175,7 @@ async fn a_full_pool_is_unavailable_in_time() {
         async move { turn.begin_again().await }
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let refused = turn.store.execution_status("c").await.unwrap_err();
+    let refused = turn.store.execution_status(&tenant(), "c").await.unwrap_err();
     assert!(refused.is_retryable(), "{refused}");
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     waiting.await.unwrap();
@@ -233,7 +233,7 @@ async fn a_restarted_server_is_unavailable_and_then_works() {
         assert!(failures < 5, "{refused}");
     }
     turn.store.close().await;
-    let closed = turn.store.conversation("c").await.unwrap_err();
+    let closed = turn.store.conversation(&tenant(), "c").await.unwrap_err();
     assert!(closed.is_retryable(), "{closed}");
     let nobody = PostgresStore::connect("postgres://everturn@127.0.0.1:1/x", PostgresOptions::default()).await;
     assert!(nobody.unwrap_err().is_retryable());

@@ -14,7 +14,7 @@ use everturn_proto::{
     words::{effect, execution_status},
 };
 use everturn_store::{Conversations, EventReader, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot};
-use fixture::{Turn, new_message};
+use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
 use support::{line::Line, postgres::Database};
@@ -46,10 +46,10 @@ impl Costs<'_> {
 
 /// A turn of two steps with `tools` tools, one of which is left to the end when the turn is cancelled.
 async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools: usize, is_cancelled: bool) {
-    let new = NewConversation { id: id.into(), tenant_id: "t".into(), agent: "a".into(), title: String::new() };
+    let new = NewConversation { id: id.into(), access: tenant(), agent: "a".into(), title: String::new() };
     costs.of("create_conversation", store.create_conversation(new)).await.unwrap();
-    costs.of("queue_message", store.queue_message(new_message(id, "m", Some("client")))).await.unwrap();
-    costs.of("queue_message, repeated", store.queue_message(new_message(id, "m", Some("client")))).await.unwrap();
+    costs.of("queue_message", store.queue_message(&tenant(), new_message(id, "m", Some("client")))).await.unwrap();
+    costs.of("queue_message, repeated", store.queue_message(&tenant(), new_message(id, "m", Some("client")))).await.unwrap();
     let turn = Turn::new(store.clone(), id, "m");
     costs.of("begin_turn", store.begin_turn(turn.begin(""))).await.unwrap();
     costs.of("begin_turn, repeated", store.begin_turn(turn.begin(""))).await.unwrap();
@@ -82,11 +82,11 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     }
     let new = Turn::new(store.clone(), &format!("{id}-new"), "m");
     costs.of("begin_turn, all new", store.begin_turn(new.begin("hello"))).await.unwrap();
-    costs.of("events", store.events(id, 1, 100)).await.unwrap();
-    costs.of("execution_status", store.execution_status(id)).await.unwrap();
+    costs.of("events", store.events(&tenant(), id, 1, 100)).await.unwrap();
+    costs.of("execution_status", store.execution_status(&tenant(), id)).await.unwrap();
     costs.of("last_sequences", store.last_sequences(&[id.to_owned()])).await.unwrap();
-    costs.of("conversation", store.conversation(id)).await.unwrap();
-    costs.of("list_conversations", store.list_conversations("t", None, 10)).await.unwrap();
+    costs.of("conversation", store.conversation(&tenant(), id)).await.unwrap();
+    costs.of("list_conversations", store.list_conversations(&tenant(), None, 10)).await.unwrap();
 }
 
 /// The numbers of `store/src/backend/mod.rs`.
@@ -168,7 +168,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
         costs.of("turn", whole).await;
     }
     assert_eq!(costs.measured, [("turn", 73)]);
-    assert_eq!(store.events("c", 1, 100).await.unwrap().events.len(), 8);
+    assert_eq!(store.events(&tenant(), "c", 1, 100).await.unwrap().events.len(), 8);
 }
 
 // ---- plans -----------------------------------------------------------------------------------------
@@ -183,8 +183,8 @@ async fn fill(connection: &mut PgConnection) {
         SET session_replication_role = replica;
         ALTER TABLE agent_execution_events SET (autovacuum_enabled = off);
         INSERT INTO agent_definitions VALUES ('h', '{}');
-        INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at)
-            SELECT 'c' || n, 't', 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s'
+        INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at)
+            SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s'
             FROM generate_series(1, 10000) n;
         INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, now(), '', '[]', '[]'
             FROM conversations, generate_series(1, 5) k;
@@ -299,13 +299,21 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     let store = PostgresStore::connect(&database.url, PostgresOptions::default()).await.unwrap();
     let mut connection = store.pool().acquire().await.unwrap();
     let execution = "text, text, bigint";
+    let events = "text, bigint, bigint, text, text";
     // (name, text, types, values, rows read at the most)
     let queries = [
-        ("page of events", hot::EVENTS, "text, bigint, bigint", "'c5000', 40, 21", 21),
-        ("page of a whole conversation", hot::EVENTS, "text, bigint, bigint", "'c5000', 1, 1001", 90),
-        ("last page of events", hot::EVENTS, "text, bigint, bigint", "'c5000', 85, 101", 6),
-        ("page of a very long conversation", hot::EVENTS, "text, bigint, bigint", "'c1', 1000, 101", 101),
+        ("page of events", hot::EVENTS, events, "'c5000', 40, 21, 't', NULL", 21),
+        ("page of a whole conversation", hot::EVENTS, events, "'c5000', 1, 1001, 't', NULL", 90),
+        ("last page of events", hot::EVENTS, events, "'c5000', 85, 101, 't', 'o'", 6),
+        ("page of a very long conversation", hot::EVENTS, events, "'c1', 1000, 101, 't', NULL", 101),
         ("lock, last sequence", hot::LOCK_CONVERSATION.postgres, "text", "'c5000'", 1),
+        (
+            "lock for a caller",
+            hot::LOCK_VISIBLE_CONVERSATION.postgres,
+            "text, text, text",
+            "'c5000', 't', 'o'",
+            1,
+        ),
         ("last sequences", hot::LAST_SEQUENCES.postgres, "text[]", "'{c1,c77,c5000,unknown}'", 3),
         ("is the batch stored", hot::SAVE_STATE, "text, text, text", "'e1c5000', 'c5000', md5('5000/7')", 2),
         ("append: counter", hot::ADVANCE_CONVERSATION, "text, bigint, bigint, timestamptz", "'c5000', 95, 0, now()", 1),
@@ -313,7 +321,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("claim of a step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 3", 1),
         ("claim of a stored step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 2", 2),
         ("context", hot::CONTEXT, "text, bigint", "'c5000', 3", 3),
-        ("status", hot::EXECUTION_STATUS, "text", "'c5000'", 2),
+        ("status", hot::EXECUTION_STATUS, "text, text, text", "'c5000', 't', NULL", 2),
         ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
         ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 2),
         (
@@ -321,6 +329,13 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
             hot::CONVERSATIONS_BEFORE,
             "text, bigint, timestamptz, text",
             "'t', 20, now() + interval '1 h', 'c3600'",
+            20,
+        ),
+        (
+            "list of one owner's conversations",
+            hot::OWN_CONVERSATIONS_BEFORE,
+            "text, text, bigint, timestamptz, text",
+            "'t', 'o', 20, now() + interval '1 h', 'c3600'",
             20,
         ),
     ];

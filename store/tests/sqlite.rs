@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use conformance::{
     Backend,
-    fixture::{Turn, tool_end},
+    fixture::{Turn, tenant, tool_end},
 };
 use everturn_proto::words::{effect, execution_status};
 use everturn_store::{
@@ -107,7 +107,7 @@ async fn what_was_saved_is_there_after_reopening() {
     turn.end(0, execution_status::FAILED).await;
     let events = turn.events().await;
     turn.store.close().await;
-    assert!(matches!(turn.store.conversation("c").await, Err(StoreError::Unavailable(_))), "closed");
+    assert!(matches!(turn.store.conversation(&tenant(), "c").await, Err(StoreError::Unavailable(_))), "closed");
     let reopened = Turn::new(file.open().await, "c", "m");
     assert_eq!(reopened.events().await, events);
 }
@@ -119,7 +119,7 @@ async fn a_store_in_memory_works() {
     turn.end(0, execution_status::CANCELLED).await;
     assert_eq!(turn.types().await, ["user_message", "cancelled"]);
     let other = SqliteStore::open_in_memory().await.unwrap();
-    assert_eq!(other.execution_status("c").await.unwrap(), None, "each has its own");
+    assert_eq!(other.execution_status(&tenant(), "c").await.unwrap(), None, "each has its own");
 }
 
 #[tokio::test]
@@ -198,7 +198,7 @@ async fn a_url_chooses_the_back_end() {
     let turn = Turn::new(SqliteStore::open_in_memory().await.unwrap(), "c", "m");
     by_url.turns.begin_turn(turn.begin("hi")).await.unwrap();
     assert_eq!(by_path.events.last_sequences(&["c".to_owned()]).await.unwrap(), [("c".to_owned(), 1)]);
-    assert_eq!(by_path.conversations.conversation("c").await.unwrap().unwrap().title, "hi");
+    assert_eq!(by_path.conversations.conversation(&tenant(), "c").await.unwrap().unwrap().title, "hi");
     assert_eq!(by_path.retention.count_expired(chrono::Utc::now()).await.unwrap(), Removed::default());
 }
 
@@ -241,6 +241,7 @@ async fn hot_queries_use_an_index() {
         ("open tools", hot::OPEN_TOOLS.sqlite),
         ("repeated message", hot::QUEUED_MESSAGE),
         ("list of conversations", hot::CONVERSATIONS_BEFORE),
+        ("list of one owner's conversations", hot::OWN_CONVERSATIONS_BEFORE),
     ];
     for (name, query) in queries {
         let text = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {query}"));

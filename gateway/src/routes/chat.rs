@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use super::{conversations::find_or_create, messages};
 use crate::{
-    extract::{Body, Tenant},
-    problem::Problem,
+    extract::{Body, Caller},
+    problem::{Code, Problem},
     state::GatewayState,
     turns::OnBusy,
 };
@@ -30,18 +30,24 @@ pub(super) struct Chat {
 /// `POST /chat`: makes the conversation when needed, submits, and streams the turn to its end.
 pub(super) async fn chat(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     headers: HeaderMap,
     Body(body): Body<Chat>,
 ) -> Result<Response, Problem> {
     messages::check_content(&state, &body.message)?;
     let client_message_id = messages::client_message_id(&headers, body.message_id)?;
-    let (conversation, _) = find_or_create(&state, &tenant, body.conversation_id, String::new(), body.agent).await?;
-    let queued = messages::submit(&state, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
+    let named = body.conversation_id.clone().unwrap_or_default();
+    let found = find_or_create(&state, &caller, body.conversation_id, String::new(), body.agent).await;
+    let (conversation, _) = found.map_err(|problem| match problem.code() {
+        // One that the caller may not see does not exist, here as everywhere.
+        Code::ConversationIdTaken => Problem::conversation_not_found(&named),
+        _ => problem,
+    })?;
+    let queued = messages::submit(&state, &caller, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
     // The conversation was read before the message was stored, so nothing of its turn can be before that. The
     // turn of a message sent before may be anywhere in the log.
     let cursor = if queued.is_new { conversation.last_sequence } else { 0 };
-    let mut response = state.feed(&conversation.id, cursor)?.of_turn(&queued.message_id).into_response();
+    let mut response = state.feed(&caller, &conversation.id, cursor)?.of_turn(&queued.message_id).into_response();
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    extract::{Body, ConversationId, Params, Tenant, checked_id},
+    extract::{Body, ConversationId, Params, Caller, checked_id},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -52,7 +52,7 @@ impl From<Conversation> for Shown {
 /// `POST /conversations`: 201, or 200 when the caller's conversation has this id already.
 pub(super) async fn create(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     Body(body): Body<Create>,
 ) -> Result<(StatusCode, Json<Shown>), Problem> {
     let title = body.title.unwrap_or_default();
@@ -60,7 +60,7 @@ pub(super) async fn create(
         let detail = format!("A title has at most {} bytes and no NUL.", state.config.max_title_bytes);
         return Err(Problem::new(Code::InvalidBody, detail));
     }
-    let (conversation, is_new) = find_or_create(&state, &tenant, body.id, title, body.agent).await?;
+    let (conversation, is_new) = find_or_create(&state, &caller, body.id, title, body.agent).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(conversation.into())))
 }
@@ -68,7 +68,7 @@ pub(super) async fn create(
 /// The caller's conversation with this id, made when there is none; true when it was made now.
 pub(super) async fn find_or_create(
     state: &GatewayState,
-    tenant: &Tenant,
+    caller: &Caller,
     id: Option<String>,
     title: String,
     agent: Option<String>,
@@ -79,25 +79,19 @@ pub(super) async fn find_or_create(
         // Time-ordered, so that rows made together lie together.
         None => Uuid::now_v7().to_string(),
     };
-    if is_named && let Some(conversation) = state.ports.conversations.conversation(&id).await? {
-        return owned(conversation, tenant).map(|conversation| (conversation, false));
+    if is_named && let Some(conversation) = state.ports.conversations.conversation(&caller.access, &id).await? {
+        return Ok((conversation, false));
     }
     let agent = agent.unwrap_or_else(|| state.config.default_agent.clone());
     if !state.config.agents.contains(&agent) {
         let detail = format!("Agents here are: {}.", state.config.agents.join(", "));
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
-    let new = NewConversation { id, tenant_id: tenant.0.clone(), agent, title };
-    // Another request may have made it in between; then this is theirs, checked once more.
-    let conversation = state.ports.conversations.create_conversation(new).await?;
-    owned(conversation, tenant).map(|conversation| (conversation, true))
-}
-
-fn owned(conversation: Conversation, tenant: &Tenant) -> Result<Conversation, Problem> {
-    if conversation.tenant_id == tenant.0 {
-        return Ok(conversation);
-    }
-    Err(Problem::new(Code::ConversationIdTaken, "Choose another id, or leave it out to have one made."))
+    let new = NewConversation { id, access: caller.access.clone(), agent, title };
+    let conversation = state.ports.conversations.create_conversation(new).await?.ok_or_else(|| {
+        Problem::new(Code::ConversationIdTaken, "Choose another id, or leave it out to have one made.")
+    })?;
+    Ok((conversation, true))
 }
 
 #[derive(Deserialize)]
@@ -115,7 +109,7 @@ pub(super) struct List {
 /// `GET /conversations`: the caller's, the last updated first.
 pub(super) async fn list(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     Params(query): Params<ListQuery>,
 ) -> Result<Json<List>, Problem> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
@@ -124,7 +118,7 @@ pub(super) async fn list(
     }
     let before = query.before.as_deref().map(parse_place).transpose()?;
     // One more than asked for tells whether there is another page.
-    let mut page = state.ports.conversations.list_conversations(&tenant.0, before, limit + 1).await?;
+    let mut page = state.ports.conversations.list_conversations(&caller.access, before, limit + 1).await?;
     let has_more = page.len() > limit as usize;
     page.truncate(limit as usize);
     let next_before = page.last().filter(|_| has_more).map(format_place);
@@ -147,8 +141,8 @@ fn parse_place(text: &str) -> Result<ListPlace, Problem> {
 /// `GET /conversations/{id}`.
 pub(super) async fn show(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     ConversationId(id): ConversationId,
 ) -> Result<Json<Shown>, Problem> {
-    Ok(Json(state.conversation(&tenant, &id).await?.into()))
+    Ok(Json(state.conversation(&caller, &id).await?.into()))
 }

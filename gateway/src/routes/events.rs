@@ -5,7 +5,7 @@ use everturn_proto::event::Event;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    extract::{ConversationId, Params, Tenant},
+    extract::{ConversationId, Params, Caller},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -28,7 +28,7 @@ pub(super) struct Page {
 /// `GET /conversations/{id}/events` (B2): `from_sequence` is inclusive.
 pub(super) async fn page(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     ConversationId(id): ConversationId,
     Params(query): Params<PageQuery>,
 ) -> Result<Json<Page>, Problem> {
@@ -37,8 +37,8 @@ pub(super) async fn page(
         let detail = format!("`limit` is 1 to {}.", state.config.max_page);
         return Err(Problem::new(Code::InvalidParameter, detail));
     }
-    state.conversation(&tenant, &id).await?;
-    let page = state.ports.events.events(&id, query.from_sequence, limit).await?;
+    state.conversation(&caller, &id).await?;
+    let page = state.ports.events.events(&caller.access, &id, query.from_sequence, limit).await?;
     Ok(Json(Page { events: page.events, has_more: page.has_more }))
 }
 
@@ -50,14 +50,14 @@ pub(super) struct StreamQuery {
 /// `GET /conversations/{id}/events/stream` (B4): everything after the cursor, then live.
 pub(super) async fn stream(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     ConversationId(id): ConversationId,
     Params(query): Params<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let cursor = last_event_id(&headers)?.or(query.cursor).unwrap_or(0);
-    state.conversation(&tenant, &id).await?;
-    Ok(state.feed(&id, cursor)?.into_response())
+    state.conversation(&caller, &id).await?;
+    Ok(state.feed(&caller, &id, cursor)?.into_response())
 }
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.

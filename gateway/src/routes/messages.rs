@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    extract::{Body, ConversationId, Tenant, checked_id},
+    extract::{Body, ConversationId, Caller, checked_id},
     problem::{Code, Problem},
     state::GatewayState,
     turns::OnBusy,
@@ -39,15 +39,15 @@ pub(super) struct Accepted {
 /// `POST /conversations/{id}/messages`: 202 once the message is stored and its turn told.
 pub(super) async fn accept(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     ConversationId(id): ConversationId,
     headers: HeaderMap,
     Body(body): Body<Post>,
 ) -> Result<(StatusCode, Json<Accepted>), Problem> {
     check_content(&state, &body.content)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;
-    let conversation = state.conversation(&tenant, &id).await?;
-    let queued = submit(&state, &conversation, body.content, client_message_id, body.on_busy).await?;
+    let conversation = state.conversation(&caller, &id).await?;
+    let queued = submit(&state, &caller, &conversation, body.content, client_message_id, body.on_busy).await?;
     let status = if queued.is_waiting { "queued" } else { "accepted_before" };
     Ok((StatusCode::ACCEPTED, Json(Accepted { conversation_id: id, message_id: queued.message_id, status })))
 }
@@ -56,6 +56,7 @@ pub(super) async fn accept(
 /// nothing and hands it over again, unless a turn has taken it.
 pub(super) async fn submit(
     state: &GatewayState,
+    caller: &Caller,
     conversation: &Conversation,
     content: String,
     client_message_id: Option<String>,
@@ -69,7 +70,7 @@ pub(super) async fn submit(
         content,
         max_queued: state.config.max_queued_messages,
     };
-    let queued = state.ports.conversations.queue_message(new).await?;
+    let queued = state.ports.conversations.queue_message(&caller.access, new).await?;
     if queued.is_waiting {
         state.ports.turns.submit(conversation, &queued.message_id, on_busy).await?;
     }

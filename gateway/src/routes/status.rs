@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 
 use crate::{
-    extract::{ConversationId, Tenant},
+    extract::{ConversationId, Caller},
     problem::Problem,
     state::GatewayState,
 };
@@ -19,11 +19,11 @@ pub(super) struct Status {
 /// `GET /conversations/{id}/execution-status`.
 pub(super) async fn show(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     ConversationId(id): ConversationId,
 ) -> Result<Json<Status>, Problem> {
-    state.conversation(&tenant, &id).await?;
-    let status = state.ports.events.execution_status(&id).await?;
+    state.conversation(&caller, &id).await?;
+    let status = state.ports.events.execution_status(&caller.access, &id).await?;
     let status = status.ok_or_else(|| Problem::conversation_not_found(&id))?;
     Ok(Json(Status {
         is_running: status.is_running,

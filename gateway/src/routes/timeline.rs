@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 
 use crate::{
-    extract::{ConversationId, Tenant},
+    extract::{ConversationId, Caller},
     problem::Problem,
     state::GatewayState,
     timeline::{Item, Timeline},
@@ -24,14 +24,14 @@ pub(super) struct Shown {
 /// `GET /conversations/{id}/messages`: from the events alone.
 pub(super) async fn show(
     State(state): State<GatewayState>,
-    tenant: Tenant,
+    caller: Caller,
     ConversationId(id): ConversationId,
 ) -> Result<Json<Shown>, Problem> {
-    state.conversation(&tenant, &id).await?;
+    state.conversation(&caller, &id).await?;
     let mut timeline = Timeline::new(state.config.max_timeline_items);
     let mut from = 0;
     loop {
-        let page = state.ports.events.events(&id, from, PAGE).await?;
+        let page = state.ports.events.events(&caller.access, &id, from, PAGE).await?;
         page.events.iter().for_each(|event| timeline.push(event));
         let Some(last) = page.events.last().filter(|_| page.has_more) else { break };
         from = last.sequence_number.saturating_add(1);

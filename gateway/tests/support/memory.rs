@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
-    Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPlace, NewConversation, NewMessage,
+    Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPlace, NewConversation, NewMessage,
     QueuedMessage, StoreError,
 };
 
@@ -71,7 +71,7 @@ impl MemoryStore {
     /// A conversation of any tenant.
     pub fn add(&self, id: &str, tenant_id: &str) {
         let (id, tenant_id) = (id.to_owned(), tenant_id.to_owned());
-        let new = NewConversation { id, tenant_id, agent: "default".to_owned(), title: String::new() };
+        let new = NewConversation { id, access: Access::tenant(tenant_id), agent: "default".to_owned(), title: String::new() };
         self.lock().create(new);
     }
 }
@@ -81,12 +81,18 @@ impl Tables {
         self.events.get(conversation_id).map_or(0, |events| u32::try_from(events.len()).unwrap())
     }
 
+    /// False for a conversation of somebody else; tests of tails have events without a conversation.
+    fn shows(&self, access: &Access, id: &str) -> bool {
+        self.conversations.get(id).is_none_or(|row| access.sees(&row.tenant_id, &row.owner_id))
+    }
+
     fn create(&mut self, new: NewConversation) -> Conversation {
         self.clock += 1;
         let at = DateTime::<Utc>::from_timestamp_millis(1_767_323_045_000 + self.clock).unwrap();
         let made = Conversation {
             id: new.id.clone(),
-            tenant_id: new.tenant_id,
+            tenant_id: new.access.tenant_id,
+            owner_id: new.access.owner_id.unwrap_or_default(),
             agent: new.agent,
             title: new.title,
             message_count: 0,
@@ -100,19 +106,29 @@ impl Tables {
 
 #[async_trait]
 impl EventReader for MemoryStore {
-    async fn events(&self, conversation_id: &str, from_sequence: u32, limit: u32) -> Result<EventPage> {
+    async fn events(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        from_sequence: u32,
+        limit: u32,
+    ) -> Result<EventPage> {
         let mut tables = self.open()?;
         tables.reads += 1;
+        if !tables.shows(access, conversation_id) {
+            return Ok(EventPage { events: Vec::new(), has_more: false });
+        }
         let events = tables.events.get(conversation_id).map_or(&[][..], Vec::as_slice);
         let rest: Vec<_> = events.iter().filter(|event| event.sequence_number >= from_sequence).collect();
         let has_more = rest.len() > limit as usize;
         Ok(EventPage { events: rest.into_iter().take(limit as usize).cloned().collect(), has_more })
     }
 
-    async fn execution_status(&self, conversation_id: &str) -> Result<Option<ExecutionStatus>> {
+    async fn execution_status(&self, access: &Access, conversation_id: &str) -> Result<Option<ExecutionStatus>> {
         let tables = self.open()?;
         let current_message_id = tables.current.clone();
-        Ok(tables.conversations.get(conversation_id).map(|conversation| ExecutionStatus {
+        let found = tables.conversations.get(conversation_id).filter(|_| tables.shows(access, conversation_id));
+        Ok(found.map(|conversation| ExecutionStatus {
             is_running: current_message_id.is_some(),
             last_sequence: conversation.last_sequence,
             current_message_id,
@@ -129,33 +145,37 @@ impl EventReader for MemoryStore {
 
 #[async_trait]
 impl Conversations for MemoryStore {
-    async fn create_conversation(&self, new: NewConversation) -> Result<Conversation> {
-        Ok(self.open()?.create(new))
+    async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
+        let access = new.access.clone();
+        let conversation = self.open()?.create(new);
+        Ok(Some(conversation).filter(|row| access.sees(&row.tenant_id, &row.owner_id)))
     }
 
-    async fn conversation(&self, id: &str) -> Result<Option<Conversation>> {
-        Ok(self.open()?.conversations.get(id).cloned())
+    async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>> {
+        let tables = self.open()?;
+        Ok(tables.conversations.get(id).filter(|_| tables.shows(access, id)).cloned())
     }
 
     async fn list_conversations(
         &self,
-        tenant_id: &str,
+        access: &Access,
         before: Option<ListPlace>,
         limit: u32,
     ) -> Result<Vec<Conversation>> {
         let tables = self.open()?;
         let place = |row: &Conversation| (row.updated_at, row.id.clone());
         let mut rows: Vec<_> =
-            tables.conversations.values().filter(|row| row.tenant_id == tenant_id).cloned().collect();
+            tables.conversations.values().filter(|row| access.sees(&row.tenant_id, &row.owner_id)).cloned().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
         rows.retain(|row| before.as_ref().is_none_or(|before| place(row) < (before.updated_at, before.id.clone())));
         rows.truncate(limit as usize);
         Ok(rows)
     }
 
-    async fn queue_message(&self, new: NewMessage) -> Result<QueuedMessage> {
+    async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
         let mut tables = self.open()?;
-        if !tables.conversations.contains_key(&new.conversation_id) {
+        let id = &new.conversation_id;
+        if !tables.conversations.contains_key(id) || !tables.shows(access, id) {
             return Err(StoreError::not_found("conversation", new.conversation_id));
         }
         let same = |row: &&NewMessage| {

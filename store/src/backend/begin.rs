@@ -16,7 +16,7 @@ use super::{
     write::{insert_conversation, write_batch},
 };
 use crate::{
-    api::{BeginTurn, BegunTurn, NewConversation, Result},
+    api::{Access, BeginTurn, BegunTurn, NewConversation, Result},
     batch::{self, Snapshot},
     error::StoreError,
     rows::{BegunRow, UserMessageRow, narrow, now},
@@ -75,7 +75,7 @@ async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Resul
     }
     let new = NewConversation {
         id: begin.conversation_id.clone(),
-        tenant_id: begin.tenant_id.clone(),
+        access: Access::tenant(&begin.tenant_id),
         agent: begin.agent.name.clone(),
         title: String::new(),
     };

@@ -3,10 +3,10 @@
 use async_trait::async_trait;
 
 use super::{
-    Connection, Store, commit, dialect::sql_error, lock::lock_conversation, missing, write::insert_conversation,
+    Connection, Store, commit, dialect::sql_error, lock::lock_visible_conversation, missing, write::insert_conversation,
 };
 use crate::{
-    api::{Conversation, Conversations, ListPlace, NewConversation, NewMessage, QueuedMessage, Result},
+    api::{Access, Conversation, Conversations, ListPlace, NewConversation, NewMessage, QueuedMessage, Result},
     error::StoreError,
     rows::{ConversationRow, QUEUED, now},
     sql,
@@ -14,36 +14,41 @@ use crate::{
 
 #[async_trait]
 impl Conversations for Store {
-    async fn create_conversation(&self, new: NewConversation) -> Result<Conversation> {
+    async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
         let row = self
             .in_time(async {
                 let mut connection = self.single().await?;
                 match insert_conversation(&mut connection, &new).await? {
-                    Some(row) => Ok(row),
-                    None => conversation(&mut connection, &new.id)
-                        .await?
-                        .ok_or_else(|| StoreError::not_found("conversation", &new.id)),
+                    Some(row) => Ok(Some(row)),
+                    None => conversation(&mut connection, &new.access, &new.id).await,
                 }
             })
             .await?;
-        row.conversation()
+        row.map(ConversationRow::conversation).transpose()
     }
 
-    async fn conversation(&self, id: &str) -> Result<Option<Conversation>> {
-        let query = sqlx::query_as(sql::CONVERSATION).bind(id);
-        let row: Option<ConversationRow> =
-            self.in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) }).await?;
+    async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>> {
+        let row = self.in_time(async { conversation(&mut *self.single().await?, access, id).await }).await?;
         row.map(ConversationRow::conversation).transpose()
     }
 
     async fn list_conversations(
         &self,
-        tenant_id: &str,
+        access: &Access,
         before: Option<ListPlace>,
         limit: u32,
     ) -> Result<Vec<Conversation>> {
-        let text = if before.is_some() { sql::CONVERSATIONS_BEFORE } else { sql::CONVERSATIONS_FIRST };
-        let mut query = sqlx::query_as(text).bind(tenant_id).bind(i64::from(limit));
+        let text = match (&access.owner_id, &before) {
+            (None, None) => sql::CONVERSATIONS_FIRST,
+            (None, Some(_)) => sql::CONVERSATIONS_BEFORE,
+            (Some(_), None) => sql::OWN_CONVERSATIONS_FIRST,
+            (Some(_), Some(_)) => sql::OWN_CONVERSATIONS_BEFORE,
+        };
+        let mut query = sqlx::query_as(text).bind(&access.tenant_id);
+        if let Some(owner_id) = &access.owner_id {
+            query = query.bind(owner_id);
+        }
+        query = query.bind(i64::from(limit));
         if let Some(place) = before {
             query = query.bind(place.updated_at).bind(place.id);
         }
@@ -52,10 +57,10 @@ impl Conversations for Store {
         rows.into_iter().map(ConversationRow::conversation).collect()
     }
 
-    async fn queue_message(&self, new: NewMessage) -> Result<QueuedMessage> {
+    async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
         self.in_time(async {
             let mut transaction = self.begin().await?;
-            let queued = queue_message(&mut transaction, &new).await?;
+            let queued = queue_message(&mut transaction, access, &new).await?;
             commit(transaction).await?;
             Ok(queued)
         })
@@ -63,13 +68,14 @@ impl Conversations for Store {
     }
 }
 
-async fn conversation(connection: &mut Connection, id: &str) -> Result<Option<ConversationRow>> {
-    sqlx::query_as(sql::CONVERSATION).bind(id).fetch_optional(connection).await.map_err(sql_error)
+async fn conversation(connection: &mut Connection, access: &Access, id: &str) -> Result<Option<ConversationRow>> {
+    let query = sqlx::query_as(sql::CONVERSATION).bind(id).bind(&access.tenant_id).bind(&access.owner_id);
+    query.fetch_optional(connection).await.map_err(sql_error)
 }
 
 /// The conversation's lock makes the count of waiting messages exact.
-async fn queue_message(connection: &mut Connection, new: &NewMessage) -> Result<QueuedMessage> {
-    let locked = lock_conversation(connection, &new.conversation_id).await?;
+async fn queue_message(connection: &mut Connection, access: &Access, new: &NewMessage) -> Result<QueuedMessage> {
+    let locked = lock_visible_conversation(connection, access, &new.conversation_id).await?;
     locked.ok_or_else(|| StoreError::not_found("conversation", &new.conversation_id))?;
     let inserted = sqlx::query(sql::QUEUE_MESSAGE)
         .bind(&new.conversation_id)

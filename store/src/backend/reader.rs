@@ -7,17 +7,23 @@ use super::{
     dialect::{list, sql_error, words},
 };
 use crate::{
-    api::{EventPage, EventReader, ExecutionStatus, Result},
+    api::{Access, EventPage, EventReader, ExecutionStatus, Result},
     rows::{EventRow, StatusRow, narrow},
     sql,
 };
 
 #[async_trait]
 impl EventReader for Store {
-    async fn events(&self, conversation_id: &str, from_sequence: u32, limit: u32) -> Result<EventPage> {
+    async fn events(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        from_sequence: u32,
+        limit: u32,
+    ) -> Result<EventPage> {
         // One more than asked for says whether there are more.
         let query = sqlx::query_as(sql::EVENTS).bind(conversation_id).bind(i64::from(from_sequence));
-        let query = query.bind(i64::from(limit) + 1);
+        let query = query.bind(i64::from(limit) + 1).bind(&access.tenant_id).bind(&access.owner_id);
         let rows: Vec<EventRow> =
             self.in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) }).await?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
@@ -26,8 +32,9 @@ impl EventReader for Store {
         Ok(EventPage { events, has_more })
     }
 
-    async fn execution_status(&self, conversation_id: &str) -> Result<Option<ExecutionStatus>> {
+    async fn execution_status(&self, access: &Access, conversation_id: &str) -> Result<Option<ExecutionStatus>> {
         let query = sqlx::query_as(sql::EXECUTION_STATUS).bind(conversation_id);
+        let query = query.bind(&access.tenant_id).bind(&access.owner_id);
         let row: Option<StatusRow> =
             self.in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) }).await?;
         row.map(|row| {

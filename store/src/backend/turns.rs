@@ -30,6 +30,11 @@ impl TurnStore for Store {
         .await
     }
 
+    async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>> {
+        let query = sqlx::query_scalar(sql::AGENT_OF).bind(conversation_id);
+        self.in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) }).await
+    }
+
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>> {
         let query = sqlx::query_scalar(sql::DEFINITION).bind(hash);
         let found: Option<Column<AgentDefinition>> =

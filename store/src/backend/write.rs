@@ -36,7 +36,8 @@ pub(super) async fn insert_conversation(
 ) -> Result<Option<ConversationRow>> {
     let mut inserted: Vec<ConversationRow> = sqlx::query_as(sql::INSERT_CONVERSATION)
         .bind(&new.id)
-        .bind(&new.tenant_id)
+        .bind(&new.access.tenant_id)
+        .bind(new.access.owner_id.as_deref().unwrap_or_default())
         .bind(&new.agent)
         .bind(&new.title)
         .bind(now())

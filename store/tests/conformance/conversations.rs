@@ -2,35 +2,72 @@
 
 use std::time::Duration;
 
-use everturn_store::{Conversations, ListPlace, NewConversation, StoreError};
+use everturn_store::{Access, Conversations, EventReader, ListPlace, NewConversation, StoreError};
 
 use super::{
     Backend,
-    fixture::{Turn, new_message},
+    fixture::{Turn, new_message, tenant},
 };
 
 fn new_conversation(id: &str, tenant: &str) -> NewConversation {
     let title = format!("about {id}");
-    NewConversation { id: id.into(), tenant_id: tenant.into(), agent: "default".into(), title }
+    NewConversation { id: id.into(), access: Access::tenant(tenant), agent: "default".into(), title }
 }
 
 pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
     let store = backend.open().await;
-    let first = store.create_conversation(new_conversation("c", "t1")).await.unwrap();
-    assert_eq!((first.tenant_id.as_str(), first.title.as_str(), first.message_count), ("t1", "about c", 0));
-    assert_eq!(store.create_conversation(new_conversation("c", "t2")).await.unwrap(), first);
-    assert_eq!(store.conversation("c").await.unwrap(), Some(first));
-    assert_eq!(store.conversation("unknown").await.unwrap(), None);
+    let first = store.create_conversation(new_conversation("c", "tenant")).await.unwrap().unwrap();
+    assert_eq!((first.tenant_id.as_str(), first.title.as_str(), first.message_count), ("tenant", "about c", 0));
+    let again = NewConversation { title: "another".into(), ..new_conversation("c", "tenant") };
+    assert_eq!(store.create_conversation(again).await.unwrap().as_ref(), Some(&first));
+    assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), Some(first));
+    assert_eq!(store.conversation(&tenant(), "unknown").await.unwrap(), None);
     // A turn keeps the title that was given.
     let turn = Turn::begun(store, "c", "m").await;
-    assert_eq!(turn.store.conversation("c").await.unwrap().unwrap().title, "about c");
+    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().title, "about c");
+}
+
+/// Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
+pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
+    let store = backend.open().await;
+    let (ann, bob) = (Access::owner("tenant", "ann"), Access::owner("tenant", "bob"));
+    let stranger = Access::tenant("another");
+    for (id, access) in [("shared", tenant()), ("anns", ann.clone()), ("bobs", bob.clone())] {
+        let new = NewConversation { access, ..new_conversation(id, "") };
+        assert!(store.create_conversation(new).await.unwrap().is_some());
+    }
+    Turn::begun(store.clone(), "anns", "m").await;
+    for (access, sees) in [(tenant(), true), (ann, true), (bob, false), (stranger, false)] {
+        let who = format!("{access:?}");
+        assert_eq!(store.conversation(&access, "anns").await.unwrap().is_some(), sees, "{who}");
+        assert_eq!(store.execution_status(&access, "anns").await.unwrap().is_some(), sees, "{who}");
+        assert_eq!(store.events(&access, "anns", 0, 10).await.unwrap().events.len(), usize::from(sees), "{who}");
+        let new = NewConversation { access: access.clone(), ..new_conversation("anns", "") };
+        assert_eq!(store.create_conversation(new).await.unwrap().is_some(), sees, "{who}");
+        let queued = store.queue_message(&access, new_message("anns", "q", None)).await;
+        assert_eq!(queued.is_ok(), sees, "{who}");
+        assert!(sees || matches!(queued, Err(StoreError::NotFound { .. })), "{who}");
+        let place = Some(ListPlace { updated_at: "2100-01-01T00:00:00Z".parse().unwrap(), id: "x".into() });
+        for before in [None, place] {
+            let listed = store.list_conversations(&access, before, 10).await.unwrap();
+            let mut ids: Vec<_> = listed.iter().map(|row| row.id.as_str()).collect();
+            ids.sort_unstable();
+            let expected: &[&str] = match access.owner_id.as_deref() {
+                _ if access.tenant_id != "tenant" => &[],
+                None => &["anns", "bobs", "shared"],
+                Some("ann") => &["anns"],
+                Some(_) => &["bobs"],
+            };
+            assert_eq!(ids, expected, "{who}");
+        }
+    }
 }
 
 pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
     let store = backend.open().await;
     // Created together, so that some share a millisecond and the id breaks the tie.
     for number in 0..10 {
-        store.create_conversation(new_conversation(&format!("c{number}"), "t")).await.unwrap();
+        store.create_conversation(new_conversation(&format!("c{number}"), "tenant")).await.unwrap();
     }
     store.create_conversation(new_conversation("other", "t2")).await.unwrap();
     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -39,7 +76,7 @@ pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
     let mut seen = Vec::new();
     let mut before = None;
     loop {
-        let page = store.list_conversations("t", before, 3).await.unwrap();
+        let page = store.list_conversations(&tenant(), before, 3).await.unwrap();
         assert!(page.len() <= 3 && seen.len() < 20, "each page begins behind the one before");
         let Some(last) = page.last() else { break };
         before = Some(ListPlace { updated_at: last.updated_at, id: last.id.clone() });
@@ -57,29 +94,29 @@ pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
 
 pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_conversation(new_conversation("c", "t")).await.unwrap();
-    let first = store.queue_message(new_message("c", "m1", Some("client"))).await.unwrap();
+    store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
+    let first = store.queue_message(&tenant(), new_message("c", "m1", Some("client"))).await.unwrap();
     assert!(first.is_new && first.is_waiting);
-    let again = store.queue_message(new_message("c", "m2", Some("client"))).await.unwrap();
+    let again = store.queue_message(&tenant(), new_message("c", "m2", Some("client"))).await.unwrap();
     assert_eq!((again.message_id.as_str(), again.is_new, again.is_waiting), ("m1", false, true));
-    let same_id = store.queue_message(new_message("c", "m1", None)).await.unwrap();
+    let same_id = store.queue_message(&tenant(), new_message("c", "m1", None)).await.unwrap();
     assert_eq!((same_id.message_id.as_str(), same_id.is_new), ("m1", false));
     Turn::begun(store.clone(), "c", "m1").await;
-    let taken = store.queue_message(new_message("c", "m3", Some("client"))).await.unwrap();
+    let taken = store.queue_message(&tenant(), new_message("c", "m3", Some("client"))).await.unwrap();
     assert_eq!((taken.message_id.as_str(), taken.is_waiting), ("m1", false));
     // Another conversation has its own.
-    store.create_conversation(new_conversation("d", "t")).await.unwrap();
-    assert!(store.queue_message(new_message("d", "m1", Some("client"))).await.unwrap().is_new);
+    store.create_conversation(new_conversation("d", "tenant")).await.unwrap();
+    assert!(store.queue_message(&tenant(), new_message("d", "m1", Some("client"))).await.unwrap().is_new);
 }
 
 pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_conversation(new_conversation("c", "t")).await.unwrap();
+    store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
     let handles = [store.clone(), backend.open().await];
     let tasks: Vec<_> = (0..16)
         .map(|number| {
             let (store, id) = (handles[number % 2].clone(), format!("m{number}"));
-            tokio::spawn(async move { store.queue_message(new_message("c", &id, Some("client"))).await.unwrap() })
+            tokio::spawn(async move { store.queue_message(&tenant(), new_message("c", &id, Some("client"))).await.unwrap() })
         })
         .collect();
     let mut answers = Vec::new();
@@ -92,11 +129,11 @@ pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
 
 pub async fn the_queue_has_a_limit(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_conversation(new_conversation("c", "t")).await.unwrap();
+    store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
     let post = async |id: &str| {
         let mut message = new_message("c", id, Some(id));
         message.max_queued = 2;
-        store.queue_message(message).await
+        store.queue_message(&tenant(), message).await
     };
     post("m1").await.unwrap();
     post("m2").await.unwrap();
@@ -108,6 +145,6 @@ pub async fn the_queue_has_a_limit(backend: &impl Backend) {
 
 pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
     let store = backend.open().await;
-    let refused = store.queue_message(new_message("unknown", "m", None)).await;
+    let refused = store.queue_message(&tenant(), new_message("unknown", "m", None)).await;
     assert!(matches!(refused, Err(StoreError::NotFound { what: "conversation", .. })), "{refused:?}");
 }

@@ -11,9 +11,14 @@ use everturn_proto::{
     words::{effect, finish, tool_status},
 };
 use everturn_store::{
-    BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd, ToolKey,
+    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd, ToolKey,
     TurnStore,
 };
+
+/// Who sees everything that these tests make.
+pub fn tenant() -> Access {
+    Access::tenant("tenant")
+}
 
 pub fn agent() -> AgentDefinition {
     let (name, model) = ("default".into(), "m1".into());
@@ -148,11 +153,11 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     }
 
     pub async fn queue(&self, message: &str) -> QueuedMessage {
-        self.store.queue_message(new_message(&self.conversation, message, None)).await.unwrap()
+        self.store.queue_message(&tenant(), new_message(&self.conversation, message, None)).await.unwrap()
     }
 
     pub async fn events(&self) -> Vec<Event> {
-        let page = self.store.events(&self.conversation, 0, 10_000).await.unwrap();
+        let page = self.store.events(&tenant(), &self.conversation, 0, 10_000).await.unwrap();
         assert!(!page.has_more);
         for (place, event) in page.events.iter().enumerate() {
             assert_eq!(event.sequence_number as usize, place + 1, "no gap, no duplicate");

@@ -8,7 +8,7 @@ use std::sync::{
 use everturn_proto::words::execution_status;
 use everturn_store::{EventReader, ExecutionStatus};
 
-use super::{Backend, fixture::Turn};
+use super::{Backend, fixture::{Turn, tenant}};
 
 const WRITERS: u32 = 64;
 
@@ -17,7 +17,7 @@ async fn follow(store: impl EventReader, stop: Arc<AtomicBool>) -> u32 {
     let mut seen = 0;
     loop {
         let stopping = stop.load(Ordering::Acquire);
-        let page = store.events("c", seen + 1, 7).await.unwrap();
+        let page = store.events(&tenant(), "c", seen + 1, 7).await.unwrap();
         for event in &page.events {
             assert_eq!(event.sequence_number, seen + 1, "a follower sees every number, in order");
             seen += 1;
@@ -48,7 +48,7 @@ where
     stop.store(true, Ordering::Release);
     assert_eq!(follower.await.unwrap(), WRITERS + 1);
     assert_eq!(turn.events().await.len(), WRITERS as usize + 1);
-    let conversation = turn.store.conversation("c").await.unwrap().unwrap();
+    let conversation = turn.store.conversation(&tenant(), "c").await.unwrap().unwrap();
     assert_eq!((conversation.last_sequence, conversation.message_count), (WRITERS + 1, WRITERS + 1));
 }
 
@@ -81,31 +81,31 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
         (u32::MAX, u32::MAX, vec![], false),
     ];
     for (from, limit, numbers, more) in cases {
-        let page = turn.store.events("c", from, limit).await.unwrap();
+        let page = turn.store.events(&tenant(), "c", from, limit).await.unwrap();
         let read: Vec<_> = page.events.iter().map(|event| event.sequence_number).collect();
         assert_eq!((read, page.has_more), (numbers, more), "from {from} limit {limit}");
     }
-    let unknown = turn.store.events("unknown", 0, 10).await.unwrap();
+    let unknown = turn.store.events(&tenant(), "unknown", 0, 10).await.unwrap();
     assert_eq!((unknown.events.len(), unknown.has_more), (0, false));
 }
 
 pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     let store = backend.open().await;
-    assert_eq!(store.execution_status("c").await.unwrap(), None);
+    assert_eq!(store.execution_status(&tenant(), "c").await.unwrap(), None);
 
     let turn = Turn::begun(store, "c", "m").await;
     let status = |message: Option<&str>, last_sequence| {
         let current_message_id = message.map(Into::into);
         Some(ExecutionStatus { is_running: message.is_some(), last_sequence, current_message_id })
     };
-    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(Some("m"), 1));
+    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(Some("m"), 1));
     turn.queue("queued").await;
-    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(Some("m"), 1), "the running one first");
+    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(Some("m"), 1), "the running one first");
     turn.end(0, execution_status::FAILED).await;
-    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(Some("queued"), 2), "queued is running");
+    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(Some("queued"), 2), "queued is running");
     let next = Turn::begun(turn.store.clone(), "c", "queued").await;
     next.end(0, execution_status::FAILED).await;
-    assert_eq!(turn.store.execution_status("c").await.unwrap(), status(None, 4));
+    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(None, 4));
 }
 
 pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {

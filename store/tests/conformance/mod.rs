@@ -79,6 +79,7 @@ macro_rules! conformance_suite {
             claims::the_first_end_of_a_tool_wins,
             claims::used_call_ids_are_found,
             conversations::creating_twice_gives_the_first,
+            conversations::a_caller_sees_only_what_is_theirs,
             conversations::lists_are_paged_by_last_update,
             conversations::a_client_message_id_is_accepted_once,
             conversations::racing_posts_of_one_message_store_one,

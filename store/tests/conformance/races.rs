@@ -8,7 +8,7 @@ use tokio::{sync::Barrier, task::JoinSet};
 
 use super::{
     Backend,
-    fixture::{EFFECTS, Turn, new_message, state, tool_end},
+    fixture::{EFFECTS, Turn, new_message, state, tenant, tool_end},
 };
 
 pub async fn turns_that_begin_at_once_begin_once(backend: &impl Backend) {
@@ -24,7 +24,7 @@ pub async fn turns_that_begin_at_once_begin_once(backend: &impl Backend) {
         assert!(tasks.join_all().await.iter().all(|status| status == execution_status::RUNNING));
         let turn = Turn::new(handles[0].clone(), &format!("c{round}"), "m");
         assert_eq!(turn.types().await, ["user_message"; 9]);
-        let conversation = turn.store.conversation(&turn.conversation).await.unwrap().unwrap();
+        let conversation = turn.store.conversation(&tenant(), &turn.conversation).await.unwrap().unwrap();
         assert_eq!((conversation.message_count, conversation.last_sequence), (9, 9));
     }
 }
@@ -37,7 +37,7 @@ pub async fn a_queue_is_never_longer_than_its_limit(backend: &impl Backend) {
         let (store, id) = (handles[number % 2].clone(), format!("m{number}"));
         tasks.spawn(async move {
             let message = everturn_store::NewMessage { max_queued: 5, ..new_message("c", &id, Some(&id)) };
-            match store.queue_message(message).await {
+            match store.queue_message(&tenant(), message).await {
                 Ok(queued) => queued.is_new,
                 Err(StoreError::QueueFull { limit: 5 }) => false,
                 Err(other) => panic!("{other}"),
@@ -132,7 +132,7 @@ pub async fn everything_at_once_ends_without_a_deadlock(backend: &impl Backend) 
             queued.queue(&format!("q{number}")).await;
             let next = Turn::new(queued.store.clone(), "c", &format!("q{number}"));
             next.begin_again().await;
-            next.store.execution_status("c").await.unwrap();
+            next.store.execution_status(&tenant(), "c").await.unwrap();
         });
     }
     tasks.join_all().await;

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{
     Backend,
-    fixture::{Turn, json, new_message, tool_end},
+    fixture::{Turn, json, new_message, tenant, tool_end},
 };
 
 /// Everything is older than this.
@@ -47,7 +47,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     turn.observe(0, 0, "").await;
     turn.complete(1, "answer", &[]).await;
     turn.end(1, execution_status::COMPLETED).await;
-    let empty = NewConversation { id: "d".into(), tenant_id: "t".into(), agent: "a".into(), title: String::new() };
+    let empty = NewConversation { id: "d".into(), access: tenant(), agent: "a".into(), title: String::new() };
     store.create_conversation(empty).await.unwrap();
 
     let full = backend.row_count().await;
@@ -119,7 +119,7 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
         let (turn, queued) = (Turn::new(store.clone(), &format!("c{number:02}"), "m"), store.clone());
         let (late, late_tool) = (turn.clone(), turn.clone());
         tasks.spawn(async move {
-            match queued.queue_message(new_message(&turn.conversation, "q", None)).await {
+            match queued.queue_message(&tenant(), new_message(&turn.conversation, "q", None)).await {
                 Err(StoreError::NotFound { what: "conversation", .. }) => {}
                 Err(other) => panic!("{other}"),
                 Ok(_) => assert_eq!(turn.events().await.len(), 5, "accepted, so it is there and whole"),

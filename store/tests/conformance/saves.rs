@@ -9,7 +9,7 @@ use everturn_store::{Conversations, StoreError, ToolClaim, TurnStore};
 
 use super::{
     Backend,
-    fixture::{Turn, data, json, state, tool_end},
+    fixture::{Turn, data, json, state, tenant, tool_end},
 };
 
 pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl Backend) {
@@ -41,7 +41,7 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
     assert_eq!(counts, [2, 200, 20]);
     let answer = turn.data("assistant_message").await;
     assert_eq!(answer["message_id"], ids::assistant_message_id(&turn.execution, 1));
-    assert_eq!(turn.store.conversation("c").await.unwrap().unwrap().message_count, 2);
+    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().message_count, 2);
 }
 
 pub async fn a_batch_is_saved_once(backend: &impl Backend) {
@@ -156,7 +156,7 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
         let answer = turn.data("assistant_message").await;
         assert_eq!((&answer["content"], &answer["partial"]), (&expected.into(), &true.into()));
         assert_eq!(turn.data("cancelled").await["reason"], "why");
-        assert_eq!(turn.store.conversation(message).await.unwrap().unwrap().message_count, 2);
+        assert_eq!(turn.store.conversation(&tenant(), message).await.unwrap().unwrap().message_count, 2);
         assert_eq!(turn.store.context(message, 10).await.unwrap()[1].content, expected);
     }
 }
@@ -209,7 +209,7 @@ pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
     let events = turn.events().await;
     assert_eq!((events[1].message_id.as_str(), events[1].event_type.as_str()), ("s", "user_message"));
     assert_eq!(data(&events[1])["content"], "say s");
-    assert_eq!(turn.store.conversation("c").await.unwrap().unwrap().message_count, 2);
+    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().message_count, 2);
     assert!(!turn.queue("s").await.is_waiting);
     let nothing = SaveSteer { message_id: "none".into(), content: String::new() };
     let refused = turn.store.save(&turn.request(0, Batch::Steer(nothing))).await;

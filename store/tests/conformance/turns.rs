@@ -8,7 +8,7 @@ use everturn_store::{ContextMessage, Conversations, EventReader, StoreError, Tur
 
 use super::{
     Backend,
-    fixture::{Turn, agent, data},
+    fixture::{Turn, agent, data, tenant},
 };
 
 pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
@@ -18,7 +18,7 @@ pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
     assert_eq!((begun.status.as_str(), begun.last_sequence), (execution_status::RUNNING, 1));
     assert_eq!(begun.agent, agent());
 
-    let conversation = turn.store.conversation("c").await.unwrap().unwrap();
+    let conversation = turn.store.conversation(&tenant(), "c").await.unwrap().unwrap();
     assert_eq!((conversation.tenant_id.as_str(), conversation.agent.as_str()), ("tenant", "default"));
     assert_eq!((conversation.message_count, conversation.last_sequence), (1, 1));
     assert!(conversation.title.starts_with("Hello there ä"), "{}", conversation.title);
@@ -40,14 +40,14 @@ pub async fn a_turn_begins_once(backend: &impl Backend) {
     let after = turn.begin_again().await;
     assert_eq!((after.status.as_str(), after.last_sequence), (execution_status::CANCELLED, 2));
     assert_eq!(backend.row_count().await, rows + 1, "only the event of the end");
-    assert_eq!(turn.store.conversation("c").await.unwrap().unwrap().message_count, 1);
+    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().message_count, 1);
 }
 
 pub async fn a_turn_without_content_or_row_is_refused(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
     let refused = turn.store.begin_turn(turn.begin("")).await;
     assert!(matches!(refused, Err(StoreError::NotFound { what: "message", .. })), "{refused:?}");
-    assert_eq!(turn.store.conversation("c").await.unwrap(), None, "nothing is left behind");
+    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap(), None, "nothing is left behind");
 }
 
 pub async fn the_agent_stays_pinned(backend: &impl Backend) {
@@ -133,5 +133,5 @@ pub async fn a_message_that_steered_a_cancelled_turn_gets_its_own(backend: &impl
     own.end(0, execution_status::COMPLETED).await;
     let expected = ["user_message", "user_message", "cancelled", "assistant_message", "complete"];
     assert_eq!(own.types().await, expected);
-    assert!(!own.store.execution_status("c").await.unwrap().unwrap().is_running);
+    assert!(!own.store.execution_status(&tenant(), "c").await.unwrap().unwrap().is_running);
 }

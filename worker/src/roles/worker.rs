@@ -86,7 +86,6 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let limits = parts.config.worker.clone();
     let activities = AgentActivities {
         turns: parts.store.turns,
-        conversations: parts.store.conversations,
         stream: parts.stream.writer,
         model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
         tools: Arc::new(parts.tools),
