@@ -37,7 +37,8 @@ CREATE TABLE public.conversations (
     message_count bigint DEFAULT 0 NOT NULL,
     last_sequence bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL
+    updated_at timestamp with time zone NOT NULL,
+    owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.execution_checkpoints (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -134,6 +135,7 @@ CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree 
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
+CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
