@@ -46,7 +46,8 @@ async fn replay(history: &Value) -> Result<(), String> {
 async fn stored_histories_replay() {
     let histories = stored();
     let names: Vec<_> = histories.iter().map(|(name, _)| name.as_str()).collect();
-    for needed in ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step", "cancel-waiting", "resumed"] {
+    for needed in ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step", "cancel-waiting", "resumed"]
+    {
         assert!(names.iter().any(|name| name.starts_with(needed)), "no stored history of {needed}");
     }
     for (name, history) in &histories {
