@@ -4,6 +4,7 @@
 use everturn_gateway::turns::{TemporalTurns, TemporalTurnsOptions, TurnStarter};
 use everturn_proto::ids;
 use everturn_tests::{
+    backends,
     model::{Model, Reply, Request},
     stack::{Process, Stack},
     temporal::Temporal,
@@ -95,7 +96,11 @@ async fn in_mid_stream_with_a_reader_connected() {
     assert_eq!(persisted(&live), persisted(&replayed), "live and replayed differ");
     assert_eq!(assembled(&live), assembled(&replayed));
 
-    // The same agent execution goes on: its texts stream, and their generations rise.
+    // The same agent execution goes on: its texts stream, and their generations rise. The embedded stream does not
+    // reach from one process to another.
+    if !backends::is_production() {
+        return;
+    }
     let texts = live.iter().filter(|frame| frame.data["part"] == "text" && frame.data["step"] == 1);
     let generations: Vec<_> = texts.clone().filter_map(|frame| frame.data["generation"].as_u64()).collect();
     assert!(generations.is_sorted() && generations.last() > Some(&2), "{generations:?}");
