@@ -18,10 +18,10 @@ async fn gateway() -> TestGateway {
     gateway
 }
 
-fn point(turn: Option<(&str, Option<u32>)>, waiting: &[&str], has_begun: bool) -> Option<ResumePoint> {
+fn point(turn: Option<(&str, Option<u32>)>, waiting: &[&str], has_begun: bool) -> ResumePoint {
     let turn =
         turn.map(|(message, checkpoint_step)| UnfinishedTurn { message_id: message.to_owned(), checkpoint_step });
-    Some(ResumePoint { turn, waiting: waiting.iter().map(|&id| id.to_owned()).collect(), has_begun })
+    ResumePoint { turn, waiting: waiting.iter().map(|&id| id.to_owned()).collect(), has_begun }
 }
 
 #[tokio::test]
@@ -33,7 +33,7 @@ async fn resume_starts_what_was_accepted_and_not_finished() {
         (point(None, &["q1", "q2"], false), 0, "start c q1 from 0, then q2"),
     ];
     for (point, from_step, call) in cases {
-        gateway.store.lock().resume_point = point;
+        gateway.store.lock().resume_point = Some(point);
         let answer = gateway.post(RESUME, &json!({})).await;
         assert_eq!(
             (answer.status.as_u16(), answer.json()),
@@ -53,9 +53,9 @@ async fn resume_starts_what_was_accepted_and_not_finished() {
 #[tokio::test]
 async fn resume_of_nothing_is_a_problem() {
     let gateway = gateway().await;
-    gateway.store.lock().resume_point = point(None, &[], true);
+    gateway.store.lock().resume_point = Some(point(None, &[], true));
     gateway.post(RESUME, &json!({})).await.assert_problem(409, "turn_complete");
-    gateway.store.lock().resume_point = point(None, &[], false);
+    gateway.store.lock().resume_point = Some(point(None, &[], false));
     gateway.post(RESUME, &json!({})).await.assert_problem(404, "no_checkpoint");
     gateway.store.lock().resume_point = None;
     gateway.post(RESUME, &json!({})).await.assert_problem(404, "conversation_not_found");

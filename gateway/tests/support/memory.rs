@@ -224,8 +224,8 @@ impl Conversations for MemoryStore {
         max_waiting: u32,
     ) -> Result<Option<ResumePoint>> {
         let tables = self.open()?;
-        let mut point = tables.resume_point.clone().filter(|_| tables.shows(access, conversation_id));
-        point.iter_mut().for_each(|point| point.waiting.truncate(max_waiting as usize));
-        Ok(point)
+        let point = tables.resume_point.clone().filter(|_| tables.shows(access, conversation_id));
+        let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
+        Ok(point.map(|point| ResumePoint { waiting: limited(point.waiting), ..point }))
     }
 }
