@@ -332,9 +332,9 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("context", hot::CONTEXT, "text, bigint", "'c5000', 3", 3),
         ("status", hot::EXECUTION_STATUS, "text, text, text", "'c5000', 't', NULL", 2),
         ("turns that have begun", hot::BEGUN_TURNS, "text, text", "'e2c5000', 'c5000'", 4),
-        ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 5),
+        ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 7),
         ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
-        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 2),
+        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 4),
         (
             "list of conversations",
             hot::CONVERSATIONS_BEFORE,
