@@ -19,6 +19,9 @@ pub trait TurnStarter: Send + Sync {
 
     /// Asks the turn of this message, and no other, to end.
     async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError>;
+
+    /// Ends whatever runs for the conversation, at once: nothing more is saved. Fine when nothing runs.
+    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError>;
 }
 
 /// The engine did not take the call; it may later.

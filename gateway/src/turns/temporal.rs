@@ -11,7 +11,8 @@ use everturn_proto::{
 use everturn_store::Conversation;
 use everturn_workflows::AgentExecution;
 use temporalio_client::{
-    Client, RpcOptions, WorkflowHandle, WorkflowSignalOptions, WorkflowStartOptions, errors::WorkflowInteractionError,
+    Client, RpcOptions, WorkflowHandle, WorkflowSignalOptions, WorkflowStartOptions, WorkflowTerminateOptions,
+    errors::WorkflowInteractionError,
 };
 use temporalio_common::{
     HasWorkflowDefinition,
@@ -110,6 +111,15 @@ impl TurnStarter for TemporalTurns {
         match self.within(handle.signal(AgentExecution::cancel, cancel.into(), options)).await? {
             Ok(()) => Ok(CancelOutcome::Requested),
             Err(WorkflowInteractionError::NotFound(_)) => Ok(CancelOutcome::NotRunning),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
+        let handle = handle(&self.client, AgentExecution::run, conversation_id);
+        let options = WorkflowTerminateOptions::builder().reason(reason).rpc_options(self.rpc_options()).build();
+        match self.within(handle.terminate(options)).await? {
+            Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
             Err(error) => Err(unavailable(error)),
         }
     }

@@ -56,6 +56,10 @@ impl TurnStarter for RecordingTurns {
         let is_idle = *self.is_idle.lock().unwrap();
         Ok(if is_idle { CancelOutcome::NotRunning } else { CancelOutcome::Requested })
     }
+
+    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
+        self.record(format!("terminate {conversation_id} {reason}"))
+    }
 }
 
 /// A gateway on a port of its own.
@@ -141,6 +145,14 @@ impl TestGateway {
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         Answer::of(self.request("POST", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request("PATCH", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        Answer::of(self.request("DELETE", path).send().await.unwrap()).await
     }
 }
 
