@@ -14,8 +14,8 @@ use everturn_proto::{
     words::{effect, execution_status},
 };
 use everturn_store::{
-    Conversations, EventReader, ListQuery, MAX_SCANNED, NewConversation, NewMessage, PostgresOptions, PostgresStore, TurnStore,
-    hot,
+    Conversations, EventReader, ListQuery, MAX_SCANNED, NewConversation, NewMessage, PostgresOptions, PostgresStore,
+    TurnStore, hot,
 };
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
@@ -272,7 +272,8 @@ impl Did {
         // Each row is at most one page of the table, and each look-up a few of an index.
         assert!(self.pages <= 2 * most_rows + 40, "{name}: {self:?}");
         if name.contains("page") {
-            assert_eq!(self.rows_read, self.rows_returned, "{name}: {self:?}");
+            // And the conversation, once: may the caller see it?
+            assert_eq!(self.rows_read, self.rows_returned + 1, "{name}: {self:?}");
             assert!(!self.nodes.iter().any(|node| node.contains("Sort")), "{name}: {self:?}");
         }
     }
@@ -319,10 +320,10 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     let queued = "text, text, text, text, timestamptz, bigint, text, bigint";
     // (name, text, types, values, rows read at the most)
     let queries = [
-        ("page of events", hot::EVENTS, events, "'c5000', 40, 21, 't', NULL", 21),
-        ("page of a whole conversation", hot::EVENTS, events, "'c5000', 1, 1001, 't', NULL", 90),
-        ("last page of events", hot::EVENTS, events, "'c5000', 85, 101, 't', 'o'", 6),
-        ("page of a very long conversation", hot::EVENTS, events, "'c1', 1000, 101, 't', NULL", 101),
+        ("page of events", hot::EVENTS, events, "'c5000', 40, 21, 't', NULL", 22),
+        ("page of a whole conversation", hot::EVENTS, events, "'c5000', 1, 1001, 't', NULL", 91),
+        ("last page of events", hot::EVENTS, events, "'c5000', 85, 101, 't', 'o'", 7),
+        ("page of a very long conversation", hot::EVENTS, events, "'c1', 1000, 101, 't', NULL", 102),
         ("lock, last sequence", hot::LOCK_CONVERSATION.postgres, "text", "'c5000'", 1),
         ("lock for a caller", hot::LOCK_VISIBLE_CONVERSATION.postgres, "text, text, text", "'c5000', 't', 'o'", 1),
         ("last sequences", hot::LAST_SEQUENCES.postgres, "text[]", "'{c1,c77,c5000,unknown}'", 3),
@@ -335,7 +336,13 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("status", hot::EXECUTION_STATUS, "text, text, text", "'c5000', 't', NULL", 2),
         ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
         ("repeated message", hot::QUEUED_MESSAGE, "text, text, text, text", "'c5000', 'm2', 'client3', 'x'", 2),
-        ("accepted message, far over the limit of turns", hot::QUEUE_MESSAGE, queued, "'c', 'm', NULL, 'x', now(), 9, 't', 20", 20),
+        (
+            "accepted message, far over the limit of turns",
+            hot::QUEUE_MESSAGE,
+            queued,
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20",
+            20,
+        ),
         (
             "list of conversations",
             hot::CONVERSATIONS_BEFORE,
