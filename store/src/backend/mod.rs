@@ -38,7 +38,7 @@
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
 //! | `delete_conversation` | 13 |
-//! | `queue_message` | 4; repeated or refused: 5 |
+//! | `queue_message` | 4; repeated: 5 |
 //! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
