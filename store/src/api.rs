@@ -98,6 +98,11 @@ pub trait Conversations: Send + Sync {
     /// such conversation. Who still works on it finds nothing: [`StoreError::NotFound`]. For a day no turn creates
     /// it again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`] may at once.
     ///
+    /// One transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take about
+    /// a second, for which SQLite's other writers wait. About a million reach PostgreSQL's statement time-out: the call
+    /// is then [`StoreError::Unavailable`] each time, and the conversation stays.
+    ///
+    /// [`StoreError::Unavailable`]: crate::StoreError::Unavailable
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;
 

@@ -30,7 +30,7 @@ fn end() -> Batch {
     Batch::End(SaveEnd { status: execution_status::CANCELLED.into(), ..SaveEnd::default() })
 }
 
-fn is_missing<T>(result: Result<T, StoreError>) -> bool {
+fn is_missing<T>(result: &Result<T, StoreError>) -> bool {
     matches!(result, Err(StoreError::NotFound { .. }))
 }
 
@@ -62,13 +62,13 @@ pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
     let turn = running(store.clone(), "c").await;
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     let rows = backend.row_count().await;
-    assert!(is_missing(store.claim_step(&turn.step(1)).await));
-    assert!(is_missing(store.complete_step(&turn.step(1), state("late", vec![])).await));
-    assert!(is_missing(store.save_partial(&turn.step(1), state("late", vec![])).await));
-    assert!(is_missing(store.claim_tool(&turn.tool(0, 1)).await));
-    assert!(is_missing(store.finish_tool(&turn.tool(0, 1), tool_end("1")).await));
-    assert!(is_missing(store.save(&turn.request(1, end())).await));
-    assert!(is_missing(store.queue_message(&tenant(), new_message("c", "late", None)).await));
+    assert!(is_missing(&store.claim_step(&turn.step(1)).await));
+    assert!(is_missing(&store.complete_step(&turn.step(1), state("late", vec![])).await));
+    assert!(is_missing(&store.save_partial(&turn.step(1), state("late", vec![])).await));
+    assert!(is_missing(&store.claim_tool(&turn.tool(0, 1)).await));
+    assert!(is_missing(&store.finish_tool(&turn.tool(0, 1), tool_end("1")).await));
+    assert!(is_missing(&store.save(&turn.request(1, end())).await));
+    assert!(is_missing(&store.queue_message(&tenant(), new_message("c", "late", None)).await));
     assert_eq!(backend.row_count().await, rows, "nothing came back");
 }
 
@@ -81,7 +81,7 @@ pub async fn no_turn_creates_it_again(backend: &impl Backend) {
     // With its text, as from the command line, and without, as through a gateway.
     for (message, content) in [("m", "say m"), ("next", ""), ("other", "more")] {
         let begun = store.begin_turn(Turn::new(store.clone(), "c", message).begin(content)).await;
-        assert!(is_missing(begun), "{message}");
+        assert!(is_missing(&begun), "{message}");
     }
     assert_eq!(backend.row_count().await, rows);
     // What only became too old is not remembered.
