@@ -16,7 +16,6 @@ use governor::{
 
 use crate::{
     config::GatewayConfig,
-    extract::Caller,
     problem::{Code, Problem},
 };
 
@@ -62,16 +61,16 @@ impl Limits {
     }
 
     /// Counts a request; the problem of one that is too many.
-    pub(crate) fn check(&self, caller: &Caller) -> Result<(), Problem> {
-        let Some(wait) = self.rate.as_ref().and_then(|rate| rate.wait(&caller.access)) else { return Ok(()) };
+    pub(crate) fn check(&self, access: &Access) -> Result<(), Problem> {
+        let Some(wait) = self.rate.as_ref().and_then(|rate| rate.wait(access)) else { return Ok(()) };
         let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1);
         let detail = "Your tenant sends more requests than this gateway allows. Wait, then send fewer.";
         Err(Problem::new(Code::RateLimited, detail).retry_after_s(seconds))
     }
 
     /// A place for a stream, held until the permit is dropped.
-    pub(crate) fn open_stream(&self, caller: &Caller) -> Result<StreamPermit, Problem> {
-        Streams::open(&self.streams, &caller.access.tenant_id)
+    pub(crate) fn open_stream(&self, access: &Access) -> Result<StreamPermit, Problem> {
+        Streams::open(&self.streams, &access.tenant_id)
     }
 }
 
@@ -174,31 +173,27 @@ fn to_usize(number: u32) -> usize {
 mod tests {
     use super::*;
 
-    fn caller(tenant: &str) -> Caller {
-        Caller { access: Access::tenant(tenant) }
-    }
-
     fn limits(max_streams: usize, tenant: TenantLimits) -> Limits {
-        Limits::new(&GatewayConfig { max_streams, tenant, ..GatewayConfig::default() })
+        Limits::new(&GatewayConfig { tenant, max_streams, ..GatewayConfig::default() })
     }
 
     #[test]
     fn a_tenant_has_its_burst_and_no_other_tenants() {
         let limits = limits(9, TenantLimits { requests_per_second: 1, request_burst: 3, ..TenantLimits::default() });
         for _ in 0..3 {
-            assert!(limits.check(&caller("a")).is_ok());
+            assert!(limits.check(&Access::tenant("a")).is_ok());
         }
-        assert_eq!(limits.check(&caller("a")).unwrap_err().code(), Code::RateLimited);
-        assert!(limits.check(&caller("b")).is_ok());
+        assert_eq!(limits.check(&Access::tenant("a")).unwrap_err().code(), Code::RateLimited);
+        assert!(limits.check(&Access::tenant("b")).is_ok());
     }
 
     #[test]
     fn zero_takes_a_limit_away() {
         let none = TenantLimits { requests_per_second: 0, request_burst: 0, open_streams: 0, concurrent_turns: 0 };
         let limits = limits(100, none);
-        assert!((0..10_000).all(|_| limits.check(&caller("a")).is_ok()));
-        let permits: Vec<_> = (0..100).map(|_| limits.open_stream(&caller("a")).ok().unwrap()).collect();
-        assert_eq!(limits.open_stream(&caller("b")).err().unwrap().code(), Code::TooManyStreams);
+        assert!((0..10_000).all(|_| limits.check(&Access::tenant("a")).is_ok()));
+        let permits: Vec<_> = (0..100).map(|_| limits.open_stream(&Access::tenant("a")).ok().unwrap()).collect();
+        assert_eq!(limits.open_stream(&Access::tenant("b")).err().unwrap().code(), Code::TooManyStreams);
         drop(permits);
     }
 
@@ -219,7 +214,7 @@ mod tests {
     #[test]
     fn streams_are_counted_for_the_tenant_and_for_the_gateway() {
         let limits = limits(3, TenantLimits { open_streams: 2, ..TenantLimits::default() });
-        let open = |tenant| limits.open_stream(&caller(tenant));
+        let open = |tenant| limits.open_stream(&Access::tenant(tenant));
         let code = |opened: Result<StreamPermit, Problem>| opened.err().map(|problem| problem.code());
         let (first, _second) = (open("a").ok().unwrap(), open("a").ok().unwrap());
         assert_eq!(code(open("a")), Some(Code::TooManyStreamsOfTenant));

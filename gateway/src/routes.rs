@@ -57,14 +57,15 @@ pub fn router(state: GatewayState) -> Router {
         .with_state(state)
 }
 
-/// Middleware: counts each request to its tenant, once it is known who asks. Health is not asked by a tenant.
+/// Middleware: counts each request to its tenant, once it is known who asks: it lies inside of what authenticates.
+/// Health is asked by no tenant.
 async fn within_limits(
     State(state): State<GatewayState>,
     caller: Caller,
     request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    state.limits.check(&caller)?;
+    state.limits.check(&caller.access)?;
     Ok(next.run(request).await)
 }
 

@@ -64,7 +64,7 @@ impl GatewayState {
                 Problem::new(Code::ShuttingDown, "Connect again; another gateway will answer.").retry_after_s(1)
             );
         }
-        let permit = self.limits.open_stream(caller)?;
+        let permit = self.limits.open_stream(&caller.access)?;
         let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
         let tail = Tail::new(events, stream, caller.access.clone(), conversation_id, cursor, &self.watcher);
         Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit))
