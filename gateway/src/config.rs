@@ -7,6 +7,8 @@ use everturn_proto::{
     words::DEFAULT_AGENT,
 };
 
+use crate::limits::TenantLimits;
+
 /// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
 pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -19,6 +21,11 @@ pub struct GatewayConfig {
     pub default_agent: String,
     /// Bytes of one message. Default, and the most there can be: `limits::MAX_MESSAGE_BYTES`.
     pub max_message_bytes: usize,
+    /// Bytes of a request body. Default, and the most there can be: what a message of the largest size needs with every
+    /// byte escaped, and the other fields. 0: the default.
+    pub body_bytes: usize,
+    /// Limits of each tenant.
+    pub tenant: TenantLimits,
     /// Bytes of a title. Default 512.
     pub max_title_bytes: usize,
     /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
@@ -52,6 +59,8 @@ impl Default for GatewayConfig {
             agents: vec![DEFAULT_AGENT.to_owned()],
             default_agent: DEFAULT_AGENT.to_owned(),
             max_message_bytes: MAX_MESSAGE_BYTES,
+            body_bytes: 0,
+            tenant: TenantLimits::default(),
             max_title_bytes: 512,
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
             default_page: 100,
@@ -68,9 +77,10 @@ impl Default for GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// Bytes of a request body: a message of the largest size with every byte escaped, and the other fields.
+    /// Bytes of a request body.
     pub fn max_body_bytes(&self) -> usize {
-        self.message_limit().saturating_mul(6).saturating_add(16 * 1024)
+        let needed = self.message_limit().saturating_mul(6).saturating_add(16 * 1024);
+        if self.body_bytes == 0 { needed } else { self.body_bytes.min(needed) }
     }
 
     /// Bytes of one message: a larger setting than the protocol's limit has no effect.

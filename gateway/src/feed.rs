@@ -11,12 +11,12 @@ use axum::{
     response::Response,
 };
 use everturn_proto::{ids, words::event_type::ends_turn};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::GatewayConfig,
     fields::Fields,
+    limits::StreamPermit,
     sse,
     tail::{Frame, Tail},
 };
@@ -43,16 +43,11 @@ pub struct Feed {
     heartbeat: Duration,
     shutdown: CancellationToken,
     is_over: bool,
-    _permit: OwnedSemaphorePermit,
+    _permit: StreamPermit,
 }
 
 impl Feed {
-    pub(crate) fn new(
-        tail: Tail,
-        config: &GatewayConfig,
-        shutdown: CancellationToken,
-        permit: OwnedSemaphorePermit,
-    ) -> Self {
+    pub(crate) fn new(tail: Tail, config: &GatewayConfig, shutdown: CancellationToken, permit: StreamPermit) -> Self {
         let preface = sse::retry(config.retry_hint);
         let heartbeat = config.heartbeat;
         Self { tail, scope: Scope::All, preface, heartbeat, shutdown, is_over: false, _permit: permit }

@@ -9,6 +9,7 @@
 //! - [`problem`]: the one place that makes error responses
 //! - [`extract`]: requests to checked values; the tenant
 //! - [`state`], [`config`]: what handlers need, and the limits
+//! - [`limits`]: what one tenant may use
 //! - [`listener`]: connections, and cutting readers that stall
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
@@ -17,6 +18,7 @@ pub mod config;
 pub mod extract;
 pub mod feed;
 mod fields;
+pub mod limits;
 pub mod listener;
 pub mod problem;
 pub mod routes;

@@ -76,6 +76,8 @@ codes! {
     TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
     /// Nothing to resume: no turn has ever begun, and no message waits.
     NoCheckpoint = "no_checkpoint", NOT_FOUND, "There is nothing to resume";
+    /// The client's id of a message was used for another message.
+    IdempotencyConflict = "idempotency_conflict", CONFLICT, "The idempotency key was used for another message";
     /// The request contradicts what is stored.
     Conflict = "conflict", CONFLICT, "The request conflicts with what is stored";
     /// The message is over the limit.
@@ -84,6 +86,12 @@ codes! {
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in this conversation";
+    /// Turns run or wait in as many conversations of the tenant as may be.
+    TooManyTurns = "too_many_turns", TOO_MANY_REQUESTS, "Too many turns run or wait";
+    /// The tenant sends requests faster than it may.
+    RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
+    /// The tenant has as many streams open at this gateway as it may.
+    TooManyStreamsOfTenant = "too_many_streams_of_tenant", TOO_MANY_REQUESTS, "Your tenant has too many streams open";
     /// This gateway serves as many streams as it may.
     TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "This gateway has no room for another stream";
     /// The database is away.
@@ -114,6 +122,13 @@ impl Problem {
     #[must_use]
     pub fn retry_after_s(mut self, seconds: u32) -> Self {
         self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// Says something else to do about it.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
         self
     }
 
@@ -152,6 +167,17 @@ impl From<StoreError> for Problem {
             StoreError::QueueFull { limit } => {
                 let detail = format!("{limit} messages wait already. Send this one again when a turn has ended.");
                 Self::new(Code::QueueFull, detail).retry_after_s(5)
+            }
+            StoreError::TooManyTurns { limit } => {
+                let detail = format!(
+                    "Turns run or wait in {limit} conversations of your tenant. Send this message again when one has ended."
+                );
+                Self::new(Code::TooManyTurns, detail).retry_after_s(5)
+            }
+            StoreError::OtherContent { client_message_id } => {
+                let detail =
+                    format!("A message with another text was sent as `{client_message_id}`. Choose another id.");
+                Self::new(Code::IdempotencyConflict, detail)
             }
             StoreError::Conflict(detail) => {
                 tracing::info!(detail, "a request conflicts with what is stored");

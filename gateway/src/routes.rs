@@ -12,9 +12,10 @@ mod timeline;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Request},
+    extract::{DefaultBodyLimit, Request, State},
     http::StatusCode,
-    middleware,
+    middleware::{self, Next},
+    response::Response,
     routing::{get, post},
 };
 use tower_http::{
@@ -22,21 +23,29 @@ use tower_http::{
     trace::TraceLayer,
 };
 
-use crate::{problem, state::GatewayState};
+use crate::{
+    extract::Caller,
+    problem::{self, Problem},
+    state::GatewayState,
+};
 
 /// Every endpoint, with request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
     let agent = Router::new()
         .route("/conversations", post(conversations::create).get(conversations::list))
-        .route("/conversations/{id}", get(conversations::show))
+        .route(
+            "/conversations/{id}",
+            get(conversations::show).patch(conversations::rename).delete(conversations::delete),
+        )
         .route("/conversations/{id}/messages", post(messages::accept).get(timeline::show))
         .route("/conversations/{id}/events", get(events::page))
         .route("/conversations/{id}/events/stream", get(events::stream))
         .route("/conversations/{id}/execution-status", get(status::show))
         .route("/conversations/{id}/cancel", post(cancel::cancel))
         .route("/conversations/{id}/resume", post(resume::resume))
-        .route("/chat", post(chat::chat));
+        .route("/chat", post(chat::chat))
+        .route_layer(middleware::from_fn_with_state(state.clone(), within_limits));
     Router::new()
         .nest("/api/v1/agent", agent)
         .route("/livez", get(health::livez))
@@ -48,6 +57,18 @@ pub fn router(state: GatewayState) -> Router {
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .with_state(state)
+}
+
+/// Middleware: counts each request to its tenant, once it is known who asks: it lies inside of what authenticates.
+/// Health is asked by no tenant.
+async fn within_limits(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    state.limits.check(&caller.access)?;
+    Ok(next.run(request).await)
 }
 
 fn span(request: &Request) -> tracing::Span {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use everturn_store::{Conversation, Conversations, EventReader};
 use everturn_stream::StreamReader;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Caller, feed::Feed, problem::Code, problem::Problem, tail::Tail,
+    config::GatewayConfig, extract::Caller, feed::Feed, limits::Limits, problem::Code, problem::Problem, tail::Tail,
     turns::TurnStarter, watcher::Watcher,
 };
 
@@ -34,16 +33,16 @@ pub struct GatewayState {
     pub config: Arc<GatewayConfig>,
     /// Ends every open stream when cancelled.
     pub(crate) shutdown: CancellationToken,
-    streams: Arc<Semaphore>,
+    pub(crate) limits: Limits,
     watcher: Watcher,
 }
 
 impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
-        let streams = Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS)));
+        let limits = Limits::new(&config);
         let watcher = Watcher::new(Arc::clone(&ports.events), config.poll_interval);
-        Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), streams, watcher }
+        Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), limits, watcher }
     }
 
     /// The same gateway; its streams end when `shutdown` is cancelled.
@@ -65,9 +64,7 @@ impl GatewayState {
                 Problem::new(Code::ShuttingDown, "Connect again; another gateway will answer.").retry_after_s(1)
             );
         }
-        let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
-            return Err(Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5));
-        };
+        let permit = self.limits.open_stream(&caller.access)?;
         let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
         let tail = Tail::new(events, stream, caller.access.clone(), conversation_id, cursor, &self.watcher);
         Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit))

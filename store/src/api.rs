@@ -9,7 +9,10 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
 };
 
-pub use crate::error::Result;
+pub use crate::{
+    error::Result,
+    list::{ListFilter, ListPage, ListPlace, ListQuery},
+};
 
 /// Who asks. Part of every query that is made for a caller: what they may not see is as if it were not there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -84,19 +87,33 @@ pub trait Conversations: Send + Sync {
     /// One conversation.
     async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>>;
 
-    /// Conversations, the last updated first. `before` is exclusive: the place of the last row of the page before.
-    async fn list_conversations(
-        &self,
-        access: &Access,
-        before: Option<ListPlace>,
-        limit: u32,
-    ) -> Result<Vec<Conversation>>;
+    /// A page of the conversations, the last updated first.
+    async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
+
+    /// Gives the conversation another title, and leaves it at its place in lists; `None` when there is no such
+    /// conversation.
+    async fn rename_conversation(&self, access: &Access, id: &str, title: &str) -> Result<Option<Conversation>>;
+
+    /// Removes the conversation with all its rows, in one transaction, whatever runs in it; false when there is no
+    /// such conversation. Who still works on it finds nothing: [`StoreError::NotFound`]. For a day no turn creates
+    /// it again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`] may at once.
+    ///
+    /// One transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take about
+    /// a second, for which SQLite's other writers wait. About a million reach PostgreSQL's statement time-out: the call
+    /// is then [`StoreError::Unavailable`] each time, and the conversation stays.
+    ///
+    /// [`StoreError::Unavailable`]: crate::StoreError::Unavailable
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;
 
     /// Stores a message as `queued` (invariant 9). When the conversation already has a message with this
-    /// `client_message_id`, that one is returned and nothing is written. [`StoreError::QueueFull`] when
-    /// `max_queued` messages wait; [`StoreError::NotFound`] when there is no such conversation.
+    /// `client_message_id`, that one is returned and nothing is written; [`StoreError::OtherContent`] when it has
+    /// another text. [`StoreError::QueueFull`] when `max_queued` messages wait; [`StoreError::TooManyTurns`] when the
+    /// tenant has `max_turns`; [`StoreError::NotFound`] when there is no such conversation.
     ///
+    /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
+    /// [`StoreError::TooManyTurns`]: crate::StoreError::TooManyTurns
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
 
@@ -150,15 +167,6 @@ pub struct Conversation {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A place in the list of conversations.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ListPlace {
-    /// `updated_at` of the row.
-    pub updated_at: DateTime<Utc>,
-    /// Its id, which breaks ties.
-    pub id: String,
-}
-
 /// A message to accept.
 #[derive(Debug, Clone)]
 pub struct NewMessage {
@@ -170,8 +178,11 @@ pub struct NewMessage {
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
-    /// Refuse when this many wait already.
+    /// Refuse when this many wait in the conversation already.
     pub max_queued: u32,
+    /// Refuse when turns run or messages wait in this many other conversations of the tenant; 0: never. Messages that
+    /// arrive at the same instant in several conversations may pass it together: no lock is worth that.
+    pub max_turns: u32,
 }
 
 /// What became of a message.
@@ -228,7 +239,7 @@ pub trait TurnStore: Send + Sync {
     /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its
     /// hash, inserts the execution, marks the message taken and appends `user_message`, in one transaction.
     /// Repeating it returns what is stored. [`StoreError::NotFound`] when the message has neither a row nor
-    /// content.
+    /// content, or the conversation was deleted less than a day ago.
     ///
     /// A turn that says it runs while another begins has lost its workflow: the engine runs one a conversation, and
     /// goes on to the next message only when the turn has ended here. It is ended first, with `turn_lost`.

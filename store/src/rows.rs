@@ -98,6 +98,7 @@ impl ConversationRow {
 #[derive(FromRow)]
 pub(crate) struct QueuedRow {
     pub(crate) id: String,
+    pub(crate) has_this_content: bool,
     pub(crate) turn_message_id: Option<String>,
     pub(crate) turn_status: Option<String>,
 }

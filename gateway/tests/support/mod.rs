@@ -154,6 +154,14 @@ impl TestGateway {
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         Answer::of(self.request("POST", path).json(body).send().await.unwrap()).await
     }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request("PATCH", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        Answer::of(self.request("DELETE", path).send().await.unwrap()).await
+    }
 }
 
 /// Serves `state` on a free port.

@@ -5,8 +5,10 @@
 
 pub mod claims;
 pub mod conversations;
+pub mod deletion;
 pub mod fixture;
 pub mod json;
+pub mod lists;
 pub mod log;
 pub mod lost;
 pub mod races;
@@ -89,11 +91,20 @@ macro_rules! conformance_suite {
             claims::used_call_ids_are_found,
             conversations::creating_twice_gives_the_first,
             conversations::a_caller_sees_only_what_is_theirs,
-            conversations::lists_are_paged_by_last_update,
             conversations::a_client_message_id_is_accepted_once,
             conversations::racing_posts_of_one_message_store_one,
             conversations::the_queue_has_a_limit,
             conversations::a_message_needs_its_conversation,
+            conversations::a_tenant_has_a_limit_of_turns,
+            conversations::a_conversation_is_renamed,
+            lists::lists_are_paged_by_last_update,
+            lists::titles_are_searched_alike,
+            lists::a_search_is_bounded_and_goes_on,
+            deletion::a_conversation_is_deleted_whole,
+            deletion::who_still_works_on_it_finds_nothing,
+            deletion::no_turn_creates_it_again,
+            deletion::a_deletion_amid_its_turn,
+            deletion::a_large_conversation_is_deleted,
             json::tool_input_and_result_are_kept,
             json::every_character_survives,
             json::a_megabyte_survives,

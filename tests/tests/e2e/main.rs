@@ -6,6 +6,7 @@
 
 mod bad_input;
 mod cli;
+mod conversations;
 mod cost;
 mod crash;
 mod dev;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::{AgentDefinition, AgentTool},
@@ -200,14 +201,36 @@ impl<'a> Checker<'a> {
         let max_bytes = u32::try_from(MAX_MESSAGE_BYTES).unwrap_or(u32::MAX);
         let max_queued = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
         let bytes = self.number("message_bytes", table.message_bytes.as_ref(), max_bytes, 1..=max_bytes);
+        let body_bytes = self.number("body_bytes", table.body_bytes.as_ref(), 0, 0..=u32::MAX);
         Limits {
             message_bytes: usize::try_from(bytes).unwrap_or(MAX_MESSAGE_BYTES),
+            body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
+            tenant: self.tenant_limits(table),
             queued_messages: self.number(
                 "queued_messages",
                 table.queued_messages.as_ref(),
                 default.queued_messages,
                 1..=max_queued,
             ),
+        }
+    }
+
+    fn tenant_limits(&mut self, table: &file::Limits) -> TenantLimits {
+        let default = TenantLimits::default();
+        // 0 takes a limit away.
+        let mut limit = |key, value: &Option<Spanned<u32>>, default, least| {
+            self.number(key, value.as_ref(), default, least..=1_000_000)
+        };
+        TenantLimits {
+            requests_per_second: limit(
+                "requests_per_second",
+                &table.requests_per_second,
+                default.requests_per_second,
+                0,
+            ),
+            request_burst: limit("request_burst", &table.request_burst, default.request_burst, 1),
+            open_streams: limit("open_streams", &table.open_streams, default.open_streams, 0),
+            concurrent_turns: limit("concurrent_turns", &table.concurrent_turns, default.concurrent_turns, 0),
         }
     }
 

@@ -71,6 +71,11 @@ const TOOL_FORMS: &str = r#"write a tool as "name" or { name = "name", timeout =
 pub(super) struct Limits {
     pub(super) message_bytes: Option<Spanned<u32>>,
     pub(super) queued_messages: Option<Spanned<u32>>,
+    pub(super) body_bytes: Option<Spanned<u32>>,
+    pub(super) requests_per_second: Option<Spanned<u32>>,
+    pub(super) request_burst: Option<Spanned<u32>>,
+    pub(super) open_streams: Option<Spanned<u32>>,
+    pub(super) concurrent_turns: Option<Spanned<u32>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

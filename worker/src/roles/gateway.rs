@@ -68,6 +68,8 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
         agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
         max_message_bytes: parts.config.limits.message_bytes,
         max_queued_messages: parts.config.limits.queued_messages,
+        body_bytes: parts.config.limits.body_bytes,
+        tenant: parts.config.limits.tenant,
         ..default
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
