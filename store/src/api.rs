@@ -1,5 +1,7 @@
 //! What the store can do, in small traits by who needs it: readers of the event log, the gateway that accepts
-//! messages, the worker that runs turns, and the operator who removes what is old.
+//! messages, the worker that runs turns, the operator who removes what is old, and whoever asks who a caller is (`keys`).
+
+mod keys;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,6 +11,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
 };
 
+pub use self::keys::{ApiKey, KeyKind, Keys, NewKey};
 pub use crate::error::Result;
 
 /// Who asks. Part of every query that is made for a caller: what they may not see is as if it were not there.
@@ -42,13 +45,8 @@ impl Access {
 pub trait EventReader: Send + Sync {
     /// Events with `sequence_number >= from_sequence`, in order, at most `limit` of them. Unknown
     /// conversation: an empty page.
-    async fn events(
-        &self,
-        access: &Access,
-        conversation_id: &str,
-        from_sequence: u32,
-        limit: u32,
-    ) -> Result<EventPage>;
+    async fn events(&self, access: &Access, conversation_id: &str, from_sequence: u32, limit: u32)
+    -> Result<EventPage>;
 
     /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
     /// alone, with no worker alive.

@@ -1,6 +1,11 @@
 //! SQL texts that SQLite and PostgreSQL 15 both read: `$n` parameters, `RETURNING`, `ON CONFLICT`. Two things they
 //! say differently, row locks and lists; such a text is a [`Text`] with both.
 
+mod keys;
+
+pub(crate) use keys::{INSERT_KEY, REMOVE_ENDED_SESSIONS, REVOKE_KEY, TOUCH_KEY};
+pub use keys::{KEY, KEYS};
+
 /// A text in the words of each database; a back end's `dialect::words` takes its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Text {
@@ -123,8 +128,7 @@ pub const CONVERSATIONS_BEFORE: &str = conversations!(" AND (updated_at, id) < (
 pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id = $2", "$3");
 
 /// tenant, owner, limit, updated_at, id.
-pub const OWN_CONVERSATIONS_BEFORE: &str =
-    conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
+pub const OWN_CONVERSATIONS_BEFORE: &str = conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
 /// conversation, id, client id, content, now, most that may wait. Nothing when the message is there or the
 /// queue is full.

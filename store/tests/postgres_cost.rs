@@ -13,7 +13,9 @@ use everturn_proto::{
     turn::LlmCompleteState,
     words::{effect, execution_status},
 };
-use everturn_store::{Conversations, EventReader, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot};
+use everturn_store::{
+    Conversations, EventReader, KeyKind, Keys, NewConversation, NewKey, PostgresOptions, PostgresStore, TurnStore, hot,
+};
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -49,7 +51,10 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     let new = NewConversation { id: id.into(), access: tenant(), agent: "a".into(), title: String::new() };
     costs.of("create_conversation", store.create_conversation(new)).await.unwrap();
     costs.of("queue_message", store.queue_message(&tenant(), new_message(id, "m", Some("client")))).await.unwrap();
-    costs.of("queue_message, repeated", store.queue_message(&tenant(), new_message(id, "m", Some("client")))).await.unwrap();
+    costs
+        .of("queue_message, repeated", store.queue_message(&tenant(), new_message(id, "m", Some("client"))))
+        .await
+        .unwrap();
     let turn = Turn::new(store.clone(), id, "m");
     costs.of("begin_turn", store.begin_turn(turn.begin(""))).await.unwrap();
     costs.of("begin_turn, repeated", store.begin_turn(turn.begin(""))).await.unwrap();
@@ -87,11 +92,25 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     costs.of("last_sequences", store.last_sequences(&[id.to_owned()])).await.unwrap();
     costs.of("conversation", store.conversation(&tenant(), id)).await.unwrap();
     costs.of("list_conversations", store.list_conversations(&tenant(), None, 10)).await.unwrap();
+    let key = NewKey {
+        id: id.into(),
+        kind: KeyKind::Key,
+        parent_id: None,
+        secret_hash: vec![1],
+        access: tenant(),
+        scopes: "read".into(),
+        name: String::new(),
+        expires_at: None,
+    };
+    costs.of("create_key", store.create_key(key)).await.unwrap();
+    costs.of("find_key", store.find_key(id)).await.unwrap();
 }
 
 /// The numbers of `store/src/backend/mod.rs`.
-const COSTS: [(&str, u32); 25] = [
+const COSTS: [(&str, u32); 27] = [
     ("create_conversation", 1),
+    ("create_key", 1),
+    ("find_key", 1),
     ("queue_message", 4),
     ("queue_message, repeated", 5),
     ("begin_turn", 11),
@@ -307,13 +326,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("last page of events", hot::EVENTS, events, "'c5000', 85, 101, 't', 'o'", 6),
         ("page of a very long conversation", hot::EVENTS, events, "'c1', 1000, 101, 't', NULL", 101),
         ("lock, last sequence", hot::LOCK_CONVERSATION.postgres, "text", "'c5000'", 1),
-        (
-            "lock for a caller",
-            hot::LOCK_VISIBLE_CONVERSATION.postgres,
-            "text, text, text",
-            "'c5000', 't', 'o'",
-            1,
-        ),
+        ("lock for a caller", hot::LOCK_VISIBLE_CONVERSATION.postgres, "text, text, text", "'c5000', 't', 'o'", 1),
         ("last sequences", hot::LAST_SEQUENCES.postgres, "text[]", "'{c1,c77,c5000,unknown}'", 3),
         ("is the batch stored", hot::SAVE_STATE, "text, text, text", "'e1c5000', 'c5000', md5('5000/7')", 2),
         ("append: counter", hot::ADVANCE_CONVERSATION, "text, bigint, bigint, timestamptz", "'c5000', 95, 0, now()", 1),

@@ -73,6 +73,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "agent_definitions",
         "agent_execution_events",
         "agent_executions",
+        "api_keys",
         "conversations",
         "execution_checkpoints",
         "messages",
@@ -240,6 +241,8 @@ async fn hot_queries_use_an_index() {
         ("status", hot::EXECUTION_STATUS),
         ("open tools", hot::OPEN_TOOLS.sqlite),
         ("repeated message", hot::QUEUED_MESSAGE),
+        ("key", hot::KEY),
+        ("list of keys", hot::KEYS),
         ("list of conversations", hot::CONVERSATIONS_BEFORE),
         ("list of one owner's conversations", hot::OWN_CONVERSATIONS_BEFORE),
     ];
