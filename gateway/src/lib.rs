@@ -7,12 +7,14 @@
 //! - [`turns`]: the port to the engine, and its Temporal implementation
 //! - [`timeline`]: pure; events to timeline items (B9)
 //! - [`problem`]: the one place that makes error responses
-//! - [`extract`]: requests to checked values; the tenant
+//! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
+//! - [`extract`]: requests to checked values
 //! - [`state`], [`config`]: what handlers need, and the limits
 //! - [`listener`]: connections, and cutting readers that stall
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
 
+pub mod auth;
 pub mod config;
 pub mod extract;
 pub mod feed;

@@ -62,6 +62,12 @@ codes! {
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
     /// Any other request that HTTP itself finds wrong.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
+    /// No credential, or one that does not hold.
+    Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
+    /// The credential holds, but does not allow this.
+    InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
+    /// A page of another origin used what its browser sends by itself.
+    OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
     /// No such endpoint.
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// No such conversation, or it belongs to someone else.
@@ -84,6 +90,8 @@ codes! {
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is not available";
     /// The engine is away.
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
+    /// The identity provider's keys cannot be read.
+    IssuerUnavailable = "issuer_unavailable", SERVICE_UNAVAILABLE, "The identity provider is not available";
     /// This gateway is stopping.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "This gateway is shutting down";
     /// A bug, or data that this version cannot read.

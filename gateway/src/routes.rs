@@ -6,6 +6,7 @@ mod conversations;
 mod events;
 mod health;
 mod messages;
+mod session;
 mod status;
 mod timeline;
 
@@ -21,9 +22,9 @@ use tower_http::{
     trace::TraceLayer,
 };
 
-use crate::{problem, state::GatewayState};
+use crate::{auth, problem, state::GatewayState};
 
-/// Every endpoint, with request ids, tracing and problems.
+/// Every endpoint, with callers, request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
     let agent = Router::new()
@@ -34,14 +35,25 @@ pub fn router(state: GatewayState) -> Router {
         .route("/conversations/{id}/events/stream", get(events::stream))
         .route("/conversations/{id}/execution-status", get(status::show))
         .route("/conversations/{id}/cancel", post(cancel::cancel))
-        .route("/chat", post(chat::chat));
-    Router::new()
-        .nest("/api/v1/agent", agent)
+        .route("/chat", post(chat::chat))
+        .route_layer(middleware::from_fn(auth::check_scope));
+    let session = get(session::show).post(session::open).delete(session::end);
+    let api = Router::new()
+        .nest("/agent", agent)
+        .route("/auth/session", session)
+        .route_layer(middleware::from_fn_with_state(state.clone(), auth::authenticate));
+    let router = Router::new()
+        .nest("/api/v1", api)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(DefaultBodyLimit::max(body_limit))
-        .layer(middleware::from_fn(problem::finish))
+        .layer(middleware::from_fn(problem::finish));
+    let router = match auth::origin::cors(&state.config.auth) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
