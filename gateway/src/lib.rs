@@ -30,6 +30,7 @@ pub mod timeline;
 pub mod turns;
 pub mod watcher;
 
+pub use auth::AuthConfig;
 pub use config::GatewayConfig;
 pub use routes::router;
 pub use server::serve;

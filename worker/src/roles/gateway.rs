@@ -1,8 +1,8 @@
 //! A gateway: REST and SSE.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, turns::TemporalTurnsOptions,
 };
@@ -39,6 +39,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     // Agents may name test tools; whether they run is the worker's matter.
     let tools = worker::tools(Some(std::path::PathBuf::new()))?;
     let config = Config::load_without_keys(common.config.as_deref(), &tools.names())?;
+    check_exposure(options.listen, &config, options.insecure_no_auth)?;
     let listener = TcpListener::bind(options.listen)
         .await
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
@@ -50,6 +51,19 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let parts = Parts { client, store, stream, config, task_queue: common.task_queue.clone() };
     serve(parts, listener, shutdown).await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses to serve everyone who can reach an address by accident.
+pub fn check_exposure(listen: SocketAddr, config: &Config, insecure_no_auth: bool) -> anyhow::Result<()> {
+    if listen.ip().is_loopback() || config.auth.required || insecure_no_auth {
+        return Ok(());
+    }
+    bail!(
+        "refusing to listen on {listen} without authentication: whoever reaches that address could read and write \
+         every conversation. Write `required = true` under [auth] in everturn.toml and make a key with `everturn keys \
+         create --tenant default`, or listen on 127.0.0.1. When something in front of it asks who is calling, \
+         --insecure-no-auth (EVERTURN_INSECURE_NO_AUTH=1) goes on without"
+    )
 }
 
 /// Runs a gateway until `shutdown`.
@@ -69,6 +83,7 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
         agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
         max_message_bytes: parts.config.limits.message_bytes,
         max_queued_messages: parts.config.limits.queued_messages,
+        auth: parts.config.auth,
         ..default
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
