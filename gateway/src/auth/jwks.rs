@@ -77,12 +77,12 @@ impl IssuerKeys {
     ) -> Result<DecodingKey, Refusal> {
         if let Some((key, is_fresh)) = self.known(kid, algorithm) {
             if !is_fresh && self.may_fetch() {
-                let keys = Arc::clone(self);
-                tokio::spawn(async move { keys.refresh().await });
+                let (keys, kid) = (Arc::clone(self), kid.map(str::to_owned));
+                tokio::spawn(async move { keys.refresh(kid.as_deref(), algorithm).await });
             }
             return Ok(key);
         }
-        self.refresh().await;
+        self.refresh(kid, algorithm).await;
         if let Some((key, _)) = self.known(kid, algorithm) {
             return Ok(key);
         }
@@ -112,10 +112,11 @@ impl IssuerKeys {
         tried.is_none_or(|at| at.elapsed() >= self.config.jwks_pause)
     }
 
-    /// Fetches the keys, unless that was tried lately. Waits for a fetch under way.
-    async fn refresh(&self) {
+    /// Fetches the keys, unless that was tried lately. Waits for a fetch under way, whose keys may do.
+    async fn refresh(&self, kid: Option<&str>, algorithm: Algorithm) {
         let mut tried = self.tried.lock().await;
-        if !self.is_pause_over(*tried) {
+        let is_there = self.known(kid, algorithm).is_some_and(|(_, is_fresh)| is_fresh);
+        if is_there || !self.is_pause_over(*tried) {
             return;
         }
         *tried = Some(Instant::now());

@@ -88,3 +88,25 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_is_served_without_authentication() {
+        let config = |text: &str| Config::parse(text, "everturn.toml", &[], &|_| None).unwrap();
+        let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
+        let is_served = |listen: &str, config: &Config, insecure| {
+            check_exposure(listen.parse().unwrap(), config, insecure).is_ok()
+        };
+        for loopback in ["127.0.0.1:80", "127.1.2.3:80", "[::1]:80"] {
+            assert!(is_served(loopback, &open, false), "{loopback}");
+        }
+        for reachable in ["0.0.0.0:80", "[::]:80", "10.0.0.1:80", "[::ffff:127.0.0.1]:80"] {
+            assert!(!is_served(reachable, &open, false), "{reachable}");
+            assert!(is_served(reachable, &closed, false) && is_served(reachable, &open, true), "{reachable}");
+        }
+    }
+}
