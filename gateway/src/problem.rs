@@ -129,6 +129,11 @@ impl Problem {
         Self::new(Code::ConversationNotFound, format!("There is no conversation `{id}`."))
     }
 
+    /// A bug, or something that the log tells better.
+    pub(crate) fn internal() -> Self {
+        Self::new(Code::Internal, "The log has more, under this request id.")
+    }
+
     /// A problem for a response that the framework made.
     fn of_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
@@ -136,7 +141,7 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "The header `Allow` lists the methods."),
             StatusCode::PAYLOAD_TOO_LARGE => (Code::BodyTooLarge, "Send a smaller body."),
             status if status.is_client_error() => (Code::BadRequest, "The request could not be read."),
-            _ => (Code::Internal, "The log has more, under this request id."),
+            _ => return Self::internal(),
         };
         Self::new(code, detail)
     }
@@ -161,7 +166,7 @@ impl From<StoreError> for Problem {
             }
             StoreError::Corrupt(detail) => {
                 tracing::error!(detail, "the store holds something unexpected");
-                Self::of_status(StatusCode::INTERNAL_SERVER_ERROR)
+                Self::internal()
             }
         }
     }

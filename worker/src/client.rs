@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use reqwest::{StatusCode, header};
 use eventsource_stream::Eventsource;
 use futures::{Stream, StreamExt, stream::BoxStream};
+use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
 
 /// A gateway at a URL.

@@ -9,7 +9,7 @@ use super::{
     refusal::Refusal,
     scope::{Scope, Scopes},
 };
-use crate::problem::{Code, Problem};
+use crate::problem::Problem;
 
 /// Who is asking. Put into the request by [`authenticate`](super::authenticate); a handler takes it as an argument.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         parts.extensions.get::<Self>().cloned().ok_or_else(|| {
             tracing::error!(path = parts.uri.path(), "a route that asks for its caller is not behind `authenticate`");
-            Problem::new(Code::Internal, "The log has more, under this request id.")
+            Problem::internal()
         })
     }
 }

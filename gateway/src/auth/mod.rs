@@ -34,7 +34,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_store::{KeyKind, Keys, NewKey, StoreError};
+use everturn_store::{KeyKind, Keys, NewKey};
 use futures::future::BoxFuture;
 
 pub use caller::{Caller, Credential};
@@ -49,7 +49,7 @@ use self::{
     keys::{Invalid, KeyRing},
     token::Tokens,
 };
-use crate::state::GatewayState;
+use crate::{problem::Problem, state::GatewayState};
 
 /// Ended sessions that are removed when one is opened, at the most: more than one, so that they never pile up.
 const REMOVED_AT_ONCE: u32 = 100;
@@ -136,7 +136,7 @@ impl Authenticator {
         let expires_at = caller.expires_at.map_or(longest, |end| end.min(longest));
         let session = Secret::generate(KeyKind::Session).map_err(|error| {
             tracing::error!(%error, "the system gives no random bytes");
-            StoreError::Unavailable(error.into())
+            Refusal::Unknown(Problem::internal())
         })?;
         let store = self.keys.store();
         store.remove_ended_sessions(now, REMOVED_AT_ONCE).await?;

@@ -1,6 +1,6 @@
-//! The secrets that this project gives out: `evk_<id>_<secret>` for a key, `evs_…` for a session.
+//! The secrets that this project gives out: `evk_<id>_<random>` for a key, `evs_…` for a session.
 //!
-//! The id finds the row and is no secret. The secret is 32 random bytes, so a plain SHA-256 of it is enough: there is
+//! The id finds the row and is no secret. The rest is 32 random bytes, so a plain SHA-256 of it is enough: there is
 //! nothing to guess, and a slow hash would only cost each request.
 
 use std::{fmt, hint::black_box};
@@ -10,34 +10,34 @@ use everturn_store::KeyKind;
 use sha2::{Digest, Sha256};
 
 const ID_BYTES: usize = 8;
-const SECRET_BYTES: usize = 32;
+const RANDOM_BYTES: usize = 32;
 
-/// A credential that was made, or that a caller presented. Its secret is in no log: `Debug` shows the id.
+/// A credential that was made, or that a caller presented. It is in no log: `Debug` shows the id.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret {
     kind: KeyKind,
     id: String,
-    secret: String,
+    random: String,
 }
 
 impl Secret {
     /// A new one.
     pub fn generate(kind: KeyKind) -> Result<Self, getrandom::Error> {
-        let (mut id, mut secret) = ([0; ID_BYTES], [0; SECRET_BYTES]);
+        let (mut id, mut random) = ([0; ID_BYTES], [0; RANDOM_BYTES]);
         getrandom::fill(&mut id)?;
-        getrandom::fill(&mut secret)?;
-        let id = id.iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self { kind, id, secret: URL_SAFE_NO_PAD.encode(secret) })
+        getrandom::fill(&mut random)?;
+        let id = format!("{:016x}", u64::from_be_bytes(id));
+        Ok(Self { kind, id, random: URL_SAFE_NO_PAD.encode(random) })
     }
 
     /// Reads one; `None` when the text is something else.
     pub fn parse(text: &str) -> Option<Self> {
         let (prefix, rest) = text.split_once('_')?;
         let kind = [KeyKind::Key, KeyKind::Session].into_iter().find(|kind| prefix_of(*kind) == prefix)?;
-        let (id, secret) = rest.split_once('_')?;
+        let (id, random) = rest.split_once('_')?;
         let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let is_secret = URL_SAFE_NO_PAD.decode(secret).is_ok_and(|bytes| bytes.len() == SECRET_BYTES);
-        (is_id && is_secret).then(|| Self { kind, id: id.to_owned(), secret: secret.to_owned() })
+        let is_random = URL_SAFE_NO_PAD.decode(random).is_ok_and(|bytes| bytes.len() == RANDOM_BYTES);
+        (is_id && is_random).then(|| Self { kind, id: id.to_owned(), random: random.to_owned() })
     }
 
     /// Key or session.
@@ -52,12 +52,12 @@ impl Secret {
 
     /// The whole text, for the one it is made for.
     pub fn reveal(&self) -> String {
-        format!("{}_{}_{}", prefix_of(self.kind), self.id, self.secret)
+        format!("{}_{}_{}", prefix_of(self.kind), self.id, self.random)
     }
 
     /// What is stored of it.
     pub fn hash(&self) -> Vec<u8> {
-        Sha256::digest(&self.secret).to_vec()
+        Sha256::digest(&self.random).to_vec()
     }
 
     /// True when this is the secret with that hash. Takes the same time wherever they differ.
@@ -96,7 +96,7 @@ mod tests {
                 let read = Secret::parse(&made.reveal()).unwrap();
                 assert_eq!(read, made);
                 assert!(read.has_hash(&made.hash()));
-                assert!(!format!("{made:?}").contains(&made.secret));
+                assert!(!format!("{made:?}").contains(&made.random));
             }
         }
     }

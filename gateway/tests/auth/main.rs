@@ -54,7 +54,8 @@ fn config() -> AuthConfig {
 }
 
 async fn gateway(auth: AuthConfig) -> TestGateway {
-    TestGateway::with(GatewayConfig { poll_interval: Duration::from_millis(50), auth, ..GatewayConfig::default() }).await
+    TestGateway::with(GatewayConfig { poll_interval: Duration::from_millis(50), auth, ..GatewayConfig::default() })
+        .await
 }
 
 /// A key of the gateway's store, as `everturn keys create` makes one.
@@ -79,8 +80,8 @@ async fn acme(gateway: &TestGateway) -> Secret {
     key(gateway, Access::tenant("acme"), "read write", None).await
 }
 
-fn in_ms(milliseconds: i64) -> Option<DateTime<Utc>> {
-    Some(Utc::now() + TimeDelta::milliseconds(milliseconds))
+fn in_ms(milliseconds: i64) -> DateTime<Utc> {
+    Utc::now() + TimeDelta::milliseconds(milliseconds)
 }
 
 impl TestGateway {

@@ -43,7 +43,8 @@ async fn pages_of_the_allow_list_may_call() {
     }
     assert!(answer.header("vary").contains("origin"));
     // A page must be able to read why it was refused.
-    let refused = Answer::of(gateway.request("GET", "/conversations").header("origin", PAGE).send().await.unwrap()).await;
+    let refused =
+        Answer::of(gateway.request("GET", "/conversations").header("origin", PAGE).send().await.unwrap()).await;
     assert_eq!((refused.status.as_u16(), refused.header("access-control-allow-origin")), (401, PAGE));
 }
 

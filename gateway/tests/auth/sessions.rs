@@ -37,11 +37,11 @@ const CREATE: (&str, &str) = ("POST", "/conversations");
 async fn a_session_does_what_its_key_does() {
     let gateway = gateway(config()).await;
     let end = in_ms(60_000);
-    let key = key(&gateway, Access::owner("acme", "ann"), "read", end).await;
+    let key = key(&gateway, Access::owner("acme", "ann"), "read", Some(end)).await;
     let cookie = open(&gateway, &key.reveal()).await;
     assert!(cookie.starts_with("everturn=evs_"), "on loopback there is no https");
     let who = gateway.with_header(("GET", SESSION), "cookie", &cookie).await.json();
-    let end = end.unwrap().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+    let end = end.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
     let expected =
         json!({"credential": "session", "tenant": "acme", "owner": "ann", "scopes": ["read"], "expires_at": end});
     assert_eq!(who, expected, "and it ends no later");
@@ -58,7 +58,9 @@ async fn elsewhere_the_cookie_is_bound_to_its_host_and_to_https() {
     let cookie = opened.header("set-cookie");
     assert!(cookie.starts_with("__Host-everturn=evs_") && cookie.ends_with("; Secure"), "{cookie}");
     let cookie = cookie.split(';').next().unwrap();
-    let list = |cookie: String| gateway.request("GET", "/conversations").header("host", "api.example.com").header("cookie", cookie);
+    let list = |cookie: String| {
+        gateway.request("GET", "/conversations").header("host", "api.example.com").header("cookie", cookie)
+    };
     assert_eq!(list(cookie.to_owned()).send().await.unwrap().status(), 200);
     let planted = cookie.replace("__Host-everturn", "everturn");
     assert_eq!(list(planted).send().await.unwrap().status(), 401, "another host of the domain could have set it");
@@ -73,10 +75,17 @@ async fn only_trusted_pages_change_something_with_a_cookie() {
     for trusted in [OWN, ("origin", PAGE), ("origin", &own)] {
         assert_eq!(from_page(&gateway, CREATE, &cookie, trusted).await.status, 201, "{trusted:?}");
     }
-    let not_trusted =
-        [("origin", "https://evil.example"), ("origin", "null"), ("sec-fetch-site", "same-site"), ("sec-fetch-site", "cross-site"), ("x-none", "")];
+    let not_trusted = [
+        ("origin", "https://evil.example"),
+        ("origin", "null"),
+        ("sec-fetch-site", "same-site"),
+        ("sec-fetch-site", "cross-site"),
+        ("x-none", ""),
+    ];
     for header in not_trusted {
-        for route in [CREATE, ("POST", "/conversations/c/cancel"), ("POST", "/chat"), ("DELETE", SESSION), ("POST", SESSION)] {
+        for route in
+            [CREATE, ("POST", "/conversations/c/cancel"), ("POST", "/chat"), ("DELETE", SESSION), ("POST", SESSION)]
+        {
             from_page(&gateway, route, &cookie, header).await.assert_problem(403, "origin_not_allowed");
         }
         // Reading changes nothing, and CORS keeps the answer from the page.
@@ -113,16 +122,18 @@ async fn revoking_a_key_ends_its_sessions_and_their_streams() {
     let mut stream = Sse::of(request.send().await.unwrap());
     gateway.keys.revoke_key(key.id()).await.unwrap();
     assert!(stream.next().await.is_none());
-    eventually("the session is refused", || async { from_page(&gateway, LIST, &cookie, OWN).await.status == 401 }).await;
+    eventually("the session is refused", || async { from_page(&gateway, LIST, &cookie, OWN).await.status == 401 })
+        .await;
 }
 
 #[tokio::test]
 async fn a_session_lasts_as_long_as_configured() {
-    let gateway = gateway(AuthConfig { session_lifetime: std::time::Duration::from_millis(300), ..config() }).await;
+    let gateway = gateway(AuthConfig { session_lifetime: std::time::Duration::from_secs(3), ..config() }).await;
     let key = acme(&gateway).await;
     let cookie = open(&gateway, &key.reveal()).await;
     let end = gateway.with_header(("GET", SESSION), "cookie", &cookie).await.json()["expires_at"].clone();
-    eventually("the session is refused", || async { from_page(&gateway, LIST, &cookie, OWN).await.status == 401 }).await;
+    eventually("the session is refused", || async { from_page(&gateway, LIST, &cookie, OWN).await.status == 401 })
+        .await;
     assert!(Utc::now() >= end.as_str().unwrap().parse::<DateTime<Utc>>().unwrap());
     let id = cookie.split('_').nth(1).unwrap();
     assert!(gateway.keys.find_key(id).await.unwrap().is_some());
@@ -160,7 +171,10 @@ async fn a_session_of_a_token_needs_no_issuer_and_ends_with_the_token() {
     let cookie = open(&gateway, &signing.sign(&claims)).await;
     issuer.set(|answers| answers.is_away = true);
     let who = gateway.with_header(("GET", SESSION), "cookie", &cookie).await.json();
-    assert_eq!((&who["tenant"], &who["owner"], &who["scopes"]), (&json!("acme"), &json!("ann"), &json!(["read", "write"])));
+    assert_eq!(
+        (&who["tenant"], &who["owner"], &who["scopes"]),
+        (&json!("acme"), &json!("ann"), &json!(["read", "write"]))
+    );
     let end: DateTime<Utc> = who["expires_at"].as_str().unwrap().parse().unwrap();
     assert_eq!(end.timestamp(), claims["exp"].as_i64().unwrap() + 30);
 }

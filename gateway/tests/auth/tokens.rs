@@ -132,7 +132,8 @@ async fn signatures_that_prove_nothing_are_refused() {
     let token = format!("{}.{other}.{signature}", head.split_once('.').unwrap().0);
     assert_unauthenticated(&gateway.bearer(ROUTE, &token).await, "signature");
     // Extensions that must be understood.
-    let header = Header { kid: Some("rsa".to_owned()), crit: Some(vec!["exp".to_owned()]), ..Header::new(Algorithm::RS256) };
+    let header =
+        Header { kid: Some("rsa".to_owned()), crit: Some(vec!["exp".to_owned()]), ..Header::new(Algorithm::RS256) };
     assert_unauthenticated(&gateway.bearer(ROUTE, &key.sign_with(&header, &claims)).await, "neither a key");
 }
 
@@ -221,7 +222,7 @@ async fn an_open_stream_ends_with_its_token() {
     let issuer = Issuer::start(&[&key]).await;
     let leeway = std::time::Duration::ZERO;
     let gateway = gateway_of(OidcConfig { algorithms: vec![Algorithm::EdDSA], leeway, ..issuer.config() }).await;
-    let end = get_current_timestamp() + 3;
+    let end = get_current_timestamp() + 5;
     let token = key.sign(&issuer.claims_with(&json!({"exp": end})));
     let made = gateway.bearer(("POST", "/conversations"), &token).await;
     let path = format!("/conversations/{}/events/stream", made.json()["id"].as_str().unwrap());

@@ -25,15 +25,15 @@ fn session(id: &str, parent: Option<&str>) -> NewKey {
 
 pub async fn a_key_is_found_as_it_was_made(backend: &impl Backend) {
     let store = backend.open().await;
-    let expires_at = Some((Utc::now() + TimeDelta::days(90)).trunc_subsecs(3));
-    let new = NewKey { access: Access::owner("t", "ann"), expires_at, ..key("k", "") };
+    let end = (Utc::now() + TimeDelta::days(90)).trunc_subsecs(3);
+    let new = NewKey { access: Access::owner("t", "ann"), expires_at: Some(end), ..key("k", "") };
     store.create_key(new.clone()).await.unwrap();
     let found = backend.open().await.find_key("k").await.unwrap().unwrap();
     assert_eq!((found.id.as_str(), found.kind, &found.secret_hash), ("k", KeyKind::Key, &new.secret_hash));
     assert_eq!((&found.access, &found.scopes, &found.name), (&new.access, &new.scopes, &new.name));
-    assert_eq!((found.expires_at, found.revoked_at, found.last_used_at), (expires_at, None, None));
+    assert_eq!((found.expires_at, found.revoked_at, found.last_used_at), (Some(end), None, None));
     assert!((Utc::now() - found.created_at).num_seconds() < 60);
-    assert!(found.is_valid_at(Utc::now()) && !found.is_valid_at(expires_at.unwrap()));
+    assert!(found.is_valid_at(Utc::now()) && !found.is_valid_at(end));
     assert_eq!(store.find_key("K").await.unwrap(), None);
 }
 

@@ -72,13 +72,15 @@ impl Checker<'_> {
     fn oidc(&mut self, table: Oidc) -> OidcConfig {
         self.fetched_url("issuer", &table.issuer);
         if table.audience.get_ref().trim().is_empty() {
-            self.wrong(&table.audience, "`audience` must not be empty: else a token for any other service would do here");
+            self.wrong(
+                &table.audience,
+                "`audience` must not be empty: else a token for any other service would do here",
+            );
         }
         let default = OidcConfig::new(table.issuer.into_inner(), table.audience.into_inner());
         let algorithms = table.algorithms.map(|algorithms| self.algorithms(&algorithms));
-        let scopes = table.scopes.map(|scopes| {
-            scopes.into_iter().map(|(word, scopes)| (word, self.scopes(&scopes))).collect()
-        });
+        let scopes =
+            table.scopes.map(|scopes| scopes.into_iter().map(|(word, scopes)| (word, self.scopes(&scopes))).collect());
         OidcConfig {
             algorithms: algorithms.unwrap_or(default.algorithms),
             tenant_claim: table.tenant_claim.unwrap_or(default.tenant_claim),
@@ -114,7 +116,10 @@ impl Checker<'_> {
                 Some((_, algorithm)) => algorithms.push(*algorithm),
                 None if name.get_ref().starts_with("HS") || name.get_ref().eq_ignore_ascii_case("none") => self.wrong(
                     name,
-                    &format!("{} is refused: whoever can check such a token can make one. There are: {known}", name.get_ref()),
+                    &format!(
+                        "{} is refused: whoever can check such a token can make one. There are: {known}",
+                        name.get_ref()
+                    ),
                 ),
                 None => self.wrong(name, &format!("there is no algorithm `{}`; there are: {known}", name.get_ref())),
             }
@@ -125,12 +130,11 @@ impl Checker<'_> {
     fn scopes(&mut self, words: &[Spanned<String>]) -> Vec<Scope> {
         let mut scopes = Vec::new();
         for word in words {
-            match Scope::of(word.get_ref()) {
-                Some(scope) => scopes.push(scope),
-                None => {
-                    let message = format!("there is no scope `{}`; there are: {}", word.get_ref(), Scopes::all());
-                    self.wrong(word, &message);
-                }
+            if let Some(scope) = Scope::of(word.get_ref()) {
+                scopes.push(scope);
+            } else {
+                let message = format!("there is no scope `{}`; there are: {}", word.get_ref(), Scopes::all());
+                self.wrong(word, &message);
             }
         }
         scopes
@@ -179,7 +183,10 @@ mod tests {
         let oidc = "[auth.oidc]\nissuer = \"https://a.example\"\naudience = \"x\"\n";
         for (text, expected) in [
             ("[auth]\nrequire = true\n", "2:1: unknown field `require`"),
-            ("[auth]\nallowed_origins = [\"*\"]\n", "2:20: \"*\" is no origin; an origin is written as browsers send it"),
+            (
+                "[auth]\nallowed_origins = [\"*\"]\n",
+                "2:20: \"*\" is no origin; an origin is written as browsers send it",
+            ),
             ("[auth]\nallowed_origins = [\"https://a.example/\"]\n", "2:20: \"https://a.example/\" is no origin"),
             ("[auth]\nkey_cache = \"1h\"\n", "2:13: `key_cache` must be from 100ms to 5m"),
             ("[auth.oidc]\nissuer = \"https://a.example\"\n", "missing field `audience`"),

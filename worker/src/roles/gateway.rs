@@ -98,9 +98,8 @@ mod tests {
     fn only_loopback_is_served_without_authentication() {
         let config = |text: &str| Config::parse(text, "everturn.toml", &[], &|_| None).unwrap();
         let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
-        let is_served = |listen: &str, config: &Config, insecure| {
-            check_exposure(listen.parse().unwrap(), config, insecure).is_ok()
-        };
+        let is_served =
+            |listen: &str, config: &Config, insecure| check_exposure(listen.parse().unwrap(), config, insecure).is_ok();
         for loopback in ["127.0.0.1:80", "127.1.2.3:80", "[::1]:80"] {
             assert!(is_served(loopback, &open, false), "{loopback}");
         }

@@ -80,7 +80,9 @@ async fn revoke(keys: &dyn Keys, options: RevokeKey) -> anyhow::Result<ExitCode>
     if !keys.revoke_key(&id).await.context("cannot revoke the key")? {
         bail!("there is no key `{id}`; `everturn keys list` shows those there are");
     }
-    println!("revoked {id} and its sessions; gateways refuse it once `key_cache` of [auth] has passed (by default 5 s)");
+    println!(
+        "revoked {id} and its sessions; gateways refuse it once `key_cache` of [auth] has passed (by default 5 s)"
+    );
     Ok(ExitCode::SUCCESS)
 }
 
