@@ -85,6 +85,13 @@ impl Stack {
         Self { model, temporal, task_queue, directory, backends, gateway_ports, next_gateway }
     }
 
+    /// Adds tables to the configuration, for what starts from now on.
+    pub fn configure(&self, tables: &str) {
+        let file = self.path("everturn.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, format!("{text}\n{tables}")).unwrap();
+    }
+
     /// The PostgreSQL of a breakable stack.
     pub fn postgres(&self) -> &Postgres {
         self.backends.postgres().expect("a breakable stack")

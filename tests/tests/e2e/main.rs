@@ -11,6 +11,7 @@ mod cost;
 mod crash;
 mod dev;
 mod faults;
+mod keys;
 mod operations;
 mod races;
 mod resume;

@@ -20,8 +20,8 @@ const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) struct Checker<'a> {
     text: &'a str,
@@ -57,8 +57,9 @@ impl<'a> Checker<'a> {
         }
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
+        let auth = self.auth(file.auth);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, limits, worker })
+            Ok(Config { agents, providers, limits, worker, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -275,7 +276,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         value: Option<&Spanned<String>>,
@@ -298,7 +299,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
+    pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
     }

@@ -2,9 +2,11 @@
 //!
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
+//! - `auth`: both, for `[auth]`
 //!
 //! Keys of providers never stand in the file; it names the environment variables that hold them.
 
+mod auth;
 mod check;
 mod file;
 #[cfg(test)]
@@ -17,7 +19,7 @@ use std::{
 };
 
 use everturn_activities::model::Providers;
-use everturn_gateway::limits::TenantLimits;
+use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
@@ -39,6 +41,8 @@ pub struct Config {
     pub limits: Limits,
     /// Limits of a worker.
     pub worker: WorkerLimits,
+    /// Who may call the gateway.
+    pub auth: AuthConfig,
 }
 
 /// Limits of the gateway.
