@@ -12,4 +12,5 @@ mod dev;
 mod faults;
 mod operations;
 mod races;
+mod readers;
 mod turn;
