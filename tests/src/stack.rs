@@ -145,7 +145,7 @@ impl Stack {
 
     /// Starts one of the gateways, with more environment, and waits until it answers.
     pub async fn gateway_on(&self, number: usize, environment: &[(&str, &str)]) -> Process {
-        let listen = format!("127.0.0.1:{}", self.gateway_ports[number]);
+        let listen = format!("127.0.0.1:{}", self.gateway_port(number));
         let process = self.spawn(&["gateway", "--listen", &listen], "gateway", environment);
         ready(&self.gateway_url(number)).await;
         process
@@ -199,7 +199,12 @@ impl Stack {
 
     /// Base URL of one of the gateways.
     pub fn gateway_url(&self, number: usize) -> String {
-        format!("http://127.0.0.1:{}", self.gateway_ports[number])
+        format!("http://127.0.0.1:{}", self.gateway_port(number))
+    }
+
+    /// Port of one of the gateways on 127.0.0.1.
+    pub fn gateway_port(&self, number: usize) -> u16 {
+        self.gateway_ports[number]
     }
 
     /// A client of the gateway.

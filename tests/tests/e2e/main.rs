@@ -10,6 +10,7 @@ mod cost;
 mod crash;
 mod dev;
 mod faults;
+mod gateway_crash;
 mod operations;
 mod races;
 mod readers;
