@@ -9,6 +9,7 @@ mod cli;
 mod cost;
 mod crash;
 mod dev;
+mod devices;
 mod faults;
 mod gateway_crash;
 mod operations;
