@@ -16,6 +16,8 @@ enum Place {
     BehindId,
     /// The first one of a character of several bytes.
     InCharacter,
+    /// In the name of `text_end`: the event that seals the text is about to come, and the reader with it.
+    AtTextEnd,
 }
 
 /// A connection's end.
@@ -40,6 +42,8 @@ pub struct Places {
     pub behind_id: usize,
     /// In the middle of a character.
     pub in_character: usize,
+    /// In the frame that says that a text has ended.
+    pub at_text_end: usize,
 }
 
 impl Cut {
@@ -50,7 +54,7 @@ impl Cut {
 
     /// A cut after some bytes, up to `limit` and never none.
     pub fn within(limit: usize, random: &mut Random) -> Self {
-        let place = *random.pick(&[Place::Anywhere, Place::BehindId, Place::InCharacter]);
+        let place = *random.pick(&[Place::Anywhere, Place::BehindId, Place::InCharacter, Place::AtTextEnd]);
         Self { after: Some(1 + random.below(limit)), place, ..Self::never() }
     }
 
@@ -76,6 +80,7 @@ impl Cut {
             in_frame: usize::from(!rest.is_empty()),
             behind_id: usize::from(rest == b"id:"),
             in_character: usize::from(is_in_character),
+            at_text_end: usize::from(rest == b"event: text_end"),
         };
     }
 
@@ -90,6 +95,7 @@ impl Cut {
             Place::BehindId => self.last == *b"\nid:",
             // The first byte of a character of two to four.
             Place::InCharacter => self.last[3] >= 0xC0,
+            Place::AtTextEnd => self.last == *b"_end",
         }
     }
 }
@@ -100,6 +106,7 @@ impl AddAssign for Places {
         self.in_frame += other.in_frame;
         self.behind_id += other.behind_id;
         self.in_character += other.in_character;
+        self.at_text_end += other.at_text_end;
     }
 }
 
@@ -142,11 +149,12 @@ mod tests {
         let noted = |rest: &[u8]| {
             let mut cut = Cut::never();
             cut.note_place(rest);
-            let Places { cuts, in_frame, behind_id, in_character } = cut.places();
-            [cuts, in_frame, behind_id, in_character]
+            let Places { cuts, in_frame, behind_id, in_character, at_text_end } = cut.places();
+            [cuts, in_frame, behind_id, in_character, at_text_end]
         };
-        assert_eq!(noted(b""), [1, 0, 0, 0]);
-        assert_eq!(noted(b"id:"), [1, 1, 1, 0]);
-        assert_eq!(noted(b"data: \xc3"), [1, 1, 0, 1]);
+        assert_eq!(noted(b""), [1, 0, 0, 0, 0]);
+        assert_eq!(noted(b"id:"), [1, 1, 1, 0, 0]);
+        assert_eq!(noted(b"data: \xc3"), [1, 1, 0, 1, 0]);
+        assert_eq!(noted(b"event: text_end"), [1, 1, 0, 0, 1]);
     }
 }
