@@ -124,6 +124,18 @@ struct Outcome {
     retried: usize,
 }
 
+/// What is done to the stack.
+#[derive(Debug, Clone, Copy)]
+enum Harm {
+    KillGateway,
+    KillWorker,
+    FlushRedis,
+}
+
+/// One after the other, again and again.
+const HARMS: [Harm; 5] = [Harm::FlushRedis, Harm::KillGateway, Harm::FlushRedis, Harm::KillWorker, Harm::KillGateway];
+const EMBEDDED_HARMS: [Harm; 2] = [Harm::KillGateway, Harm::KillWorker];
+
 /// What was done to the stack.
 #[derive(Debug, Default)]
 struct Harms {
@@ -197,31 +209,32 @@ async fn run(arena: &Arc<Arena>, seeds: &[u64]) -> Vec<(u64, Result<Outcome, Str
     running.join_all().await
 }
 
-/// Does harm, the next each time every reader was cut once more on average. Ends never.
+/// Does harm, the next each time half of the readers were cut once more. Ends never.
 async fn harm(arena: &Arena, seeds: usize, gateways: Vec<Process>, workers: Vec<Process>, harms: &mut Harms) {
     let stack = &arena.stack;
     let mut cuts = arena.cuts.subscribe();
     let (mut gateways, mut workers) = (gateways, workers);
-    for number in 1.. {
+    let cycle = if backends::is_production() { &HARMS[..] } else { &EMBEDDED_HARMS };
+    for (number, harm) in (1..).zip(cycle.iter().cycle()) {
         cuts.wait_for(|cuts| *cuts >= number * seeds / 2).await.unwrap();
-        match number % 5 {
-            0 | 2 => {
-                // Of two that may die, the one that has lived longer.
-                let which = harms.gateways_killed % gateways.len();
+        match harm {
+            Harm::KillGateway => {
+                // Of those that may die, the one that has lived longest.
+                let number = 1 + harms.gateways_killed % gateways.len();
                 gateways.remove(0).kill().await;
-                gateways.push(stack.gateway_on(1 + which, &[]).await);
+                gateways.push(stack.gateway_on(number, &[]).await);
                 harms.gateways_killed += 1;
             }
-            4 if harms.workers_killed < MAX_WORKER_KILLS => {
+            Harm::KillWorker if harms.workers_killed == MAX_WORKER_KILLS => {}
+            Harm::KillWorker => {
                 workers.remove(0).kill().await;
                 workers.push(stack.spawn(&["worker"], "worker", &[]));
                 harms.workers_killed += 1;
             }
-            _ if backends::is_production() => {
+            Harm::FlushRedis => {
                 stack.redis().flush().await;
                 harms.redis_flushed += 1;
             }
-            _ => {}
         }
     }
 }
