@@ -4,7 +4,7 @@
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
 //! the next attempt, decides what that means.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::time::Instant;
 
 use everturn_proto::{
     Json, ids,
@@ -12,7 +12,6 @@ use everturn_proto::{
     words::{effect, failure, tool_status},
 };
 use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
-use futures::FutureExt;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +20,7 @@ use crate::{
     AgentActivities,
     attempt::{self, Ended},
     failpoint, failure as fail, output,
-    tools::{Tool, ToolContext, ToolError, ToolOutput},
+    tools::{ToolContext, ToolError},
 };
 
 pub(crate) async fn run_tool(
@@ -82,11 +81,11 @@ async fn run(
         cancellation,
     };
     let started = Instant::now();
-    let ended = attempt::run(ctx, run_caught(tool, context, input)).await;
+    let ended = attempt::run(ctx, activities.tool_threads.run(tool, context, input)).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(output)) => Ok(output::bounded(output, duration_ms)),
-        Ended::Done(Err(error)) => Ok(error_end(&error.0, duration_ms)),
+        Ended::Done(Err(error)) => failed(ctx, &record, error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => {
             Err(fail::transient(failure::INTERNAL, "The worker shut down while the tool ran."))
@@ -95,10 +94,27 @@ async fn run(
     }
 }
 
-/// A panic of a tool is a known failure, like any other error of it.
-async fn run_caught(tool: Arc<dyn Tool>, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-    let run = AssertUnwindSafe(tool.run(context, input)).catch_unwind();
-    run.await.unwrap_or_else(|_| Err(ToolError("The tool failed with an internal error.".to_owned())))
+/// A known failure is recorded; one that may pass is tried again, when the tool's effect allows and the engine has a
+/// try left.
+fn failed(
+    ctx: &ActivityContext,
+    record: &ToolRecord,
+    error: ToolError,
+    duration_ms: u32,
+) -> Result<ToolEnd, ActivityError> {
+    let is_once = record.call.effect == effect::ONCE;
+    let message = error.to_string();
+    match error {
+        ToolError::Unavailable { retry_after, .. } if !is_once && !attempt::is_last(ctx) => {
+            Err(fail::tool_unavailable(message, retry_after))
+        }
+        ToolError::Unknown(_) if !is_once && !attempt::is_last(ctx) => Err(fail::tool_unavailable(message, None)),
+        ToolError::Unknown(_) if is_once => {
+            let message = format!("{message} It may or may not have had its effect.");
+            Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) })
+        }
+        _ => Ok(error_end(&message, duration_ms)),
+    }
 }
 
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {

@@ -42,13 +42,8 @@ impl Access {
 pub trait EventReader: Send + Sync {
     /// Events with `sequence_number >= from_sequence`, in order, at most `limit` of them. Unknown
     /// conversation: an empty page.
-    async fn events(
-        &self,
-        access: &Access,
-        conversation_id: &str,
-        from_sequence: u32,
-        limit: u32,
-    ) -> Result<EventPage>;
+    async fn events(&self, access: &Access, conversation_id: &str, from_sequence: u32, limit: u32)
+    -> Result<EventPage>;
 
     /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
     /// alone, with no worker alive.

@@ -123,8 +123,7 @@ pub const CONVERSATIONS_BEFORE: &str = conversations!(" AND (updated_at, id) < (
 pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id = $2", "$3");
 
 /// tenant, owner, limit, updated_at, id.
-pub const OWN_CONVERSATIONS_BEFORE: &str =
-    conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
+pub const OWN_CONVERSATIONS_BEFORE: &str = conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
 /// conversation, id, client id, content, now, most that may wait. Nothing when the message is there or the
 /// queue is full.

@@ -49,7 +49,10 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     let new = NewConversation { id: id.into(), access: tenant(), agent: "a".into(), title: String::new() };
     costs.of("create_conversation", store.create_conversation(new)).await.unwrap();
     costs.of("queue_message", store.queue_message(&tenant(), new_message(id, "m", Some("client")))).await.unwrap();
-    costs.of("queue_message, repeated", store.queue_message(&tenant(), new_message(id, "m", Some("client")))).await.unwrap();
+    costs
+        .of("queue_message, repeated", store.queue_message(&tenant(), new_message(id, "m", Some("client"))))
+        .await
+        .unwrap();
     let turn = Turn::new(store.clone(), id, "m");
     costs.of("begin_turn", store.begin_turn(turn.begin(""))).await.unwrap();
     costs.of("begin_turn, repeated", store.begin_turn(turn.begin(""))).await.unwrap();
@@ -307,13 +310,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("last page of events", hot::EVENTS, events, "'c5000', 85, 101, 't', 'o'", 6),
         ("page of a very long conversation", hot::EVENTS, events, "'c1', 1000, 101, 't', NULL", 101),
         ("lock, last sequence", hot::LOCK_CONVERSATION.postgres, "text", "'c5000'", 1),
-        (
-            "lock for a caller",
-            hot::LOCK_VISIBLE_CONVERSATION.postgres,
-            "text, text, text",
-            "'c5000', 't', 'o'",
-            1,
-        ),
+        ("lock for a caller", hot::LOCK_VISIBLE_CONVERSATION.postgres, "text, text, text", "'c5000', 't', 'o'", 1),
         ("last sequences", hot::LAST_SEQUENCES.postgres, "text[]", "'{c1,c77,c5000,unknown}'", 3),
         ("is the batch stored", hot::SAVE_STATE, "text, text, text", "'e1c5000', 'c5000', md5('5000/7')", 2),
         ("append: counter", hot::ADVANCE_CONVERSATION, "text, bigint, bigint, timestamptz", "'c5000', 95, 0, now()", 1),

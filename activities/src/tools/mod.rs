@@ -1,13 +1,25 @@
-//! The port to tools, and the registry that finds them and checks their arguments.
+//! The port to tools, the registry that finds them and checks their arguments, and the kinds of tools.
+//!
+//! - [`builtin`]: those every worker has
+//! - [`http`]: endpoints described in the configuration
+//! - [`TypedTool`]: tools in Rust, with a typed input
+//! - [`content`], [`process`]: for tools that give bytes or run programs
 
 pub mod builtin;
+pub mod content;
+pub mod http;
+pub mod process;
 mod registry;
+mod typed;
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 pub use registry::{RegisterError, ToolRegistry, UnknownTool};
+pub use typed::{TypedTool, typed};
 
 /// A tool an agent can use.
 #[async_trait]
@@ -34,7 +46,8 @@ pub struct ToolSpec {
 }
 
 /// What a tool changes, and so what a retry of an attempt that left nothing may do (invariant 6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing: may run again.
     Read,
@@ -90,7 +103,22 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool failed, in a sentence the model can read. A known failure: it is recorded and never retried.
+/// Why a tool failed, in a sentence the model can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ToolError(pub String);
+pub enum ToolError {
+    /// A known failure: it is recorded and never retried.
+    #[error("{0}")]
+    Failed(String),
+    /// It had no effect and may work later: a `read` or `idempotent` tool is tried again, else it is a known failure.
+    #[error("{message}")]
+    Unavailable {
+        /// What happened.
+        message: String,
+        /// How long the other side asks to wait; the engine's own pause when it does not say.
+        retry_after: Option<Duration>,
+    },
+    /// It may or may not have had its effect: a `read` or `idempotent` tool is tried again, the outcome of a `once`
+    /// tool is reported as unknown (invariant 6).
+    #[error("{0}")]
+    Unknown(String),
+}

@@ -4,7 +4,7 @@ use axum::{Json, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    extract::{ConversationId, OptionalBody, Caller, checked_id},
+    extract::{Caller, ConversationId, OptionalBody, checked_id},
     problem::Problem,
     state::GatewayState,
     turns::CancelOutcome,
@@ -33,7 +33,9 @@ pub(super) async fn cancel(
     let message_id = match asked {
         Some(message_id) => Some(message_id),
         // Named here and now: a cancel that arrives late must not end the message after the one it was meant for.
-        None => state.ports.events.execution_status(&caller.access, &id).await?.and_then(|status| status.current_message_id),
+        None => {
+            state.ports.events.execution_status(&caller.access, &id).await?.and_then(|status| status.current_message_id)
+        }
     };
     let outcome = match message_id {
         Some(message_id) => state.ports.turns.cancel(&id, &message_id).await?,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    extract::{Body, ConversationId, Params, Caller, checked_id},
+    extract::{Body, Caller, ConversationId, Params, checked_id},
     problem::{Code, Problem},
     state::GatewayState,
 };

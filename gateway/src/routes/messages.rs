@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::{
-    extract::{Body, ConversationId, Caller, checked_id},
+    extract::{Body, Caller, ConversationId, checked_id},
     problem::{Code, Problem},
     state::GatewayState,
     turns::OnBusy,

@@ -4,7 +4,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 
 use crate::{
-    extract::{ConversationId, Caller},
+    extract::{Caller, ConversationId},
     problem::Problem,
     state::GatewayState,
 };

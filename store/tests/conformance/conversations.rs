@@ -116,7 +116,9 @@ pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
     let tasks: Vec<_> = (0..16)
         .map(|number| {
             let (store, id) = (handles[number % 2].clone(), format!("m{number}"));
-            tokio::spawn(async move { store.queue_message(&tenant(), new_message("c", &id, Some("client"))).await.unwrap() })
+            tokio::spawn(
+                async move { store.queue_message(&tenant(), new_message("c", &id, Some("client"))).await.unwrap() },
+            )
         })
         .collect();
     let mut answers = Vec::new();

@@ -11,8 +11,8 @@ use everturn_proto::{
     words::{effect, finish, tool_status},
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd, ToolKey,
-    TurnStore,
+    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd,
+    ToolKey, TurnStore,
 };
 
 /// Who sees everything that these tests make.

@@ -10,6 +10,8 @@ mod cost;
 mod crash;
 mod dev;
 mod faults;
+mod http_tools;
 mod operations;
+mod own_tools;
 mod races;
 mod turn;
