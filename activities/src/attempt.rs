@@ -74,13 +74,6 @@ where
     }
 }
 
-/// True when the engine will not try again.
-pub(crate) fn is_last(ctx: &ActivityContext) -> bool {
-    let attempts = ctx.info().retry_policy.as_ref().map_or(1, |policy| policy.maximum_attempts());
-    // 0 is the engine's word for "unlimited".
-    attempts != 0 && ctx.info().attempt >= attempts
-}
-
 async fn heartbeat(ctx: &ActivityContext) {
     loop {
         if let Err(error) = ctx.record_heartbeat(()).await {

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use everturn_proto::{
     Json, ids,
+    limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult},
     words::{effect, failure, tool_status},
 };
@@ -103,12 +104,11 @@ fn failed(
     duration_ms: u32,
 ) -> Result<ToolEnd, ActivityError> {
     let is_once = record.call.effect == effect::ONCE;
+    let may_repeat = !is_once && ctx.info().attempt < TOOL_ATTEMPTS;
     let message = error.to_string();
     match error {
-        ToolError::Unavailable { retry_after, .. } if !is_once && !attempt::is_last(ctx) => {
-            Err(fail::tool_unavailable(message, retry_after))
-        }
-        ToolError::Unknown(_) if !is_once && !attempt::is_last(ctx) => Err(fail::tool_unavailable(message, None)),
+        ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, retry_after)),
+        ToolError::Unknown(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
         ToolError::Unknown(_) if is_once => {
             let message = format!("{message} It may or may not have had its effect.");
             Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) })

@@ -52,6 +52,7 @@ impl Service {
 fn respond(uri: &Uri, headers: &HeaderMap, count: usize) -> Response {
     match uri.path() {
         "/busy" if count < 3 => (StatusCode::SERVICE_UNAVAILABLE, [("retry-after", "1")]).into_response(),
+        "/down" => (StatusCode::SERVICE_UNAVAILABLE, [("retry-after-ms", "10")]).into_response(),
         "/broken" => (StatusCode::UNPROCESSABLE_ENTITY, "amount is missing").into_response(),
         "/to" => (StatusCode::FOUND, [("location", uri.query().unwrap_or_default().to_owned())]).into_response(),
         "/flood" => {
@@ -143,6 +144,12 @@ async fn a_busy_service_is_asked_again_when_the_effect_allows() {
     let (_stack, events) = turn(&agent(service.port, "\"127.0.0.1\"", &tools), &[("read", json!({}))]).await;
     assert_eq!(observe(&events, "read")["result"]["body"]["ok"], true, "{events:#?}");
     assert_eq!(service.lines(), ["GET /busy"; 3]);
+
+    let service = Service::start().await;
+    let tools = [("read", "url = \"$SERVICE/down\"")];
+    let (_stack, events) = turn(&agent(service.port, "\"127.0.0.1\"", &tools), &[("read", json!({}))]).await;
+    assert!(error(&events, "read").contains("503"), "what stays broken is observed in the end");
+    assert_eq!(service.lines(), ["GET /down"; 5]);
 
     let service = Service::start().await;
     let tools = [("write", "method = \"POST\"\nurl = \"$SERVICE/busy\"")];
