@@ -86,7 +86,7 @@ async fn run(
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(output)) => Ok(output::bounded(output, duration_ms)),
-        Ended::Done(Err(error)) => failed(ctx, &record, error, duration_ms),
+        Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => {
             Err(fail::transient(failure::INTERNAL, "The worker shut down while the tool ran."))
@@ -100,14 +100,14 @@ async fn run(
 fn failed(
     ctx: &ActivityContext,
     record: &ToolRecord,
-    error: ToolError,
+    error: &ToolError,
     duration_ms: u32,
 ) -> Result<ToolEnd, ActivityError> {
     let is_once = record.call.effect == effect::ONCE;
     let may_repeat = !is_once && ctx.info().attempt < TOOL_ATTEMPTS;
     let message = error.to_string();
     match error {
-        ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, retry_after)),
+        ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, *retry_after)),
         ToolError::Unknown(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
         ToolError::Unknown(_) if is_once => {
             let message = format!("{message} It may or may not have had its effect.");

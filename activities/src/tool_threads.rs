@@ -76,3 +76,81 @@ fn broken() -> ToolError {
 fn not_started(reason: &str) -> ToolError {
     ToolError::Unavailable { message: format!("The tool was not started: {reason}."), retry_after: None }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{future, sync::mpsc, time::Duration};
+
+    use async_trait::async_trait;
+    use serde_json::json;
+
+    use super::*;
+    use crate::tools::{Effect, ToolSpec, builtin::testing::context};
+
+    /// Blocks its thread until it is let go, then waits for ever, and says when it was dropped.
+    struct Stuck {
+        spec: ToolSpec,
+        go: std::sync::Mutex<mpsc::Receiver<()>>,
+        dropped: mpsc::Sender<()>,
+    }
+
+    struct OnDrop(mpsc::Sender<()>);
+
+    impl Drop for OnDrop {
+        fn drop(&mut self) {
+            let _ = self.0.send(());
+        }
+    }
+
+    #[async_trait]
+    impl Tool for Stuck {
+        fn spec(&self) -> &ToolSpec {
+            &self.spec
+        }
+
+        async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+            assert!(input != Json::of(&"panic"), "told to panic");
+            let _dropped = OnDrop(self.dropped.clone());
+            let _ = self.go.lock().unwrap().recv();
+            future::pending().await
+        }
+    }
+
+    /// The tool, how to let it go, and how to hear of its end.
+    fn stuck() -> (Arc<Stuck>, mpsc::Sender<()>, mpsc::Receiver<()>) {
+        let ((go, waits), (dropped, hears)) = (mpsc::channel(), mpsc::channel());
+        let spec = ToolSpec {
+            name: "stuck".into(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+            effect: Effect::Read,
+        };
+        (Arc::new(Stuck { spec, go: waits.into(), dropped }), go, hears)
+    }
+
+    #[tokio::test]
+    async fn a_tool_that_blocks_holds_up_nothing_and_ends_when_it_lets_go() {
+        let (tool, go, dropped) = stuck();
+        let threads = ToolThreads::new(0);
+        let run = threads.run(tool, context(), Json::default());
+        // The runtime has one thread, and its timers go on.
+        assert!(tokio::time::timeout(Duration::from_millis(50), run).await.is_err());
+        go.send(()).unwrap();
+        dropped.recv_timeout(Duration::from_secs(60)).expect("the tool's future is dropped");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_known_failure() {
+        let (tool, ..) = stuck();
+        let ended = ToolThreads::new(1).run(tool, context(), Json::of(&"panic")).await;
+        assert_eq!(ended, Err(broken()));
+    }
+
+    #[tokio::test]
+    async fn threads_are_bounded() {
+        let (tool, ..) = stuck();
+        let threads = ToolThreads { free: Arc::new(Semaphore::new(0)) };
+        let ended = threads.run(tool, context(), Json::default()).await;
+        assert!(matches!(ended, Err(ToolError::Unavailable { .. })), "{ended:?}");
+    }
+}

@@ -97,18 +97,14 @@ impl Network {
         }
     }
 
+    /// Its address with nothing behind the prefix.
     fn first(&self) -> IpAddr {
         let host_bits = Self::of(self.address).prefix - self.prefix;
         match self.address {
-            IpAddr::V4(v4) => Ipv4Addr::from_bits(cleared(v4.to_bits().into(), host_bits) as u32).into(),
-            IpAddr::V6(v6) => Ipv6Addr::from_bits(cleared(v6.to_bits(), host_bits)).into(),
+            IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(host_bits).unwrap_or(0)).into(),
+            IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(host_bits).unwrap_or(0)).into(),
         }
     }
-}
-
-/// The number with its last bits cleared.
-fn cleared(number: u128, bits: u32) -> u128 {
-    number.checked_shr(bits).and_then(|rest| rest.checked_shl(bits)).unwrap_or(0)
 }
 
 impl FromStr for Network {

@@ -142,14 +142,14 @@ mod tests {
         let script = format!("(sleep 600 & echo $! >> {0}; wait) & echo $! >> {0}; wait", file.display());
         let running = tokio::spawn(async move { sh(&script).await });
         let pids = loop {
-            let text = std::fs::read(&file).unwrap_or_default();
-            if text.iter().filter(|byte| **byte == b'\n').count() == 2 {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            if text.matches('\n').count() == 2 {
                 break text;
             }
             tokio::task::yield_now().await;
         };
         running.abort();
-        gone(&pids).await;
+        gone(pids.as_bytes()).await;
     }
 
     /// Waits until none of these processes is left but as a zombie.

@@ -18,6 +18,8 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 const TOKEN: &str = "token-of-the-service";
+/// What a worker may hold at its peak: much more than it takes (65 MB here), much less than a flood (1 GB).
+const MAX_PEAK_BYTES: u64 = 300 << 20;
 
 /// A service, and what it was asked: line, idempotency key, body.
 struct Service {
@@ -71,12 +73,12 @@ fn respond(uri: &Uri, headers: &HeaderMap, count: usize) -> Response {
 /// `[tools.*]` of these tools on a service, and an agent that may use them.
 fn agent(port: u16, allow: &str, tools: &[(&str, &str)]) -> String {
     let names: Vec<_> = tools.iter().map(|(name, _)| format!("\"{name}\"")).collect();
-    let mut text = format!("tools = [{}]\n[egress]\nallow = [{allow}]\n", names.join(", "));
-    for (name, table) in tools {
+    let tables = tools.iter().map(|(name, table)| {
         let table = table.replace("$SERVICE", &format!("http://127.0.0.1:{port}"));
-        text += &format!("[tools.{name}]\ndescription = \"For a test.\"\n{table}\n");
-    }
-    text
+        format!("[tools.{name}]\ndescription = \"For a test.\"\n{table}\n")
+    });
+    let tables: Vec<_> = tables.collect();
+    format!("tools = [{}]\n[egress]\nallow = [{allow}]\n{}", names.join(", "), tables.concat())
 }
 
 /// Runs a turn that makes these calls at once: the results by call, and all events.
@@ -90,10 +92,12 @@ async fn turn(agent: &str, calls: &[(&'static str, Value)]) -> (Stack, Vec<Value
     let _gateway = stack.gateway().await;
     // A proxy of the environment is not for tools: it would resolve names out of our sight.
     let proxy = [("HTTP_PROXY", "http://127.0.0.1:9"), ("ALL_PROXY", "http://127.0.0.1:9"), ("NO_PROXY", "127.0.0.1")];
-    let _worker = stack.worker_with(&[("SERVICE_TOKEN", TOKEN), proxy[0], proxy[1], proxy[2]]);
+    let worker = stack.worker_with(&[("SERVICE_TOKEN", TOKEN), proxy[0], proxy[1], proxy[2]]);
     let (conversation, _) = stack.ask("go").await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(events.last().unwrap()["event_type"], "complete", "{events:#?}");
+    let peak = worker.peak_memory_bytes();
+    assert!(peak < MAX_PEAK_BYTES, "a worker held {peak} bytes");
     (stack, events)
 }
 

@@ -9,7 +9,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// What a worker may hold at its peak: much more than it takes (60 MB here), much less than a flood (1 GB).
+/// What a worker may hold at its peak: much more than it takes (65 MB here), much less than a flood (1 GB).
 const MAX_PEAK_BYTES: u64 = 300 << 20;
 
 fn observes(events: &[Value]) -> Vec<Value> {
@@ -41,7 +41,7 @@ async fn a_binary_with_a_tool_of_its_own_runs_turns() {
     assert_eq!(offered["parameters"]["properties"]["text"]["description"], "The text whose words are counted.");
 }
 
-/// Ten tools at once, which is more than the worker has threads for activities' own work.
+/// More tools at once than the worker's runtime has threads, several of which they would hold.
 #[tokio::test]
 async fn hostile_tools_are_observed_and_the_worker_lives() {
     let acts = ["hang", "block", "block", "block", "flood", "program_flood", "invalid_utf8", "nul", "fork", "orphan"];
@@ -90,7 +90,6 @@ async fn hostile_tools_are_observed_and_the_worker_lives() {
     }
     let peak = worker.peak_memory_bytes();
     assert!(peak < MAX_PEAK_BYTES, "a worker held {peak} bytes");
-    println!("peak memory of the worker: {} MB", peak >> 20);
 
     let client = stack.client();
     client.submit(&conversation, "again", None).await.unwrap();

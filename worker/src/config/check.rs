@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
                 }
                 Some(known) => known.push(name.get_ref().clone()),
             }
-            definitions.extend(self.http_tool(&name, table));
+            definitions.extend(self.http_tool(&name, &table));
         }
         definitions
     }

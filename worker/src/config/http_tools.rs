@@ -9,7 +9,7 @@ use everturn_activities::{
         http::{HttpToolDefinition, UrlTemplate, sends_body},
     },
 };
-use everturn_proto::limits::TOOL_RESULT_MAX_BYTES;
+use everturn_proto::limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES};
 use reqwest::{
     Method,
     header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue},
@@ -96,34 +96,34 @@ impl Checker<'_> {
         policy
     }
 
-    pub(super) fn http_tool(&mut self, name: &Spanned<String>, table: HttpTool) -> Option<HttpToolDefinition> {
+    pub(super) fn http_tool(&mut self, name: &Spanned<String>, table: &HttpTool) -> Option<HttpToolDefinition> {
+        if table.description.get_ref().trim().is_empty() {
+            self.wrong(&table.description, "`description` is what the model chooses a tool by; say what it does");
+        }
         let url = UrlTemplate::parse(table.url.get_ref())
             .map_err(|reason| self.wrong(&table.url, &format!("`url` cannot be used: {reason}")));
+        let parameters = self.schema(table);
+        let headers = self.headers(&table.headers);
+        let secrets = self.secrets(&table.auth);
+        let idempotency_header = table.idempotency_header.as_ref().map(|name| self.header_name(name));
+        let timeout = self.duration("timeout", table.timeout.as_ref(), DEFAULT_TIMEOUT, SECOND..=MAX_TIMEOUT);
+        let max_response_bytes = self.max_response_bytes(table.max_response_bytes.as_ref());
         let method = table.method.method();
-        let effect = table.effect.unwrap_or_else(|| default_effect(&method));
-        let parameters = self.schema(&table);
-        let default_header = DEFAULT_IDEMPOTENCY_HEADER;
         let definition = HttpToolDefinition {
             spec: ToolSpec {
                 name: name.get_ref().clone(),
                 description: table.description.get_ref().clone(),
                 parameters: parameters?,
-                effect,
+                effect: table.effect.unwrap_or_else(|| default_effect(&method)),
             },
-            url: url.ok()?,
             method,
-            headers: self.headers(&table.headers),
-            secrets: self.secrets(&table.auth),
-            idempotency_header: table
-                .idempotency_header
-                .as_ref()
-                .map_or(default_header, |name| self.header_name(name).unwrap_or(DEFAULT_IDEMPOTENCY_HEADER)),
-            timeout: self.duration("timeout", table.timeout.as_ref(), DEFAULT_TIMEOUT, SECOND..=MAX_TIMEOUT),
-            max_response_bytes: self.max_response_bytes(table.max_response_bytes.as_ref()),
+            url: url.ok()?,
+            headers,
+            secrets,
+            idempotency_header: idempotency_header.unwrap_or(Some(DEFAULT_IDEMPOTENCY_HEADER))?,
+            timeout,
+            max_response_bytes,
         };
-        if table.description.get_ref().trim().is_empty() {
-            self.wrong(&table.description, "`description` is what the model chooses a tool by; say what it does");
-        }
         self.fits(&table.url, &definition);
         Some(definition)
     }
@@ -203,15 +203,12 @@ impl Checker<'_> {
     }
 
     fn add_secret(&mut self, secrets: &mut HeaderMap, header: HeaderName, variable: &Spanned<String>, value: &str) {
-        match HeaderValue::from_str(value) {
-            Ok(mut value) => {
-                value.set_sensitive(true);
-                secrets.insert(header, value);
-            }
-            Err(_) => {
-                let message = format!("the value of {} holds characters that no header has", variable.get_ref());
-                self.wrong(variable, &message);
-            }
+        if let Ok(mut value) = HeaderValue::from_str(value) {
+            value.set_sensitive(true);
+            secrets.insert(header, value);
+        } else {
+            let message = format!("the value of {} holds characters that no header has", variable.get_ref());
+            self.wrong(variable, &message);
         }
     }
 
@@ -223,8 +220,11 @@ impl Checker<'_> {
     }
 
     fn max_response_bytes(&mut self, value: Option<&Spanned<u32>>) -> usize {
-        let max = u32::try_from(TOOL_RESULT_MAX_BYTES).unwrap_or(u32::MAX);
-        usize::try_from(self.number("max_response_bytes", value, max, 1..=max)).unwrap_or(TOOL_RESULT_MAX_BYTES)
+        let bytes = |limit: usize| u32::try_from(limit).unwrap_or(u32::MAX);
+        // A model sees the first of these in any case.
+        let range = bytes(TOOL_RESULT_INLINE_BYTES)..=bytes(TOOL_RESULT_MAX_BYTES);
+        let limit = self.number("max_response_bytes", value, *range.end(), range);
+        usize::try_from(limit).unwrap_or(TOOL_RESULT_MAX_BYTES)
     }
 }
 

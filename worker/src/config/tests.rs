@@ -110,7 +110,7 @@ fn an_endpoint_becomes_a_tool() {
          url = \"https://api.example.com/users/{{id}}\"\n\
          input = {{ properties = {{ id = {{ type = \"integer\" }}, name = {{ type = \"string\" }} }}, required = [\"id\"] }}\n\
          auth = {{ bearer_env = \"TOKEN\", headers_env = {{ x-api-key = \"KEY\" }} }}\nheaders = {{ accept = \"text/csv\" }}\n\
-         effect = \"idempotent\"\ntimeout = \"2m\"\nmax_response_bytes = 1000\nidempotency_header = \"X-Request-Id\"\n\
+         effect = \"idempotent\"\ntimeout = \"2m\"\nmax_response_bytes = 20000\nidempotency_header = \"X-Request-Id\"\n\
          [egress]\nallow = [\"10.1.0.0/16\", \"localhost:8080\"]\n"
     );
     let environment = [("KEY", "secret-key"), ("TOKEN", "secret-token")];
@@ -118,7 +118,7 @@ fn an_endpoint_becomes_a_tool() {
     let tool = &config.http_tools[0];
     assert_eq!((tool.spec.name.as_str(), tool.spec.effect.as_str()), ("users", "idempotent"));
     assert_eq!(tool.spec.parameters["type"], "object");
-    assert_eq!((tool.timeout, tool.max_response_bytes), (Duration::from_secs(120), 1000));
+    assert_eq!((tool.timeout, tool.max_response_bytes), (Duration::from_secs(120), 20_000));
     assert_eq!(
         (tool.headers["accept"].as_bytes(), tool.idempotency_header.as_str()),
         (&b"text/csv"[..], "x-request-id")
@@ -154,7 +154,10 @@ fn a_wrong_tool_is_explained() {
         (format!("{TOOL}{url}{input}method = \"TRACE\"\n"), "5:10: unknown variant `TRACE`"),
         (format!("{TOOL}{url}{input}effect = \"twice\"\n"), "5:10: unknown variant `twice`"),
         (format!("{TOOL}{url}{input}timeout = \"2h\"\n"), "5:11: `timeout` must be from 1s to 1h"),
-        (format!("{TOOL}{url}{input}max_response_bytes = 0\n"), "5:22: `max_response_bytes` must be from 1"),
+        (
+            format!("{TOOL}{url}{input}max_response_bytes = 0\n"),
+            "5:22: `max_response_bytes` must be from 16384 to 1048576",
+        ),
         (format!("{TOOL}{url}{input}headers = {{ Authorization = \"x\" }}\n"), "`authorization` cannot be set here"),
         (format!("{TOOL}{url}{input}headers = {{ \"a b\" = \"x\" }}\n"), "`a b` is no name of a header"),
         (format!("{TOOL}{url}{input}headers = {{ a = \"x\\ny\" }}\n"), "holds characters that no header has"),

@@ -97,7 +97,7 @@ impl Tool for HttpTool {
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let request = self.request(&context, &input)?;
-        let answer = self.egress.send(request).await.map_err(failed)?;
+        let answer = self.egress.send(request).await.map_err(|error| failed(&error))?;
         reply::read(answer, &self.definition)
     }
 }
@@ -118,7 +118,7 @@ fn as_text(name: &str, value: &Json) -> Result<String, ToolError> {
     }
 }
 
-fn failed(error: EgressError) -> ToolError {
+fn failed(error: &EgressError) -> ToolError {
     let message = error.to_string();
     match error {
         EgressError::Refused(_) | EgressError::Redirect(_) => ToolError::Failed(message),
