@@ -108,8 +108,8 @@ fn failed(
     let message = error.to_string();
     match error {
         ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, *retry_after)),
-        ToolError::Unknown(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
-        ToolError::Unknown(_) if is_once => {
+        ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
+        ToolError::Interrupted(_) if is_once => {
             let message = format!("{message} It may or may not have had its effect.");
             Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) })
         }

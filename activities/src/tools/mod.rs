@@ -117,8 +117,8 @@ pub enum ToolError {
         /// How long the other side asks to wait; the engine's own pause when it does not say.
         retry_after: Option<Duration>,
     },
-    /// It may or may not have had its effect: a `read` or `idempotent` tool is tried again, the outcome of a `once`
-    /// tool is reported as unknown (invariant 6).
+    /// It was asked, and its answer was lost: it may or may not have had its effect. A `read` or `idempotent` tool is
+    /// tried again, the outcome of a `once` tool is reported as unknown (invariant 6).
     #[error("{0}")]
-    Unknown(String),
+    Interrupted(String),
 }

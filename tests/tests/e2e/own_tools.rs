@@ -85,9 +85,7 @@ async fn hostile_tools_are_observed_and_the_worker_lives() {
 
     let pids = stack.effects();
     assert_eq!(pids.len(), 4, "three forked, one was left behind");
-    for pid in pids {
-        wait::until(&format!("process {pid} is gone"), || async { is_gone(&pid).then_some(()) }).await;
-    }
+    gone(&pids).await;
     let peak = worker.peak_memory_bytes();
     assert!(peak < MAX_PEAK_BYTES, "a worker held {peak} bytes");
 
@@ -97,6 +95,24 @@ async fn hostile_tools_are_observed_and_the_worker_lives() {
     assert_eq!(events.last().unwrap()["event_type"], "complete", "{events:#?}");
     // Three of its threads are still blocked.
     assert_eq!(worker.terminate().await, Some(0));
+}
+
+#[tokio::test]
+async fn programs_of_a_tool_die_with_its_worker() {
+    let model = Model::start(|_: &Request| Reply::text("").call("test_hostile", &json!({"act": "fork"})));
+    let stack = Stack::with_agent(model.await, "tools = [\"test_hostile\"]\n").await;
+    let (worker, _gateway) = stack.start().await;
+    stack.ask("fork").await;
+    wait::until("the programs run", || async { (stack.effects().len() == 3).then_some(()) }).await;
+    worker.kill().await;
+    gone(&stack.effects()).await;
+}
+
+/// Waits until these processes have ended.
+async fn gone(pids: &[String]) {
+    for pid in pids {
+        wait::until(&format!("process {pid} is gone"), || async { is_gone(pid).then_some(()) }).await;
+    }
 }
 
 /// True when there is no such process, or only its entry is left.

@@ -123,6 +123,6 @@ fn failed(error: &EgressError) -> ToolError {
     match error {
         EgressError::Refused(_) | EgressError::Redirect(_) => ToolError::Failed(message),
         EgressError::Unreachable { .. } => ToolError::Unavailable { message, retry_after: None },
-        EgressError::NoAnswer { .. } => ToolError::Unknown(message),
+        EgressError::NoAnswer { .. } => ToolError::Interrupted(message),
     }
 }

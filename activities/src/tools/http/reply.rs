@@ -69,7 +69,7 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ToolError {
         format!("The service answered {status}: {text}")
     };
     match status.as_u16() {
-        502 | 504 => ToolError::Unknown(message),
+        502 | 504 => ToolError::Interrupted(message),
         429 | 500..=599 => ToolError::Unavailable { message, retry_after: retry_after::from_headers(headers) },
         _ => ToolError::Failed(message),
     }

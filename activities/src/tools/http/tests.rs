@@ -158,7 +158,7 @@ async fn a_status_says_whether_another_try_may_help() {
     }
     for status in [502, 504] {
         assert!(
-            matches!(answer(status).await, ToolError::Unknown(_)),
+            matches!(answer(status).await, ToolError::Interrupted(_)),
             "{status}: the service behind it may have done it"
         );
     }
@@ -188,7 +188,7 @@ async fn what_was_not_sent_and_what_was_not_answered_are_told_apart() {
     let nowhere = Service { port: closed.local_addr().unwrap().port(), seen: Seen::default() };
     let silent = nowhere.tool(Method::POST, "/", Effect::Once);
     let silent = HttpToolDefinition { timeout: Duration::from_millis(200), ..silent };
-    assert!(matches!(call(silent, "{}").await, Err(ToolError::Unknown(_))), "it accepts and says nothing");
+    assert!(matches!(call(silent, "{}").await, Err(ToolError::Interrupted(_))), "it accepts and says nothing");
     drop(closed);
     assert!(matches!(nowhere.get().await, Err(ToolError::Unavailable { .. })));
     let refused = HttpToolDefinition {
