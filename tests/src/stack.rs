@@ -126,6 +126,12 @@ impl Stack {
         Process { children: each.flat_map(|process| process.children).collect() }
     }
 
+    /// Starts a worker of another binary, one of the examples.
+    pub fn worker_of(&self, program: &str) -> Process {
+        let spawn = |_| self.spawn_command(self.command_of(program, &["worker"], &[]), "worker");
+        Process { children: (0..self.backends.processes()).map(spawn).collect() }
+    }
+
     /// Starts a worker that stops at a failpoint, and waits there to be killed.
     pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
         let file = self.path(failpoint);
@@ -160,21 +166,21 @@ impl Stack {
 
     /// Starts any role of the binary.
     pub fn spawn(&self, args: &[&str], log: &str, environment: &[(&str, &str)]) -> Process {
+        Process { children: vec![self.spawn_command(self.command(args, environment), log)] }
+    }
+
+    fn spawn_command(&self, mut command: Command, log: &str) -> Child {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{log}.log"))).unwrap();
-        let child = self
-            .command(args, environment)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        Process { children: vec![child] }
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).kill_on_drop(true).spawn().unwrap()
     }
 
     /// A command of the binary in this stack's surroundings.
     pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(binary());
+        self.command_of("everturn", args, environment)
+    }
+
+    fn command_of(&self, program: &str, args: &[&str], environment: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(built(program));
         command
             .args(args)
             .current_dir(self.directory.path())
@@ -352,6 +358,16 @@ impl Process {
         }
     }
 
+    /// The most memory that one of the processes has held at a time.
+    pub fn peak_memory_bytes(&self) -> u64 {
+        let peak = |child: &Child| {
+            let status = fs::read_to_string(format!("/proc/{}/status", child.id().unwrap())).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+            line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+        };
+        self.children.iter().map(peak).max().unwrap()
+    }
+
     /// SIGTERM; returns the exit code, the worst one of several processes.
     pub async fn terminate(mut self) -> Option<i32> {
         for child in &self.children {
@@ -367,10 +383,15 @@ impl Process {
     }
 }
 
-/// The binary under test: beside the test's own (cargo build made it).
+/// The binary under test.
 pub fn binary() -> PathBuf {
+    built("everturn")
+}
+
+/// A binary of the workspace: beside the test's own (cargo build made it).
+fn built(program: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
-    let binary = test.parent().unwrap().parent().unwrap().join("everturn");
+    let binary = test.parent().unwrap().parent().unwrap().join(program);
     assert!(binary.is_file(), "{} is missing: run `make test`, or `cargo build` first", binary.display());
     binary
 }

@@ -15,7 +15,6 @@ use crate::{
     cli::{Common, GatewayOptions},
     config::Config,
     connections::{self, Stream},
-    roles::worker,
     shutdown,
 };
 
@@ -36,9 +35,7 @@ pub struct Parts {
 /// Runs a gateway until SIGTERM or Ctrl-C.
 pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    // Agents may name test tools; whether they run is the worker's matter.
-    let tools = worker::tools(Some(std::path::PathBuf::new()))?;
-    let config = Config::load_without_keys(common.config.as_deref(), &tools.names())?;
+    let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(options.listen, &config, options.insecure_no_auth)?;
     let listener = TcpListener::bind(options.listen)
         .await
