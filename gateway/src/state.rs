@@ -8,8 +8,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Caller, feed::Feed, problem::Code, problem::Problem, tail::Tail,
-    turns::TurnStarter, watcher::Watcher,
+    config::GatewayConfig, extract::Caller, feed::Feed, hub::Hub, problem::Code, problem::Problem, turns::TurnStarter,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -32,21 +31,24 @@ pub struct GatewayState {
     pub ports: Ports,
     /// The limits.
     pub config: Arc<GatewayConfig>,
-    /// Ends every open stream when cancelled.
+    /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
     pub(crate) shutdown: CancellationToken,
+    /// Cancelled some time later: open streams end.
+    pub(crate) closing: CancellationToken,
     streams: Arc<Semaphore>,
-    watcher: Watcher,
+    hub: Hub,
 }
 
 impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
-        let streams = Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS)));
-        let watcher = Watcher::new(Arc::clone(&ports.events), config.poll_interval);
-        Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), streams, watcher }
+        let streams = Arc::new(Semaphore::new(max_streams(&config)));
+        let hub = Hub::new(Arc::clone(&ports.events), Arc::clone(&ports.stream), &config);
+        let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
+        Self { ports, config: Arc::new(config), shutdown, closing, streams, hub }
     }
 
-    /// The same gateway; its streams end when `shutdown` is cancelled.
+    /// The same gateway; it stops when `shutdown` is cancelled.
     #[must_use]
     pub fn with_shutdown(self, shutdown: CancellationToken) -> Self {
         Self { shutdown, ..self }
@@ -58,8 +60,8 @@ impl GatewayState {
         found.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// A stream of the conversation from after `cursor`.
-    pub fn feed(&self, caller: &Caller, conversation_id: &str, cursor: u32) -> Result<Feed, Problem> {
+    /// A stream of the conversation from after `cursor`. The caller has been shown the conversation.
+    pub fn feed(&self, caller: &Caller, conversation: &Conversation, cursor: u32) -> Result<Feed, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(
                 Problem::new(Code::ShuttingDown, "Connect again; another gateway will answer.").retry_after_s(1)
@@ -68,8 +70,19 @@ impl GatewayState {
         let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
             return Err(Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5));
         };
-        let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
-        let tail = Tail::new(events, stream, caller.access.clone(), conversation_id, cursor, &self.watcher);
-        Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit))
+        let reader = self.hub.open(caller.access.clone(), conversation, cursor);
+        Ok(Feed::new(reader, cursor, Arc::clone(&self.config), self.closing.clone(), permit))
     }
+
+    /// Waits until no stream is open. None may be opened meanwhile.
+    pub(crate) async fn streams_closed(&self) {
+        let all = u32::try_from(max_streams(&self.config)).unwrap_or(u32::MAX);
+        // The semaphore is never closed.
+        let _all = self.streams.acquire_many(all).await;
+    }
+}
+
+fn max_streams(config: &GatewayConfig) -> usize {
+    // What `acquire_many` can count.
+    config.max_streams.min(Semaphore::MAX_PERMITS).min(u32::MAX as usize)
 }

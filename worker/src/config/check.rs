@@ -19,8 +19,8 @@ const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) struct Checker<'a> {
     text: &'a str,
@@ -56,8 +56,9 @@ impl<'a> Checker<'a> {
         }
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
+        let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, limits, worker })
+            Ok(Config { agents, providers, limits, worker, gateway })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -243,7 +244,13 @@ impl<'a> Checker<'a> {
         value.map_or(default, |_| usize::try_from(self.number(key, value, 0, 2..=100_000)).unwrap_or(default))
     }
 
-    fn number(&mut self, key: &str, value: Option<&Spanned<u32>>, default: u32, range: RangeInclusive<u32>) -> u32 {
+    pub(super) fn number(
+        &mut self,
+        key: &str,
+        value: Option<&Spanned<u32>>,
+        default: u32,
+        range: RangeInclusive<u32>,
+    ) -> u32 {
         let Some(value) = value else { return default };
         if !range.contains(value.get_ref()) {
             let message = format!("`{key}` must be from {} to {}, not {}", range.start(), range.end(), value.get_ref());
@@ -252,7 +259,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         value: Option<&Spanned<String>>,

@@ -6,6 +6,8 @@ use everturn_activities::model::ProviderKind;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::gateway;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
@@ -13,6 +15,7 @@ pub(super) struct File {
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
+    pub(super) gateway: gateway::Table,
 }
 
 #[derive(Debug, Deserialize)]

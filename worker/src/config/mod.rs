@@ -2,11 +2,13 @@
 //!
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
+//! - `gateway`: the table `[gateway]`, as written and as checked
 //!
 //! Keys of providers never stand in the file; it names the environment variables that hold them.
 
 mod check;
 mod file;
+mod gateway;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +23,8 @@ use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
 };
+
+pub use gateway::Gateway;
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -38,6 +42,8 @@ pub struct Config {
     pub limits: Limits,
     /// Limits of a worker.
     pub worker: WorkerLimits,
+    /// Streams and the way a gateway stops.
+    pub gateway: Gateway,
 }
 
 /// Limits of the gateway.

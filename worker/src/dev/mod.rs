@@ -6,7 +6,7 @@ mod progress;
 mod temporal_server;
 mod turn;
 
-use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode};
+use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode, time::Duration};
 
 use anyhow::{Context, bail};
 use everturn_activities::model::{Provider, ProviderKind};
@@ -33,7 +33,9 @@ pub async fn run(common: &Common, options: DevOptions) -> anyhow::Result<ExitCod
     }
     let shutdown = shutdown::token()?;
     let tools = roles::worker::tools(options.test_tools.clone())?;
-    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let mut config = Config::load(common.config.as_deref(), &tools.names())?;
+    // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
+    config.gateway.limits.drain = Duration::ZERO;
     // Before anything is started: a port that is taken is the most common mistake.
     let listener = TcpListener::bind(options.listen)
         .await

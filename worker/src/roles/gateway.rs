@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, GatewayOptions},
-    config::Config,
+    config::{Config, Gateway},
     connections::{self, Stream},
     roles::worker,
     shutdown,
@@ -62,13 +62,14 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
-    let default = GatewayConfig::default();
+    let Gateway { limits, poll_interval } = parts.config.gateway;
+    let default = if is_announced { ANNOUNCED_POLL_INTERVAL } else { limits.poll_interval };
     let config = GatewayConfig {
-        poll_interval: if is_announced { ANNOUNCED_POLL_INTERVAL } else { default.poll_interval },
+        poll_interval: poll_interval.unwrap_or(default),
         agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
         max_message_bytes: parts.config.limits.message_bytes,
         max_queued_messages: parts.config.limits.queued_messages,
-        ..default
+        ..limits
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
 }
