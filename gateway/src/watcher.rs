@@ -70,7 +70,8 @@ impl Watcher {
             watched.is_running = true;
             tokio::spawn(Arc::clone(&self.inner).run(self.pace()));
         }
-        let sender = watched.last_sequences.entry(conversation_id.to_owned()).or_insert_with(|| watch::Sender::new(Some(0)));
+        let sender =
+            watched.last_sequences.entry(conversation_id.to_owned()).or_insert_with(|| watch::Sender::new(Some(0)));
         Watched { last_sequence: sender.subscribe() }
     }
 

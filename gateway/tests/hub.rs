@@ -107,7 +107,10 @@ async fn an_event_costs_one_read_however_many_readers() {
     world.save(true).await;
     let (mut frames, reads) = (Vec::new(), world.store.lock().reads);
     for client in &mut clients {
-        while let Some(Ok(rendered)) = { settle().await; client.reader.next().now_or_never() } {
+        while let Some(Ok(rendered)) = {
+            settle().await;
+            client.reader.next().now_or_never()
+        } {
             client.seen.take(&rendered.frame);
             frames.push(rendered);
         }
@@ -256,12 +259,23 @@ enum Happening {
     Say(String),
     LateDelta,
     Retry,
-    Save { is_announced: bool },
+    Save {
+        is_announced: bool,
+    },
     StreamForgets,
-    Connect { gateway: usize, cursor: u32 },
+    Connect {
+        gateway: usize,
+        cursor: u32,
+    },
     /// To another gateway, or to the same one.
-    ComeBack { client: usize, gateway: usize },
-    Read { client: usize, count: usize },
+    ComeBack {
+        client: usize,
+        gateway: usize,
+    },
+    Read {
+        client: usize,
+        count: usize,
+    },
     Wait(Duration),
 }
 

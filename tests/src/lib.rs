@@ -7,6 +7,7 @@
 //! - [`backends`]: embedded or production, by the environment
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
+//! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and what they read from
 //! - [`wait`]: waiting on conditions, never on time
 //!
 //! The tests themselves are in `tests/tests`.
@@ -15,7 +16,9 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 mod account;
+pub mod arena;
 pub mod backends;
+pub mod crowd;
 pub mod model;
 pub mod ports;
 pub mod postgres;

@@ -50,6 +50,9 @@ const DEFAULT_AGENT: &str = r#"
 tools = ["calculate", "current_time", "work_plan", "test_once", "test_read", "test_idempotent"]
 "#;
 
+/// Keys of `[gateway]`: nothing balances between the gateways of a test.
+const GATEWAY: &str = "drain = \"0s\"";
+
 impl Stack {
     /// A stack with the default agent; nothing of it runs yet but the model and Temporal.
     pub async fn new(model: Model) -> Self {
@@ -75,7 +78,8 @@ impl Stack {
         let directory = tempfile::Builder::new().prefix("everturn-test-").tempdir().unwrap();
         let config = format!(
             "[providers.scripted]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key_env = \"SCRIPTED_KEY\"\n\n\
-             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n",
+             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n\n\
+             [gateway]\n{GATEWAY}\n",
             model.base_url()
         );
         fs::write(directory.path().join("everturn.toml"), config).unwrap();
@@ -129,12 +133,24 @@ impl Stack {
         fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();
     }
 
+    /// Adds to the table `[gateway]` of processes started from now on.
+    pub fn configure_gateway(&self, keys: &str) {
+        let path = self.path("everturn.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, format!("{text}\n{keys}\n")).unwrap();
+    }
+
     /// Starts a gateway and waits until it answers.
     pub async fn gateway(&self) -> Process {
+        self.gateway_with(&[]).await
+    }
+
+    /// Starts a gateway with more environment, and waits until it answers.
+    pub async fn gateway_with(&self, environment: &[(&str, &str)]) -> Process {
         let mut children = Vec::new();
         for port in &self.gateway_ports {
             let listen = format!("127.0.0.1:{port}");
-            children.extend(self.spawn(&["gateway", "--listen", &listen], "gateway", &[]).children);
+            children.extend(self.spawn(&["gateway", "--listen", &listen], "gateway", environment).children);
         }
         for port in &self.gateway_ports {
             ready(&format!("http://127.0.0.1:{port}")).await;
@@ -320,6 +336,11 @@ impl Drop for Stack {
 }
 
 impl Process {
+    /// The ids of its processes.
+    pub fn ids(&self) -> Vec<u32> {
+        self.children.iter().filter_map(Child::id).collect()
+    }
+
     /// kill -9.
     pub async fn kill(mut self) {
         for child in &mut self.children {
@@ -342,12 +363,11 @@ impl Process {
     }
 }
 
-/// The binary under test: beside the test's own (cargo build made it).
+/// The binary under test: in the directory of this one, or above it as tests are below (cargo build made it).
 pub fn binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let binary = test.parent().unwrap().parent().unwrap().join("everturn");
-    assert!(binary.is_file(), "{} is missing: run `make test`, or `cargo build` first", binary.display());
-    binary
+    let this = std::env::current_exe().unwrap();
+    let found = this.ancestors().skip(1).take(2).map(|directory| directory.join("everturn")).find(|file| file.is_file());
+    found.expect("the binary everturn is missing: run `make test`, or `cargo build --workspace` first")
 }
 
 /// Waits until the gateway at `url` answers.

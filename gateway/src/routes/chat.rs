@@ -43,7 +43,8 @@ pub(super) async fn chat(
         Code::ConversationIdTaken => Problem::conversation_not_found(&named),
         _ => problem,
     })?;
-    let queued = messages::submit(&state, &caller, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
+    let queued =
+        messages::submit(&state, &caller, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
     // The conversation was read before the message was stored, so nothing of its turn can be before that. The
     // turn of a message sent before may be anywhere in the log.
     let cursor = if queued.is_new { conversation.last_sequence } else { 0 };

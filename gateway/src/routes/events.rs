@@ -5,7 +5,7 @@ use everturn_proto::event::Event;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    extract::{ConversationId, Params, Caller},
+    extract::{Caller, ConversationId, Params},
     problem::{Code, Problem},
     state::GatewayState,
 };

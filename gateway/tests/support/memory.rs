@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
-    Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPlace, NewConversation, NewMessage,
-    QueuedMessage, StoreError,
+    Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPlace, NewConversation,
+    NewMessage, QueuedMessage, StoreError,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -71,7 +71,12 @@ impl MemoryStore {
     /// A conversation of any tenant.
     pub fn add(&self, id: &str, tenant_id: &str) {
         let (id, tenant_id) = (id.to_owned(), tenant_id.to_owned());
-        let new = NewConversation { id, access: Access::tenant(tenant_id), agent: "default".to_owned(), title: String::new() };
+        let new = NewConversation {
+            id,
+            access: Access::tenant(tenant_id),
+            agent: "default".to_owned(),
+            title: String::new(),
+        };
         self.lock().create(new);
     }
 

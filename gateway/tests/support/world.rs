@@ -4,9 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use everturn_gateway::tail::Frame;
 use everturn_proto::event::Event;
-use everturn_stream::{
-    Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey,
-};
+use everturn_stream::{Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey};
 use tokio::time::advance;
 
 use super::memory::MemoryStore;

@@ -10,6 +10,7 @@ use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode, time::Durati
 
 use anyhow::{Context, bail};
 use everturn_activities::model::{Provider, ProviderKind};
+use everturn_gateway::listener;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -37,8 +38,7 @@ pub async fn run(common: &Common, options: DevOptions) -> anyhow::Result<ExitCod
     // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
     config.gateway.limits.drain = Duration::ZERO;
     // Before anything is started: a port that is taken is the most common mistake.
-    let listener = TcpListener::bind(options.listen)
-        .await
+    let listener = listener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir).with_context(|| format!("cannot create {}", data_dir.display()))?;

@@ -4,7 +4,8 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::Context;
 use everturn_gateway::{
-    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, turns::TemporalTurnsOptions,
+    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
+    turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
 use temporalio_client::Client;
@@ -39,8 +40,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     // Agents may name test tools; whether they run is the worker's matter.
     let tools = worker::tools(Some(std::path::PathBuf::new()))?;
     let config = Config::load_without_keys(common.config.as_deref(), &tools.names())?;
-    let listener = TcpListener::bind(options.listen)
-        .await
+    let listener = listener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     let store = connections::store(common, &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
