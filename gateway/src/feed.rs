@@ -91,7 +91,7 @@ impl Feed {
     }
 
     /// The response.
-    pub(crate) fn into_response(self) -> Response {
+    pub fn into_response(self) -> Response {
         let chunks = futures::stream::unfold(self, |mut feed| async move {
             let chunk = feed.chunk().await?;
             Some((Ok::<_, Infallible>(chunk), feed))

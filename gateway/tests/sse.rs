@@ -4,13 +4,15 @@
 
 mod support;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use everturn_gateway::GatewayConfig;
+use everturn_gateway::{GatewayConfig, GatewayState, Ports, extract::Caller};
 use everturn_proto::ids;
-use everturn_stream::{Announcement, Part, Piece, StreamWriter, TextKey};
+use everturn_store::Access;
+use everturn_stream::{Announcement, InProcessStream, Part, Piece, StreamWriter, TextKey};
 use serde_json::{Value, json};
-use support::{Sse, TestGateway};
+use support::{RecordingTurns, Sse, TestGateway, memory::MemoryStore};
+use tokio::time::Instant;
 
 const STREAM: &str = "/conversations/c/events/stream";
 
@@ -203,6 +205,31 @@ async fn readers_are_told_when_there_is_nothing_to_come_back_for() {
     assert_eq!(data(&end), json!({"type": "end", "reason": "conversation_deleted", "reconnect": false}));
     assert!(stream.next().await.is_none());
     gateway.get(STREAM).await.assert_problem(404, "conversation_not_found");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_when_its_credential_does() {
+    let store = MemoryStore::default();
+    store.add("c", "default");
+    store.append("c", "m", "act", "{}");
+    let ports = Ports {
+        events: Arc::new(store.clone()),
+        conversations: Arc::new(store.clone()),
+        stream: Arc::new(InProcessStream::default()),
+        turns: Arc::new(RecordingTurns::default()),
+    };
+    let state = GatewayState::new(ports, GatewayConfig::default());
+    let caller = Caller { access: Access::tenant("default") };
+    let conversation = state.conversation(&caller, "c").await.unwrap();
+    let started = Instant::now();
+    let valid = Duration::from_secs(60);
+    let feed = state.feed(&caller, &conversation, 0).unwrap().until(started + valid);
+    let body = axum::body::to_bytes(feed.into_response().into_body(), 1 << 20).await.unwrap();
+    let text = std::str::from_utf8(&body).unwrap();
+    assert_eq!(started.elapsed(), valid);
+    assert_eq!((text.matches("\nid: 1\n").count(), text.matches(": still here").count()), (1, 3), "{text}");
+    let end = "event: end\ndata: {\"type\":\"end\",\"reason\":\"token_expired\",\"reconnect\":false}\n\n";
+    assert!(text.ends_with(end), "{text}");
 }
 
 #[tokio::test]

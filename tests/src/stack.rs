@@ -366,7 +366,8 @@ impl Process {
 /// The binary under test: in the directory of this one, or above it as tests are below (cargo build made it).
 pub fn binary() -> PathBuf {
     let this = std::env::current_exe().unwrap();
-    let found = this.ancestors().skip(1).take(2).map(|directory| directory.join("everturn")).find(|file| file.is_file());
+    let found =
+        this.ancestors().skip(1).take(2).map(|directory| directory.join("everturn")).find(|file| file.is_file());
     found.expect("the binary everturn is missing: run `make test`, or `cargo build --workspace` first")
 }
 
