@@ -60,10 +60,10 @@ async fn row(arena: &Arena, conversations: &[String], streams: usize, before: us
     let readers = streams.div_ceil(conversations.len());
     let Latency { median, p99 } = arena.speak(&conversations[0], &crowd, readers, WORDS).await;
     println!(
-        "{streams:>7}  {:>13}  {:>8.2}s  {:>8.1} KB  {:>8.1} ms  {:>6.1} ms",
+        "{streams:>7}  {:>13}  {:>8.2}s  {:>8} KB  {:>8.1} ms  {:>6.1} ms",
         conversations.len(),
         opened.as_secs_f64(),
-        bytes as f64 / 1024.0,
+        bytes / 1024,
         milliseconds(median),
         milliseconds(p99),
     );

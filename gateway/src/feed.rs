@@ -52,19 +52,18 @@ pub struct Feed {
 }
 
 impl Feed {
+    /// What the reader gets, behind the frame `replay`.
     pub(crate) fn new(
         reader: Reader,
-        cursor: u32,
+        replay: &str,
         config: Arc<GatewayConfig>,
         closing: CancellationToken,
         permit: OwnedSemaphorePermit,
     ) -> Self {
-        let from = cursor.saturating_add(1);
-        let replay = sse::replay(reader.conversation_id(), from, reader.last_sequence());
         Self {
             reader,
             scope: Scope::All,
-            preface: sse::retry(config.retry_delay()) + &replay,
+            preface: sse::retry(config.retry_delay()) + replay,
             config,
             closing,
             expires: None,

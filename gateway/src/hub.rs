@@ -136,7 +136,7 @@ impl Tailing {
                         self.live.hand_out(std::iter::once(frame).chain(ready));
                     }
                     Err(error) => {
-                        tracing::warn!(%error, conversation_id = self.live.conversation_id(), "a live tail ends");
+                        tracing::info!(%error, conversation_id = self.live.conversation_id(), "a live tail ends");
                         return self.live.end(End::from(&error));
                     }
                 },

@@ -8,7 +8,8 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Caller, feed::Feed, hub::Hub, problem::Code, problem::Problem, turns::TurnStarter,
+    config::GatewayConfig, extract::Caller, feed::Feed, hub::Hub, problem::Code, problem::Problem, sse,
+    turns::TurnStarter,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -71,7 +72,8 @@ impl GatewayState {
             return Err(Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5));
         };
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
-        Ok(Feed::new(reader, cursor, Arc::clone(&self.config), self.closing.clone(), permit))
+        let replay = sse::replay(&conversation.id, cursor.saturating_add(1), conversation.last_sequence);
+        Ok(Feed::new(reader, &replay, Arc::clone(&self.config), self.closing.clone(), permit))
     }
 
     /// Waits until no stream is open. None may be opened meanwhile.

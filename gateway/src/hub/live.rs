@@ -99,11 +99,6 @@ impl Live {
         is_same && self.lock().end.is_none()
     }
 
-    /// The last event handed out.
-    pub(super) fn sequence(&self) -> u32 {
-        self.lock().sequence
-    }
-
     /// Counts a reader in, until it leaves.
     pub(super) fn enter(&self) {
         self.lock().readers += 1;
@@ -148,7 +143,7 @@ impl Live {
     pub(super) fn hand_out(&self, frames: impl Iterator<Item = Frame>) {
         let mut state = self.lock();
         for frame in frames {
-            state.hand_out(Arc::new(Rendered::new(&self.conversation_id, frame)), &self.conversation_id);
+            state.hand_out(&Arc::new(Rendered::new(&self.conversation_id, frame)), &self.conversation_id);
         }
     }
 
@@ -197,14 +192,14 @@ impl State {
         (self.readers == 0).then(|| self.idle_since + linger)
     }
 
-    fn hand_out(&mut self, rendered: Arc<Rendered>, conversation_id: &str) {
+    fn hand_out(&mut self, rendered: &Arc<Rendered>, conversation_id: &str) {
         if let Frame::Event(event) = &rendered.frame {
             self.sequence = event.sequence_number;
         }
         self.screen.take(&rendered.frame);
         let (sequence, screen) = (self.sequence, &mut self.screen);
         self.seats.retain(|_, seat| match seat.ahead {
-            None => seat.queue.push(Arc::clone(&rendered)),
+            None => seat.queue.push(Arc::clone(rendered)),
             Some(cursor) => {
                 // The event it has already: from here on it sees what the others see.
                 if sequence >= cursor {

@@ -45,11 +45,6 @@ impl Reader {
         self.live.conversation_id()
     }
 
-    /// The last event that this gateway knows of.
-    pub fn last_sequence(&self) -> u32 {
-        self.live.sequence()
-    }
-
     /// The next frame; waits until there is one. Cancel safe: dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Arc<Rendered>, End> {
         loop {
