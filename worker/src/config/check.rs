@@ -64,8 +64,9 @@ impl<'a> Checker<'a> {
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
         let auth = self.auth(file.auth);
+        let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, http_tools, egress, limits, worker, auth })
+            Ok(Config { agents, providers, http_tools, egress, limits, worker, gateway, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }

@@ -4,12 +4,14 @@
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //! - `auth`: both, for `[auth]`
 //! - `http_tools`: the same for endpoints as tools
+//! - `gateway`: the table `[gateway]`, as written and as checked
 //!
 //! Keys never stand in the file; it names the environment variables that hold them.
 
 mod auth;
 mod check;
 mod file;
+mod gateway;
 mod http_tools;
 #[cfg(test)]
 mod tests;
@@ -26,6 +28,8 @@ use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
 };
+
+pub use gateway::Gateway;
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -49,6 +53,8 @@ pub struct Config {
     pub worker: WorkerLimits,
     /// Who may call the gateway.
     pub auth: AuthConfig,
+    /// Streams and the way a gateway stops.
+    pub gateway: Gateway,
 }
 
 /// Limits of the gateway.
