@@ -5,6 +5,7 @@
 //! - [`postgres`], [`redis`]: servers of one's own, to work with and to break
 //! - [`server`]: what these three have in common: a process on a leash, which ends with the tests
 //! - [`backends`]: embedded or production, by the environment
+//! - [`mcp`]: MCP servers that nobody here wrote
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
 //! - [`wait`]: waiting on conditions, never on time
@@ -16,6 +17,7 @@
 
 mod account;
 pub mod backends;
+pub mod mcp;
 pub mod model;
 pub mod ports;
 pub mod postgres;

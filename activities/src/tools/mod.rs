@@ -3,11 +3,15 @@
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
+//! - [`mcp`]: tools of MCP servers
 
 pub mod builtin;
 mod checked;
+pub mod mcp;
 pub mod names;
+mod progress;
 mod registry;
 
 use async_trait::async_trait;
@@ -15,6 +19,7 @@ use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
+pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 
 /// A tool an agent can use.
@@ -80,6 +85,8 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Cancelled with the turn.
     pub cancellation: CancellationToken,
+    /// Where a tool that takes long may say how far it is.
+    pub progress: Progress,
 }
 
 /// What a tool gives back.

@@ -10,6 +10,7 @@ mod cost;
 mod crash;
 mod dev;
 mod faults;
+mod mcp;
 mod operations;
 mod races;
 mod turn;

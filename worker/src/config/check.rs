@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
-use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_activities::{
+    model::{Provider, ProviderKind, Providers},
+    tools::names,
+};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::{AgentDefinition, AgentTool},
@@ -26,6 +29,8 @@ pub(super) struct Checker<'a> {
     text: &'a str,
     file_name: &'a str,
     tools: &'a [String],
+    /// Names of the MCP servers. What tools they have is known to them only.
+    servers: Vec<String>,
     environment: &'a dyn Fn(&str) -> Option<String>,
     problems: Vec<Problem>,
 }
@@ -37,11 +42,13 @@ impl<'a> Checker<'a> {
         tools: &'a [String],
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file_name, tools, environment, problems: Vec::new() }
+        Self { text, file_name, tools, servers: Vec::new(), environment, problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
+        self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
+        let mcp = self.mcp(file.mcp);
         let mut agents: Vec<_> =
             file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
@@ -57,7 +64,7 @@ impl<'a> Checker<'a> {
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, limits, worker })
+            Ok(Config { agents, providers, mcp, limits, worker })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -154,7 +161,9 @@ impl<'a> Checker<'a> {
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
         let file::Tool { name, timeout } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
-        if !self.tools.contains(&name) {
+        if let Some(server) = names::source_of(&name) {
+            self.of_server(tool, &name, server)?;
+        } else if !self.tools.contains(&name) {
             let known: Vec<_> = self.tools.iter().map(String::as_str).collect();
             self.wrong(tool, &format!("there is no tool `{name}`; {}", known_names("tools", &known)));
             return None;
@@ -162,6 +171,21 @@ impl<'a> Checker<'a> {
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=24 * HOUR);
         Some(AgentTool { name, timeout_ms: milliseconds(timeout) })
+    }
+
+    /// A tool of an MCP server, or all of them.
+    fn of_server(&mut self, tool: &Spanned<toml::Value>, name: &str, server: &str) -> Option<()> {
+        if !self.servers.iter().any(|known| known == server) {
+            let known: Vec<_> = self.servers.iter().map(String::as_str).collect();
+            let message = format!("there is no MCP server `{server}`; {}", known_names("[mcp.<name>] tables", &known));
+            self.wrong(tool, &message);
+            return None;
+        }
+        if !names::is_listable(name) {
+            self.wrong(tool, &format!("write `{server}__<tool>` for one tool of a server, `{server}__*` for all"));
+            return None;
+        }
+        Some(())
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -243,7 +267,13 @@ impl<'a> Checker<'a> {
         value.map_or(default, |_| usize::try_from(self.number(key, value, 0, 2..=100_000)).unwrap_or(default))
     }
 
-    fn number(&mut self, key: &str, value: Option<&Spanned<u32>>, default: u32, range: RangeInclusive<u32>) -> u32 {
+    pub(super) fn number(
+        &mut self,
+        key: &str,
+        value: Option<&Spanned<u32>>,
+        default: u32,
+        range: RangeInclusive<u32>,
+    ) -> u32 {
         let Some(value) = value else { return default };
         if !range.contains(value.get_ref()) {
             let message = format!("`{key}` must be from {} to {}, not {}", range.start(), range.end(), value.get_ref());
@@ -252,7 +282,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         value: Option<&Spanned<String>>,
@@ -275,14 +305,19 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
+    /// The value of an environment variable, unless it is empty.
+    pub(super) fn environment(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
+    }
+
+    pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
     }
 }
 
 /// The names of variables that people use; keys have lower-case letters or dashes in them.
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     !name.is_empty() && name.bytes().all(is_fit)
 }

@@ -6,11 +6,14 @@ use everturn_activities::model::ProviderKind;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::mcp;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
     pub(super) providers: BTreeMap<Spanned<String>, Provider>,
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
+    pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
 }

@@ -1,12 +1,14 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
 //! - `file`: the file's tables, as written
+//! - `mcp`: the tables of MCP servers, and their check
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //!
 //! Keys of providers never stand in the file; it names the environment variables that hold them.
 
 mod check;
 mod file;
+mod mcp;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::model::Providers;
+use everturn_activities::{model::Providers, tools::mcp::ServerOptions};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
@@ -34,6 +36,8 @@ pub struct Config {
     pub agents: Vec<AgentDefinition>,
     /// Providers of models, without the demo model.
     pub providers: Providers,
+    /// MCP servers, for workers.
+    pub mcp: Vec<ServerOptions>,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.

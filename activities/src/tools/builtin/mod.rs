@@ -49,7 +49,7 @@ pub(crate) mod testing {
 
     use tokio_util::sync::CancellationToken;
 
-    use crate::tools::ToolContext;
+    use crate::tools::{Progress, ToolContext};
 
     pub(crate) fn context() -> ToolContext {
         ToolContext {
@@ -60,6 +60,7 @@ pub(crate) mod testing {
             idempotency_key: "c/m/exec_0123456789ab".into(),
             attempt: 1,
             cancellation: CancellationToken::new(),
+            progress: Progress::default(),
         }
     }
 }
