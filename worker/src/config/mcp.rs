@@ -83,7 +83,7 @@ impl Checker<'_> {
                         "`command` is a program and its arguments, like [\"npx\", \"-y\", \"a-server\"]",
                     );
                 }
-                for (header, _) in &table.headers_env {
+                for header in table.headers_env.keys() {
                     self.wrong(header, "`headers_env` belongs to a server with a `url`");
                 }
                 Some(Place::Command {

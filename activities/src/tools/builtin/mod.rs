@@ -5,7 +5,7 @@
 //! - [`work_plan`]: a plan the agent makes and follows, shown to the user as events
 //! - [`test_tool`]: tools whose behaviour a test commands; registered only when asked for
 //!
-//! To add one: a file here with its spec and `run`, a line in [`all`], and its row in docs/tools.
+//! To add one: a file here with its spec and `run`, a line in [`all`].
 
 pub mod calculate;
 pub mod current_time;

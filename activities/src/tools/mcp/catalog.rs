@@ -103,3 +103,75 @@ fn warn_of_unknown(options: &ServerOptions, listed: &[Listed]) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::mcp::{McpServer, Place};
+
+    fn options() -> ServerOptions {
+        ServerOptions::new("fs", Place::Url { url: "http://localhost/".into(), headers: Vec::new() })
+    }
+
+    fn listed(name: &str, annotations: &Value) -> Listed {
+        let tool = json!({"name": name, "description": "Does it.", "inputSchema": {}, "annotations": annotations});
+        serde_json::from_value(tool).unwrap()
+    }
+
+    fn catalog(options: ServerOptions, listed: Vec<Listed>) -> ToolSet {
+        let server = McpServer::new(options);
+        tools(server.inner(), listed)
+    }
+
+    fn effect_of(options: ServerOptions, annotations: &Value) -> Effect {
+        catalog(options, vec![listed("write", annotations)])["fs__write"].spec().effect
+    }
+
+    #[tokio::test]
+    async fn hints_never_make_a_tool_laxer_than_they_agree_on() {
+        for (hints, expected) in [
+            (json!(null), Effect::Once),
+            (json!({}), Effect::Once),
+            (json!({"readOnlyHint": true}), Effect::Read),
+            (json!({"readOnlyHint": true, "destructiveHint": true}), Effect::Once),
+            (json!({"idempotentHint": true}), Effect::Idempotent),
+            (json!({"idempotentHint": true, "destructiveHint": true}), Effect::Idempotent),
+            (json!({"destructiveHint": false}), Effect::Once),
+            (json!({"readOnlyHint": false, "idempotentHint": false}), Effect::Once),
+        ] {
+            assert_eq!(effect_of(options(), &hints), expected, "{hints}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_operators_word_wins() {
+        let read_only = json!({"readOnlyHint": true});
+        let all = ServerOptions { effects: [(ALL_TOOLS.to_owned(), Effect::Once)].into(), ..options() };
+        assert_eq!(effect_of(all.clone(), &read_only), Effect::Once);
+        let mut one = all;
+        one.effects.insert("write".to_owned(), Effect::Idempotent);
+        assert_eq!(effect_of(one, &read_only), Effect::Idempotent);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_offered_is_left_out() {
+        let tool = |name: &str| listed(name, &json!(null));
+        let mut remote = tool("remote");
+        remote.input_schema = Arc::new(json!({"$ref": "https://example.com/x"}).as_object().unwrap().clone());
+        let mut large = tool("large");
+        large.input_schema = Arc::new(json!({"title": "x".repeat(MAX_SCHEMA_BYTES)}).as_object().unwrap().clone());
+        // The last one takes the name that the mended one has.
+        let tools = catalog(options(), vec![tool(""), remote, large, tool("read.file"), tool("read_file_dd32cdf5")]);
+        assert_eq!(tools.keys().collect::<Vec<_>>(), ["fs__read_file_dd32cdf5"]);
+        assert_eq!(tools["fs__read_file_dd32cdf5"].spec().parameters, json!({"type": "object", "properties": {}}));
+    }
+
+    #[tokio::test]
+    async fn tools_are_filtered_and_bounded() {
+        let many = || (0..10).map(|n| listed(&format!("t{n}"), &json!(null))).collect::<Vec<_>>();
+        let few = ServerOptions { max_tools: 3, ..options() };
+        assert_eq!(catalog(few, many()).len(), 3);
+        let only = ServerOptions { only: Some(vec!["t7".into(), "gone".into()]), ..options() };
+        assert_eq!(catalog(only, many()).keys().collect::<Vec<_>>(), ["fs__t7"]);
+    }
+}

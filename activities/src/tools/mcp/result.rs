@@ -121,3 +121,60 @@ fn was_not_sent(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool
     }
     false
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rmcp::model::ErrorData;
+
+    use super::*;
+
+    fn answer(result: Value) -> Result<Value, ToolError> {
+        let result: CallToolResult = serde_json::from_value(result).unwrap();
+        output("s", ServerResult::CallToolResult(result)).map(|output| output.result.to_value())
+    }
+
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    #[test]
+    fn results_are_as_plain_as_they_can_be() {
+        assert_eq!(answer(json!({"content": []})).unwrap(), "");
+        assert_eq!(answer(json!({"content": [text("42")]})).unwrap(), "42");
+        assert_eq!(answer(json!({"content": [text("a"), text("b")]})).unwrap(), json!(["a", "b"]));
+        let structured = json!({"content": [text("{\"n\":1}")], "structuredContent": {"n": 1}});
+        assert_eq!(answer(structured).unwrap(), json!({"n": 1}));
+    }
+
+    #[test]
+    fn binary_parts_are_base64_with_their_type() {
+        let image = json!({"type": "image", "data": "AAA=", "mimeType": "image/png"});
+        let plain = json!({"encoding": "base64", "type": "image/png", "data": "AAA="});
+        assert_eq!(answer(json!({"content": [image]})).unwrap(), plain);
+        let both = answer(json!({"content": [image], "structuredContent": 1})).unwrap();
+        assert_eq!(both, json!({"structured": 1, "content": [plain]}));
+        let resource = json!({"type": "resource", "resource": {"uri": "x:y", "mimeType": "audio/wav", "blob": "AAA="}});
+        let expected = json!({"uri": "x:y", "encoding": "base64", "type": "audio/wav", "data": "AAA="});
+        assert_eq!(answer(json!({"content": [resource]})).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_error_of_the_tool_is_known() {
+        let failed = |content: Value| answer(json!({"content": content, "isError": true})).unwrap_err();
+        assert_eq!(failed(json!([text("no"), text("such file")])), ToolError::Failed("no\nsuch file".into()));
+        assert_eq!(failed(json!([])), ToolError::Failed("The tool failed and did not say why.".into()));
+    }
+
+    #[test]
+    fn only_a_lost_answer_leaves_the_outcome_open() {
+        let is_open = |effect, error: CallError| matches!(failure("s", effect, &error), ToolError::Interrupted(_));
+        let large = || CallError::Ended("it sent too much".into());
+        assert!(is_open(Effect::Once, CallError::Service(ServiceError::TransportClosed)));
+        assert!(is_open(Effect::Read, CallError::Silent(Duration::from_secs(1))));
+        assert!(is_open(Effect::Once, large()) && !is_open(Effect::Read, large()));
+        let refused = ServiceError::McpError(ErrorData::invalid_params("no", None));
+        assert!(!is_open(Effect::Once, CallError::Service(refused)));
+    }
+}

@@ -19,9 +19,9 @@ use super::{
 };
 use crate::tools::{CheckedTool, ToolError, ToolSet, ToolSource};
 
-/// How long the first model call waits for a server that starts. Later ones do not wait: the tools are then missing
-/// from the call, until they are known.
-const FIRST_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the first model call waits for a server that starts: a third of the default `llm_timeout`. Later ones do not
+/// wait once a try has failed: the tools are then missing from the call, until they are known.
+const FIRST_PATIENCE: Duration = Duration::from_secs(20);
 /// How long a tool call waits for the next try of a server that is away, before it says so.
 const CALL_PATIENCE: Duration = Duration::from_secs(5);
 /// Between two tries to connect: the first, and at most.
@@ -76,6 +76,11 @@ impl McpServer {
         let calls = Semaphore::new(options.max_concurrent_calls);
         let (state, stop, tasks) = (watch::Sender::default(), CancellationToken::new(), TaskTracker::new());
         Self { inner: Arc::new(Inner { options, state, calls, stop, tasks }) }
+    }
+
+    #[cfg(test)]
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.inner
     }
 
     /// Ends the connection in order: a child is given time to end by itself. Calls in flight are lost.

@@ -13,6 +13,7 @@ use std::{
 
 use rmcp::{
     RoleClient,
+    model::{ClientRequest, JsonRpcMessage, RequestId},
     service::{RxJsonRpcMessage, TxJsonRpcMessage},
     transport::Transport,
 };
@@ -50,6 +51,35 @@ pub(super) struct ChildTransport {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
     messages: mpsc::Receiver<Message>,
     has_ended: bool,
+    probe: Probe,
+}
+
+/// rmcp asks `server/discover` first, and goes on with `initialize` when there is no answer within 10 s. A server that
+/// took that long to start then answers both, and rmcp takes the first answer for a broken handshake: it is dropped.
+#[derive(Default)]
+struct Probe {
+    sent: Option<RequestId>,
+    is_given_up: bool,
+}
+
+impl Probe {
+    fn see(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        match request.request {
+            ClientRequest::DiscoverRequest(_) => self.sent = Some(request.id.clone()),
+            ClientRequest::InitializeRequest(_) => self.is_given_up = true,
+            _ => {}
+        }
+    }
+
+    fn is_late_answer(&self, message: &Message) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        self.is_given_up && id.is_some() && id == self.sent.as_ref()
+    }
 }
 
 impl ChildTransport {
@@ -81,7 +111,19 @@ impl ChildTransport {
         tokio::spawn(read_messages(name.to_owned(), stdout, max_message_bytes, sender, ending));
         tokio::spawn(log_lines(name.to_owned(), stderr));
         let (group, stdin) = (child.id(), Arc::new(Mutex::new(Some(stdin))));
-        Ok(Self { child, group, stdin, messages, has_ended: false })
+        Ok(Self { child, group, stdin, messages, has_ended: false, probe: Probe::default() })
+    }
+
+    /// The next message, unless the child has ended. May be dropped and called again.
+    async fn next(&mut self) -> Option<Message> {
+        if !self.has_ended {
+            tokio::select! {
+                biased;
+                message = self.messages.recv() => return message,
+                _status = self.child.wait() => self.has_ended = true,
+            }
+        }
+        timeout(LAST_WORDS, self.messages.recv()).await.ok().flatten()
     }
 
     fn signal(&self, name: &str) -> Option<std::process::Command> {
@@ -107,6 +149,7 @@ impl Transport<RoleClient> for ChildTransport {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.probe.see(&message);
         let stdin = Arc::clone(&self.stdin);
         async move {
             let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
@@ -119,14 +162,12 @@ impl Transport<RoleClient> for ChildTransport {
     }
 
     async fn receive(&mut self) -> Option<Message> {
-        if !self.has_ended {
-            tokio::select! {
-                biased;
-                message = self.messages.recv() => return message,
-                _status = self.child.wait() => self.has_ended = true,
+        loop {
+            let message = self.next().await?;
+            if !self.probe.is_late_answer(&message) {
+                return Some(message);
             }
         }
-        timeout(LAST_WORDS, self.messages.recv()).await.ok().flatten()
     }
 
     async fn close(&mut self) -> Result<(), io::Error> {
@@ -256,6 +297,21 @@ mod tests {
         assert!(began.elapsed() < Duration::from_secs(30));
         let is_left = Command::new("/bin/sh").args(["-c", &format!("kill -0 -- -{group} 2>/dev/null")]).status().await;
         assert!(!is_left.unwrap().success(), "and what it started is gone");
+    }
+
+    /// The order of rmcp's handshake with a server that takes longer than 10 s to start.
+    #[tokio::test]
+    async fn a_late_answer_to_the_probe_is_dropped() {
+        let refusal = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let (mut server, _) = start(&format!("read -r probe; read -r begin; echo '{refusal}'; echo '{answer}'"));
+        for request in [r#""id":0,"method":"server/discover""#, r#""id":1,"method":"initialize""#] {
+            let info = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}"#;
+            let request = format!(r#"{{"jsonrpc":"2.0",{request},"params":{{{info}}}}}"#);
+            server.send(serde_json::from_str(&request).unwrap()).await.unwrap();
+        }
+        let first = text(&server.receive().await.unwrap());
+        assert!(first.contains("\"id\":1"), "{first}");
     }
 
     #[tokio::test]
