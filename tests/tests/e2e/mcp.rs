@@ -378,6 +378,18 @@ async fn a_server_that_is_away_fails_no_turn() {
     assert_eq!(events.last().unwrap()["event_type"], "complete");
 }
 
+/// As one is that `npx` downloads first. Longer than the 10 s that rmcp gives its first question.
+#[tokio::test]
+async fn a_server_that_is_slow_to_start_is_waited_for() {
+    let slowly = |name: &str, run: &str| mcp::command(name, &["sh", "-c", &format!("sleep 12; exec {run}")], "");
+    let old = slowly("old", &format!("node {}", mcp::npm(EVERYTHING).display()));
+    let new = slowly("new", &mcp::python("mcp-server-time").display().to_string());
+    let calls = vec![("old__echo", json!({"message": "late"})), ("new__get_current_time", json!({"timezone": "UTC"}))];
+    let (_stack, events) = turn(calls, "[\"old__*\", \"new__*\"]", &(old + &new)).await;
+    assert_eq!(result(&events, "old__echo"), "Echo: late");
+    assert!(result(&events, "new__get_current_time").to_string().contains("UTC"));
+}
+
 #[tokio::test]
 async fn a_result_too_large_or_not_text_is_a_clear_observe() {
     let files = TempDir::new().unwrap();

@@ -35,6 +35,8 @@ use crate::tools::ToolContext;
 
 /// Pages of a list of tools: a server that never ends its list is cut off.
 const MAX_PAGES: usize = 50;
+/// Part of `connect_timeout` that a child has to answer the question of the newer protocol.
+const PROBE_SHARE: f32 = 0.7;
 /// In place of no limit on the silence of a call: far beyond the longest time-out of a tool.
 const FOR_EVER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -92,23 +94,22 @@ impl Connection {
     async fn shake_hands(options: &ServerOptions, stop: CancellationToken) -> Result<(Self, Running), ConnectError> {
         let handler = Handler::default();
         let ending: Ending = Arc::new(OnceLock::new());
-        // Both eras of the protocol: with `server/discover`, or with `initialize` where that is unknown.
-        let lifecycle = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::LATEST],
-            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-        };
-        let (service, token) = (handler.clone(), stop.clone());
+        let token = stop.clone();
         let running = match &options.place {
             Place::Command { command, directory, environment } => {
                 let command = to_command(command, directory.as_deref())?;
                 let bytes = options.max_message_bytes;
                 let child = ChildTransport::start(&options.name, command, environment, bytes, ending.clone())
                     .map_err(ConnectError::Start)?;
-                serve_client_with_lifecycle_and_ct(service, child, lifecycle, token).await
+                greet(&handler, child, options.connect_timeout.mul_f32(PROBE_SHARE), token).await
             }
             Place::Url { url, headers } => {
                 let transport = http::transport(options, url, headers).map_err(ConnectError::Options)?;
-                serve_client_with_lifecycle_and_ct(service, transport, lifecycle, token).await
+                let lifecycle = ClientLifecycleMode::Auto {
+                    preferred_versions: vec![ProtocolVersion::LATEST],
+                    legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+                };
+                serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, token).await
             }
         };
         let running = running.map_err(Box::new)?;
@@ -211,6 +212,24 @@ impl Connection {
     }
 }
 
+/// Both eras of the protocol: `server/discover`, then `initialize` where that is unknown or not answered. rmcp's `Auto`
+/// does the same, but gives up after 10 s, which a server that `npx` has to download first takes; a newer one has then
+/// heard the question and refuses `initialize`.
+async fn greet(
+    handler: &Handler,
+    child: ChildTransport,
+    probe_timeout: Duration,
+    stop: CancellationToken,
+) -> Result<Running, ClientInitializeError> {
+    let discover = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
+    let probe = serve_client_with_lifecycle_and_ct(handler.clone(), child.clone(), discover, stop.clone());
+    match tokio::time::timeout(probe_timeout, probe).await {
+        Ok(Err(ClientInitializeError::JsonRpcError(_))) | Err(_) => {}
+        Ok(ended) => return ended,
+    }
+    serve_client_with_lifecycle_and_ct(handler.clone(), child, ClientLifecycleMode::Initialize, stop).await
+}
+
 fn to_command(command: &[String], directory: Option<&Path>) -> Result<Command, ConnectError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(ConnectError::Options("`command` is empty".to_owned()));
@@ -298,7 +317,10 @@ impl ClientHandler for Handler {
 
     fn get_info(&self) -> ClientConfig {
         let everturn = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), everturn)
+        let mut config = ClientConfig::new(ClientCapabilities::default(), everturn);
+        // For `initialize`; the newer era says its version with each request.
+        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
+        config
     }
 }
 

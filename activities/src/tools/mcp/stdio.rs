@@ -7,7 +7,7 @@
 use std::{
     io,
     process::Stdio,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -43,42 +43,52 @@ type Message = RxJsonRpcMessage<RoleClient>;
 /// Why our side ended a connection: too large a message. Read by the calls that were in flight.
 pub(super) type Ending = Arc<OnceLock<String>>;
 
-/// A running server. Dropping it kills the server.
+/// A running server. Clones share it, so that one handshake can follow another; dropping the last kills the server.
+#[derive(Clone)]
 pub(super) struct ChildTransport {
+    stdin: Arc<Mutex<Option<ChildStdin>>>,
+    probe: Arc<std::sync::Mutex<Probe>>,
+    process: Arc<Mutex<Process>>,
+}
+
+struct Process {
     child: Child,
     /// Group of the child and of what it starts.
     group: Option<u32>,
-    stdin: Arc<Mutex<Option<ChildStdin>>>,
     messages: mpsc::Receiver<Message>,
     has_ended: bool,
-    probe: Probe,
 }
 
-/// rmcp asks `server/discover` first, and goes on with `initialize` when there is no answer within 10 s. A server that
-/// took that long to start then answers both, and rmcp takes the first answer for a broken handshake: it is dropped.
+/// A server that was slow to start may answer `server/discover` when it was already given up for `initialize`. It answers
+/// in order, and both have the same id: the first answer is dropped.
 #[derive(Default)]
 struct Probe {
-    sent: Option<RequestId>,
+    unanswered: Option<RequestId>,
     is_given_up: bool,
 }
 
 impl Probe {
-    fn see(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
+    fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
         let JsonRpcMessage::Request(request) = message else { return };
         match request.request {
-            ClientRequest::DiscoverRequest(_) => self.sent = Some(request.id.clone()),
-            ClientRequest::InitializeRequest(_) => self.is_given_up = true,
+            ClientRequest::DiscoverRequest(_) => self.unanswered = Some(request.id.clone()),
+            ClientRequest::InitializeRequest(_) => self.is_given_up = self.unanswered.is_some(),
             _ => {}
         }
     }
 
-    fn is_late_answer(&self, message: &Message) -> bool {
+    /// True for the answer to a probe that was given up.
+    fn is_late(&mut self, message: &Message) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        self.is_given_up && id.is_some() && id == self.sent.as_ref()
+        if id.is_none() || id != self.unanswered.as_ref() {
+            return false;
+        }
+        self.unanswered = None;
+        self.is_given_up
     }
 }
 
@@ -110,10 +120,54 @@ impl ChildTransport {
         let (sender, messages) = mpsc::channel(READ_AHEAD);
         tokio::spawn(read_messages(name.to_owned(), stdout, max_message_bytes, sender, ending));
         tokio::spawn(log_lines(name.to_owned(), stderr));
-        let (group, stdin) = (child.id(), Arc::new(Mutex::new(Some(stdin))));
-        Ok(Self { child, group, stdin, messages, has_ended: false, probe: Probe::default() })
+        let group = child.id();
+        Ok(Self {
+            stdin: Arc::new(Mutex::new(Some(stdin))),
+            probe: Arc::default(),
+            process: Arc::new(Mutex::new(Process { child, group, messages, has_ended: false })),
+        })
     }
 
+    fn probe(&self) -> std::sync::MutexGuard<'_, Probe> {
+        self.probe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Transport<RoleClient> for ChildTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.probe().sent(&message);
+        let stdin = Arc::clone(&self.stdin);
+        async move {
+            let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
+            line.push(b'\n');
+            let mut stdin = stdin.lock().await;
+            let stdin = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            stdin.write_all(&line).await?;
+            stdin.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        loop {
+            let message = self.process.lock().await.next().await?;
+            if !self.probe().is_late(&message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.process.lock().await.close(&self.stdin).await;
+        Ok(())
+    }
+}
+
+impl Process {
     /// The next message, unless the child has ended. May be dropped and called again.
     async fn next(&mut self) -> Option<Message> {
         if !self.has_ended {
@@ -124,6 +178,20 @@ impl ChildTransport {
             }
         }
         timeout(LAST_WORDS, self.messages.recv()).await.ok().flatten()
+    }
+
+    /// Closes the child's input, tells it to end, and kills it: each when the step before was not enough.
+    async fn close(&mut self, stdin: &Mutex<Option<ChildStdin>>) {
+        let leave = async {
+            drop(stdin.lock().await.take());
+            self.child.wait().await
+        };
+        if timeout(END_TIMEOUT, leave).await.is_err() {
+            self.signal_and_wait("TERM").await;
+        }
+        // What the child left behind, too.
+        self.signal_and_wait("KILL").await;
+        self.group = None;
     }
 
     fn signal(&self, name: &str) -> Option<std::process::Command> {
@@ -142,51 +210,7 @@ impl ChildTransport {
     }
 }
 
-impl Transport<RoleClient> for ChildTransport {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: TxJsonRpcMessage<RoleClient>,
-    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        self.probe.see(&message);
-        let stdin = Arc::clone(&self.stdin);
-        async move {
-            let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
-            line.push(b'\n');
-            let mut stdin = stdin.lock().await;
-            let stdin = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
-            stdin.write_all(&line).await?;
-            stdin.flush().await
-        }
-    }
-
-    async fn receive(&mut self) -> Option<Message> {
-        loop {
-            let message = self.next().await?;
-            if !self.probe.is_late_answer(&message) {
-                return Some(message);
-            }
-        }
-    }
-
-    async fn close(&mut self) -> Result<(), io::Error> {
-        let (stdin, child) = (Arc::clone(&self.stdin), &mut self.child);
-        let leave = async {
-            drop(stdin.lock().await.take());
-            child.wait().await
-        };
-        if timeout(END_TIMEOUT, leave).await.is_err() {
-            self.signal_and_wait("TERM").await;
-        }
-        // What the child left behind, too.
-        self.signal_and_wait("KILL").await;
-        self.group = None;
-        Ok(())
-    }
-}
-
-impl Drop for ChildTransport {
+impl Drop for Process {
     fn drop(&mut self) {
         // Takes a few milliseconds; the way here is a connection that could not be closed in order.
         if let Some(mut command) = self.signal("KILL") {
@@ -292,26 +316,26 @@ mod tests {
         let began = Instant::now();
         assert!(server.receive().await.is_some(), "what it said before is heard");
         assert!(server.receive().await.is_none());
-        let group = server.group.unwrap();
+        let group = server.process.lock().await.group.unwrap();
         server.close().await.unwrap();
         assert!(began.elapsed() < Duration::from_secs(30));
         let is_left = Command::new("/bin/sh").args(["-c", &format!("kill -0 -- -{group} 2>/dev/null")]).status().await;
         assert!(!is_left.unwrap().success(), "and what it started is gone");
     }
 
-    /// The order of rmcp's handshake with a server that takes longer than 10 s to start.
+    /// The order of the handshake with a server that takes long to start.
     #[tokio::test]
     async fn a_late_answer_to_the_probe_is_dropped() {
         let refusal = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
-        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+        let answer = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
         let (mut server, _) = start(&format!("read -r probe; read -r begin; echo '{refusal}'; echo '{answer}'"));
-        for request in [r#""id":0,"method":"server/discover""#, r#""id":1,"method":"initialize""#] {
+        for request in [r#""id":0,"method":"server/discover""#, r#""id":0,"method":"initialize""#] {
             let info = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}"#;
             let request = format!(r#"{{"jsonrpc":"2.0",{request},"params":{{{info}}}}}"#);
             server.send(serde_json::from_str(&request).unwrap()).await.unwrap();
         }
         let first = text(&server.receive().await.unwrap());
-        assert!(first.contains("\"id\":1"), "{first}");
+        assert!(first.contains("result"), "{first}");
     }
 
     #[tokio::test]
