@@ -336,21 +336,22 @@ async fn a_server_killed_between_calls_is_started_again() {
 }
 
 #[tokio::test]
-async fn servers_end_with_their_worker() {
-    let files = TempDir::new().unwrap();
-    let calls = vec![("slow__echo", json!({"message": "here"}))];
-    let stack = stack(calling(calls).await, "[\"slow__*\"]", &slow(files.path(), "once", "")).await;
-    let _gateway = stack.gateway().await;
+async fn servers_end_with_their_worker_even_in_mid_call() {
     for is_killed in [false, true] {
+        let files = TempDir::new().unwrap();
+        let calls = vec![(LONG, json!({"duration": 600, "steps": 1}))];
+        let tables = slow(files.path(), "once", "") + "[worker]\ngraceful_shutdown = \"1s\"\n";
+        let stack = stack(calling(calls).await, "[\"slow__*\"]", &tables).await;
+        let _gateway = stack.gateway().await;
         let worker = stack.worker();
-        let (conversation, _) = stack.ask("go").await;
-        stack.ended(&conversation, 1).await;
+        stack.ask("go").await;
+        was_told(files.path(), "tools/call").await;
         if is_killed {
             worker.kill().await;
         } else {
             assert_eq!(worker.terminate().await, Some(0));
         }
-        wait::until("the servers are gone", || async {
+        wait::until("the server is gone", || async {
             let runs = |pid: &String| Path::new("/proc").join(pid).exists();
             (!processes(files.path(), "slow").iter().any(runs)).then_some(())
         })

@@ -36,7 +36,11 @@ const MAX_LOG_BYTES: u64 = 2000;
 const COMMON_VARIABLES: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR"];
 /// A signal to a process group: the standard library reaches only the leader.
-const SIGNAL_GROUP: &str = r#"kill "-$1" -- "-$2" 2>/dev/null"#;
+const SIGNAL_GROUP: &str = r#"kill -s "$1" -- "-$2" 2>/dev/null"#;
+
+/// Ends the group of a server whose worker was killed, in case the end of its input is not enough: one that still works
+/// on a call goes on otherwise. In the same group, so that it ends with the server.
+const WATCH: &str = r#"while kill -0 "$1" 2>/dev/null; do sleep 2; done; kill -s KILL -- "-$2""#;
 
 type Message = RxJsonRpcMessage<RoleClient>;
 
@@ -57,6 +61,8 @@ struct Process {
     group: Option<u32>,
     messages: mpsc::Receiver<Message>,
     has_ended: bool,
+    /// Reaped with this.
+    _watch: Option<Child>,
 }
 
 /// A server that was slow to start may answer `server/discover` when it was already given up for `initialize`. It answers
@@ -121,10 +127,11 @@ impl ChildTransport {
         tokio::spawn(read_messages(name.to_owned(), stdout, max_message_bytes, sender, ending));
         tokio::spawn(log_lines(name.to_owned(), stderr));
         let group = child.id();
+        let watch = group.and_then(|group| watch(name, group));
         Ok(Self {
             stdin: Arc::new(Mutex::new(Some(stdin))),
             probe: Arc::default(),
-            process: Arc::new(Mutex::new(Process { child, group, messages, has_ended: false })),
+            process: Arc::new(Mutex::new(Process { child, group, messages, has_ended: false, _watch: watch })),
         })
     }
 
@@ -217,6 +224,15 @@ impl Drop for Process {
             let _best_effort = command.status();
         }
     }
+}
+
+fn watch(server: &str, group: u32) -> Option<Child> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", WATCH, "sh", &std::process::id().to_string(), &group.to_string()]);
+    command.process_group(i32::try_from(group).ok()?).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A group that is gone already needs no watch.
+    command.spawn().inspect_err(|error| tracing::debug!(server, %error, "an MCP server is not watched")).ok()
 }
 
 /// Reads messages until the server's output ends, nobody listens, or a message is larger than it may be.
@@ -312,15 +328,20 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_leaves_something_running_has_ended_all_the_same() {
-        let (mut server, _) = start("sleep 600 & echo $! >&2; echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'");
+        let (mut server, _) = start("sleep 600 & echo '{\"jsonrpc\":\"2.0\",\"id\":'$!',\"result\":{}}'");
         let began = Instant::now();
-        assert!(server.receive().await.is_some(), "what it said before is heard");
+        let JsonRpcMessage::Response(said) = server.receive().await.unwrap() else { panic!("no answer") };
         assert!(server.receive().await.is_none());
-        let group = server.process.lock().await.group.unwrap();
+        // The command line of a process that has ended is empty, also while nobody has reaped it.
+        let file = format!("/proc/{}/cmdline", said.id);
+        let runs = || std::fs::read(&file).is_ok_and(|line| !line.is_empty());
+        assert!(runs());
         server.close().await.unwrap();
         assert!(began.elapsed() < Duration::from_secs(30));
-        let is_left = Command::new("/bin/sh").args(["-c", &format!("kill -0 -- -{group} 2>/dev/null")]).status().await;
-        assert!(!is_left.unwrap().success(), "and what it started is gone");
+        while runs() {
+            assert!(began.elapsed() < Duration::from_secs(60), "what it started is gone");
+            tokio::task::yield_now().await;
+        }
     }
 
     /// The order of the handshake with a server that takes long to start.
