@@ -3,8 +3,10 @@
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
 //! - [`http`]: endpoints described in the configuration
+//! - [`mcp`]: tools of MCP servers
 //! - [`TypedTool`]: tools in Rust, with a typed input
 //! - [`content`], [`process`]: for tools that give bytes or run programs
 
@@ -12,8 +14,10 @@ pub mod builtin;
 mod checked;
 pub mod content;
 pub mod http;
+pub mod mcp;
 pub mod names;
 pub mod process;
+mod progress;
 mod registry;
 mod typed;
 
@@ -24,6 +28,7 @@ use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
+pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use typed::{TypedTool, typed};
 
@@ -91,6 +96,8 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Cancelled with the turn.
     pub cancellation: CancellationToken,
+    /// Where a tool that takes long may say how far it is.
+    pub progress: Progress,
 }
 
 /// What a tool gives back.

@@ -1,6 +1,7 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
 //! - `file`: the file's tables, as written
+//! - `mcp`: the tables of MCP servers, and their check
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //! - `auth`: both, for `[auth]`
 //! - `http_tools`: the same for endpoints as tools
@@ -13,6 +14,7 @@ mod check;
 mod file;
 mod gateway;
 mod http_tools;
+mod mcp;
 #[cfg(test)]
 mod tests;
 
@@ -22,7 +24,11 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::{egress::EgressPolicy, model::Providers, tools::http::HttpToolDefinition};
+use everturn_activities::{
+    egress::EgressPolicy,
+    model::Providers,
+    tools::{http::HttpToolDefinition, mcp::ServerOptions},
+};
 use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
@@ -47,6 +53,8 @@ pub struct Config {
     pub http_tools: Vec<HttpToolDefinition>,
     /// Where tools may connect to.
     pub egress: EgressPolicy,
+    /// MCP servers, for workers.
+    pub mcp: Vec<ServerOptions>,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.
