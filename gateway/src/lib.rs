@@ -8,6 +8,7 @@
 //! - [`timeline`]: pure; events to timeline items (B9)
 //! - [`problem`]: the one place that makes error responses
 //! - [`extract`]: requests to checked values; the tenant
+//! - [`openapi`]: the document that describes the endpoints, made from them
 //! - [`state`], [`config`]: what handlers need, and the limits
 //! - [`listener`]: connections, and cutting readers that stall
 //!
@@ -18,6 +19,7 @@ pub mod extract;
 pub mod feed;
 mod fields;
 pub mod listener;
+pub mod openapi;
 pub mod problem;
 pub mod routes;
 mod server;

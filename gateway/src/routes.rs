@@ -1,8 +1,10 @@
-//! The endpoints. To add one: a file here, a line in [`router`], a test in `tests/`.
+//! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in `tests/`,
+//! a section in `docs/api.md`, and `EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --test openapi`.
 
 mod cancel;
 mod chat;
 mod conversations;
+mod docs;
 mod events;
 mod health;
 mod messages;
@@ -14,31 +16,40 @@ use axum::{
     extract::{DefaultBodyLimit, Request},
     http::StatusCode,
     middleware,
-    routing::{get, post},
 };
 use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
     trace::TraceLayer,
 };
+use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{problem, state::GatewayState};
+use crate::{openapi, problem, state::GatewayState};
+
+/// Every endpoint, with its description.
+pub(crate) fn endpoints() -> OpenApiRouter<GatewayState> {
+    let agent = OpenApiRouter::default()
+        .routes(routes!(conversations::create, conversations::list))
+        .routes(routes!(conversations::show))
+        .routes(routes!(messages::accept, timeline::show))
+        .routes(routes!(events::page))
+        .routes(routes!(events::stream))
+        .routes(routes!(status::show))
+        .routes(routes!(cancel::cancel))
+        .routes(routes!(chat::chat));
+    OpenApiRouter::with_openapi(openapi::common())
+        .nest("/api/v1/agent", agent)
+        .routes(routes!(health::livez))
+        .routes(routes!(health::readyz))
+        .routes(routes!(docs::document))
+        .routes(routes!(docs::error_page))
+}
 
 /// Every endpoint, with request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
-    let agent = Router::new()
-        .route("/conversations", post(conversations::create).get(conversations::list))
-        .route("/conversations/{id}", get(conversations::show))
-        .route("/conversations/{id}/messages", post(messages::accept).get(timeline::show))
-        .route("/conversations/{id}/events", get(events::page))
-        .route("/conversations/{id}/events/stream", get(events::stream))
-        .route("/conversations/{id}/execution-status", get(status::show))
-        .route("/conversations/{id}/cancel", post(cancel::cancel))
-        .route("/chat", post(chat::chat));
-    Router::new()
-        .nest("/api/v1/agent", agent)
-        .route("/livez", get(health::livez))
-        .route("/readyz", get(health::readyz))
+    let (endpoints, _document) = endpoints().split_for_parts();
+    endpoints
+        .merge(docs::browser())
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(DefaultBodyLimit::max(body_limit))
         .layer(middleware::from_fn(problem::finish))

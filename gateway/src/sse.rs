@@ -8,8 +8,13 @@ use std::{fmt::Write as _, time::Duration};
 use everturn_proto::event::Event;
 use everturn_stream::{Part, TextKey};
 use serde::{Serialize, Serializer, ser::SerializeMap};
+use utoipa::{ToSchema, openapi::schema::Object};
 
-use crate::{fields::Fields, tail::Frame};
+use crate::{
+    fields::Fields,
+    openapi::{Id, one_of},
+    tail::Frame,
+};
 
 /// A comment: keeps proxies from cutting an idle stream.
 pub const HEARTBEAT: &str = ": still here\n\n";
@@ -21,12 +26,17 @@ pub fn retry(after: Duration) -> String {
 
 /// The first frame of a chat: where the message went.
 pub fn conversation(conversation_id: &str, message_id: &str) -> String {
-    #[derive(Serialize)]
-    struct Started<'a> {
-        conversation_id: &'a str,
-        message_id: &'a str,
-    }
     message(None, "conversation", &json(&Started { conversation_id, message_id }))
+}
+
+/// `data` of the first frame of a chat: where the message went.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ChatFrame)]
+pub(crate) struct Started<'a> {
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    message_id: &'a str,
 }
 
 /// Any frame of a tail.
@@ -49,22 +59,37 @@ pub fn render(conversation_id: &str, frame: &Frame) -> String {
     }
 }
 
-/// Data of a text's frame.
-#[derive(Serialize)]
-struct TextBody<'a> {
+/// `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TextFrame)]
+pub(crate) struct TextBody<'a> {
     #[serde(rename = "type")]
+    #[schema(schema_with = text_frames)]
     kind: &'a str,
+    #[schema(value_type = Id)]
     conversation_id: &'a str,
     message_id: &'a str,
     agent_execution_id: &'a str,
     step: u32,
+    #[schema(schema_with = parts)]
     part: Part,
+    /// The try that wrote the text: with a larger one, the text begins anew.
     generation: u32,
     /// Bytes of UTF-8 before this piece.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     offset: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     text: Option<&'a str>,
+}
+
+fn text_frames() -> Object {
+    one_of(&["text_start", "text_delta", "text_end"])
+}
+
+fn parts() -> Object {
+    one_of(&["text", "reasoning"])
 }
 
 impl<'a> TextBody<'a> {

@@ -2,26 +2,47 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
-    extract::{ConversationId, OptionalBody, Caller, checked_id},
+    extract::{Caller, ConversationId, OptionalBody, checked_id},
+    openapi::{Id, one_of, problems},
     problem::Problem,
     state::GatewayState,
     turns::CancelOutcome,
 };
 
-#[derive(Deserialize, Default)]
+/// What to cancel.
+#[derive(Deserialize, Default, ToSchema)]
 pub(super) struct Cancel {
+    /// The gateway's id of a message: cancels its turn, and no other. Left out: the turn of the current message.
+    #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
 
-#[derive(Serialize)]
+/// What became of a cancel.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Cancelled)]
 pub(super) struct Answer {
-    /// `cancelling` or `not_running`.
+    /// `cancelling`: the turn was told. `not_running`: no turn runs.
+    #[schema(schema_with = statuses)]
     status: &'static str,
 }
 
-/// `POST /conversations/{id}/cancel`.
+fn statuses() -> Object {
+    one_of(&["cancelling", "not_running"])
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, TemporalUnavailable);
+
+/// Ends the running turn.
+///
+/// It ends with the event `cancelled`, and keeps the text so far. Messages that wait go on. Repeating this is safe.
+#[utoipa::path(
+    post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
+    params(ConversationId), request_body = Option<Cancel>,
+    responses((status = 202, body = Answer, description = "What became of it"), Refusals)
+)]
 pub(super) async fn cancel(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -33,7 +54,9 @@ pub(super) async fn cancel(
     let message_id = match asked {
         Some(message_id) => Some(message_id),
         // Named here and now: a cancel that arrives late must not end the message after the one it was meant for.
-        None => state.ports.events.execution_status(&caller.access, &id).await?.and_then(|status| status.current_message_id),
+        None => {
+            state.ports.events.execution_status(&caller.access, &id).await?.and_then(|status| status.current_message_id)
+        }
     };
     let outcome = match message_id {
         Some(message_id) => state.ports.turns.cancel(&id, &message_id).await?,

@@ -6,10 +6,12 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::{conversations::find_or_create, messages};
 use crate::{
     extract::{Body, Caller},
+    openapi::{Frame, Id, IdempotencyKey, MessageText, problems},
     problem::{Code, Problem},
     state::GatewayState,
     turns::OnBusy,
@@ -18,16 +20,43 @@ use crate::{
 /// Response header with the conversation the message went to.
 const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
 
-#[derive(Deserialize)]
+/// A message, and where it goes.
+#[derive(Deserialize, ToSchema)]
 pub(super) struct Chat {
+    #[schema(value_type = MessageText)]
     message: String,
+    /// The conversation is created when there is none; left out, with a new id.
+    #[schema(value_type = Option<Id>)]
     conversation_id: Option<String>,
+    /// Of a new conversation.
+    #[schema(example = "default")]
     agent: Option<String>,
     /// The client's own id: the same one twice is one message.
+    #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
 
-/// `POST /chat`: makes the conversation when needed, submits, and streams the turn to its end.
+problems!(
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, MessageTooLong, BodyTooLarge,
+    QueueFull, TemporalUnavailable, TooManyStreams, ShuttingDown
+);
+
+/// Sends a message and streams its turn.
+///
+/// Makes the conversation when there is none. The first frame is `conversation`; then come the frames of this message's
+/// turn, and no other, to its end. When the connection breaks, the turn goes on: come back with the stream of events.
+#[utoipa::path(
+    post, path = "/chat", tag = "messages", operation_id = "chat",
+    params(IdempotencyKey), request_body = Chat,
+    responses(
+        (
+            status = 200, description = "The turn's frames", content_type = "text/event-stream",
+            headers(("x-conversation-id" = Id, description = "The conversation the message went to")),
+            item_schema = Frame
+        ),
+        Refusals
+    )
+)]
 pub(super) async fn chat(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -43,7 +72,8 @@ pub(super) async fn chat(
         Code::ConversationIdTaken => Problem::conversation_not_found(&named),
         _ => problem,
     })?;
-    let queued = messages::submit(&state, &caller, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
+    let queued =
+        messages::submit(&state, &caller, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
     // The conversation was read before the message was stored, so nothing of its turn can be before that. The
     // turn of a message sent before may be anywhere in the log.
     let cursor = if queued.is_new { conversation.last_sequence } else { 0 };

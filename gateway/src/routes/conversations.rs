@@ -4,10 +4,12 @@ use axum::{Json, extract::State, http::StatusCode};
 use chrono::{DateTime, SecondsFormat, Utc};
 use everturn_store::{Conversation, ListPlace, NewConversation};
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use crate::{
-    extract::{Body, ConversationId, Params, Caller, checked_id},
+    extract::{Body, Caller, ConversationId, Params, checked_id},
+    openapi::{Id, Sequence, problems},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -16,21 +18,38 @@ use crate::{
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
 
-#[derive(Deserialize)]
+/// A conversation to be.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewConversation)]
 pub(super) struct Create {
+    /// Left out: a UUID.
+    #[schema(value_type = Option<Id>)]
     id: Option<String>,
+    /// At most 512 bytes. While it is empty, the beginning of the first message takes its place.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
     title: Option<String>,
+    /// A name of the gateway's configuration.
+    #[schema(example = "default")]
     agent: Option<String>,
 }
 
-#[derive(Serialize)]
+/// A conversation.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Conversation)]
 pub(super) struct Shown {
+    #[schema(value_type = Id)]
     id: String,
     agent: String,
     title: String,
+    /// User messages that turns have taken, and the agent's answers.
     message_count: u32,
+    /// The number of the last event, 0 before the first.
+    #[schema(value_type = Sequence)]
     last_sequence: u32,
+    #[schema(format = DateTime)]
     created_at: String,
+    /// The time of the last event.
+    #[schema(format = DateTime)]
     updated_at: String,
 }
 
@@ -49,7 +68,19 @@ impl From<Conversation> for Shown {
     }
 }
 
-/// `POST /conversations`: 201, or 200 when the caller's conversation has this id already.
+problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTaken, BodyTooLarge);
+
+/// Creates a conversation.
+///
+/// Creating the same `id` again is safe: the answer is the stored conversation.
+#[utoipa::path(
+    post, path = "/conversations", tag = "conversations", operation_id = "create_conversation", request_body = Create,
+    responses(
+        (status = 201, body = Shown, description = "Created"),
+        (status = 200, body = Shown, description = "The caller's conversation had this id already"),
+        CreateRefusals
+    )
+)]
 pub(super) async fn create(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -94,19 +125,34 @@ pub(super) async fn find_or_create(
     Ok((conversation, true))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct ListQuery {
+    /// Conversations of the page.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
+    /// `next_before` of the page before. Do not take it apart: its form may change.
+    #[param(pattern = "^[0-9TZ:.-]+~[A-Za-z0-9._:-]+$", example = "2026-11-21T12:21:46.160000000Z~talk-1")]
     before: Option<String>,
 }
 
-#[derive(Serialize)]
+/// A page of conversations.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConversationPage)]
 pub(super) struct List {
     conversations: Vec<Shown>,
+    /// `before` of the next page; null on the last one.
+    #[schema(required = true)]
     next_before: Option<String>,
 }
 
-/// `GET /conversations`: the caller's, the last updated first.
+problems!(ListRefusals: InvalidParameter);
+
+/// Lists the caller's conversations, the last updated first.
+#[utoipa::path(
+    get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListQuery),
+    responses((status = 200, body = List, description = "A page"), ListRefusals)
+)]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -138,7 +184,13 @@ fn parse_place(text: &str) -> Result<ListPlace, Problem> {
     place.ok_or_else(|| Problem::new(Code::InvalidParameter, "`before` is the `next_before` of the page before."))
 }
 
-/// `GET /conversations/{id}`.
+problems!(ShowRefusals: InvalidId, ConversationNotFound);
+
+/// Shows a conversation.
+#[utoipa::path(
+    get, path = "/conversations/{id}", tag = "conversations", operation_id = "show_conversation",
+    params(ConversationId), responses((status = 200, body = Shown, description = "The conversation"), ShowRefusals)
+)]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
