@@ -18,7 +18,7 @@ use utoipa::{
     },
 };
 
-pub(crate) use shapes::{Event, Frame, Id, IdempotencyKey, MessageText, Sequence};
+pub(crate) use shapes::{Event, Frame, Id, IdempotencyKey, LastEventId, MessageText, Sequence};
 
 use self::shapes::EventFrame;
 use crate::{

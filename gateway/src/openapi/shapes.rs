@@ -70,7 +70,7 @@ impl ToSchema for MessageText {}
 impl IntoParams for ConversationId {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let id = ParameterBuilder::new().name("id").parameter_in(ParameterIn::Path).required(Required::True);
-        vec![id.description(Some("The conversation.")).schema(Some(id_ref())).build()]
+        vec![id.description(Some("The conversation.")).schema(Some(Ref::from_schema_name("Id"))).build()]
     }
 }
 
@@ -79,14 +79,26 @@ pub(crate) struct IdempotencyKey;
 
 impl IntoParams for IdempotencyKey {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let key = ParameterBuilder::new().name("Idempotency-Key").parameter_in(ParameterIn::Header);
-        let key = key.required(Required::False).description(Some("As `message_id`, which wins when both are there."));
-        vec![key.schema(Some(id_ref())).build()]
+        vec![header("Idempotency-Key", "Id", "As `message_id`, which wins when both are there.")]
     }
 }
 
-fn id_ref() -> RefOr<Schema> {
-    Ref::from_schema_name("Id").into()
+/// The header with which a browser comes back.
+pub(crate) struct LastEventId;
+
+impl IntoParams for LastEventId {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![header(
+            "Last-Event-ID",
+            "Sequence",
+            "As `cursor`, and wins over it: browsers send it when they come back.",
+        )]
+    }
+}
+
+fn header(name: &str, schema: &str, description: &str) -> Parameter {
+    let header = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Header).required(Required::False);
+    header.description(Some(description)).schema(Some(Ref::from_schema_name(schema))).build()
 }
 
 /// An event. Skip types that you do not know; there will be more.

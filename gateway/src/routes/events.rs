@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     extract::{Caller, ConversationId, Params},
-    openapi::{self, Frame, Sequence, problems},
+    openapi::{self, Frame, LastEventId, Sequence, problems},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -75,10 +75,7 @@ problems!(StreamRefusals: InvalidId, InvalidParameter, ConversationNotFound, Too
 /// never expires. Each text that the model is writing comes with one `text_start` that holds the text so far.
 #[utoipa::path(
     get, path = "/conversations/{id}/events/stream", tag = "events", operation_id = "stream_events",
-    params(
-        ConversationId, StreamQuery,
-        ("Last-Event-ID" = Option<Sequence>, Header, description = "As `cursor`, and wins over it: browsers send it.")
-    ),
+    params(ConversationId, StreamQuery, LastEventId),
     responses(
         (status = 200, description = "The frames", content_type = "text/event-stream", item_schema = Frame),
         StreamRefusals
@@ -98,7 +95,7 @@ pub(super) async fn stream(
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
-    let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| {
         Problem::new(Code::InvalidParameter, "`Last-Event-ID` is the `id` of an event: its sequence number.")

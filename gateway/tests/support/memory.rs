@@ -68,6 +68,12 @@ impl MemoryStore {
         sequence_number
     }
 
+    /// All that is stored, to see that nothing of it changes.
+    pub fn snapshot(&self) -> String {
+        let tables = self.lock();
+        format!("{:?}{:?}{:?}", tables.conversations, tables.events, tables.messages)
+    }
+
     /// A conversation of any tenant.
     pub fn add(&self, id: &str, tenant_id: &str) {
         let (id, tenant_id) = (id.to_owned(), tenant_id.to_owned());
