@@ -1,5 +1,5 @@
 //! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in `tests/`,
-//! a section in `docs/api.md`, and `EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --test openapi`.
+//! a section in `docs/api.md`, and `make openapi`.
 
 mod cancel;
 mod chat;

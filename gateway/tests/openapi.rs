@@ -28,7 +28,7 @@ fn the_committed_document_is_what_the_code_says() {
         fs::write(&file, &text).unwrap();
     }
     let committed = fs::read_to_string(&file).unwrap_or_default();
-    assert!(committed == text, "run EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --test openapi");
+    assert!(committed == text, "run `make openapi`, and look at what has changed");
 }
 
 #[tokio::test]
