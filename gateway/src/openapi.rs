@@ -18,7 +18,7 @@ use utoipa::{
     },
 };
 
-pub(crate) use shapes::{Event, Frame, Id, IdempotencyKey, LastEventId, MessageText, Sequence};
+pub(crate) use shapes::{Frame, Id, IdempotencyKey, LastEventId, LoggedEvent, MessageText, Sequence};
 
 use self::shapes::EventFrame;
 use crate::{

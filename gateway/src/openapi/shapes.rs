@@ -103,8 +103,9 @@ fn header(name: &str, schema: &str, description: &str) -> Parameter {
 
 /// An event. Skip types that you do not know; there will be more.
 #[derive(ToSchema)]
+#[schema(as = Event)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
-pub(crate) struct Event {
+pub(crate) struct LoggedEvent {
     id: String,
     #[schema(value_type = Id)]
     conversation_id: String,

@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     extract::{Caller, ConversationId, Params},
-    openapi::{self, Frame, LastEventId, Sequence, problems},
+    openapi::{Frame, LastEventId, LoggedEvent, Sequence, problems},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -30,7 +30,7 @@ pub(super) struct PageQuery {
 #[derive(Serialize, ToSchema)]
 #[schema(as = EventPage)]
 pub(super) struct Page {
-    #[schema(value_type = Vec<openapi::Event>)]
+    #[schema(value_type = Vec<LoggedEvent>)]
     events: Vec<Event>,
     /// Ask again, from the last sequence number + 1.
     has_more: bool,

@@ -30,6 +30,7 @@ pub(super) struct Post {
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
     #[serde(default)]
+    #[schema(default = "queue")]
     on_busy: OnBusy,
 }
 
