@@ -4,7 +4,7 @@
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
 //! the next attempt, decides what that means.
 
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Instant};
+use std::{panic::AssertUnwindSafe, time::Instant};
 
 use everturn_proto::{
     Json, ids,
@@ -21,7 +21,7 @@ use crate::{
     AgentActivities,
     attempt::{self, Ended},
     failpoint, failure as fail, output,
-    tools::{Tool, ToolContext, ToolError, ToolOutput},
+    tools::{ToolContext, ToolError, ToolOutput, ToolRegistry},
 };
 
 pub(crate) async fn run_tool(
@@ -61,13 +61,8 @@ async fn run(
     record: ToolRecord,
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
-    let input = record.call.tool_input.clone().unwrap_or_default();
-    let tool = activities.tools.get(tool_name).filter(|_| !record.call.effect.is_empty());
-    let Some(tool) = tool else {
+    if record.call.effect.is_empty() {
         return Ok(error_end(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
-    };
-    if let Err(problem) = activities.tools.validate(tool_name, &input) {
-        return Ok(error_end(&problem, 0));
     }
     let cancellation = CancellationToken::new();
     // Whatever the tool left running outside its future learns that the attempt is over.
@@ -81,12 +76,14 @@ async fn run(
         attempt: record.attempt,
         cancellation,
     };
+    let input = record.call.tool_input.clone().unwrap_or_default();
     let started = Instant::now();
-    let ended = attempt::run(ctx, run_caught(tool, context, input)).await;
+    let ended = attempt::run(ctx, run_caught(&activities.tools, tool_name, context, input)).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(output)) => Ok(output::bounded(output, duration_ms)),
-        Ended::Done(Err(error)) => Ok(error_end(&error.0, duration_ms)),
+        Ended::Done(Err(ToolError::Failed(message))) => Ok(error_end(&message, duration_ms)),
+        Ended::Done(Err(ToolError::Interrupted(message))) => interrupted(&record, &message, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => {
             Err(fail::transient(failure::INTERNAL, "The worker shut down while the tool ran."))
@@ -96,9 +93,29 @@ async fn run(
 }
 
 /// A panic of a tool is a known failure, like any other error of it.
-async fn run_caught(tool: Arc<dyn Tool>, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-    let run = AssertUnwindSafe(tool.run(context, input)).catch_unwind();
-    run.await.unwrap_or_else(|_| Err(ToolError("The tool failed with an internal error.".to_owned())))
+async fn run_caught(
+    tools: &ToolRegistry,
+    name: &str,
+    context: ToolContext,
+    input: Json,
+) -> Result<ToolOutput, ToolError> {
+    let run = async {
+        let found = tools.find(name).await?;
+        found.validate(&input).map_err(ToolError::Failed)?;
+        found.tool().run(context, input).await
+    };
+    let caught = AssertUnwindSafe(run).catch_unwind().await;
+    caught.unwrap_or_else(|_| Err(ToolError::Failed("The tool failed with an internal error.".to_owned())))
+}
+
+/// The answer of the tool was lost. What may run again does, by the activity's retries; else that is all there is to
+/// know.
+fn interrupted(record: &ToolRecord, message: &str, duration_ms: u32) -> Result<ToolEnd, ActivityError> {
+    if record.call.effect != effect::ONCE {
+        return Err(fail::transient(failure::INTERNAL, message));
+    }
+    let message = format!("{message} The tool may or may not have had its effect.");
+    Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) })
 }
 
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {

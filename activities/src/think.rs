@@ -5,10 +5,10 @@
 
 use everturn_proto::{
     ids,
-    turn::{AgentDefinition, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
+    turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
     words::{failure, finish},
 };
-use everturn_store::{StepClaim, StepKey};
+use everturn_store::{ContextMessage, StepClaim, StepKey};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -18,6 +18,7 @@ use crate::{
     attempt::{self, Ended},
     failpoint, failure as fail,
     model::{ModelReply, ModelRequest, ModelToolCall},
+    tools::{Effect, ToolSpec, names},
 };
 
 /// Time-out of a tool the agent does not have: it only says so.
@@ -40,8 +41,7 @@ pub(crate) async fn think(
     };
     let call = Call { activities, ctx, step: &step, agent_hash: &request.agent_hash, generation };
     let agent = call.agent().await?;
-    let model_request = call.model_request(&agent).await?;
-
+    let messages = call.context(&agent).await?;
     let text = TextWriter::new(
         activities.stream.clone(),
         &step.conversation_id,
@@ -51,15 +51,22 @@ pub(crate) async fn think(
         generation,
     );
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
-    let ended = attempt::run(ctx, activities.model.complete(model_request, &mut emit_delta)).await;
-    let reply = match ended {
-        Ended::Done(reply) => reply.map_err(|error| fail::from_model(&error))?,
+    // With heartbeats from here on: a source of tools may take its time, and a model does.
+    let ended = attempt::run(ctx, async {
+        let request = call.model_request(&agent, messages).await?;
+        let offered = request.tools.clone();
+        let reply = activities.model.complete(request, &mut emit_delta).await;
+        reply.map(|reply| (offered, reply)).map_err(|error| fail::from_model(&error))
+    })
+    .await;
+    let (offered, reply) = match ended {
+        Ended::Done(reply) => reply?,
         Ended::Stopped => return Err(call.stopped(&text).await),
         Ended::OutOfTime => {
             return Err(fail::permanent(failure::LLM_TIMEOUT, "The model did not finish within `llm_timeout`."));
         }
     };
-    let state = call.state(&agent, reply).await?;
+    let state = call.state(&agent, &offered, reply).await?;
     failpoint::reach("think.before_checkpoint").await;
     let stored = attempt::insist(ctx, || activities.turns.complete_step(&step, state.clone())).await?;
     failpoint::reach("think.after_checkpoint").await;
@@ -85,27 +92,36 @@ impl Call<'_> {
         })
     }
 
-    async fn model_request(&self, agent: &AgentDefinition) -> Result<ModelRequest, ActivityError> {
+    async fn context(&self, agent: &AgentDefinition) -> Result<Vec<ContextMessage>, ActivityError> {
         let (conversation, limit) = (&self.step.conversation_id, agent.max_context_messages);
-        let messages = attempt::insist(self.ctx, || self.activities.turns.context(conversation, limit)).await?;
-        let names: Vec<_> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
+        attempt::insist(self.ctx, || self.activities.turns.context(conversation, limit)).await
+    }
+
+    /// The request, with the tools of the agent that there are now.
+    async fn model_request(
+        &self,
+        agent: &AgentDefinition,
+        messages: Vec<ContextMessage>,
+    ) -> Result<ModelRequest, ActivityError> {
+        let tools = self.activities.tools.specs(agent.tools.iter().map(|tool| tool.name.as_str())).await;
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: agent.model.clone(),
             instructions: agent.instructions.clone(),
             messages,
-            tools: self
-                .activities
-                .tools
-                .specs(&names)
-                .map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?,
+            tools: tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?,
             max_output_tokens: agent.max_output_tokens,
         })
     }
 
     /// The checkpoint of a reply. Postgres cannot hold NUL in text; a model has no business sending it.
-    async fn state(&self, agent: &AgentDefinition, reply: ModelReply) -> Result<LlmCompleteState, ActivityError> {
-        let tool_calls = self.tool_calls(agent, reply.tool_calls).await?;
+    async fn state(
+        &self,
+        agent: &AgentDefinition,
+        offered: &[ToolSpec],
+        reply: ModelReply,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        let tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
         Ok(LlmCompleteState {
             agent_hash: self.agent_hash.to_owned(),
             text: without_nul(reply.text),
@@ -123,6 +139,7 @@ impl Call<'_> {
     async fn tool_calls(
         &self,
         agent: &AgentDefinition,
+        offered: &[ToolSpec],
         calls: Vec<ModelToolCall>,
     ) -> Result<Vec<ToolCall>, ActivityError> {
         let given: Vec<_> = calls.iter().map(|call| call.call_id.clone()).filter(|id| !id.is_empty()).collect();
@@ -138,8 +155,10 @@ impl Call<'_> {
             let is_usable = ids::is_valid(&call.call_id) && !used.contains(&call.call_id);
             let call_id = if is_usable { call.call_id } else { ids::call_id(&execution_id) };
             used.push(call_id.clone());
-            let tool = agent.tools.iter().find(|tool| tool.name == call.tool_name);
-            let effect = tool.and_then(|tool| self.activities.tools.get(&tool.name)).map(|tool| tool.spec().effect);
+            let tool = listed(agent, &call.tool_name);
+            let spec = offered.iter().find(|spec| spec.name == call.tool_name);
+            // A tool that was offered in an earlier step may have gone: whoever runs it finds out, at most once.
+            let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect));
             planned.push(ToolCall {
                 execution_id,
                 call_id,
@@ -173,6 +192,12 @@ impl Call<'_> {
         }
         ActivityError::cancelled()
     }
+}
+
+/// What the agent says about a tool, by its own name before all tools of its source.
+fn listed<'a>(agent: &'a AgentDefinition, name: &str) -> Option<&'a AgentTool> {
+    let by_name = agent.tools.iter().find(|tool| tool.name == name);
+    by_name.or_else(|| agent.tools.iter().find(|tool| names::covers(&tool.name, name)))
 }
 
 /// What the workflow must know of a step.

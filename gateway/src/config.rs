@@ -7,6 +7,8 @@ use everturn_proto::{
     words::DEFAULT_AGENT,
 };
 
+use crate::{auth::AuthConfig, limits::TenantLimits};
+
 /// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
 pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -19,6 +21,11 @@ pub struct GatewayConfig {
     pub default_agent: String,
     /// Bytes of one message. Default, and the most there can be: `limits::MAX_MESSAGE_BYTES`.
     pub max_message_bytes: usize,
+    /// Bytes of a request body. Default, and the most there can be: what a message of the largest size needs with every
+    /// byte escaped, and the other fields. 0: the default.
+    pub body_bytes: usize,
+    /// Limits of each tenant.
+    pub tenant: TenantLimits,
     /// Bytes of a title. Default 512.
     pub max_title_bytes: usize,
     /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
@@ -31,6 +38,8 @@ pub struct GatewayConfig {
     pub max_timeline_items: usize,
     /// Open SSE streams of this gateway. Default 10 000: each holds a socket and a follower's buffer.
     pub max_streams: usize,
+    /// Who may call, and how they prove it.
+    pub auth: AuthConfig,
     /// How often the gateway looks into the store unasked, with one query for all its streams; also how long a
     /// stream waits before it follows again what could not be followed. An announcement makes it look at once, but
     /// one may be lost, and a worker in another process may have no way to announce. Default 1 s; with a stream
@@ -52,12 +61,15 @@ impl Default for GatewayConfig {
             agents: vec![DEFAULT_AGENT.to_owned()],
             default_agent: DEFAULT_AGENT.to_owned(),
             max_message_bytes: MAX_MESSAGE_BYTES,
+            body_bytes: 0,
+            tenant: TenantLimits::default(),
             max_title_bytes: 512,
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
             default_page: 100,
             max_page: 1000,
             max_timeline_items: 10_000,
             max_streams: 10_000,
+            auth: AuthConfig::default(),
             poll_interval: Duration::from_secs(1),
             heartbeat: Duration::from_secs(15),
             retry_hint: Duration::from_secs(1),
@@ -68,9 +80,10 @@ impl Default for GatewayConfig {
 }
 
 impl GatewayConfig {
-    /// Bytes of a request body: a message of the largest size with every byte escaped, and the other fields.
+    /// Bytes of a request body.
     pub fn max_body_bytes(&self) -> usize {
-        self.message_limit().saturating_mul(6).saturating_add(16 * 1024)
+        let needed = self.message_limit().saturating_mul(6).saturating_add(16 * 1024);
+        if self.body_bytes == 0 { needed } else { self.body_bytes.min(needed) }
     }
 
     /// Bytes of one message: a larger setting than the protocol's limit has no effect.

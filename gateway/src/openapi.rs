@@ -7,14 +7,17 @@ mod shapes;
 
 use std::collections::BTreeMap;
 
-use axum::http::{HeaderName, header::RETRY_AFTER};
+use axum::http::{
+    HeaderName,
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
+};
 use utoipa::{
     OpenApi,
     openapi::{
         Components, ContentBuilder, HeaderBuilder, OpenApiVersion, Ref, RefOr, Response, ResponseBuilder,
         path::{Operation, PathItem},
         schema::{AllOfBuilder, Object, ObjectBuilder, Type},
-        security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+        security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
     },
 };
 
@@ -22,22 +25,35 @@ pub(crate) use shapes::{Frame, Id, IdempotencyKey, LastEventId, LoggedEvent, Mes
 
 use self::shapes::EventFrame;
 use crate::{
+    auth::SECURE_COOKIE,
     problem::{Code, ProblemBody, REQUEST_ID},
     sse::{Started, TextBody},
 };
 
-/// Problems of every endpoint that asks the store.
-const COMMON: [Code; 3] = [Code::Conflict, Code::Internal, Code::StoreUnavailable];
+/// Problems of every endpoint of the agent: of who asks, of how often, and of the store.
+const COMMON: [Code; 8] = [
+    Code::Unauthenticated,
+    Code::InsufficientScope,
+    Code::OriginNotAllowed,
+    Code::Conflict,
+    Code::RateLimited,
+    Code::Internal,
+    Code::IssuerUnavailable,
+    Code::StoreUnavailable,
+];
 
-/// Name of the security scheme.
+/// Names of the security schemes.
 const BEARER: &str = "bearer";
+const SESSION: &str = "session";
 
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Everturn",
         description = "Conversations with durable agents. Every response carries `x-request-id`: the request's own, \
-                       else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored."
+                       else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
+                       needs the scope `read`, everything else `write`. A gateway that does not require a credential \
+                       takes callers who present none as the tenant `default`."
     ),
     components(schemas(ProblemBody, Frame, EventFrame, TextBody, Started, Id, Sequence, MessageText)),
     tags(
@@ -45,6 +61,7 @@ const BEARER: &str = "bearer";
         (name = "messages", description = "Messages, and what comes of them for people"),
         (name = "events", description = "The event log, for programs"),
         (name = "turns", description = "The turn that runs"),
+        (name = "auth", description = "Who the caller is"),
         (name = "health", description = "For whoever restarts gateways and routes to them"),
         (name = "docs", description = "This document, and the pages of the error codes"),
     )
@@ -52,7 +69,7 @@ const BEARER: &str = "bearer";
 struct Common;
 
 /// Declares a type for the `responses` of an annotation: the problems that the endpoint answers with, by their codes.
-/// Those of every endpoint that asks the store are added, unless the codes are the `only` ones.
+/// Those of every endpoint of the agent are added, unless the codes are the `only` ones.
 macro_rules! problems {
     ($name:ident: $($code:ident),+) => {
         $crate::openapi::problems!(@ $name, $crate::openapi::with_common(&[$($crate::problem::Code::$code),+]));
@@ -77,7 +94,7 @@ pub(crate) use problems;
 
 /// The document as it is served and committed.
 pub fn text() -> String {
-    let mut text = finished(crate::routes::endpoints().into_openapi()).to_pretty_json().unwrap_or_default();
+    let mut text = finished(crate::routes::document()).to_pretty_json().unwrap_or_default();
     text.push('\n');
     text
 }
@@ -119,17 +136,22 @@ pub(crate) fn one_of(words: &[&str]) -> Object {
 fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     document.openapi = OpenApiVersion::Version32;
     let components = document.components.get_or_insert_with(Components::new);
-    components.add_security_scheme(BEARER, SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
+    let mut bearer = Http::new(HttpAuthScheme::Bearer);
+    bearer.description = Some("An API key, or a token of the identity provider.".to_owned());
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    let session = "A browser's session. A gateway that is reached on loopback names the cookie `everturn`.";
+    let session = ApiKeyValue::with_description(SECURE_COOKIE, session);
+    components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     let mut add_header = |name: &str, schema: ObjectBuilder, what: &str| {
         let header = HeaderBuilder::new().schema(Some(schema)).description(Some(what)).build();
         components.headers.insert(name.to_owned(), header.into());
     };
-    let (text, seconds) =
-        (ObjectBuilder::new().schema_type(Type::String), ObjectBuilder::new().schema_type(Type::Integer));
-    add_header("RequestId", text, "Names this request in the gateway's log.");
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let seconds = ObjectBuilder::new().schema_type(Type::Integer);
+    add_header("RequestId", text(), "Names this request in the gateway's log.");
+    add_header("WwwAuthenticate", text(), "A challenge of the scheme Bearer (RFC 6750).");
     add_header("RetryAfter", seconds.minimum(Some(0)), "Repeat the request after so many seconds.");
-    // Without authentication on loopback, hence also none.
-    document.security = Some(vec![SecurityRequirement::new(BEARER, [""; 0]), SecurityRequirement::default()]);
+    document.security = Some([BEARER, SESSION].map(|name| SecurityRequirement::new(name, [""; 0])).to_vec());
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         for (status, response) in &mut operation.responses.responses {
             let RefOr::T(response) = response else { continue };
@@ -137,8 +159,10 @@ fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
                 response.headers.insert(name.to_string(), RefOr::Ref(Ref::new(header)));
             };
             add_header(REQUEST_ID, "#/components/headers/RequestId");
-            if matches!(status.as_str(), "429" | "503") {
-                add_header(RETRY_AFTER, "#/components/headers/RetryAfter");
+            match status.as_str() {
+                "401" => add_header(WWW_AUTHENTICATE, "#/components/headers/WwwAuthenticate"),
+                "429" | "503" => add_header(RETRY_AFTER, "#/components/headers/RetryAfter"),
+                _ => {}
             }
         }
     }

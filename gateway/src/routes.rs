@@ -8,14 +8,17 @@ mod docs;
 mod events;
 mod health;
 mod messages;
+mod resume;
+mod session;
 mod status;
 mod timeline;
 
 use axum::{
     Router,
-    extract::{DefaultBodyLimit, Request},
+    extract::{DefaultBodyLimit, Request, State},
     http::StatusCode,
-    middleware,
+    middleware::{self, Next},
+    response::Response,
 };
 use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
@@ -23,40 +26,78 @@ use tower_http::{
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use crate::{openapi, problem, state::GatewayState};
+use crate::{
+    auth,
+    extract::Caller,
+    openapi,
+    problem::{self, Problem},
+    state::GatewayState,
+};
 
-/// Every endpoint, with its description.
-pub(crate) fn endpoints() -> OpenApiRouter<GatewayState> {
+/// The document of every endpoint, as they describe themselves.
+pub(crate) fn document() -> utoipa::openapi::OpenApi {
+    endpoints(api()).into_openapi()
+}
+
+/// The endpoints that know who is asking.
+fn api() -> OpenApiRouter<GatewayState> {
     let agent = OpenApiRouter::default()
         .routes(routes!(conversations::create, conversations::list))
-        .routes(routes!(conversations::show))
+        .routes(routes!(conversations::show, conversations::rename, conversations::delete))
         .routes(routes!(messages::accept, timeline::show))
         .routes(routes!(events::page))
         .routes(routes!(events::stream))
         .routes(routes!(status::show))
         .routes(routes!(cancel::cancel))
-        .routes(routes!(chat::chat));
+        .routes(routes!(resume::resume))
+        .routes(routes!(chat::chat))
+        .route_layer(middleware::from_fn(auth::check_scope));
+    OpenApiRouter::default().nest("/agent", agent).routes(routes!(session::show, session::open, session::end))
+}
+
+/// `api`, and the endpoints that are open to all.
+fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
     OpenApiRouter::with_openapi(openapi::common())
-        .nest("/api/v1/agent", agent)
+        .nest("/api/v1", api)
         .routes(routes!(health::livez))
         .routes(routes!(health::readyz))
         .routes(routes!(docs::document))
         .routes(routes!(docs::error_page))
 }
 
-/// Every endpoint, with request ids, tracing and problems.
+/// Every endpoint, with callers, request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
-    let (endpoints, _document) = endpoints().split_for_parts();
-    endpoints
+    let api = api()
+        .route_layer(middleware::from_fn_with_state(state.clone(), within_limits))
+        .route_layer(middleware::from_fn_with_state(state.clone(), auth::authenticate));
+    let (endpoints, _document) = endpoints(api).split_for_parts();
+    let router = endpoints
         .merge(docs::browser())
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(DefaultBodyLimit::max(body_limit))
-        .layer(middleware::from_fn(problem::finish))
+        .layer(middleware::from_fn(problem::finish));
+    let router = match auth::origin::cors(&state.config.auth) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
         .with_state(state)
+}
+
+/// Middleware: counts each request to its tenant, once it is known who asks: it lies inside of what authenticates.
+/// Health is asked by no tenant.
+async fn within_limits(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    state.limits.check(&caller.access)?;
+    Ok(next.run(request).await)
 }
 
 fn span(request: &Request) -> tracing::Span {

@@ -1,5 +1,7 @@
 //! What the store can do, in small traits by who needs it: readers of the event log, the gateway that accepts
-//! messages, the worker that runs turns, and the operator who removes what is old.
+//! messages, the worker that runs turns, the operator who removes what is old, and whoever asks who a caller is (`keys`).
+
+mod keys;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,7 +11,11 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
 };
 
-pub use crate::error::Result;
+pub use self::keys::{ApiKey, KeyKind, Keys, NewKey};
+pub use crate::{
+    error::Result,
+    list::{ListFilter, ListPage, ListPlace, ListQuery},
+};
 
 /// Who asks. Part of every query that is made for a caller: what they may not see is as if it were not there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,13 +48,8 @@ impl Access {
 pub trait EventReader: Send + Sync {
     /// Events with `sequence_number >= from_sequence`, in order, at most `limit` of them. Unknown
     /// conversation: an empty page.
-    async fn events(
-        &self,
-        access: &Access,
-        conversation_id: &str,
-        from_sequence: u32,
-        limit: u32,
-    ) -> Result<EventPage>;
+    async fn events(&self, access: &Access, conversation_id: &str, from_sequence: u32, limit: u32)
+    -> Result<EventPage>;
 
     /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
     /// alone, with no worker alive.
@@ -89,21 +90,48 @@ pub trait Conversations: Send + Sync {
     /// One conversation.
     async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>>;
 
-    /// Conversations, the last updated first. `before` is exclusive: the place of the last row of the page before.
-    async fn list_conversations(
-        &self,
-        access: &Access,
-        before: Option<ListPlace>,
-        limit: u32,
-    ) -> Result<Vec<Conversation>>;
+    /// A page of the conversations, the last updated first.
+    async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
+
+    /// Gives the conversation another title, and leaves it at its place in lists; `None` when there is no such
+    /// conversation.
+    async fn rename_conversation(&self, access: &Access, id: &str, title: &str) -> Result<Option<Conversation>>;
+
+    /// Removes the conversation with all its rows, in one transaction, whatever runs in it; false when there is no
+    /// such conversation. Who still works on it finds nothing: [`StoreError::NotFound`]. For a day no turn creates
+    /// it again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`] may at once.
+    ///
+    /// One transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take about
+    /// a second, for which SQLite's other writers wait. About a million reach PostgreSQL's statement time-out: the call
+    /// is then [`StoreError::Unavailable`] each time, and the conversation stays.
+    ///
+    /// [`StoreError::Unavailable`]: crate::StoreError::Unavailable
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;
 
     /// Stores a message as `queued` (invariant 9). When the conversation already has a message with this
-    /// `client_message_id`, that one is returned and nothing is written. [`StoreError::QueueFull`] when
-    /// `max_queued` messages wait; [`StoreError::NotFound`] when there is no such conversation.
+    /// `client_message_id`, that one is returned and nothing is written; [`StoreError::OtherContent`] when it has
+    /// another text. [`StoreError::QueueFull`] when `max_queued` messages wait; [`StoreError::TooManyTurns`] when the
+    /// tenant has `max_turns`; [`StoreError::NotFound`] when there is no such conversation.
     ///
+    /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
+    /// [`StoreError::TooManyTurns`]: crate::StoreError::TooManyTurns
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
+
+    /// Removes a message that still waits, as if it had never been accepted; false when a turn has taken it, or it is
+    /// not there.
+    async fn withdraw_message(&self, access: &Access, conversation_id: &str, message_id: &str) -> Result<bool>;
+
+    /// From where the conversation goes on when no workflow runs for it (B5), with at most `max_waiting` messages;
+    /// `None` when there is no such conversation.
+    async fn resume_point(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        max_waiting: u32,
+    ) -> Result<Option<ResumePoint>>;
 }
 
 /// A conversation to create.
@@ -142,15 +170,6 @@ pub struct Conversation {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A place in the list of conversations.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ListPlace {
-    /// `updated_at` of the row.
-    pub updated_at: DateTime<Utc>,
-    /// Its id, which breaks ties.
-    pub id: String,
-}
-
 /// A message to accept.
 #[derive(Debug, Clone)]
 pub struct NewMessage {
@@ -162,8 +181,11 @@ pub struct NewMessage {
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
-    /// Refuse when this many wait already.
+    /// Refuse when this many wait in the conversation already.
     pub max_queued: u32,
+    /// Refuse when turns run or messages wait in this many other conversations of the tenant; 0: never. Messages that
+    /// arrive at the same instant in several conversations may pass it together: no lock is worth that.
+    pub max_turns: u32,
 }
 
 /// What became of a message.
@@ -173,8 +195,44 @@ pub struct QueuedMessage {
     pub message_id: String,
     /// False when it was stored before.
     pub is_new: bool,
+    /// The turn that has taken it; `None` while it waits.
+    pub turn: Option<TakenBy>,
+}
+
+impl QueuedMessage {
     /// False when a turn has already taken it.
-    pub is_waiting: bool,
+    pub fn is_waiting(&self) -> bool {
+        self.turn.is_none()
+    }
+}
+
+/// The turn that took a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenBy {
+    /// The message it began with: another one when the message joined it by steering.
+    pub message_id: String,
+    /// False once it has ended.
+    pub is_running: bool,
+}
+
+/// From where a conversation goes on whose workflow is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumePoint {
+    /// The turn that has begun and not ended.
+    pub turn: Option<UnfinishedTurn>,
+    /// Messages that wait, in order.
+    pub waiting: Vec<String>,
+    /// Any turn has ever begun.
+    pub has_begun: bool,
+}
+
+/// A turn that has begun and not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedTurn {
+    /// The message it began with.
+    pub message_id: String,
+    /// Step of its last `llm_complete`; `None` before the first.
+    pub checkpoint_step: Option<u32>,
 }
 
 /// What a worker needs to run turns. The claims make a call paid once (invariant 5) and a tool done once
@@ -184,7 +242,10 @@ pub trait TurnStore: Send + Sync {
     /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its
     /// hash, inserts the execution, marks the message taken and appends `user_message`, in one transaction.
     /// Repeating it returns what is stored. [`StoreError::NotFound`] when the message has neither a row nor
-    /// content.
+    /// content, or the conversation was deleted less than a day ago.
+    ///
+    /// A turn that says it runs while another begins has lost its workflow: the engine runs one a conversation, and
+    /// goes on to the next message only when the turn has ended here. It is ended first, with `turn_lost`.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
@@ -252,6 +313,8 @@ pub struct BegunTurn {
     pub agent_hash: String,
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
+    /// Texts of lost turns that were ended now: (agent execution, step).
+    pub sealed: Vec<(String, u32)>,
 }
 
 /// One step of one agent execution.

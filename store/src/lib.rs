@@ -2,6 +2,7 @@
 //!
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL
+//! - `list`: pure; a page of conversations, and what a search finds
 //! - [`batch`]: pure; turns a `SaveRequest` and what is stored into the rows of one transaction
 //! - `sql`, `rows`, `sqlx_error`: texts, row types and errors that both databases share
 //! - `backend`: the traits' bodies, compiled once for each database; locks and costs are told there
@@ -17,6 +18,7 @@ pub mod api;
 pub mod batch;
 mod connect;
 mod error;
+mod list;
 pub mod postgres;
 mod rows;
 mod sql;
@@ -26,6 +28,7 @@ mod sqlx_error;
 pub use api::*;
 pub use connect::{Store, StoreOptions, connect, migrate};
 pub use error::StoreError;
+pub use list::MAX_SCANNED;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
@@ -33,8 +36,8 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 #[doc(hidden)]
 pub mod hot {
     pub use crate::sql::{
-        ADVANCE_CONVERSATION, CHECKPOINT, CLAIM_STEP, CONTEXT, CONVERSATIONS_BEFORE, EVENTS, EXECUTION_STATUS,
-        INSERT_EVENTS, LAST_SEQUENCES, LOCK_CONVERSATION, LOCK_VISIBLE_CONVERSATION, OPEN_TOOLS,
-        OWN_CONVERSATIONS_BEFORE, QUEUED_MESSAGE, SAVE_STATE, Text,
+        ADVANCE_CONVERSATION, BEGUN_TURNS, CHECKPOINT, CLAIM_STEP, CONTEXT, CONVERSATIONS_BEFORE, EVENTS,
+        EXECUTION_STATUS, INSERT_EVENTS, KEY, KEYS, LAST_SEQUENCES, LOCK_CONVERSATION, LOCK_VISIBLE_CONVERSATION,
+        OPEN_TOOLS, OWN_CONVERSATIONS_BEFORE, QUEUE_MESSAGE, QUEUED_MESSAGE, RESUME_POINT, SAVE_STATE, Text,
     };
 }

@@ -85,6 +85,20 @@ impl Stack {
         Self { model, temporal, task_queue, directory, backends, gateway_ports, next_gateway }
     }
 
+    /// Adds tables to the configuration, for what starts from now on.
+    pub fn configure(&self, tables: &str) {
+        let file = self.path("everturn.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, format!("{text}\n{tables}")).unwrap();
+    }
+
+    /// The same stack with this many gateways, each on a port of its own.
+    #[must_use]
+    pub fn with_gateways(mut self, count: usize) -> Self {
+        self.gateway_ports = (0..count).map(|_| free_port()).collect();
+        self
+    }
+
     /// The PostgreSQL of a breakable stack.
     pub fn postgres(&self) -> &Postgres {
         self.backends.postgres().expect("a breakable stack")
@@ -129,17 +143,19 @@ impl Stack {
         fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();
     }
 
-    /// Starts a gateway and waits until it answers.
+    /// Starts every gateway and waits until all answer.
     pub async fn gateway(&self) -> Process {
-        let mut children = Vec::new();
-        for port in &self.gateway_ports {
-            let listen = format!("127.0.0.1:{port}");
-            children.extend(self.spawn(&["gateway", "--listen", &listen], "gateway", &[]).children);
-        }
-        for port in &self.gateway_ports {
-            ready(&format!("http://127.0.0.1:{port}")).await;
-        }
-        Process { children }
+        let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, &[]));
+        let each = futures::future::join_all(each).await;
+        Process { children: each.into_iter().flat_map(|process| process.children).collect() }
+    }
+
+    /// Starts one of the gateways, with more environment, and waits until it answers.
+    pub async fn gateway_on(&self, number: usize, environment: &[(&str, &str)]) -> Process {
+        let listen = format!("127.0.0.1:{}", self.gateway_port(number));
+        let process = self.spawn(&["gateway", "--listen", &listen], "gateway", environment);
+        ready(&self.gateway_url(number)).await;
+        process
     }
 
     /// Starts any role of the binary.
@@ -185,8 +201,17 @@ impl Stack {
 
     /// Base URL of a gateway, each time of the next one.
     pub fn url(&self) -> String {
-        let next = self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len();
-        format!("http://127.0.0.1:{}", self.gateway_ports[next])
+        self.gateway_url(self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len())
+    }
+
+    /// Base URL of one of the gateways.
+    pub fn gateway_url(&self, number: usize) -> String {
+        format!("http://127.0.0.1:{}", self.gateway_port(number))
+    }
+
+    /// Port of one of the gateways on 127.0.0.1.
+    pub fn gateway_port(&self, number: usize) -> u16 {
+        self.gateway_ports[number]
     }
 
     /// A client of the gateway.

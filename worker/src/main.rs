@@ -31,6 +31,7 @@ async fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Gateway(options) => roles::gateway::run(&cli.common, options).await,
         Command::Migrate => roles::migrate::run(&cli.common).await,
         Command::Retention(options) => roles::retention::run(&cli.common, options).await,
+        Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
         Command::Chat(options) => chat::run(options).await,
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! - [`AgentExecution`]: the workflow as the engine sees it: input, signals, query, how a run ends
 //! - `turn`: the loop of a turn
+//! - `tools`: the tools of a step
 //! - `inbox`: pure; the messages that wait
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
@@ -12,6 +13,7 @@
 mod agent_execution;
 mod calls;
 mod inbox;
+mod tools;
 mod turn;
 
 pub use agent_execution::AgentExecution;

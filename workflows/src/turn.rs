@@ -5,12 +5,12 @@ use std::time::Duration;
 use everturn_proto::{
     ids,
     turn::{
-        LoadTurnRequest, LoadedTurn, PlannedCall, RunToolRequest, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
-        SaveThought, Submit, ThinkRequest, TurnInput, save_request::Batch,
+        LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveSteer, SaveThought, Submit, ThinkRequest, TurnInput,
+        save_request::Batch,
     },
     words::{execution_status, failure, finish},
 };
-use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext, join_all};
+use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext};
 
 use crate::{
     AgentExecution,
@@ -20,12 +20,12 @@ use crate::{
 
 /// One running turn.
 pub(crate) struct Turn<'a> {
-    ctx: &'a WorkflowContext<AgentExecution>,
-    cancellation: WorkflowCancellationToken,
-    conversation_id: String,
-    message: Submit,
-    agent_execution_id: String,
-    step: u32,
+    pub(crate) ctx: &'a WorkflowContext<AgentExecution>,
+    pub(crate) cancellation: WorkflowCancellationToken,
+    pub(crate) conversation_id: String,
+    pub(crate) message: Submit,
+    pub(crate) agent_execution_id: String,
+    pub(crate) step: u32,
 }
 
 /// How a turn ended, as the store has it.
@@ -155,32 +155,6 @@ impl<'a> Turn<'a> {
         calls::think(self.ctx, &self.cancellation, request, timeout).await
     }
 
-    /// Runs the step's tools at once; each is observed as it ends.
-    async fn run_tools(&self, tool_calls: &[PlannedCall]) -> Result<(), CallError> {
-        self.enter(Phase::RunningTools(tool_calls.iter().map(|call| call.tool_name.clone()).collect()));
-        let runs = tool_calls.iter().map(|call| self.run_tool(call));
-        join_all(runs).await.into_iter().collect()
-    }
-
-    async fn run_tool(&self, call: &PlannedCall) -> Result<(), CallError> {
-        let request = RunToolRequest {
-            conversation_id: self.conversation_id.clone(),
-            message_id: self.message.message_id.clone(),
-            agent_execution_id: self.agent_execution_id.clone(),
-            step: self.step,
-            execution_id: call.execution_id.clone(),
-        };
-        let failure = match calls::run_tool(self.ctx, &self.cancellation, call, request).await {
-            Ok(()) => String::new(),
-            // The end of the turn observes what a cancel left open (invariant 6).
-            Err(CallError::Cancelled) => return Ok(()),
-            Err(CallError::Failed { .. }) if self.cancellation.is_cancelled() => return Ok(()),
-            Err(CallError::Failed { message, .. }) => message,
-        };
-        let observe = SaveObserve { execution_id: call.execution_id.clone(), failure };
-        self.save(Batch::Observe(observe)).await.map(drop)
-    }
-
     /// Ends the turn. The first end saved wins; what is stored is what happened.
     async fn end(&self, status: &str, failure: Option<(String, String)>) -> Result<Next, CallError> {
         self.enter(Phase::Ending);
@@ -195,7 +169,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Saves one batch; `Some` when the turn has ended, now or before.
-    async fn save(&self, batch: Batch) -> Result<Option<TurnEnd>, CallError> {
+    pub(crate) async fn save(&self, batch: Batch) -> Result<Option<TurnEnd>, CallError> {
         let request = SaveRequest {
             conversation_id: self.conversation_id.clone(),
             message_id: self.message.message_id.clone(),
@@ -208,7 +182,7 @@ impl<'a> Turn<'a> {
         Ok(has_ended.then_some(TurnEnd { status: saved.status, steps: self.step + 1, failure: None }))
     }
 
-    fn enter(&self, phase: Phase) {
+    pub(crate) fn enter(&self, phase: Phase) {
         self.ctx.state_mut(|state| state.enter(self.step, phase));
     }
 }

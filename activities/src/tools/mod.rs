@@ -1,13 +1,21 @@
 //! The port to tools, and the registry that finds them and checks their arguments.
+//!
+//! - [`names`]: what tools may be called
+//! - `checked`: a tool whose name and schema were checked, which checks arguments
+//! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - [`builtin`]: the tools every worker has
 
 pub mod builtin;
+mod checked;
+pub mod names;
 mod registry;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
-pub use registry::{RegisterError, ToolRegistry, UnknownTool};
+pub use checked::{CheckedTool, RegisterError};
+pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 
 /// A tool an agent can use.
 #[async_trait]
@@ -90,7 +98,44 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool failed, in a sentence the model can read. A known failure: it is recorded and never retried.
+/// Why a tool gave no result, in a sentence the model can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ToolError(pub String);
+pub enum ToolError {
+    /// It failed, and that is known: recorded as its end, never tried again.
+    #[error("{0}")]
+    Failed(String),
+    /// It was asked, and its answer was lost (a connection broke, a server died): it may or may not have had its
+    /// effect. A `once` tool ends with its outcome unknown; any other is tried again by the activity's retries.
+    #[error("{0}")]
+    Interrupted(String),
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! What the tests of tools share.
+
+    use std::sync::Arc;
+
+    use async_trait::async_trait;
+    use everturn_proto::Json;
+
+    use super::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+
+    struct Fake(ToolSpec);
+
+    #[async_trait]
+    impl Tool for Fake {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput { result: input, events: Vec::new() })
+        }
+    }
+
+    /// A tool that gives back its input.
+    pub(crate) fn fake(name: &str, parameters: serde_json::Value) -> Arc<dyn Tool> {
+        Arc::new(Fake(ToolSpec { name: name.into(), description: String::new(), parameters, effect: Effect::Read }))
+    }
+}

@@ -79,7 +79,11 @@ pub(crate) struct IdempotencyKey;
 
 impl IntoParams for IdempotencyKey {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        vec![header("Idempotency-Key", "Id", "As `message_id`, which wins when both are there.")]
+        vec![header(
+            "Idempotency-Key",
+            "Id",
+            "The same key again is the same message; and where a request creates a conversation, the same conversation. An id in the body wins.",
+        )]
     }
 }
 

@@ -1,4 +1,4 @@
-//! Cancelling: its own call, for the current message only, and repeatable (invariant 9).
+//! Cancelling: its own call, for one message, and repeatable (invariant 9).
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use crate::{
 /// What to cancel.
 #[derive(Deserialize, Default, ToSchema)]
 pub(super) struct Cancel {
-    /// The gateway's id of a message: cancels its turn, and no other. Left out: the turn of the current message.
+    /// The gateway's id of a message: cancels this message, and no other. Left out: the current one.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
@@ -35,9 +35,9 @@ fn statuses() -> Object {
 
 problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, TemporalUnavailable);
 
-/// Ends the running turn.
+/// Ends the running turn, or a message that waits.
 ///
-/// It ends with the event `cancelled`, and keeps the text so far. Messages that wait go on. Repeating this is safe.
+/// The turn ends with the event `cancelled`, and keeps the text so far. Other messages go on. Repeating this is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
     params(ConversationId), request_body = Option<Cancel>,

@@ -1,15 +1,21 @@
-//! Creating, listing and showing conversations.
+//! Creating, listing, showing, renaming and deleting conversations.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
 use chrono::{DateTime, SecondsFormat, Utc};
-use everturn_store::{Conversation, ListPlace, NewConversation};
+use everturn_proto::ids;
+use everturn_store::{Conversation, ListFilter, ListPlace, ListQuery, NewConversation};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
+use super::messages::idempotency_key;
 use crate::{
     extract::{Body, Caller, ConversationId, Params, checked_id},
-    openapi::{Id, Sequence, problems},
+    openapi::{Id, IdempotencyKey, Sequence, problems},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -17,6 +23,12 @@ use crate::{
 /// Conversations of a page when the request does not say, and at the most.
 const DEFAULT_LIMIT: u32 = 50;
 const MAX_LIMIT: u32 = 200;
+
+/// Namespace of ids made from an idempotency key. Never change it: repeated requests would create anew.
+const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x8f5a_1d27_b0c4_5e93_a6d8_2c71_f94e_3b06);
+
+/// Why a workflow was ended, as the engine shows it.
+const DELETED: &str = "the conversation was deleted";
 
 /// A conversation to be.
 #[derive(Deserialize, ToSchema)]
@@ -72,28 +84,50 @@ problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTa
 
 /// Creates a conversation.
 ///
-/// Creating the same `id` again is safe: the answer is the stored conversation.
+/// Creating the same `id` again is safe: the answer is the stored conversation. So is repeating the `Idempotency-Key`.
 #[utoipa::path(
-    post, path = "/conversations", tag = "conversations", operation_id = "create_conversation", request_body = Create,
+    post, path = "/conversations", tag = "conversations", operation_id = "create_conversation",
+    params(IdempotencyKey), request_body = Create,
     responses(
         (status = 201, body = Shown, description = "Created"),
-        (status = 200, body = Shown, description = "The caller's conversation had this id already"),
+        (status = 200, body = Shown, description = "The caller's conversation had this id or key already"),
         CreateRefusals
     )
 )]
 pub(super) async fn create(
     State(state): State<GatewayState>,
     caller: Caller,
+    headers: HeaderMap,
     Body(body): Body<Create>,
 ) -> Result<(StatusCode, Json<Shown>), Problem> {
     let title = body.title.unwrap_or_default();
-    if title.len() > state.config.max_title_bytes || title.contains('\0') {
-        let detail = format!("A title has at most {} bytes and no NUL.", state.config.max_title_bytes);
-        return Err(Problem::new(Code::InvalidBody, detail));
-    }
-    let (conversation, is_new) = find_or_create(&state, &caller, body.id, title, body.agent).await?;
+    check_title(&state, &title)?;
+    let id = id_or_key(&caller, body.id, &headers)?;
+    let (conversation, is_new) = find_or_create(&state, &caller, id, title, body.agent).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok((status, Json(conversation.into())))
+}
+
+/// The id that the client chose, else one that follows from its idempotency key: the same at every gateway whenever
+/// the same owner sends the same key, and nobody else's.
+pub(super) fn id_or_key(caller: &Caller, id: Option<String>, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let key = idempotency_key(headers)?;
+    if id.is_some() {
+        return Ok(id);
+    }
+    let Some(key) = key else { return Ok(None) };
+    let owner_id = caller.access.owner_id.as_deref().unwrap_or_default();
+    // Parts are ended by a NUL, so that they cannot run together.
+    let name = format!("{}\0{owner_id}\0{key}\0", caller.access.tenant_id);
+    Ok(Some(Uuid::new_v5(&KEY_NAMESPACE, name.as_bytes()).to_string()))
+}
+
+fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
+    let limit = state.config.max_title_bytes;
+    if title.len() <= limit && !title.contains('\0') {
+        return Ok(());
+    }
+    Err(Problem::new(Code::InvalidBody, format!("A title has at most {limit} bytes and no NUL.")))
 }
 
 /// The caller's conversation with this id, made when there is none; true when it was made now.
@@ -127,13 +161,19 @@ pub(super) async fn find_or_create(
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
-pub(super) struct ListQuery {
+pub(super) struct ListParams {
     /// Conversations of the page.
     #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
     /// `next_before` of the page before. Do not take it apart: its form may change.
     #[param(example = "2026-11-21T12:21:46.160000000Z~talk-1")]
     before: Option<String>,
+    /// A text that titles have in them, in upper or lower case. At most 512 bytes.
+    #[param(max_length = 512, example = "sums")]
+    search: Option<String>,
+    /// Only conversations of this agent.
+    #[param(example = "default")]
+    agent: Option<String>,
 }
 
 /// A page of conversations.
@@ -148,38 +188,45 @@ pub(super) struct List {
 
 problems!(ListRefusals: InvalidParameter);
 
-/// Lists the caller's conversations, the last updated first.
+/// Lists the caller's conversations, or those of them that are searched for, the last updated first.
+///
+/// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
 #[utoipa::path(
-    get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListQuery),
+    get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
     responses((status = 200, body = List, description = "A page"), ListRefusals)
 )]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
-    Params(query): Params<ListQuery>,
+    Params(params): Params<ListParams>,
 ) -> Result<Json<List>, Problem> {
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::new(Code::InvalidParameter, format!("`limit` is 1 to {MAX_LIMIT}.")));
     }
-    let before = query.before.as_deref().map(parse_place).transpose()?;
-    // One more than asked for tells whether there is another page.
-    let mut page = state.ports.conversations.list_conversations(&caller.access, before, limit + 1).await?;
-    let has_more = page.len() > limit as usize;
-    page.truncate(limit as usize);
-    let next_before = page.last().filter(|_| has_more).map(format_place);
-    Ok(Json(List { conversations: page.into_iter().map(Shown::from).collect(), next_before }))
+    let longest = state.config.max_title_bytes;
+    if params.search.as_ref().is_some_and(|search| search.len() > longest) {
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`search` has at most {longest} bytes, as titles do."),
+        ));
+    }
+    let before = params.before.as_deref().map(parse_place).transpose()?;
+    let query = ListQuery { before, limit, filter: ListFilter::new(params.search.as_deref(), params.agent) };
+    let page = state.ports.conversations.list_conversations(&caller.access, &query).await?;
+    let next_before = page.next.as_ref().map(format_place);
+    Ok(Json(List { conversations: page.conversations.into_iter().map(Shown::from).collect(), next_before }))
 }
 
 /// A place as clients carry it: they need not understand it.
-fn format_place(conversation: &Conversation) -> String {
-    format!("{}~{}", conversation.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true), conversation.id)
+fn format_place(place: &ListPlace) -> String {
+    format!("{}~{}", place.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true), place.id)
 }
 
 fn parse_place(text: &str) -> Result<ListPlace, Problem> {
     let place = text.split_once('~').and_then(|(time, id)| {
         let updated_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        Some(ListPlace { updated_at, id: id.to_owned() })
+        ids::is_valid(id).then(|| ListPlace { updated_at, id: id.to_owned() })
     });
     place.ok_or_else(|| Problem::new(Code::InvalidParameter, "`before` is the `next_before` of the page before."))
 }
@@ -197,4 +244,60 @@ pub(super) async fn show(
     ConversationId(id): ConversationId,
 ) -> Result<Json<Shown>, Problem> {
     Ok(Json(state.conversation(&caller, &id).await?.into()))
+}
+
+/// What to change.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct Rename {
+    /// At most 512 bytes. An empty one is replaced by the beginning of the next message.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Products")]
+    title: String,
+}
+
+problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge);
+
+/// Renames a conversation.
+///
+/// It keeps its place in the list.
+#[utoipa::path(
+    patch, path = "/conversations/{id}", tag = "conversations", operation_id = "rename_conversation",
+    params(ConversationId), request_body = Rename,
+    responses((status = 200, body = Shown, description = "The conversation as it is now"), RenameRefusals)
+)]
+pub(super) async fn rename(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Body(body): Body<Rename>,
+) -> Result<Json<Shown>, Problem> {
+    check_title(&state, &body.title)?;
+    let renamed = state.ports.conversations.rename_conversation(&caller.access, &id, &body.title).await?;
+    renamed.map(|conversation| Json(conversation.into())).ok_or_else(|| Problem::conversation_not_found(&id))
+}
+
+problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
+
+/// Deletes a conversation.
+///
+/// Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it.
+/// Nothing can bring it back.
+#[utoipa::path(
+    delete, path = "/conversations/{id}", tag = "conversations", operation_id = "delete_conversation",
+    params(ConversationId), responses((status = 204, description = "Nothing of it is left"), DeleteRefusals)
+)]
+pub(super) async fn delete(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<StatusCode, Problem> {
+    state.conversation(&caller, &id).await?;
+    // First the turn, so that no model is paid to write for nobody. A turn that begins in between finds no message, or
+    // nothing to save to, and fails.
+    let terminated = state.ports.turns.terminate(&id, DELETED).await;
+    terminated
+        .map_err(|error| Problem::from(error).with_detail("Nothing was deleted. Repeat the request in a moment."))?;
+    if !state.ports.conversations.delete_conversation(&caller.access, &id).await? {
+        return Err(Problem::conversation_not_found(&id));
+    }
+    Ok(StatusCode::NO_CONTENT)
 }

@@ -67,7 +67,10 @@ pub(super) struct StreamQuery {
     cursor: Option<u32>,
 }
 
-problems!(StreamRefusals: InvalidId, InvalidParameter, ConversationNotFound, TooManyStreams, ShuttingDown);
+problems!(
+    StreamRefusals: InvalidId, InvalidParameter, ConversationNotFound, TooManyStreamsOfTenant, TooManyStreams,
+    ShuttingDown
+);
 
 /// Streams every event after the cursor, then what follows.
 ///

@@ -35,7 +35,7 @@ pub(super) async fn livez() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-problems!(NotReady: ShuttingDown);
+problems!(only NotReady: Internal, StoreUnavailable, ShuttingDown);
 
 /// Answers when requests can be served.
 ///

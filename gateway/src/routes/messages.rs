@@ -15,7 +15,7 @@ use crate::{
     openapi::{Id, IdempotencyKey, MessageText, one_of, problems},
     problem::{Code, Problem},
     state::GatewayState,
-    turns::OnBusy,
+    turns::{OnBusy, StartMessages, StartOutcome},
 };
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -53,8 +53,8 @@ fn statuses() -> Object {
 }
 
 problems!(
-    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, MessageTooLong, BodyTooLarge, QueueFull,
-    TemporalUnavailable
+    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, TurnRunning, IdempotencyConflict,
+    MessageTooLong, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
 );
 
 /// Sends a message.
@@ -77,12 +77,12 @@ pub(super) async fn accept(
     let client_message_id = client_message_id(&headers, body.message_id)?;
     let conversation = state.conversation(&caller, &id).await?;
     let queued = submit(&state, &caller, &conversation, body.content, client_message_id, body.on_busy).await?;
-    let status = if queued.is_waiting { "queued" } else { "accepted_before" };
+    let status = if queued.is_waiting() { "queued" } else { "accepted_before" };
     Ok((StatusCode::ACCEPTED, Json(Accepted { conversation_id: id, message_id: queued.message_id, status })))
 }
 
 /// Stores the message, then hands it to the conversation's turn. Repeating it with the same client id stores
-/// nothing and hands it over again, unless a turn has taken it.
+/// nothing and hands it over again, unless it was answered.
 pub(super) async fn submit(
     state: &GatewayState,
     caller: &Caller,
@@ -98,12 +98,39 @@ pub(super) async fn submit(
         client_message_id,
         content,
         max_queued: state.config.max_queued_messages,
+        max_turns: state.config.tenant.concurrent_turns,
     };
     let queued = state.ports.conversations.queue_message(&caller.access, new).await?;
-    if queued.is_waiting {
-        state.ports.turns.submit(conversation, &queued.message_id, on_busy).await?;
+    match &queued.turn {
+        None if on_busy == OnBusy::Reject => start_or_reject(state, caller, conversation, &queued).await?,
+        None => state.ports.turns.submit(conversation, &queued.message_id, on_busy).await?,
+        // Its workflow may be gone, and then this brings the turn back; else the workflow knows the message.
+        Some(turn) if turn.is_running => {
+            state.ports.turns.submit(conversation, &turn.message_id, OnBusy::Queue).await?;
+        }
+        Some(_) => {}
     }
     Ok(queued)
+}
+
+/// Starts the turn of a stored message, or takes the message back when another turn runs. One that an earlier request
+/// stored is left alone: that request, or another one, may be about to start its turn.
+async fn start_or_reject(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    queued: &QueuedMessage,
+) -> Result<(), Problem> {
+    let messages = StartMessages { first: queued.message_id.clone(), from_step: 0, waiting: Vec::new() };
+    if state.ports.turns.start(conversation, messages).await? != StartOutcome::Busy {
+        return Ok(());
+    }
+    let conversations = &state.ports.conversations;
+    if queued.is_new && !conversations.withdraw_message(&caller.access, &conversation.id, &queued.message_id).await? {
+        // A workflow that began in between has taken it.
+        return Ok(());
+    }
+    Err(Problem::new(Code::TurnRunning, "Send the message again when the turn has ended, or with another `on_busy`."))
 }
 
 /// The content of a message can be stored and sent to a model.
@@ -123,8 +150,14 @@ pub(super) fn check_content(state: &GatewayState, content: &str) -> Result<(), P
 
 /// The client's id of a message: of the body, else of the header `Idempotency-Key`.
 pub(super) fn client_message_id(headers: &HeaderMap, of_body: Option<String>) -> Result<Option<String>, Problem> {
+    // Both are checked, also where one of them has no effect.
     let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
-    let key = headers.get(IDEMPOTENCY_KEY).map(|key| key.to_str().unwrap_or_default().to_owned());
-    let key = key.map(|key| checked_id("Idempotency-Key", key)).transpose()?;
+    let key = idempotency_key(headers)?;
     Ok(of_body.or(key))
+}
+
+/// The key with which the client repeats a request.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    checked_id("Idempotency-Key", key.to_str().unwrap_or_default().to_owned()).map(Some)
 }

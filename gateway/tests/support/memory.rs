@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
-    Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPlace, NewConversation, NewMessage,
-    QueuedMessage, StoreError,
+    Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPage, ListPlace, ListQuery,
+    NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError, TakenBy,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -24,7 +24,9 @@ pub struct Tables {
     events: BTreeMap<String, Vec<Event>>,
     pub messages: Vec<NewMessage>,
     /// Messages that a turn has taken.
-    pub taken: Vec<String>,
+    pub taken: Vec<(String, TakenBy)>,
+    /// What there is to resume, in every conversation.
+    pub resume_point: Option<ResumePoint>,
     pub current: Option<String>,
     /// The conversations asked for at each look for missed events.
     pub looks: Vec<Vec<String>>,
@@ -68,16 +70,21 @@ impl MemoryStore {
         sequence_number
     }
 
-    /// All that is stored, to see that nothing of it changes.
-    pub fn snapshot(&self) -> String {
-        let tables = self.lock();
-        format!("{:?}{:?}{:?}", tables.conversations, tables.events, tables.messages)
+    /// Says that the turn of `by` took this message.
+    pub fn take(&self, message_id: &str, by: &str, is_running: bool) {
+        let turn = TakenBy { message_id: by.to_owned(), is_running };
+        self.lock().taken.push((message_id.to_owned(), turn));
     }
 
     /// A conversation of any tenant.
     pub fn add(&self, id: &str, tenant_id: &str) {
         let (id, tenant_id) = (id.to_owned(), tenant_id.to_owned());
-        let new = NewConversation { id, access: Access::tenant(tenant_id), agent: "default".to_owned(), title: String::new() };
+        let new = NewConversation {
+            id,
+            access: Access::tenant(tenant_id),
+            agent: "default".to_owned(),
+            title: String::new(),
+        };
         self.lock().create(new);
     }
 }
@@ -162,20 +169,36 @@ impl Conversations for MemoryStore {
         Ok(tables.conversations.get(id).filter(|_| tables.shows(access, id)).cloned())
     }
 
-    async fn list_conversations(
-        &self,
-        access: &Access,
-        before: Option<ListPlace>,
-        limit: u32,
-    ) -> Result<Vec<Conversation>> {
+    async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
         let tables = self.open()?;
-        let place = |row: &Conversation| (row.updated_at, row.id.clone());
+        let place = |row: &Conversation| ListPlace { updated_at: row.updated_at, id: row.id.clone() };
         let mut rows: Vec<_> =
             tables.conversations.values().filter(|row| access.sees(&row.tenant_id, &row.owner_id)).cloned().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
-        rows.retain(|row| before.as_ref().is_none_or(|before| place(row) < (before.updated_at, before.id.clone())));
-        rows.truncate(limit as usize);
-        Ok(rows)
+        rows.retain(|row| query.before.as_ref().is_none_or(|before| place(row) < *before));
+        rows.truncate(query.rows_to_read() as usize);
+        Ok(query.page(rows))
+    }
+
+    async fn rename_conversation(&self, access: &Access, id: &str, title: &str) -> Result<Option<Conversation>> {
+        let mut tables = self.open()?;
+        if !tables.shows(access, id) {
+            return Ok(None);
+        }
+        Ok(tables.conversations.get_mut(id).map(|row| {
+            title.clone_into(&mut row.title);
+            row.clone()
+        }))
+    }
+
+    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool> {
+        let mut tables = self.open()?;
+        let is_there = tables.shows(access, id) && tables.conversations.remove(id).is_some();
+        if is_there {
+            tables.events.remove(id);
+            tables.messages.retain(|row| row.conversation_id != id);
+        }
+        Ok(is_there)
     }
 
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
@@ -190,15 +213,39 @@ impl Conversations for MemoryStore {
                 && row.client_message_id == new.client_message_id
         };
         if let Some(stored) = tables.messages.iter().find(same) {
+            if stored.content != new.content {
+                let client_message_id = new.client_message_id.unwrap_or_default();
+                return Err(StoreError::OtherContent { client_message_id });
+            }
             let message_id = stored.message_id.clone();
-            let is_waiting = !tables.taken.contains(&message_id);
-            return Ok(QueuedMessage { message_id, is_new: false, is_waiting });
+            let turn = tables.taken.iter().find(|(taken, _)| *taken == message_id).map(|(_, by)| by.clone());
+            return Ok(QueuedMessage { message_id, is_new: false, turn });
         }
         if tables.messages.len() - tables.taken.len() >= new.max_queued as usize {
             return Err(StoreError::QueueFull { limit: new.max_queued });
         }
         let message_id = new.message_id.clone();
         tables.messages.push(new);
-        Ok(QueuedMessage { message_id, is_new: true, is_waiting: true })
+        Ok(QueuedMessage { message_id, is_new: true, turn: None })
+    }
+
+    async fn withdraw_message(&self, access: &Access, conversation_id: &str, message_id: &str) -> Result<bool> {
+        let mut tables = self.open()?;
+        let is_there = tables.shows(access, conversation_id) && !tables.taken.iter().any(|(id, _)| id == message_id);
+        let before = tables.messages.len();
+        tables.messages.retain(|row| !is_there || row.message_id != message_id);
+        Ok(tables.messages.len() < before)
+    }
+
+    async fn resume_point(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        max_waiting: u32,
+    ) -> Result<Option<ResumePoint>> {
+        let tables = self.open()?;
+        let point = tables.resume_point.clone().filter(|_| tables.shows(access, conversation_id));
+        let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
+        Ok(point.map(|point| ResumePoint { waiting: limited(point.waiting), ..point }))
     }
 }

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses a part
 
-pub mod document;
 pub mod memory;
 
 use std::{
@@ -15,9 +14,9 @@ use async_trait::async_trait;
 use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
-    turns::{CancelOutcome, OnBusy, TurnError},
+    turns::{CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
 };
-use everturn_store::Conversation;
+use everturn_store::{Conversation, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
 use reqwest::{Response, StatusCode, header::HeaderMap};
@@ -33,6 +32,8 @@ pub struct RecordingTurns {
     pub calls: Mutex<Vec<String>>,
     pub is_down: Mutex<bool>,
     pub is_idle: Mutex<bool>,
+    /// What a start finds.
+    pub start_outcome: Mutex<Option<StartOutcome>>,
 }
 
 impl RecordingTurns {
@@ -52,6 +53,16 @@ impl TurnStarter for RecordingTurns {
         self.record(format!("submit {} {message_id} {}", conversation.id, on_busy.as_str()))
     }
 
+    async fn start(&self, conversation: &Conversation, messages: StartMessages) -> Result<StartOutcome, TurnError> {
+        let StartMessages { first, from_step, waiting } = messages;
+        self.record(format!("start {} {first} from {from_step}, then {}", conversation.id, waiting.join(" ")))?;
+        Ok(self.start_outcome.lock().unwrap().unwrap_or(StartOutcome::Started))
+    }
+
+    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
+        self.record(format!("terminate {conversation_id} {reason}"))
+    }
+
     async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError> {
         self.record(format!("cancel {conversation_id} {message_id}"))?;
         let is_idle = *self.is_idle.lock().unwrap();
@@ -63,6 +74,8 @@ impl TurnStarter for RecordingTurns {
 pub struct TestGateway {
     pub address: SocketAddr,
     pub store: MemoryStore,
+    /// API keys and sessions.
+    pub keys: SqliteStore,
     pub stream: InProcessStream,
     pub turns: Arc<RecordingTurns>,
     pub shutdown: CancellationToken,
@@ -117,14 +130,16 @@ impl TestGateway {
         let store = MemoryStore::default();
         let stream = InProcessStream::default();
         let turns = Arc::new(RecordingTurns::default());
+        let keys = SqliteStore::open_in_memory().await.unwrap();
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };
         let (address, shutdown, serving) = listen(GatewayState::new(ports, config)).await;
-        Self { address, store, stream, turns, shutdown, serving, client: client() }
+        Self { address, store, keys, stream, turns, shutdown, serving, client: client() }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -143,6 +158,14 @@ impl TestGateway {
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         Answer::of(self.request("POST", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request("PATCH", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        Answer::of(self.request("DELETE", path).send().await.unwrap()).await
     }
 }
 

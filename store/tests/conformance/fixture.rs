@@ -11,8 +11,8 @@ use everturn_proto::{
     words::{effect, finish, tool_status},
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd, ToolKey,
-    TurnStore,
+    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd,
+    ToolKey, TurnStore,
 };
 
 /// Who sees everything that these tests make.
@@ -214,8 +214,9 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         conversation_id: conversation.into(),
         message_id: message.into(),
         client_message_id: client.map(Into::into),
-        content: format!("say {message}"),
+        content: format!("say {}", client.unwrap_or(message)),
         max_queued: 100,
+        max_turns: 0,
     }
 }
 

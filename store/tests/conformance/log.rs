@@ -8,7 +8,10 @@ use std::sync::{
 use everturn_proto::words::execution_status;
 use everturn_store::{EventReader, ExecutionStatus};
 
-use super::{Backend, fixture::{Turn, tenant}};
+use super::{
+    Backend,
+    fixture::{Turn, tenant},
+};
 
 const WRITERS: u32 = 64;
 
@@ -100,9 +103,17 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     };
     assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(Some("m"), 1));
     turn.queue("queued").await;
-    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(Some("m"), 1), "the running one first");
+    assert_eq!(
+        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        status(Some("m"), 1),
+        "the running one first"
+    );
     turn.end(0, execution_status::FAILED).await;
-    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(Some("queued"), 2), "queued is running");
+    assert_eq!(
+        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        status(Some("queued"), 2),
+        "queued is running"
+    );
     let next = Turn::begun(turn.store.clone(), "c", "queued").await;
     next.end(0, execution_status::FAILED).await;
     assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(None, 4));

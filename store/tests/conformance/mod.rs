@@ -5,9 +5,13 @@
 
 pub mod claims;
 pub mod conversations;
+pub mod deletion;
 pub mod fixture;
 pub mod json;
+pub mod keys;
+pub mod lists;
 pub mod log;
+pub mod lost;
 pub mod races;
 pub mod retention;
 pub mod saves;
@@ -15,11 +19,11 @@ pub mod turns;
 
 use std::future::Future;
 
-use everturn_store::{Conversations, EventReader, Retention, TurnStore};
+use everturn_store::{Conversations, EventReader, Keys, Retention, TurnStore};
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {
-    type Store: EventReader + Conversations + TurnStore + Retention + Clone + Send + Sync + 'static;
+    type Store: EventReader + Conversations + TurnStore + Retention + Keys + Clone + Send + Sync + 'static;
 
     /// JSON comes back to the letter; else as PostgreSQL's JSONB writes it.
     const KEEPS_JSON_TEXT: bool;
@@ -41,6 +45,14 @@ macro_rules! conformance_suite {
             log::pages_say_exactly_whether_there_is_more,
             log::status_of_an_unknown_conversation_is_none,
             log::last_sequences_of_many_conversations,
+            lost::a_lost_turn_ends_when_the_next_one_begins,
+            lost::a_lost_turn_keeps_its_text,
+            lost::a_lost_turn_that_still_works_ends_whole,
+            lost::a_message_that_joined_a_lost_turn_does_not_end_it,
+            lost::the_resume_point_is_what_is_not_finished,
+            lost::a_withdrawn_message_was_never_there,
+            lost::a_message_is_taken_or_withdrawn,
+            lost::a_repeated_message_names_the_turn_that_took_it,
             races::turns_that_begin_at_once_begin_once,
             races::a_queue_is_never_longer_than_its_limit,
             races::a_tool_is_started_once,
@@ -80,14 +92,29 @@ macro_rules! conformance_suite {
             claims::used_call_ids_are_found,
             conversations::creating_twice_gives_the_first,
             conversations::a_caller_sees_only_what_is_theirs,
-            conversations::lists_are_paged_by_last_update,
             conversations::a_client_message_id_is_accepted_once,
             conversations::racing_posts_of_one_message_store_one,
             conversations::the_queue_has_a_limit,
             conversations::a_message_needs_its_conversation,
+            conversations::a_tenant_has_a_limit_of_turns,
+            conversations::a_conversation_is_renamed,
+            lists::lists_are_paged_by_last_update,
+            lists::titles_are_searched_alike,
+            lists::a_search_is_bounded_and_goes_on,
+            deletion::a_conversation_is_deleted_whole,
+            deletion::who_still_works_on_it_finds_nothing,
+            deletion::no_turn_creates_it_again,
+            deletion::a_deletion_amid_its_turn,
+            deletion::a_large_conversation_is_deleted,
             json::tool_input_and_result_are_kept,
             json::every_character_survives,
             json::a_megabyte_survives,
+            keys::a_key_is_found_as_it_was_made,
+            keys::an_id_is_given_once,
+            keys::a_revoked_key_takes_its_sessions_along,
+            keys::lists_are_paged_and_by_tenant,
+            keys::use_is_noted_coarsely,
+            keys::sessions_that_ended_are_removed,
         }
     };
     (@tests $fresh:expr; $($module:ident::$name:ident,)*) => {

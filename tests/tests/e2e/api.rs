@@ -8,6 +8,8 @@ use everturn_tests::{
 };
 use tokio::process::Command;
 
+use crate::keys::{AUTH, create};
+
 /// More than the program takes by its own limit; it may have to wait for other tests.
 const PATIENCE: Duration = Duration::from_secs(300);
 
@@ -20,6 +22,8 @@ async fn no_answer_is_outside_the_document() {
     let program = tests.join("../.tools/venv/bin/schemathesis");
     assert!(program.is_file(), "{} is missing: run `make python`", program.display());
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
+    stack.configure(AUTH);
+    let key = create(&stack, &["--tenant", "acme"]).await;
     let _running = stack.start().await;
     let run = Command::new(program)
         .arg("--config-file")
@@ -27,7 +31,7 @@ async fn no_answer_is_outside_the_document() {
         .arg("run")
         // Not the served one, which is the same: loaded from there, the endpoint that serves it would be left out.
         .arg(tests.join("../docs/openapi.json"))
-        .args(["--url", &stack.url()])
+        .args(["--url", &stack.url(), "--header", &format!("Authorization: Bearer {key}")])
         .current_dir(stack.directory())
         .kill_on_drop(true)
         .output();

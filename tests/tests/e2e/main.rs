@@ -7,10 +7,17 @@
 mod api;
 mod bad_input;
 mod cli;
+mod conversations;
 mod cost;
 mod crash;
 mod dev;
+mod devices;
 mod faults;
+mod gateway_crash;
+mod isolation;
+mod keys;
 mod operations;
 mod races;
+mod readers;
+mod resume;
 mod turn;

@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::{AgentDefinition, AgentTool},
@@ -19,8 +20,8 @@ const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) struct Checker<'a> {
     text: &'a str,
@@ -56,8 +57,9 @@ impl<'a> Checker<'a> {
         }
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
+        let auth = self.auth(file.auth);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, limits, worker })
+            Ok(Config { agents, providers, limits, worker, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -200,14 +202,36 @@ impl<'a> Checker<'a> {
         let max_bytes = u32::try_from(MAX_MESSAGE_BYTES).unwrap_or(u32::MAX);
         let max_queued = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
         let bytes = self.number("message_bytes", table.message_bytes.as_ref(), max_bytes, 1..=max_bytes);
+        let body_bytes = self.number("body_bytes", table.body_bytes.as_ref(), 0, 0..=u32::MAX);
         Limits {
             message_bytes: usize::try_from(bytes).unwrap_or(MAX_MESSAGE_BYTES),
+            body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
+            tenant: self.tenant_limits(table),
             queued_messages: self.number(
                 "queued_messages",
                 table.queued_messages.as_ref(),
                 default.queued_messages,
                 1..=max_queued,
             ),
+        }
+    }
+
+    fn tenant_limits(&mut self, table: &file::Limits) -> TenantLimits {
+        let default = TenantLimits::default();
+        // 0 takes a limit away.
+        let mut limit = |key, value: &Option<Spanned<u32>>, default, least| {
+            self.number(key, value.as_ref(), default, least..=1_000_000)
+        };
+        TenantLimits {
+            requests_per_second: limit(
+                "requests_per_second",
+                &table.requests_per_second,
+                default.requests_per_second,
+                0,
+            ),
+            request_burst: limit("request_burst", &table.request_burst, default.request_burst, 1),
+            open_streams: limit("open_streams", &table.open_streams, default.open_streams, 0),
+            concurrent_turns: limit("concurrent_turns", &table.concurrent_turns, default.concurrent_turns, 0),
         }
     }
 
@@ -252,7 +276,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         value: Option<&Spanned<String>>,
@@ -275,7 +299,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
+    pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
     }

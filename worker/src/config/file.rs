@@ -6,6 +6,8 @@ use everturn_activities::model::ProviderKind;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::auth::Auth;
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
@@ -13,6 +15,7 @@ pub(super) struct File {
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
+    pub(super) auth: Auth,
 }
 
 #[derive(Debug, Deserialize)]
@@ -71,6 +74,11 @@ const TOOL_FORMS: &str = r#"write a tool as "name" or { name = "name", timeout =
 pub(super) struct Limits {
     pub(super) message_bytes: Option<Spanned<u32>>,
     pub(super) queued_messages: Option<Spanned<u32>>,
+    pub(super) body_bytes: Option<Spanned<u32>>,
+    pub(super) requests_per_second: Option<Spanned<u32>>,
+    pub(super) request_burst: Option<Spanned<u32>>,
+    pub(super) open_streams: Option<Spanned<u32>>,
+    pub(super) concurrent_turns: Option<Spanned<u32>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

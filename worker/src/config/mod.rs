@@ -2,9 +2,11 @@
 //!
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
+//! - `auth`: both, for `[auth]`
 //!
 //! Keys of providers never stand in the file; it names the environment variables that hold them.
 
+mod auth;
 mod check;
 mod file;
 #[cfg(test)]
@@ -17,6 +19,7 @@ use std::{
 };
 
 use everturn_activities::model::Providers;
+use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
@@ -38,6 +41,8 @@ pub struct Config {
     pub limits: Limits,
     /// Limits of a worker.
     pub worker: WorkerLimits,
+    /// Who may call the gateway.
+    pub auth: AuthConfig,
 }
 
 /// Limits of the gateway.
@@ -47,6 +52,10 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Messages that may wait in one conversation. Default and maximum: `limits::MAX_QUEUED_MESSAGES`.
     pub queued_messages: u32,
+    /// Bytes of a request body. Default 0: as many as the largest message needs.
+    pub body_bytes: usize,
+    /// Of each tenant.
+    pub tenant: TenantLimits,
 }
 
 /// Limits of a worker.
@@ -65,7 +74,7 @@ pub struct WorkerLimits {
 impl Default for Limits {
     fn default() -> Self {
         let queued_messages = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
-        Self { message_bytes: MAX_MESSAGE_BYTES, queued_messages }
+        Self { message_bytes: MAX_MESSAGE_BYTES, queued_messages, body_bytes: 0, tenant: TenantLimits::default() }
     }
 }
 

@@ -48,6 +48,13 @@ fn an_agent_takes_what_is_written() {
 }
 
 #[test]
+fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
+    let tenant = parse("[limits]\nrequests_per_second = 0\nconcurrent_turns = 7\n", &[]).unwrap().limits.tenant;
+    assert_eq!((tenant.requests_per_second, tenant.request_burst), (0, 2000));
+    assert_eq!((tenant.concurrent_turns, tenant.open_streams), (7, 5000));
+}
+
+#[test]
 fn errors_name_file_line_key_and_remedy() {
     let agent = "[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n";
     for (text, expected) in [
@@ -74,6 +81,8 @@ fn errors_name_file_line_key_and_remedy() {
         ),
         (PROVIDER, "everturn.toml:1:1: there is no [agents.default]"),
         ("[limits]\nmessage_bytes = 999999999\n", "2:17: `message_bytes` must be from 1 to"),
+        ("[limits]\nrequest_burst = 0\n", "2:17: `request_burst` must be from 1 to 1000000, not 0"),
+        ("[limits]\nopen_streams = 2000000\n", "2:16: `open_streams` must be from 0 to 1000000, not 2000000"),
     ] {
         let message = error(text);
         assert!(message.contains(expected), "{text}\n→ {message}\nexpected {expected}");

@@ -183,7 +183,7 @@ async fn complete(client: &GenaiClient, messages: Vec<ContextMessage>) -> (Vec<(
         model: "demo".into(),
         instructions: "Help.".into(),
         messages,
-        tools: tools.specs(TOOLS).unwrap(),
+        tools: tools.specs(TOOLS).await.unwrap(),
         max_output_tokens: 0,
     };
     let mut deltas = Vec::new();
@@ -211,9 +211,9 @@ async fn a_whole_turn_through_the_model_client() {
     let tools = ToolRegistry::of(builtin::all()).unwrap();
     let mut asked = message("assistant", &reply.text);
     for (index, call) in reply.tool_calls.into_iter().enumerate() {
-        assert_eq!(tools.validate(&call.tool_name, &call.arguments), Ok(()));
-        let tool = tools.get(&call.tool_name).unwrap();
-        let output = tool.run(tool_context(), call.arguments.clone()).await.unwrap();
+        let found = tools.find(&call.tool_name).await.ok().unwrap();
+        assert_eq!(found.validate(&call.arguments), Ok(()));
+        let output = found.tool().run(tool_context(), call.arguments.clone()).await.unwrap();
         let execution_id = format!("exec_{index:012}");
         asked.tool_results.push(ToolResult {
             execution_id: execution_id.clone(),

@@ -34,6 +34,7 @@ pub async fn run(common: &Common, options: DevOptions) -> anyhow::Result<ExitCod
     let shutdown = shutdown::token()?;
     let tools = roles::worker::tools(options.test_tools.clone())?;
     let config = Config::load(common.config.as_deref(), &tools.names())?;
+    roles::gateway::check_exposure(options.listen, &config, options.insecure_no_auth)?;
     // Before anything is started: a port that is taken is the most common mistake.
     let listener = TcpListener::bind(options.listen)
         .await
@@ -157,7 +158,7 @@ async fn serve(
 
 /// What happens while everything runs: the sample turn, then nothing until told to stop.
 async fn visit(options: &DevOptions, url: &str, shutdown: &CancellationToken) -> anyhow::Result<ExitCode> {
-    let client = GatewayClient::new(url)?;
+    let client = GatewayClient::with_token(url, options.token.as_deref())?;
     if let Some(message) = options.once.as_deref().or(options.sample.as_deref()) {
         let turn = turn::run_and_print(&client, message);
         let (conversation_id, is_complete) = tokio::select! {

@@ -93,14 +93,14 @@ impl Tool for Calculate {
 
     async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let Input { expression } = read(&input)?;
-        let arithmetic = check(&expression).map_err(ToolError)?;
+        let arithmetic = check(&expression).map_err(ToolError::Failed)?;
         let place = tokio::time::timeout(TIME_LIMIT, Arc::clone(&self.places).acquire_owned()).await;
         let Ok(Ok(place)) = place else {
-            return Err(ToolError("Too many calculations are running; try again later.".into()));
+            return Err(ToolError::Failed("Too many calculations are running; try again later.".into()));
         };
-        let value = evaluate(arithmetic, place).await.map_err(ToolError)?;
+        let value = evaluate(arithmetic, place).await.map_err(ToolError::Failed)?;
         if value.chars().count() > MAX_RESULT_CHARS {
-            return Err(ToolError(format!(
+            return Err(ToolError::Failed(format!(
                 "The result has more than {MAX_RESULT_CHARS} digits; ask for an approximation or a logarithm of it."
             )));
         }
@@ -216,7 +216,7 @@ mod tests {
 
     async fn calculate(expression: &str) -> Result<String, String> {
         let input = Json::of(&json!({"expression": expression}));
-        let output = Calculate::new().run(context(), input).await.map_err(|error| error.0)?;
+        let output = Calculate::new().run(context(), input).await.map_err(|error| error.to_string())?;
         assert_eq!(output.result.to_value()["expression"], expression);
         Ok(output.result.to_value()["value"].as_str().unwrap().to_owned())
     }

@@ -72,7 +72,7 @@ impl Tool for CurrentTime {
 
     async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let input: Input = read(&input)?;
-        let zone = find(input.time_zone.as_deref().unwrap_or_default()).map_err(ToolError)?;
+        let zone = find(input.time_zone.as_deref().unwrap_or_default()).map_err(ToolError::Failed)?;
         let time = (self.now)().with_timezone(&zone);
         Ok(ToolOutput::of(&json!({
             "time_zone": zone.name(),
@@ -126,7 +126,10 @@ mod tests {
 
     async fn time_in(input: serde_json::Value) -> Result<serde_json::Value, String> {
         let tool = CurrentTime::with_clock(|| Utc.with_ymd_and_hms(2026, 7, 31, 20, 30, 5).unwrap());
-        tool.run(context(), Json::of(&input)).await.map(|output| output.result.to_value()).map_err(|error| error.0)
+        tool.run(context(), Json::of(&input))
+            .await
+            .map(|output| output.result.to_value())
+            .map_err(|error| error.to_string())
     }
 
     #[tokio::test]

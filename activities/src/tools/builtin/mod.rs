@@ -40,7 +40,7 @@ pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
 /// Reads the input of a built-in tool. The registry has checked it against the schema before, so that an error
 /// here is a schema that says less than the type.
 fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ToolError> {
-    input.decode().map_err(|error| ToolError(format!("The arguments cannot be read: {error}.")))
+    input.decode().map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))
 }
 
 #[cfg(test)]

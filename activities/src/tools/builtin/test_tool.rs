@@ -64,19 +64,21 @@ impl Tool for TestTool {
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let input: Input = read(&input)?;
         if input.effect {
-            let file = self.effect_file.clone().ok_or_else(|| ToolError("There is no effect file.".into()))?;
+            let file = self.effect_file.clone().ok_or_else(|| ToolError::Failed("There is no effect file.".into()))?;
             let line = format!("{}\n", context.execution_id);
             let written = tokio::task::spawn_blocking(move || append(&file, &line)).await;
             match written {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => return Err(ToolError(format!("The effect file cannot be written: {error}."))),
-                Err(error) => return Err(ToolError(format!("The effect file was not written: {error}."))),
+                Ok(Err(error)) => {
+                    return Err(ToolError::Failed(format!("The effect file cannot be written: {error}.")));
+                }
+                Err(error) => return Err(ToolError::Failed(format!("The effect file was not written: {error}."))),
             }
         }
         tokio::time::sleep(Duration::from_millis(input.sleep_ms.min(MAX_SLEEP_MS))).await;
         assert!(!input.panic, "the test tool was told to panic");
         if let Some(message) = input.fail {
-            return Err(ToolError(message));
+            return Err(ToolError::Failed(message));
         }
         let output = "x".repeat(input.output_bytes.min(MAX_OUTPUT_BYTES));
         let mut result = json!({"execution_id": context.execution_id, "attempt": context.attempt});
@@ -114,7 +116,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("effects");
         let tool = tool(Some(file.clone()));
-        assert_eq!(run(&tool, json!({"effect": true, "fail": "no"})).await, Err(ToolError("no".into())));
+        assert_eq!(run(&tool, json!({"effect": true, "fail": "no"})).await, Err(ToolError::Failed("no".into())));
         run(&tool, json!({"effect": true})).await.unwrap();
         run(&tool, json!({})).await.unwrap();
         assert_eq!(std::fs::read_to_string(file).unwrap(), "exec_0123456789ab\nexec_0123456789ab\n");

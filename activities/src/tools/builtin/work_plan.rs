@@ -128,10 +128,10 @@ impl Tool for WorkPlan {
 
 fn create(execution_id: &str, input: Input) -> Result<ToolOutput, ToolError> {
     let (Some(title), Some(steps)) = (input.title, input.steps) else {
-        return Err(ToolError("To create a plan give `title` and `steps`.".into()));
+        return Err(ToolError::Failed("To create a plan give `title` and `steps`.".into()));
     };
     if steps.is_empty() || steps.len() > MAX_STEPS {
-        return Err(ToolError(format!("A plan has 1 to {MAX_STEPS} steps.")));
+        return Err(ToolError::Failed(format!("A plan has 1 to {MAX_STEPS} steps.")));
     }
     let plan_id = format!("plan_{}", execution_id.trim_start_matches("exec_"));
     let step = |(number, description): (u32, String)| WorkPlanStep {
@@ -160,13 +160,15 @@ fn end_step(input: &Input) -> Result<ToolOutput, ToolError> {
 /// The plan and the step a call is about.
 fn step_of(input: &Input) -> Result<(String, u32), ToolError> {
     let (Some(plan_id), Some(step_number)) = (&input.plan_id, input.step_number) else {
-        return Err(ToolError("Give `plan_id`, as create returned it, and `step_number`.".into()));
+        return Err(ToolError::Failed("Give `plan_id`, as create returned it, and `step_number`.".into()));
     };
     let is_ours = plan_id
         .strip_prefix("plan_")
         .is_some_and(|hex| hex.len() == 12 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
     if !is_ours {
-        return Err(ToolError("`plan_id` must be the one that create returned: plan_ and 12 hex digits.".into()));
+        return Err(ToolError::Failed(
+            "`plan_id` must be the one that create returned: plan_ and 12 hex digits.".into(),
+        ));
     }
     Ok((plan_id.clone(), step_number))
 }
@@ -176,12 +178,12 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::tools::{ToolRegistry, builtin::testing::context};
+    use crate::tools::{CheckedTool, builtin::testing::context};
 
     async fn run(input: Value) -> Result<(Value, Vec<(String, Value)>), String> {
-        let registry = ToolRegistry::of([std::sync::Arc::new(WorkPlan::new()) as _]).unwrap();
-        registry.validate("work_plan", &Json::of(&input))?;
-        let output = WorkPlan::new().run(context(), Json::of(&input)).await.map_err(|error| error.0)?;
+        let checked = CheckedTool::new(std::sync::Arc::new(WorkPlan::new())).unwrap();
+        checked.validate(&Json::of(&input))?;
+        let output = checked.tool().run(context(), Json::of(&input)).await.map_err(|error| error.to_string())?;
         let events = output.events.iter().map(|(kind, data)| (kind.clone(), data.to_value())).collect();
         Ok((output.result.to_value(), events))
     }

@@ -1,0 +1,140 @@
+//! What tools may be called, and how an agent names those of a source (an MCP server).
+//!
+//! The model sees `source__tool`. An agent's list names one of them the same way, or all of them as `source__*`.
+
+use sha2::{Digest, Sha256};
+
+/// What providers take as the name of a tool.
+pub(super) const MAX_NAME_BYTES: usize = 64;
+/// Leaves half of a name to the tool.
+const MAX_SOURCE_BYTES: usize = 30;
+/// Between the name of a source and the name of its tool. No source and no local tool has it in its name.
+const SEPARATOR: &str = "__";
+/// In place of a tool's name: all tools of the source.
+const ALL: &str = "*";
+/// Of the hash in a shortened name: 32 bits, for the few tools of one server.
+const HASH_CHARS: usize = 8;
+
+/// Names that the model client turns into tools that the provider runs itself (genai 0.7: the adapters of Anthropic,
+/// OpenAI and Gemini): a tool of ours under such a name would never be called.
+const PROVIDERS_OWN: [&str; 13] = [
+    "web_search",
+    "googleSearch",
+    "googleSearchRetrieval",
+    "codeExecution",
+    "urlContext",
+    "google_search",
+    "code_execution",
+    "url_context",
+    "file_search",
+    "computer_use",
+    "google_maps",
+    "mcp_server",
+    "retrieval",
+];
+
+/// True for a name that every provider takes.
+pub fn is_valid(name: &str) -> bool {
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.bytes().all(is_fit)
+}
+
+/// True for a name that means a tool of the provider itself.
+pub fn is_providers_own(name: &str) -> bool {
+    PROVIDERS_OWN.contains(&name)
+}
+
+/// True for the name of a source: at most 30 letters, digits, `-` and single `_`, none of them at an end.
+pub fn is_valid_source(name: &str) -> bool {
+    let is_closed = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    let is_framed = is_closed(name.chars().next()) && is_closed(name.chars().next_back());
+    is_valid(name) && is_framed && name.len() <= MAX_SOURCE_BYTES && !name.contains(SEPARATOR)
+}
+
+/// The source in the name of a tool, or of all its tools; `None` for a local tool.
+pub fn source_of(name: &str) -> Option<&str> {
+    name.split_once(SEPARATOR).map(|(source, _)| source)
+}
+
+/// The source, when `listed` stands for all tools of one.
+pub fn all_of(listed: &str) -> Option<&str> {
+    listed.strip_suffix(ALL)?.strip_suffix(SEPARATOR)
+}
+
+/// True when an agent that lists `listed` may use the tool `name`.
+pub fn covers(listed: &str, name: &str) -> bool {
+    listed == name || all_of(listed).is_some_and(|source| source_of(name) == Some(source))
+}
+
+/// True for what an agent may list of a source: one tool or all.
+pub fn is_listable(listed: &str) -> bool {
+    all_of(listed).map_or_else(|| is_valid(listed) && !listed.ends_with(SEPARATOR), is_valid_source)
+}
+
+/// What the model calls a tool of a source. A name that providers would refuse is mended and cut, and ends in a hash of
+/// the whole, so that it is the same at all times and two tools rarely share one; the caller refuses those that do.
+pub fn qualified(source: &str, tool: &str) -> String {
+    let plain = format!("{source}{SEPARATOR}{tool}");
+    if is_valid(&plain) {
+        return plain;
+    }
+    let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(tool));
+    let hash = u32::from_be_bytes([a, b, c, d]);
+    let room = MAX_NAME_BYTES.saturating_sub(source.len() + SEPARATOR.len() + "_".len() + HASH_CHARS);
+    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let mended: String = tool.chars().take(room).map(fit).collect();
+    format!("{source}{SEPARATOR}{mended}_{hash:08x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn plain_names_stay() {
+        assert_eq!(qualified("time", "get_current_time"), "time__get_current_time");
+        assert_eq!(qualified("time", "_x__y"), "time___x__y");
+    }
+
+    #[test]
+    fn odd_names_are_mended_and_long_ones_cut() {
+        assert_eq!(qualified("fs", "read.file"), "fs__read_file_dd32cdf5");
+        assert_ne!(qualified("fs", "read.file"), qualified("fs", "read/file"));
+        let long = qualified("fs", &"x".repeat(100));
+        assert_eq!((long.len(), is_valid(&long)), (64, true));
+    }
+
+    #[test]
+    fn an_agent_lists_one_or_all() {
+        assert!(covers("fs__read", "fs__read") && !covers("fs__read", "fs__write"));
+        assert!(covers("fs__*", "fs__read") && !covers("fs__*", "fsx__read") && !covers("fs__*", "read"));
+        assert!(!covers("*", "read") && !covers("__*", "read"));
+        assert!(is_listable("fs__read") && is_listable("fs__*"));
+        assert!(!is_listable("__*") && !is_listable("fs__") && !is_listable("fs__a.b") && !is_listable("fs__r*"));
+    }
+
+    #[test]
+    fn sources_have_plain_names() {
+        for good in ["fs", "a-b_c", "x1", &"s".repeat(30)] {
+            assert!(is_valid_source(good), "{good}");
+        }
+        for bad in ["", "a__b", "_a", "a_", "-a", "ä", "a.b", &"s".repeat(31)] {
+            assert!(!is_valid_source(bad), "{bad}");
+        }
+    }
+
+    proptest! {
+        /// Whatever a server calls its tools, providers take the name, and it leads back to the server.
+        #[test]
+        fn every_name_fits(source in "[a-z0-9]([-_]?[a-z0-9]){0,14}", tool in ".{1,200}") {
+            prop_assert!(is_valid_source(&source));
+            let name = qualified(&source, &tool);
+            prop_assert!(is_valid(&name));
+            prop_assert_eq!(source_of(&name), Some(source.as_str()));
+            let all = format!("{source}__*");
+            prop_assert!(covers(&all, &name));
+        }
+    }
+}
