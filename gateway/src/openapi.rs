@@ -27,7 +27,7 @@ use self::shapes::EventFrame;
 use crate::{
     auth::SECURE_COOKIE,
     problem::{Code, ProblemBody, REQUEST_ID},
-    sse::{Started, TextBody},
+    sse::{End, Reconnect, Replay, Started, TextBody},
 };
 
 /// Problems of every endpoint of the agent: of who asks, of how often, and of the store.
@@ -55,7 +55,7 @@ const SESSION: &str = "session";
                        needs the scope `read`, everything else `write`. A gateway that does not require a credential \
                        takes callers who present none as the tenant `default`."
     ),
-    components(schemas(ProblemBody, Frame, EventFrame, TextBody, Started, Id, Sequence, MessageText)),
+    components(schemas(ProblemBody, Frame, EventFrame, TextBody, Started, Replay, Reconnect, End, Id, Sequence, MessageText)),
     tags(
         (name = "conversations"),
         (name = "messages", description = "Messages, and what comes of them for people"),

@@ -48,9 +48,24 @@ macro_rules! conversation_columns {
 }
 
 /// Of a conversation: the caller may see it. `$tenant` and `$owner` are parameters; without an owner, every owner's.
+/// `$of` names the table where others stand beside it: `c.`.
 macro_rules! visible {
     ($tenant:literal, $owner:literal) => {
-        concat!("tenant_id = ", $tenant, " AND (CAST(", $owner, " AS TEXT) IS NULL OR owner_id = ", $owner, ")")
+        visible!("", $tenant, $owner)
+    };
+    ($of:literal, $tenant:literal, $owner:literal) => {
+        concat!(
+            $of,
+            "tenant_id = ",
+            $tenant,
+            " AND (CAST(",
+            $owner,
+            " AS TEXT) IS NULL OR ",
+            $of,
+            "owner_id = ",
+            $owner,
+            ")"
+        )
     };
 }
 
@@ -189,7 +204,7 @@ pub const RESUME_POINT: &str = concat!(
       ORDER BY e.started_at DESC LIMIT 1) \
      LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' \
      WHERE c.id = $1 AND ",
-    visible!("$2", "$3"),
+    visible!("c.", "$2", "$3"),
     " ORDER BY m.created_at, m.id LIMIT $4"
 );
 

@@ -129,7 +129,7 @@ pub(crate) struct LoggedEvent {
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
 pub(crate) struct EventFrame {
-    /// The event's type, as in the frame's `event`.
+    /// The event's type.
     #[schema(rename = "type")]
     kind: String,
     #[schema(value_type = Id)]
@@ -148,7 +148,8 @@ pub(crate) struct EventFrame {
 pub(crate) struct Frame {
     #[schema(pattern = "^[1-9][0-9]*$", nullable = false)]
     id: Option<String>,
-    /// An event's type, `text_start`, `text_delta`, `text_end` or `conversation`.
+    /// The `type` of its data, but `turn_error` for the event `error`: `EventSource` has one of its own. The frame
+    /// `conversation` of a chat has no `type`.
     event: String,
     /// JSON.
     #[schema(schema_with = frame_data)]
@@ -159,7 +160,10 @@ fn frame_data() -> RefOr<Schema> {
     let shapes = AnyOfBuilder::new()
         .item(Ref::from_schema_name("EventFrame"))
         .item(Ref::from_schema_name("TextFrame"))
-        .item(Ref::from_schema_name("ChatFrame"));
+        .item(Ref::from_schema_name("ChatFrame"))
+        .item(Ref::from_schema_name("ReplayFrame"))
+        .item(Ref::from_schema_name("ReconnectFrame"))
+        .item(Ref::from_schema_name("EndFrame"));
     ObjectBuilder::new()
         .schema_type(Type::String)
         .content_media_type("application/json")

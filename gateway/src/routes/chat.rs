@@ -47,8 +47,9 @@ problems!(
 
 /// Sends a message and streams its turn.
 ///
-/// Makes the conversation when there is none. The first frame is `conversation`; then come the frames of this message's
-/// turn, and no other, to its end. When the connection breaks, the turn goes on: come back with the stream of events.
+/// Makes the conversation when there is none. The first frames are `replay` and `conversation`; then come the frames of
+/// this message's turn, and no other, to its end. When the connection breaks, the turn goes on: come back with the
+/// stream of events.
 #[utoipa::path(
     post, path = "/chat", tag = "messages", operation_id = "chat",
     params(IdempotencyKey), request_body = Chat,
@@ -84,7 +85,7 @@ pub(super) async fn chat(
     let cursor = if queued.is_new { conversation.last_sequence } else { 0 };
     // A message that joined another one's turn has no end of its own.
     let turn = queued.turn.map_or(queued.message_id, |turn| turn.message_id);
-    let mut response = state.feed(&caller, &conversation.id, cursor)?.of_turn(&turn).into_response();
+    let mut response = state.feed(&caller, &conversation, cursor)?.of_turn(&turn).into_response();
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }

@@ -40,7 +40,8 @@ pages! {
     "llm_rate_limited" "llm_stream_cut" "llm_timeout" "llm_unauthorized" "llm_unavailable" "message_too_long"
     "method_not_allowed" "no_checkpoint" "not_found" "origin_not_allowed" "queue_full" "rate_limited" "shutting_down"
     "step_limit" "store_unavailable" "temporal_unavailable" "too_many_streams" "too_many_streams_of_tenant"
-    "too_many_turns" "turn_complete" "turn_lost" "turn_running" "unauthenticated" "unknown_agent" "unknown_message"
+    "too_many_turns" "tool_unavailable" "turn_complete" "turn_lost" "turn_running" "unauthenticated" "unknown_agent"
+    "unknown_message"
 }
 
 /// This document.

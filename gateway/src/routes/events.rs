@@ -74,8 +74,9 @@ problems!(
 
 /// Streams every event after the cursor, then what follows.
 ///
-/// It has no end of its own. When it breaks, connect again, to any gateway, with the `id` of the last event: a cursor
-/// never expires. Each text that the model is writing comes with one `text_start` that holds the text so far.
+/// Without a frame `end` it has no end of its own. When it breaks, connect again, to any gateway, with the `id` of the
+/// last event: a cursor never expires. Each text that the model is writing comes with one `text_start` that holds the
+/// text so far.
 #[utoipa::path(
     get, path = "/conversations/{id}/events/stream", tag = "events", operation_id = "stream_events",
     params(ConversationId, StreamQuery, LastEventId),
@@ -92,8 +93,8 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let cursor = last_event_id(&headers)?.or(query.cursor).unwrap_or(0);
-    state.conversation(&caller, &id).await?;
-    Ok(state.feed(&caller, &id, cursor)?.into_response())
+    let conversation = state.conversation(&caller, &id).await?;
+    Ok(state.feed(&caller, &conversation, cursor)?.into_response())
 }
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.

@@ -6,16 +6,23 @@ use everturn_activities::model::ProviderKind;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::auth::Auth;
+use super::{
+    auth::Auth,
+    gateway,
+    http_tools::{Egress, HttpTool},
+};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
     pub(super) providers: BTreeMap<Spanned<String>, Provider>,
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
+    pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
+    pub(super) egress: Egress,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
     pub(super) auth: Auth,
+    pub(super) gateway: gateway::Table,
 }
 
 #[derive(Debug, Deserialize)]
