@@ -55,7 +55,9 @@ const SESSION: &str = "session";
                        needs the scope `read`, everything else `write`. A gateway that does not require a credential \
                        takes callers who present none as the tenant `default`."
     ),
-    components(schemas(ProblemBody, Frame, EventFrame, TextBody, Started, Replay, Reconnect, End, Id, Sequence, MessageText)),
+    components(schemas(
+        ProblemBody, Frame, EventFrame, TextBody, Started, Replay, Reconnect, End, Id, Sequence, MessageText
+    )),
     tags(
         (name = "conversations"),
         (name = "messages", description = "Messages, and what comes of them for people"),

@@ -82,7 +82,8 @@ impl IntoParams for IdempotencyKey {
         vec![header(
             "Idempotency-Key",
             "Id",
-            "The same key again is the same message; and where a request creates a conversation, the same conversation. An id in the body wins.",
+            "The same key again is the same message; and where a request creates a conversation, the same conversation. \
+             An id in the body wins.",
         )]
     }
 }
