@@ -66,7 +66,7 @@ impl<'a> Checker<'a> {
         let auth = self.auth(file.auth);
         let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, http_tools, egress, limits, worker, gateway, auth })
+            Ok(Config { agents, providers, http_tools, egress, limits, worker, auth, gateway })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
