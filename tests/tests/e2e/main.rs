@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod api;
 mod bad_input;
 mod cli;
 mod conversations;
@@ -14,6 +15,7 @@ mod devices;
 mod faults;
 mod gateway_crash;
 mod http_tools;
+mod isolation;
 mod keys;
 mod mcp;
 mod operations;
