@@ -24,6 +24,8 @@ pub fn line(frame: &Frame) -> Option<String> {
         "error" => format!("{}: {}", text(&data["code"]), text(&data["message"])),
         "cancelled" => text(&data["reason"]),
         "work_plan" => text(&data["title"]),
+        "skill_matched" => format!("{}: {}", text(&data["skill_name"]), text(&data["description"])),
+        "skill_execution_start" | "skill_execution_complete" => text(&data["skill_name"]),
         "step_start" | "step_end" => format!("step {}", data["step_number"]),
         _ => String::new(),
     };

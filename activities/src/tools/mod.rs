@@ -4,11 +4,13 @@
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
 //! - [`builtin`]: the tools every worker has
+//! - [`skills`]: folders of instructions
 
 pub mod builtin;
 mod checked;
 pub mod names;
 mod registry;
+pub mod skills;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
@@ -22,6 +24,11 @@ pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub trait Tool: Send + Sync {
     /// What the model is told about it.
     fn spec(&self) -> &ToolSpec;
+
+    /// Where it comes from, for people.
+    fn kind(&self) -> ToolKind {
+        ToolKind::BuiltIn
+    }
 
     /// Runs it. `input` fits the schema. Dropping the future ends it; a tool with work outside the future
     /// watches `context.cancellation`.
@@ -39,6 +46,25 @@ pub struct ToolSpec {
     pub parameters: serde_json::Value,
     /// What a retry may do.
     pub effect: Effect,
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolKind {
+    /// Part of the worker's binary.
+    BuiltIn,
+    /// A folder of instructions.
+    Skill,
+}
+
+impl ToolKind {
+    /// In a word or two, for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::Skill => "skill",
+        }
+    }
 }
 
 /// What a tool changes, and so what a retry of an attempt that left nothing may do (invariant 6).
