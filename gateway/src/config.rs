@@ -7,7 +7,7 @@ use everturn_proto::{
     words::DEFAULT_AGENT,
 };
 
-use crate::limits::TenantLimits;
+use crate::{auth::AuthConfig, limits::TenantLimits};
 
 /// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
 pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -38,6 +38,8 @@ pub struct GatewayConfig {
     pub max_timeline_items: usize,
     /// Open SSE streams of this gateway. Default 10 000: each holds a socket and a follower's buffer.
     pub max_streams: usize,
+    /// Who may call, and how they prove it.
+    pub auth: AuthConfig,
     /// How often the gateway looks into the store unasked, with one query for all its streams; also how long a
     /// stream waits before it follows again what could not be followed. An announcement makes it look at once, but
     /// one may be lost, and a worker in another process may have no way to announce. Default 1 s; with a stream
@@ -67,6 +69,7 @@ impl Default for GatewayConfig {
             max_page: 1000,
             max_timeline_items: 10_000,
             max_streams: 10_000,
+            auth: AuthConfig::default(),
             poll_interval: Duration::from_secs(1),
             heartbeat: Duration::from_secs(15),
             retry_hint: Duration::from_secs(1),

@@ -11,6 +11,7 @@ use axum::{
     response::Response,
 };
 use everturn_proto::{ids, words::event_type::ends_turn};
+use futures::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -42,6 +43,8 @@ pub struct Feed {
     preface: String,
     heartbeat: Duration,
     shutdown: CancellationToken,
+    /// Resolves when the reader may read no more.
+    until: BoxFuture<'static, ()>,
     is_over: bool,
     _permit: StreamPermit,
 }
@@ -50,7 +53,15 @@ impl Feed {
     pub(crate) fn new(tail: Tail, config: &GatewayConfig, shutdown: CancellationToken, permit: StreamPermit) -> Self {
         let preface = sse::retry(config.retry_hint);
         let heartbeat = config.heartbeat;
-        Self { tail, scope: Scope::All, preface, heartbeat, shutdown, is_over: false, _permit: permit }
+        let until = Box::pin(std::future::pending());
+        Self { tail, scope: Scope::All, preface, heartbeat, shutdown, until, is_over: false, _permit: permit }
+    }
+
+    /// Ends when this resolves: the reader's credential does not hold any more.
+    #[must_use]
+    pub(crate) fn until(mut self, end: BoxFuture<'static, ()>) -> Self {
+        self.until = end;
+        self
     }
 
     /// Only the turn of this message, and only until it ends.
@@ -89,6 +100,7 @@ impl Feed {
         while chunk.is_empty() && !self.is_over {
             tokio::select! {
                 () = self.shutdown.cancelled() => return None,
+                () = &mut self.until => return None,
                 () = &mut idle => return Some(sse::HEARTBEAT.to_owned()),
                 frame = self.tail.next() => match frame {
                     Ok(frame) => self.add(&mut chunk, &frame),

@@ -7,13 +7,15 @@
 //! - [`turns`]: the port to the engine, and its Temporal implementation
 //! - [`timeline`]: pure; events to timeline items (B9)
 //! - [`problem`]: the one place that makes error responses
-//! - [`extract`]: requests to checked values; the tenant
+//! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
+//! - [`extract`]: requests to checked values
 //! - [`state`], [`config`]: what handlers need, and the limits
 //! - [`limits`]: what one tenant may use
 //! - [`listener`]: connections, and cutting readers that stall
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
 
+pub mod auth;
 pub mod config;
 pub mod extract;
 pub mod feed;
@@ -30,6 +32,7 @@ pub mod timeline;
 pub mod turns;
 pub mod watcher;
 
+pub use auth::AuthConfig;
 pub use config::GatewayConfig;
 pub use routes::router;
 pub use server::serve;

@@ -62,6 +62,12 @@ codes! {
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
     /// Any other request that HTTP itself finds wrong.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
+    /// No credential, or one that does not hold.
+    Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
+    /// The credential holds, but does not allow this.
+    InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
+    /// A page of another origin used what its browser sends by itself.
+    OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
     /// No such endpoint.
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// No such conversation, or it belongs to someone else.
@@ -98,6 +104,8 @@ codes! {
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is not available";
     /// The engine is away.
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
+    /// The identity provider's keys cannot be read.
+    IssuerUnavailable = "issuer_unavailable", SERVICE_UNAVAILABLE, "The identity provider is not available";
     /// This gateway is stopping.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "This gateway is shutting down";
     /// A bug, or data that this version cannot read.
@@ -142,6 +150,11 @@ impl Problem {
         Self::new(Code::ConversationNotFound, format!("There is no conversation `{id}`."))
     }
 
+    /// A bug, or something that the log tells better.
+    pub(crate) fn internal() -> Self {
+        Self::new(Code::Internal, "The log has more, under this request id.")
+    }
+
     /// A problem for a response that the framework made.
     fn of_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
@@ -149,7 +162,7 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "The header `Allow` lists the methods."),
             StatusCode::PAYLOAD_TOO_LARGE => (Code::BodyTooLarge, "Send a smaller body."),
             status if status.is_client_error() => (Code::BadRequest, "The request could not be read."),
-            _ => (Code::Internal, "The log has more, under this request id."),
+            _ => return Self::internal(),
         };
         Self::new(code, detail)
     }
@@ -185,7 +198,7 @@ impl From<StoreError> for Problem {
             }
             StoreError::Corrupt(detail) => {
                 tracing::error!(detail, "the store holds something unexpected");
-                Self::of_status(StatusCode::INTERNAL_SERVER_ERROR)
+                Self::internal()
             }
         }
     }

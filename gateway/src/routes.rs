@@ -7,6 +7,7 @@ mod events;
 mod health;
 mod messages;
 mod resume;
+mod session;
 mod status;
 mod timeline;
 
@@ -24,12 +25,13 @@ use tower_http::{
 };
 
 use crate::{
+    auth,
     extract::Caller,
     problem::{self, Problem},
     state::GatewayState,
 };
 
-/// Every endpoint, with request ids, tracing and problems.
+/// Every endpoint, with callers, request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
     let agent = Router::new()
@@ -45,14 +47,25 @@ pub fn router(state: GatewayState) -> Router {
         .route("/conversations/{id}/cancel", post(cancel::cancel))
         .route("/conversations/{id}/resume", post(resume::resume))
         .route("/chat", post(chat::chat))
-        .route_layer(middleware::from_fn_with_state(state.clone(), within_limits));
-    Router::new()
-        .nest("/api/v1/agent", agent)
+        .route_layer(middleware::from_fn(auth::check_scope));
+    let session = get(session::show).post(session::open).delete(session::end);
+    let api = Router::new()
+        .nest("/agent", agent)
+        .route("/auth/session", session)
+        .route_layer(middleware::from_fn_with_state(state.clone(), within_limits))
+        .route_layer(middleware::from_fn_with_state(state.clone(), auth::authenticate));
+    let router = Router::new()
+        .nest("/api/v1", api)
         .route("/livez", get(health::livez))
         .route("/readyz", get(health::readyz))
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(DefaultBodyLimit::max(body_limit))
-        .layer(middleware::from_fn(problem::finish))
+        .layer(middleware::from_fn(problem::finish));
+    let router = match auth::origin::cors(&state.config.auth) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use everturn_store::{Conversation, Conversations, EventReader};
+use everturn_store::{Conversation, Conversations, EventReader, Keys};
 use everturn_stream::StreamReader;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Caller, feed::Feed, limits::Limits, problem::Code, problem::Problem, tail::Tail,
-    turns::TurnStarter, watcher::Watcher,
+    auth::Authenticator, config::GatewayConfig, extract::Caller, feed::Feed, limits::Limits, problem::Code,
+    problem::Problem, tail::Tail, turns::TurnStarter, watcher::Watcher,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -18,6 +18,8 @@ pub struct Ports {
     pub events: Arc<dyn EventReader>,
     /// Conversations and the messages they accept.
     pub conversations: Arc<dyn Conversations>,
+    /// API keys and sessions.
+    pub keys: Arc<dyn Keys>,
     /// Texts in the making.
     pub stream: Arc<dyn StreamReader>,
     /// The engine.
@@ -31,6 +33,8 @@ pub struct GatewayState {
     pub ports: Ports,
     /// The limits.
     pub config: Arc<GatewayConfig>,
+    /// Who is asking.
+    pub(crate) auth: Arc<Authenticator>,
     /// Ends every open stream when cancelled.
     pub(crate) shutdown: CancellationToken,
     pub(crate) limits: Limits,
@@ -42,7 +46,8 @@ impl GatewayState {
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let limits = Limits::new(&config);
         let watcher = Watcher::new(Arc::clone(&ports.events), config.poll_interval);
-        Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), limits, watcher }
+        let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));
+        Self { ports, config: Arc::new(config), auth, shutdown: CancellationToken::new(), limits, watcher }
     }
 
     /// The same gateway; its streams end when `shutdown` is cancelled.
@@ -57,7 +62,7 @@ impl GatewayState {
         found.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// A stream of the conversation from after `cursor`.
+    /// A stream of the conversation from after `cursor`. It ends when the caller's credential does.
     pub fn feed(&self, caller: &Caller, conversation_id: &str, cursor: u32) -> Result<Feed, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(
@@ -67,6 +72,6 @@ impl GatewayState {
         let permit = self.limits.open_stream(&caller.access)?;
         let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
         let tail = Tail::new(events, stream, caller.access.clone(), conversation_id, cursor, &self.watcher);
-        Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit))
+        Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit).until(self.auth.end_of(caller)))
     }
 }

@@ -1,5 +1,7 @@
 //! What the store can do, in small traits by who needs it: readers of the event log, the gateway that accepts
-//! messages, the worker that runs turns, and the operator who removes what is old.
+//! messages, the worker that runs turns, the operator who removes what is old, and whoever asks who a caller is (`keys`).
+
+mod keys;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -9,6 +11,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
 };
 
+pub use self::keys::{ApiKey, KeyKind, Keys, NewKey};
 pub use crate::{
     error::Result,
     list::{ListFilter, ListPage, ListPlace, ListQuery},

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, Result, Retention, TurnStore},
+    api::{Conversations, EventReader, Keys, Result, Retention, TurnStore},
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -20,13 +20,21 @@ pub struct Store {
     pub turns: Arc<dyn TurnStore>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
+    /// For gateways and operators.
+    pub keys: Arc<dyn Keys>,
 }
 
 impl Store {
     /// Any back end.
-    pub fn new(store: impl EventReader + Conversations + TurnStore + Retention + 'static) -> Self {
+    pub fn new(store: impl EventReader + Conversations + TurnStore + Retention + Keys + 'static) -> Self {
         let store = Arc::new(store);
-        Self { events: store.clone(), conversations: store.clone(), turns: store.clone(), retention: store }
+        Self {
+            events: store.clone(),
+            conversations: store.clone(),
+            turns: store.clone(),
+            retention: store.clone(),
+            keys: store,
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! SQL texts that SQLite and PostgreSQL 15 both read: `$n` parameters, `RETURNING`, `ON CONFLICT`. Two things they
 //! say differently, row locks and lists; such a text is a [`Text`] with both.
 
+mod keys;
+
+pub(crate) use keys::{INSERT_KEY, REMOVE_ENDED_SESSIONS, REVOKE_KEY, TOUCH_KEY};
+pub use keys::{KEY, KEYS};
+
 /// A text in the words of each database; a back end's `dialect::words` takes its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Text {

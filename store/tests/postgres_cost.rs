@@ -14,7 +14,8 @@ use everturn_proto::{
     words::{effect, execution_status},
 };
 use everturn_store::{
-    Conversations, EventReader, ListQuery, MAX_SCANNED, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot,
+    Conversations, EventReader, KeyKind, Keys, ListQuery, MAX_SCANNED, NewConversation, NewKey, PostgresOptions,
+    PostgresStore, TurnStore, hot,
 };
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
@@ -102,11 +103,25 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     costs.of("list_conversations", store.list_conversations(&tenant(), &query)).await.unwrap();
     costs.of("rename_conversation", store.rename_conversation(&tenant(), id, "title")).await.unwrap();
     costs.of("delete_conversation", store.delete_conversation(&tenant(), &new.conversation)).await.unwrap();
+    let key = NewKey {
+        id: id.into(),
+        kind: KeyKind::Key,
+        parent_id: None,
+        secret_hash: vec![1],
+        access: tenant(),
+        scopes: "read".into(),
+        name: String::new(),
+        expires_at: None,
+    };
+    costs.of("create_key", store.create_key(key)).await.unwrap();
+    costs.of("find_key", store.find_key(id)).await.unwrap();
 }
 
 /// The numbers of `store/src/backend/mod.rs`.
-const COSTS: [(&str, u32); 30] = [
+const COSTS: [(&str, u32); 32] = [
     ("create_conversation", 1),
+    ("create_key", 1),
+    ("find_key", 1),
     ("queue_message", 4),
     ("queue_message, repeated", 5),
     ("begin_turn", 11),

@@ -73,6 +73,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "agent_definitions",
         "agent_execution_events",
         "agent_executions",
+        "api_keys",
         "conversations",
         "deleted_conversations",
         "execution_checkpoints",
@@ -242,6 +243,8 @@ async fn hot_queries_use_an_index() {
         ("open tools", hot::OPEN_TOOLS.sqlite),
         ("accepted message", hot::QUEUE_MESSAGE),
         ("repeated message", hot::QUEUED_MESSAGE),
+        ("key", hot::KEY),
+        ("list of keys", hot::KEYS),
         ("list of conversations", hot::CONVERSATIONS_BEFORE),
         ("list of one owner's conversations", hot::OWN_CONVERSATIONS_BEFORE),
     ];

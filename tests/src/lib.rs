@@ -6,8 +6,11 @@
 //! - [`server`]: what these three have in common: a process on a leash, which ends with the tests
 //! - [`backends`]: embedded or production, by the environment
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
+//! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
+//! - [`proxy`]: a connection that holds its answers back
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
 //! - [`wait`]: waiting on conditions, never on time
+//! - [`random`]: numbers by a seed
 //!
 //! The tests themselves are in `tests/tests`.
 
@@ -19,6 +22,9 @@ pub mod backends;
 pub mod model;
 pub mod ports;
 pub mod postgres;
+pub mod proxy;
+pub mod random;
+pub mod reader;
 pub mod redis;
 mod search_attributes;
 pub mod server;

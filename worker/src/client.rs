@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use eventsource_stream::Eventsource;
 use futures::{Stream, StreamExt, stream::BoxStream};
+use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
 
 /// A gateway at a URL.
@@ -26,13 +27,27 @@ pub struct Frame {
 }
 
 impl GatewayClient {
-    /// A client of the gateway at `url`.
+    /// A client of the gateway at `url`, without a credential.
     pub fn new(url: &str) -> anyhow::Result<Self> {
+        Self::with_token(url, None)
+    }
+
+    /// A client that sends this key or token with each request.
+    pub fn with_token(url: &str, token: Option<&str>) -> anyhow::Result<Self> {
         let is_http = url.parse::<url::Url>().is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
         if !is_http {
             bail!("`{url}` is not the URL of a gateway; it looks like http://127.0.0.1:8080");
         }
-        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).build()?;
+        let mut headers = header::HeaderMap::new();
+        if let Some(token) = token {
+            let value = header::HeaderValue::try_from(format!("Bearer {token}"));
+            let mut value = value.context("the token has characters that no key or token has")?;
+            // Keeps it out of what is logged of a request.
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).default_headers(headers);
+        let http = http.build()?;
         Ok(Self { url: format!("{}/api/v1/agent", url.trim_end_matches('/')), http })
     }
 
@@ -70,7 +85,8 @@ impl GatewayClient {
         Ok(status["last_sequence"].as_u64().and_then(|last| u32::try_from(last).ok()).unwrap_or(0))
     }
 
-    /// Follows the conversation from behind `cursor`, coming back with the cursor whenever the stream breaks.
+    /// Follows the conversation from behind `cursor`, coming back with the cursor whenever the stream breaks; until the
+    /// gateway refuses, as when the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
         let client = self.clone();
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
@@ -81,6 +97,10 @@ impl GatewayClient {
                     Some(open) => open,
                     None => match client.connect(&url, cursor).await {
                         Ok(open) => open,
+                        Err(error) if error.downcast_ref().is_some_and(Answered::is_final) => {
+                            tracing::warn!(%error, "the event stream has ended");
+                            return None;
+                        }
                         Err(error) => {
                             tracing::debug!(%error, "the event stream is not available; trying again");
                             tokio::time::sleep(Duration::from_millis(500)).await;
@@ -117,6 +137,21 @@ impl GatewayClient {
     }
 }
 
+/// An answer that is a problem.
+#[derive(Debug, thiserror::Error)]
+#[error("the gateway answered {status}: {said}")]
+struct Answered {
+    status: StatusCode,
+    said: String,
+}
+
+impl Answered {
+    /// True when the same request will not do better later.
+    fn is_final(&self) -> bool {
+        self.status.is_client_error() && self.status != StatusCode::TOO_MANY_REQUESTS
+    }
+}
+
 /// Turns a problem+json answer into its sentence.
 async fn checked(response: reqwest::Response) -> anyhow::Result<reqwest::Response> {
     if response.status().is_success() {
@@ -125,5 +160,6 @@ async fn checked(response: reqwest::Response) -> anyhow::Result<reqwest::Respons
     let status = response.status();
     let problem: Value = response.json().await.unwrap_or_default();
     let said = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
-    bail!("the gateway answered {status}: {} {} ({})", said("title"), said("detail"), said("code"))
+    let said = format!("{} {} ({})", said("title"), said("detail"), said("code"));
+    Err(Answered { status, said }.into())
 }

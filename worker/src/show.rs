@@ -37,7 +37,7 @@ fn text(value: &Value) -> String {
 }
 
 /// One line, not too long, with nothing that could steer the terminal.
-fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),

@@ -16,7 +16,7 @@ use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
     turns::{CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
 };
-use everturn_store::Conversation;
+use everturn_store::{Conversation, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
 use reqwest::{Response, StatusCode, header::HeaderMap};
@@ -74,6 +74,8 @@ impl TurnStarter for RecordingTurns {
 pub struct TestGateway {
     pub address: SocketAddr,
     pub store: MemoryStore,
+    /// API keys and sessions.
+    pub keys: SqliteStore,
     pub stream: InProcessStream,
     pub turns: Arc<RecordingTurns>,
     pub shutdown: CancellationToken,
@@ -128,14 +130,16 @@ impl TestGateway {
         let store = MemoryStore::default();
         let stream = InProcessStream::default();
         let turns = Arc::new(RecordingTurns::default());
+        let keys = SqliteStore::open_in_memory().await.unwrap();
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };
         let (address, shutdown, serving) = listen(GatewayState::new(ports, config)).await;
-        Self { address, store, stream, turns, shutdown, serving, client: client() }
+        Self { address, store, keys, stream, turns, shutdown, serving, client: client() }
     }
 
     pub fn url(&self, path: &str) -> String {

@@ -1,8 +1,8 @@
-//! The three traits and retention, once for both databases. This folder is compiled twice, as `sqlite::backend` and
+//! The traits of `api`, once for both databases. This folder is compiled twice, as `sqlite::backend` and
 //! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
 //! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
 //!
-//! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`: the traits
+//! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`: the traits
 //! - `begin.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
 //! - `removal.rs`: whole conversations, for retention and for a person who deletes one
@@ -36,6 +36,7 @@
 //! | call | round trips |
 //! |---|---|
 //! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
 //! | `delete_conversation` | 13 |
@@ -55,6 +56,7 @@
 mod begin;
 mod claims;
 mod conversations;
+mod keys;
 mod lock;
 mod reader;
 mod removal;

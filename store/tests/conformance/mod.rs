@@ -8,6 +8,7 @@ pub mod conversations;
 pub mod deletion;
 pub mod fixture;
 pub mod json;
+pub mod keys;
 pub mod lists;
 pub mod log;
 pub mod lost;
@@ -18,11 +19,11 @@ pub mod turns;
 
 use std::future::Future;
 
-use everturn_store::{Conversations, EventReader, Retention, TurnStore};
+use everturn_store::{Conversations, EventReader, Keys, Retention, TurnStore};
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {
-    type Store: EventReader + Conversations + TurnStore + Retention + Clone + Send + Sync + 'static;
+    type Store: EventReader + Conversations + TurnStore + Retention + Keys + Clone + Send + Sync + 'static;
 
     /// JSON comes back to the letter; else as PostgreSQL's JSONB writes it.
     const KEEPS_JSON_TEXT: bool;
@@ -108,6 +109,12 @@ macro_rules! conformance_suite {
             json::tool_input_and_result_are_kept,
             json::every_character_survives,
             json::a_megabyte_survives,
+            keys::a_key_is_found_as_it_was_made,
+            keys::an_id_is_given_once,
+            keys::a_revoked_key_takes_its_sessions_along,
+            keys::lists_are_paged_and_by_tenant,
+            keys::use_is_noted_coarsely,
+            keys::sessions_that_ended_are_removed,
         }
     };
     (@tests $fresh:expr; $($module:ident::$name:ident,)*) => {

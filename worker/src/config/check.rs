@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
-use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_activities::{
+    model::{Provider, ProviderKind, Providers},
+    tools::{http::HttpToolDefinition, skills::Skills},
+};
 use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
@@ -11,22 +14,22 @@ use everturn_proto::{
 };
 use toml::Spanned;
 
-use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file};
+use super::{Config, ConfigError, DEFAULT_TOOL_TIMEOUT, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools};
 
 const DEFAULT_MAX_STEPS: u32 = 20;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
-const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) struct Checker<'a> {
     text: &'a str,
     file_name: &'a str,
-    tools: &'a [String],
+    /// The names of all tools; `None` when any name will do.
+    tools: Option<Vec<String>>,
     environment: &'a dyn Fn(&str) -> Option<String>,
     problems: Vec<Problem>,
 }
@@ -35,16 +38,20 @@ impl<'a> Checker<'a> {
     pub(super) fn new(
         text: &'a str,
         file_name: &'a str,
-        tools: &'a [String],
+        tools: Option<&[String]>,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file_name, tools, environment, problems: Vec::new() }
+        Self { text, file_name, tools: tools.map(<[String]>::to_vec), environment, problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
+        let http_tools = self.http_tools(file.tools);
+        let egress = self.egress(&file.egress);
+        let skills = self.tools.is_some().then(|| self.skills(&file.skills));
+        let agents = file.agents.into_iter();
         let mut agents: Vec<_> =
-            file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
+            agents.map(|(name, agent)| self.agent(&name, agent, &providers, skills.as_ref())).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
             let is_configured = !providers.is_empty();
             let agent = self.default_agent(&mut providers);
@@ -57,8 +64,10 @@ impl<'a> Checker<'a> {
         }
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
+        let auth = self.auth(file.auth);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, limits, worker })
+            let skills = skills.unwrap_or_default();
+            Ok(Config { agents, providers, http_tools, egress, skills, limits, worker, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -68,7 +77,8 @@ impl<'a> Checker<'a> {
         let mut providers = Providers::new();
         for (name, table) in tables {
             let base_url = table.base_url.as_ref().map(|url| self.base_url(url));
-            let api_key = table.api_key_env.as_ref().map(|variable| self.api_key(variable)).unwrap_or_default();
+            let api_key =
+                table.api_key_env.as_ref().map(|variable| self.secret("api_key_env", variable)).unwrap_or_default();
             let provider = Provider { kind: table.kind, base_url, api_key };
             providers.insert(name.into_inner(), provider);
         }
@@ -83,24 +93,49 @@ impl<'a> Checker<'a> {
         format!("{}/", url.get_ref().trim_end_matches('/'))
     }
 
-    fn api_key(&mut self, variable: &Spanned<String>) -> String {
-        // Whoever writes the key itself here must not find it in a log.
+    /// The value of the variable that `key` names.
+    pub(super) fn secret(&mut self, key: &str, variable: &Spanned<String>) -> String {
+        // Whoever writes the secret itself here must not find it in a log.
         if !is_variable(variable.get_ref()) {
-            self.wrong(
-                variable,
-                "`api_key_env` is the name of an environment variable, like OPENAI_API_KEY, not a key",
-            );
+            let message = format!("`{key}` is the name of an environment variable, like OPENAI_API_KEY, not a key");
+            self.wrong(variable, &message);
             return String::new();
         }
-        let key = (self.environment)(variable.get_ref());
-        if key.is_none() {
-            let message = format!("the environment variable {} named by `api_key_env` is not set", variable.get_ref());
+        let value = (self.environment)(variable.get_ref());
+        if value.is_none() {
+            let message = format!("the environment variable {} named by `{key}` is not set", variable.get_ref());
             self.wrong(variable, &message);
         }
-        key.unwrap_or_default()
+        value.unwrap_or_default()
     }
 
-    fn agent(&mut self, name: &Spanned<String>, table: file::Agent, providers: &Providers) -> AgentDefinition {
+    /// Endpoints as tools. From here on agents may name them.
+    fn http_tools(&mut self, tables: BTreeMap<Spanned<String>, http_tools::HttpTool>) -> Vec<HttpToolDefinition> {
+        let mut definitions = Vec::new();
+        for (name, table) in tables {
+            match &mut self.tools {
+                None => continue,
+                Some(known) if known.contains(name.get_ref()) => {
+                    self.wrong(&name, &format!("there already is a tool `{}`", name.get_ref()));
+                }
+                Some(known) => known.push(name.get_ref().clone()),
+            }
+            definitions.extend(self.http_tool(&name, &table));
+        }
+        definitions
+    }
+
+    pub(super) fn file_name(&self) -> &str {
+        self.file_name
+    }
+
+    fn agent(
+        &mut self,
+        name: &Spanned<String>,
+        table: file::Agent,
+        providers: &Providers,
+        skills: Option<&Skills>,
+    ) -> AgentDefinition {
         if !everturn_proto::ids::is_valid(name.get_ref()) {
             self.wrong(name, "the name of an agent has 1 to 100 letters, digits or -_.: characters");
         }
@@ -115,11 +150,13 @@ impl<'a> Checker<'a> {
         }
         let tool_timeout =
             self.duration("tool_timeout", table.tool_timeout.as_ref(), DEFAULT_TOOL_TIMEOUT, SECOND..=24 * HOUR);
+        let mut tools = self.tools(&table.tools, tool_timeout);
+        tools.extend(self.agent_skills(&table.skills, skills, milliseconds(tool_timeout)));
         AgentDefinition {
             name: name.get_ref().clone(),
             model: table.model.into_inner(),
             instructions: table.instructions,
-            tools: self.tools(&table.tools, tool_timeout),
+            tools,
             max_steps: self.number("max_steps", table.max_steps.as_ref(), DEFAULT_MAX_STEPS, 1..=1000),
             llm_timeout_ms: milliseconds(self.duration(
                 "llm_timeout",
@@ -155,9 +192,10 @@ impl<'a> Checker<'a> {
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
         let file::Tool { name, timeout } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
-        if !self.tools.contains(&name) {
-            let known: Vec<_> = self.tools.iter().map(String::as_str).collect();
-            self.wrong(tool, &format!("there is no tool `{name}`; {}", known_names("tools", &known)));
+        if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            let message = format!("there is no tool `{name}`; {}", known_names("tools", &known));
+            self.wrong(tool, &message);
             return None;
         }
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
@@ -181,7 +219,9 @@ impl<'a> Checker<'a> {
             }
             None => (DEMO_PROVIDER, DEMO_PROVIDER.to_owned()),
         };
-        let tools = DEFAULT_TOOLS.into_iter().filter(|name| self.tools.iter().any(|known| known == name));
+        let tools = DEFAULT_TOOLS
+            .into_iter()
+            .filter(|name| self.tools.as_ref().is_none_or(|known| known.iter().any(|known| known == name)));
         let timeout_ms = milliseconds(DEFAULT_TOOL_TIMEOUT);
         AgentDefinition {
             name: DEFAULT_AGENT.to_owned(),
@@ -266,7 +306,13 @@ impl<'a> Checker<'a> {
         value.map_or(default, |_| usize::try_from(self.number(key, value, 0, 2..=100_000)).unwrap_or(default))
     }
 
-    fn number(&mut self, key: &str, value: Option<&Spanned<u32>>, default: u32, range: RangeInclusive<u32>) -> u32 {
+    pub(super) fn number(
+        &mut self,
+        key: &str,
+        value: Option<&Spanned<u32>>,
+        default: u32,
+        range: RangeInclusive<u32>,
+    ) -> u32 {
         let Some(value) = value else { return default };
         if !range.contains(value.get_ref()) {
             let message = format!("`{key}` must be from {} to {}, not {}", range.start(), range.end(), value.get_ref());
@@ -275,7 +321,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         value: Option<&Spanned<String>>,
@@ -298,7 +344,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
+    pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
     }
@@ -318,7 +364,7 @@ pub(super) fn place(file_name: &str, text: &str, at: usize) -> String {
     format!("{file_name}:{line}:{column}")
 }
 
-fn known_names(kind: &str, names: &[&str]) -> String {
+pub(super) fn known_names(kind: &str, names: &[&str]) -> String {
     if names.is_empty() { format!("no {kind} are configured") } else { format!("there are: {}", names.join(", ")) }
 }
 

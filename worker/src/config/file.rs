@@ -6,13 +6,23 @@ use everturn_activities::model::ProviderKind;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::{
+    auth::Auth,
+    http_tools::{Egress, HttpTool},
+    skills,
+};
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
     pub(super) providers: BTreeMap<Spanned<String>, Provider>,
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
+    pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
+    pub(super) egress: Egress,
+    pub(super) skills: skills::Table,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
+    pub(super) auth: Auth,
 }
 
 #[derive(Debug, Deserialize)]
@@ -32,6 +42,8 @@ pub(super) struct Agent {
     pub(super) instructions: String,
     #[serde(default)]
     pub(super) tools: Vec<Spanned<toml::Value>>,
+    #[serde(default)]
+    pub(super) skills: Vec<Spanned<String>>,
     pub(super) max_steps: Option<Spanned<u32>>,
     pub(super) llm_timeout: Option<Spanned<String>>,
     pub(super) tool_timeout: Option<Spanned<String>>,

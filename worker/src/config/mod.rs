@@ -2,11 +2,16 @@
 //!
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
+//! - `auth`: both, for `[auth]`
+//! - `http_tools`, `skills`: the same for endpoints as tools, and for skills
 //!
-//! Keys of providers never stand in the file; it names the environment variables that hold them.
+//! Keys never stand in the file; it names the environment variables that hold them.
 
+mod auth;
 mod check;
 mod file;
+mod http_tools;
+mod skills;
 #[cfg(test)]
 mod tests;
 
@@ -16,8 +21,12 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::model::Providers;
-use everturn_gateway::limits::TenantLimits;
+use everturn_activities::{
+    egress::EgressPolicy,
+    model::Providers,
+    tools::{http::HttpToolDefinition, skills::Skills},
+};
+use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
@@ -25,6 +34,8 @@ use everturn_proto::{
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
+/// How long a tool may take when nothing is said of it.
+pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 /// The file that is read when none is named.
 const DEFAULT_FILE: &str = "everturn.toml";
 
@@ -35,10 +46,18 @@ pub struct Config {
     pub agents: Vec<AgentDefinition>,
     /// Providers of models, without the demo model.
     pub providers: Providers,
+    /// Endpoints that are tools; none for a gateway.
+    pub http_tools: Vec<HttpToolDefinition>,
+    /// Where tools may connect to.
+    pub egress: EgressPolicy,
+    /// Skills; none for a gateway.
+    pub skills: Skills,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.
     pub worker: WorkerLimits,
+    /// Who may call the gateway.
+    pub auth: AuthConfig,
 }
 
 /// Limits of the gateway.
@@ -124,19 +143,20 @@ impl fmt::Display for Listed<'_> {
 
 impl Config {
     /// Reads `path`; without one, ./everturn.toml when it exists, else built-in defaults. `tools` are the names an
-    /// agent may use.
+    /// agent may use besides those of the file.
     pub fn load(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
-        Self::load_with(path, tools, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        Self::load_with(path, Some(tools), &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// The same for a process that calls no model, like the gateway: the keys of providers need not be there.
-    pub fn load_without_keys(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
-        Self::load_with(path, tools, &|_| Some(String::new()))
+    /// The same for a gateway, which calls no model and runs no tool: keys need not be there, and which tools there are
+    /// is the workers' matter.
+    pub fn load_for_gateway(path: Option<&Path>) -> Result<Self, ConfigError> {
+        Self::load_with(path, None, &|_| Some(String::new()))
     }
 
     fn load_with(
         path: Option<&Path>,
-        tools: &[String],
+        tools: Option<&[String]>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let (path, is_named) = path.map_or((Path::new(DEFAULT_FILE), false), |path| (path, true));
@@ -149,11 +169,12 @@ impl Config {
         }
     }
 
-    /// Reads the text of a file. `environment` gives the value of a variable.
+    /// Reads the text of a file. `tools` are the names an agent may use besides those of the file, any when `None`;
+    /// `environment` gives the value of a variable.
     pub fn parse(
         text: &str,
         file_name: &str,
-        tools: &[String],
+        tools: Option<&[String]>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let file: file::File = toml::from_str(text).map_err(|error| {

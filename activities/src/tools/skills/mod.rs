@@ -16,8 +16,8 @@ mod front_matter;
 mod tool;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs, io,
+    collections::BTreeSet,
+    fmt, fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -39,10 +39,18 @@ const MAX_SKILLS: usize = 64;
 /// The skills of a worker, read once.
 #[derive(Clone, Default)]
 pub struct Skills {
+    /// By the names of their tools.
     tools: Arc<ToolSet>,
-    /// Names by which agents know them.
+    /// By which agents know them.
     names: BTreeSet<String>,
-    broken: BTreeMap<String, PathBuf>,
+    /// Those left out.
+    broken: BTreeSet<String>,
+}
+
+impl fmt::Debug for Skills {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Skills").field("names", &self.names).field("broken", &self.broken).finish()
+    }
 }
 
 impl Skills {
@@ -62,7 +70,7 @@ impl Skills {
                     Err(reason) => {
                         let file = path.join(SKILL_FILE);
                         tracing::warn!(skill = name, file = %file.display(), reason, "a skill is left out");
-                        skills.broken.insert(name, path);
+                        skills.broken.insert(name);
                     }
                 }
             }
@@ -89,7 +97,7 @@ impl Skills {
 
     /// True for the name of a skill that is there and can be used, or was left out.
     pub fn knows(&self, name: &str) -> bool {
-        self.names.contains(name) || self.broken.contains_key(name)
+        self.names.contains(name) || self.broken.contains(name)
     }
 }
 

@@ -1,0 +1,138 @@
+//! `everturn tools call`: one call by hand, checked like a model's. Standard output is for the result alone.
+
+use std::{
+    io::{IsTerminal, Write},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use everturn_activities::tools::{CheckedTool, Effect, ToolContext, ToolError, ToolOutput, ToolRegistry, names};
+use everturn_proto::Json;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{agent, refuse};
+use crate::{
+    cli::CallTool,
+    config::{Config, DEFAULT_TOOL_TIMEOUT},
+    show, shutdown,
+};
+
+/// In place of the ids of a conversation and its message.
+const BY_HAND: &str = "by-hand";
+/// The exit code of a process that SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
+pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &CallTool) -> anyhow::Result<ExitCode> {
+    let (input, timeout) = match prepare(config, tools, options) {
+        Ok(prepared) => prepared,
+        Err(reason) => return Ok(refuse(&reason)),
+    };
+    let tool = match tools.find(&options.name).await {
+        Ok(tool) => tool,
+        Err(error) => return Ok(failed(&error.to_string())),
+    };
+    if let Err(reason) = tool.validate(&input) {
+        return Ok(refuse(&reason));
+    }
+    if tool.spec().effect == Effect::Once && !options.yes && !confirm(&options.name, &input) {
+        return Ok(refuse("the tool was not called: it must not run by accident. Confirm on a terminal, or use --yes"));
+    }
+    call(&tool, input, timeout).await
+}
+
+/// The input, and how long the call may take; or what is wrong with the command.
+fn prepare(config: &Config, tools: &ToolRegistry, options: &CallTool) -> Result<(Json, Duration), String> {
+    let CallTool { name, input, .. } = options;
+    let input = Json::parse(input.as_str())
+        .map_err(|error| format!("the input is not JSON: {error}. Write it like '{{\"key\": \"value\"}}'"))?;
+    let timeout = match &options.agent {
+        None => DEFAULT_TOOL_TIMEOUT,
+        Some(agent_name) => {
+            let tools = &agent(config, agent_name)?.tools;
+            let listed = tools.iter().find(|listed| names::covers(&listed.name, name)).ok_or_else(|| {
+                format!("agent `{agent_name}` has no tool `{name}`; see `everturn tools list --agent {agent_name}`")
+            })?;
+            Duration::from_millis(listed.timeout_ms.into())
+        }
+    };
+    if !tools.may_have(name) {
+        return Err(format!("there is no tool `{name}`; `everturn tools list` shows those of an agent"));
+    }
+    Ok((input, timeout))
+}
+
+/// Asks on the terminal; without one the answer is no.
+fn confirm(name: &str, input: &Json) -> bool {
+    if !std::io::stdin().is_terminal() {
+        return false;
+    }
+    eprint!("`{name}` acts, and must not run twice. Call it with {}? [y/N] ", show::printable(input.as_str()));
+    let _unseen = std::io::stderr().flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// Runs the tool until it ends, its time is up, or Ctrl-C.
+async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Result<ExitCode> {
+    let stop = shutdown::token()?;
+    let cancellation = CancellationToken::new();
+    // What the tool left running outside its future learns that the call is over.
+    let _ends_with_call = cancellation.clone().drop_guard();
+    let context = context(cancellation);
+    // On a thread of its own: a tool that blocks does not hold up Ctrl-C.
+    let running = Arc::clone(tool.tool());
+    let mut running = tokio::spawn(async move { running.run(context, input).await });
+    let ended = tokio::select! {
+        ended = &mut running => ended.unwrap_or_else(|_| Err(ToolError::Failed("The tool panicked.".to_owned()))),
+        () = tokio::time::sleep(timeout) => {
+            running.abort();
+            return Ok(failed(&format!("the tool did not finish within {}", humantime::format_duration(timeout))));
+        }
+        () = stop.cancelled() => {
+            running.abort();
+            eprintln!("everturn: the call was cancelled");
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+    };
+    Ok(match ended {
+        Ok(output) => print(&output),
+        Err(error) => explain(&error, tool.spec().effect),
+    })
+}
+
+fn context(cancellation: CancellationToken) -> ToolContext {
+    let unique = Uuid::new_v4().simple().to_string();
+    ToolContext {
+        conversation_id: BY_HAND.to_owned(),
+        message_id: BY_HAND.to_owned(),
+        execution_id: format!("exec_{}", &unique[..12]),
+        call_id: format!("call_{unique}"),
+        idempotency_key: format!("{BY_HAND}/{unique}"),
+        attempt: 1,
+        cancellation,
+    }
+}
+
+fn print(output: &ToolOutput) -> ExitCode {
+    for (event_type, data) in &output.events {
+        eprintln!("event {event_type} {}", data.as_str());
+    }
+    println!("{}", output.result.as_str());
+    ExitCode::SUCCESS
+}
+
+fn explain(error: &ToolError, effect: Effect) -> ExitCode {
+    let note = match error {
+        ToolError::Interrupted(_) if effect == Effect::Once => " It may or may not have had its effect.",
+        _ => "",
+    };
+    failed(&format!("{error}{note}"))
+}
+
+fn failed(message: &str) -> ExitCode {
+    eprintln!("everturn: {}", show::printable(message));
+    ExitCode::FAILURE
+}
