@@ -33,7 +33,7 @@ impl ToolThreads {
 
     /// Runs a tool. Dropping this drops the tool's future, as soon as the tool lets go of its thread. A panic is a
     /// known failure, like any other error of a tool.
-    pub(crate) async fn run(
+    pub async fn run(
         &self,
         tool: Arc<dyn Tool>,
         context: ToolContext,

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::tools::{CheckedTool, Effect, ToolContext, ToolError, ToolOutput, ToolRegistry, names};
+use everturn_activities::{
+    ToolThreads,
+    tools::{CheckedTool, Effect, ToolContext, ToolError, ToolOutput, ToolRegistry, names},
+};
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -82,24 +85,19 @@ async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Res
     // What the tool left running outside its future learns that the call is over.
     let _ends_with_call = cancellation.clone().drop_guard();
     let context = context(cancellation);
-    // On a thread of its own: a tool that blocks does not hold up Ctrl-C.
-    let running = Arc::clone(tool.tool());
-    let mut running = tokio::spawn(async move { running.run(context, input).await });
-    let ended = tokio::select! {
-        ended = &mut running => ended.unwrap_or_else(|_| Err(ToolError::Failed("The tool panicked.".to_owned()))),
+    let threads = ToolThreads::new(1);
+    Ok(tokio::select! {
+        ended = threads.run(Arc::clone(tool.tool()), context, input) => match ended {
+            Ok(output) => print(&output),
+            Err(error) => explain(&error, tool.spec().effect),
+        },
         () = tokio::time::sleep(timeout) => {
-            running.abort();
-            return Ok(failed(&format!("the tool did not finish within {}", humantime::format_duration(timeout))));
+            failed(&format!("the tool did not finish within {}", humantime::format_duration(timeout)))
         }
         () = stop.cancelled() => {
-            running.abort();
             eprintln!("everturn: the call was cancelled");
-            return Ok(ExitCode::from(INTERRUPTED));
+            ExitCode::from(INTERRUPTED)
         }
-    };
-    Ok(match ended {
-        Ok(output) => print(&output),
-        Err(error) => explain(&error, tool.spec().effect),
     })
 }
 
