@@ -1,6 +1,6 @@
 //! The gateway's limits and defaults.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
@@ -36,10 +36,16 @@ pub struct GatewayConfig {
     pub max_page: u32,
     /// Items of a timeline at the most, the newest. Default 10 000.
     pub max_timeline_items: usize,
-    /// Open SSE streams of this gateway. Default 10 000: each holds a socket and a follower's buffer.
+    /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,
     /// Who may call, and how they prove it.
     pub auth: AuthConfig,
+    /// Bytes of frames that one reader may lag behind; one that lags further is cut, and comes back with its cursor.
+    /// Default 2 MiB: the largest event, twice; or the deltas of three minutes. A frame is kept once for all readers.
+    pub reader_buffer: usize,
+    /// How long a conversation's live tail outlives its last reader. Default 10 s: one that comes back after a cut, or
+    /// from a look at another conversation, finds it running.
+    pub linger: Duration,
     /// How often the gateway looks into the store unasked, with one query for all its streams; also how long a
     /// stream waits before it follows again what could not be followed. An announcement makes it look at once, but
     /// one may be lost, and a worker in another process may have no way to announce. Default 1 s; with a stream
@@ -47,11 +53,16 @@ pub struct GatewayConfig {
     pub poll_interval: Duration,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,
-    /// How long a reader is told to wait before it comes back. Default 1 s.
-    pub retry_hint: Duration,
+    /// Readers are told to wait this long before they come back, each another time of the range: those of a gateway
+    /// that stops must not all come to the next one at once. Default 1 s to 3 s.
+    pub retry: RangeInclusive<Duration>,
     /// A connection that takes no byte for this long is cut; its reader comes back with its cursor. Default 30 s.
     pub stall_timeout: Duration,
-    /// How long `serve` waits for requests in flight once it is told to stop. Default 10 s.
+    /// How long `serve`, told to stop, goes on while it says that it is not ready: balancers must learn of it before
+    /// connections are refused. Default 5 s.
+    pub drain: Duration,
+    /// How long `serve` then waits for streams and requests in flight. Default 10 s: with `drain` and what else a
+    /// process has to do, less than the 30 s that Kubernetes gives.
     pub shutdown_grace: Duration,
 }
 
@@ -70,10 +81,13 @@ impl Default for GatewayConfig {
             max_timeline_items: 10_000,
             max_streams: 10_000,
             auth: AuthConfig::default(),
+            reader_buffer: 2 * 1024 * 1024,
+            linger: Duration::from_secs(10),
             poll_interval: Duration::from_secs(1),
             heartbeat: Duration::from_secs(15),
-            retry_hint: Duration::from_secs(1),
+            retry: Duration::from_secs(1)..=Duration::from_secs(3),
             stall_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(5),
             shutdown_grace: Duration::from_secs(10),
         }
     }
@@ -84,6 +98,14 @@ impl GatewayConfig {
     pub fn max_body_bytes(&self) -> usize {
         let needed = self.message_limit().saturating_mul(6).saturating_add(16 * 1024);
         if self.body_bytes == 0 { needed } else { self.body_bytes.min(needed) }
+    }
+
+    /// How long one reader is told to wait: any time of the range.
+    pub(crate) fn retry_delay(&self) -> Duration {
+        let (from, to) = (*self.retry.start(), *self.retry.end());
+        // Without randomness there is no jitter, and nothing worse.
+        let random = getrandom::u32().unwrap_or(0);
+        from + to.saturating_sub(from).mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
 
     /// Bytes of one message: a larger setting than the protocol's limit has no effect.

@@ -2,8 +2,9 @@
 //!
 //! - [`routes`]: the endpoints, one file each
 //! - [`tail`]: the seam between replay and live (invariant 8); knows no HTTP
+//! - [`hub`]: one tail for all readers of a conversation, and each reader's way to it
 //! - [`watcher`]: one look at the store for all tails, for what announcements missed
-//! - [`feed`] and [`sse`]: a tail as a response body, and its frames
+//! - [`feed`] and [`sse`]: a reader as a response body, and its frames
 //! - [`turns`]: the port to the engine, and its Temporal implementation
 //! - [`timeline`]: pure; events to timeline items (B9)
 //! - [`problem`]: the one place that makes error responses
@@ -20,6 +21,7 @@ pub mod config;
 pub mod extract;
 pub mod feed;
 mod fields;
+pub mod hub;
 pub mod limits;
 pub mod listener;
 pub mod problem;

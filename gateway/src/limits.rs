@@ -4,6 +4,7 @@
 use std::{
     collections::HashMap,
     num::NonZeroU32,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -13,6 +14,7 @@ use governor::{
     DefaultKeyedRateLimiter, Quota,
     clock::{Clock, DefaultClock},
 };
+use tokio::sync::Notify;
 
 use crate::{
     config::GatewayConfig,
@@ -56,6 +58,7 @@ impl Limits {
             most: config.max_streams,
             most_of_tenant: to_usize(config.tenant.open_streams),
             open: Mutex::default(),
+            closed: Notify::new(),
         };
         Self { rate: Rate::new(&config.tenant, SWEEP_EVERY).map(Arc::new), streams: Arc::new(streams) }
     }
@@ -71,6 +74,19 @@ impl Limits {
     /// A place for a stream, held until the permit is dropped.
     pub(crate) fn open_stream(&self, access: &Access) -> Result<StreamPermit, Problem> {
         Streams::open(&self.streams, &access.tenant_id)
+    }
+
+    /// Waits until no stream is open. None may be opened meanwhile.
+    pub(crate) async fn streams_closed(&self) {
+        loop {
+            let mut closed = pin!(self.streams.closed.notified());
+            // From here on no stream closes unheard.
+            closed.as_mut().enable();
+            if self.streams.lock().all == 0 {
+                return;
+            }
+            closed.await;
+        }
     }
 }
 
@@ -118,6 +134,8 @@ struct Streams {
     /// 0: any number.
     most_of_tenant: usize,
     open: Mutex<OpenStreams>,
+    /// Told when the last stream closes.
+    closed: Notify,
 }
 
 #[derive(Default)]
@@ -157,6 +175,9 @@ impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut open = self.streams.lock();
         open.all -= 1;
+        if open.all == 0 {
+            self.streams.closed.notify_waiters();
+        }
         let Some(of_tenant) = open.of_tenant.get_mut(&self.tenant_id) else { return };
         *of_tenant -= 1;
         if *of_tenant == 0 {

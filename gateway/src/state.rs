@@ -7,8 +7,8 @@ use everturn_stream::StreamReader;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::Authenticator, config::GatewayConfig, extract::Caller, feed::Feed, limits::Limits, problem::Code,
-    problem::Problem, tail::Tail, turns::TurnStarter, watcher::Watcher,
+    auth::Authenticator, config::GatewayConfig, extract::Caller, feed::Feed, hub::Hub, limits::Limits, problem::Code,
+    problem::Problem, sse, turns::TurnStarter,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -35,22 +35,25 @@ pub struct GatewayState {
     pub config: Arc<GatewayConfig>,
     /// Who is asking.
     pub(crate) auth: Arc<Authenticator>,
-    /// Ends every open stream when cancelled.
+    /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
     pub(crate) shutdown: CancellationToken,
+    /// Cancelled some time later: open streams end.
+    pub(crate) closing: CancellationToken,
     pub(crate) limits: Limits,
-    watcher: Watcher,
+    hub: Hub,
 }
 
 impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let limits = Limits::new(&config);
-        let watcher = Watcher::new(Arc::clone(&ports.events), config.poll_interval);
+        let hub = Hub::new(Arc::clone(&ports.events), Arc::clone(&ports.stream), &config);
         let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));
-        Self { ports, config: Arc::new(config), auth, shutdown: CancellationToken::new(), limits, watcher }
+        let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
+        Self { ports, config: Arc::new(config), auth, shutdown, closing, limits, hub }
     }
 
-    /// The same gateway; its streams end when `shutdown` is cancelled.
+    /// The same gateway; it stops when `shutdown` is cancelled.
     #[must_use]
     pub fn with_shutdown(self, shutdown: CancellationToken) -> Self {
         Self { shutdown, ..self }
@@ -62,16 +65,23 @@ impl GatewayState {
         found.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// A stream of the conversation from after `cursor`. It ends when the caller's credential does.
-    pub fn feed(&self, caller: &Caller, conversation_id: &str, cursor: u32) -> Result<Feed, Problem> {
+    /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their
+    /// credential does.
+    pub fn feed(&self, caller: &Caller, conversation: &Conversation, cursor: u32) -> Result<Feed, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(
                 Problem::new(Code::ShuttingDown, "Connect again; another gateway will answer.").retry_after_s(1)
             );
         }
         let permit = self.limits.open_stream(&caller.access)?;
-        let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
-        let tail = Tail::new(events, stream, caller.access.clone(), conversation_id, cursor, &self.watcher);
-        Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit).until(self.auth.end_of(caller)))
+        let reader = self.hub.open(caller.access.clone(), conversation, cursor);
+        let replay = sse::replay(&conversation.id, cursor.saturating_add(1), conversation.last_sequence);
+        let feed = Feed::new(reader, &replay, Arc::clone(&self.config), self.closing.clone(), permit);
+        Ok(feed.until(self.auth.end_of(caller)))
+    }
+
+    /// Waits until no stream is open. None may be opened meanwhile.
+    pub(crate) async fn streams_closed(&self) {
+        self.limits.streams_closed().await;
     }
 }

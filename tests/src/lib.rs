@@ -9,6 +9,7 @@
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`proxy`]: a connection that holds its answers back
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
+//! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and what they read from
 //! - [`wait`]: waiting on conditions, never on time
 //! - [`random`]: numbers by a seed
 //!
@@ -18,7 +19,9 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 mod account;
+pub mod arena;
 pub mod backends;
+pub mod crowd;
 pub mod model;
 pub mod ports;
 pub mod postgres;

@@ -50,6 +50,9 @@ const DEFAULT_AGENT: &str = r#"
 tools = ["calculate", "current_time", "work_plan", "test_once", "test_read", "test_idempotent"]
 "#;
 
+/// Keys of `[gateway]`: nothing balances between the gateways of a test.
+const GATEWAY: &str = "drain = \"0s\"";
+
 impl Stack {
     /// A stack with the default agent; nothing of it runs yet but the model and Temporal.
     pub async fn new(model: Model) -> Self {
@@ -75,7 +78,8 @@ impl Stack {
         let directory = tempfile::Builder::new().prefix("everturn-test-").tempdir().unwrap();
         let config = format!(
             "[providers.scripted]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key_env = \"SCRIPTED_KEY\"\n\n\
-             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n",
+             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n\n\
+             [gateway]\n{GATEWAY}\n",
             model.base_url()
         );
         fs::write(directory.path().join("everturn.toml"), config).unwrap();
@@ -149,9 +153,21 @@ impl Stack {
         fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();
     }
 
+    /// Adds to the table `[gateway]` of processes started from now on.
+    pub fn configure_gateway(&self, keys: &str) {
+        let path = self.path("everturn.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, format!("{text}\n{keys}\n")).unwrap();
+    }
+
     /// Starts every gateway and waits until all answer.
     pub async fn gateway(&self) -> Process {
-        let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, &[]));
+        self.gateway_with(&[]).await
+    }
+
+    /// Starts every gateway with more environment, and waits until all answer.
+    pub async fn gateway_with(&self, environment: &[(&str, &str)]) -> Process {
+        let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, environment));
         let each = futures::future::join_all(each).await;
         Process { children: each.into_iter().flat_map(|process| process.children).collect() }
     }
@@ -351,6 +367,11 @@ impl Drop for Stack {
 }
 
 impl Process {
+    /// The ids of its processes.
+    pub fn ids(&self) -> Vec<u32> {
+        self.children.iter().filter_map(Child::id).collect()
+    }
+
     /// kill -9.
     pub async fn kill(mut self) {
         for child in &mut self.children {
@@ -388,12 +409,11 @@ pub fn binary() -> PathBuf {
     built("everturn")
 }
 
-/// A binary of the workspace: beside the test's own (cargo build made it).
+/// A binary of the workspace: in the directory of this one, or above it as tests are below (cargo build made it).
 fn built(program: &str) -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let binary = test.parent().unwrap().parent().unwrap().join(program);
-    assert!(binary.is_file(), "{} is missing: run `make test`, or `cargo build` first", binary.display());
-    binary
+    let this = std::env::current_exe().unwrap();
+    let found = this.ancestors().skip(1).take(2).map(|directory| directory.join(program)).find(|file| file.is_file());
+    found.unwrap_or_else(|| panic!("{program} is missing: run `make test`, or `cargo build --workspace` first"))
 }
 
 /// Waits until the gateway at `url` answers.

@@ -15,7 +15,7 @@ fn root() -> PathBuf {
 }
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE "Crates").
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("proto", &[]),
     ("workflows", &["proto"]),
     ("store", &["proto"]),
@@ -25,6 +25,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("worker", &["proto", "store", "stream", "workflows", "activities", "gateway"]),
     ("own-tool", &["worker"]),
     ("tests", &["proto", "store", "stream", "workflows", "activities", "gateway", "worker"]),
+    ("bench", &["tests"]),
 ];
 
 #[test]

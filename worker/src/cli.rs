@@ -5,7 +5,11 @@ use std::{env, io::IsTerminal, net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, builder::FalseyValueParser};
 use everturn_gateway::auth::{Scope, Scopes};
-use everturn_proto::{ids, limits::MAX_ID_BYTES, words::{DEFAULT_AGENT, TASK_QUEUE}};
+use everturn_proto::{
+    ids,
+    limits::MAX_ID_BYTES,
+    words::{DEFAULT_AGENT, TASK_QUEUE},
+};
 use tracing_subscriber::EnvFilter;
 
 /// Bytes of an owner's or a key's name: those of `sub` in a token.
@@ -278,7 +282,8 @@ pub struct ChatOptions {
 impl Cli {
     /// Logs go to standard error; standard output is for what was asked for.
     pub fn start_logging(&self) -> anyhow::Result<()> {
-        let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_) | Command::Keys(_) | Command::Tools(_));
+        let is_terminal_role =
+            matches!(self.command, Command::Dev(_) | Command::Chat(_) | Command::Keys(_) | Command::Tools(_));
         // genai warns of every last chunk that has no text, which is every provider's.
         let default = if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error" };
         let filter = self.common.log.as_deref().unwrap_or(default);

@@ -54,7 +54,7 @@ pub(super) async fn chat(
     let cursor = if queued.is_new { conversation.last_sequence } else { 0 };
     // A message that joined another one's turn has no end of its own.
     let turn = queued.turn.map_or(queued.message_id, |turn| turn.message_id);
-    let mut response = state.feed(&caller, &conversation.id, cursor)?.of_turn(&turn).into_response();
+    let mut response = state.feed(&caller, &conversation, cursor)?.of_turn(&turn).into_response();
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }

@@ -87,6 +87,18 @@ impl MemoryStore {
         };
         self.lock().create(new);
     }
+
+    /// A conversation's events.
+    pub fn log(&self, id: &str) -> Vec<Event> {
+        self.lock().events.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Removes a conversation with all it has.
+    pub fn remove(&self, id: &str) {
+        let mut tables = self.lock();
+        tables.conversations.remove(id);
+        tables.events.remove(id);
+    }
 }
 
 impl Tables {
@@ -151,7 +163,8 @@ impl EventReader for MemoryStore {
     async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>> {
         let mut tables = self.open()?;
         tables.looks.push(conversation_ids.to_vec());
-        let known = conversation_ids.iter().filter(|id| tables.events.contains_key(*id));
+        let is_known = |id: &&String| tables.events.contains_key(*id) || tables.conversations.contains_key(*id);
+        let known = conversation_ids.iter().filter(is_known);
         Ok(known.map(|id| (id.clone(), tables.last_sequence(id))).collect())
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // each test binary uses a part
 
 pub mod memory;
+pub mod world;
 
 use std::{
     net::SocketAddr,
@@ -123,7 +124,8 @@ impl Answer {
 
 impl TestGateway {
     pub async fn start() -> Self {
-        Self::with(GatewayConfig { poll_interval: Duration::from_millis(50), ..GatewayConfig::default() }).await
+        let (poll_interval, drain) = (Duration::from_millis(50), Duration::ZERO);
+        Self::with(GatewayConfig { poll_interval, drain, ..GatewayConfig::default() }).await
     }
 
     pub async fn with(config: GatewayConfig) -> Self {

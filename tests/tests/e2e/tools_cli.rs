@@ -81,7 +81,10 @@ async fn a_list_shows_what_the_model_is_offered() {
     let listing: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((code, &listing["agent"], &listing["unavailable"]), (Some(0), &json!("greeter"), &json!([])));
     let skill = &listing["tools"][1];
-    assert_eq!((&skill["name"], &skill["kind"], &skill["effect"]), (&json!("skill__greet"), &json!("skill"), &json!("read")));
+    assert_eq!(
+        (&skill["name"], &skill["kind"], &skill["effect"]),
+        (&json!("skill__greet"), &json!("skill"), &json!("read"))
+    );
     assert!(skill["description"].as_str().unwrap().contains("Greets people."));
     assert_eq!(skill["parameters"]["type"], "object");
     assert_eq!((&skill["timeout_ms"], &listing["tools"][0]["timeout_ms"]), (&json!(300_000), &json!(1000)));

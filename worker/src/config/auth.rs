@@ -148,7 +148,7 @@ mod tests {
     use crate::config::{Config, ConfigError};
 
     fn parse(text: &str) -> Result<AuthConfig, ConfigError> {
-        Config::parse(text, "everturn.toml", &[], &|_| None).map(|config| config.auth)
+        Config::parse(text, "everturn.toml", Some(&[]), &|_| None).map(|config| config.auth)
     }
 
     #[test]

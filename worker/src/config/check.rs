@@ -14,7 +14,9 @@ use everturn_proto::{
 };
 use toml::Spanned;
 
-use super::{Config, ConfigError, DEFAULT_TOOL_TIMEOUT, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools};
+use super::{
+    Config, ConfigError, DEFAULT_TOOL_TIMEOUT, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools,
+};
 
 const DEFAULT_MAX_STEPS: u32 = 20;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
@@ -65,9 +67,10 @@ impl<'a> Checker<'a> {
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
         let auth = self.auth(file.auth);
+        let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
             let skills = skills.unwrap_or_default();
-            Ok(Config { agents, providers, http_tools, egress, skills, limits, worker, auth })
+            Ok(Config { agents, providers, http_tools, egress, skills, limits, worker, gateway, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }

@@ -8,6 +8,7 @@ use toml::Spanned;
 
 use super::{
     auth::Auth,
+    gateway,
     http_tools::{Egress, HttpTool},
     skills,
 };
@@ -23,6 +24,7 @@ pub(super) struct File {
     pub(super) limits: Limits,
     pub(super) worker: Worker,
     pub(super) auth: Auth,
+    pub(super) gateway: gateway::Table,
 }
 
 #[derive(Debug, Deserialize)]

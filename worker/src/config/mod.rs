@@ -3,13 +3,16 @@
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //! - `auth`: both, for `[auth]`
-//! - `http_tools`, `skills`: the same for endpoints as tools, and for skills
+//! - `http_tools`: the same for endpoints as tools
+//! - `skills`: `[skills]`, and the skills that agents name
+//! - `gateway`: the table `[gateway]`, as written and as checked
 //!
 //! Keys never stand in the file; it names the environment variables that hold them.
 
 mod auth;
 mod check;
 mod file;
+mod gateway;
 mod http_tools;
 mod skills;
 #[cfg(test)]
@@ -31,6 +34,8 @@ use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
 };
+
+pub use gateway::Gateway;
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -58,6 +63,8 @@ pub struct Config {
     pub worker: WorkerLimits,
     /// Who may call the gateway.
     pub auth: AuthConfig,
+    /// Streams and the way a gateway stops.
+    pub gateway: Gateway,
 }
 
 /// Limits of the gateway.

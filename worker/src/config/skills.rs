@@ -91,11 +91,13 @@ mod tests {
 
     #[test]
     fn agents_name_skills_and_a_broken_one_stops_nothing() {
-        let config = load(&format!("{AGENT}tools = [\"calculate\"]\nskills = [\"*\"]\n[skills]\npaths = [\"skills\"]\n"));
+        let config =
+            load(&format!("{AGENT}tools = [\"calculate\"]\nskills = [\"*\"]\n[skills]\npaths = [\"skills\"]\n"));
         let config = config.unwrap();
         assert_eq!(tools(&config), ["calculate", "skill__*"]);
         assert_eq!(config.skills.names().collect::<Vec<_>>(), ["good"]);
-        let config = load(&format!("{AGENT}skills = [\"good\", \"broken\"]\n[skills]\npaths = [\"skills\"]\n")).unwrap();
+        let config =
+            load(&format!("{AGENT}skills = [\"good\", \"broken\"]\n[skills]\npaths = [\"skills\"]\n")).unwrap();
         assert_eq!(tools(&config), ["skill__good", "skill__broken"]);
     }
 

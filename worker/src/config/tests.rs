@@ -55,6 +55,19 @@ fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
 }
 
 #[test]
+fn a_gateway_takes_what_is_written() {
+    let text = "[gateway]\nheartbeat = \"150ms\"\nretry_min = \"5s\"\nreader_buffer = 65536\nmax_streams = 2\n\
+                linger = \"0s\"\npoll_interval = \"20ms\"\nstall_timeout = \"300ms\"\ndrain = \"0s\"\nshutdown_grace = \"1s\"\n";
+    let gateway = parse(text, &[]).unwrap().gateway;
+    let limits = gateway.limits;
+    let ms = Duration::from_millis;
+    assert_eq!((limits.heartbeat, limits.linger, limits.stall_timeout), (ms(150), ms(0), ms(300)));
+    assert_eq!((limits.drain, limits.shutdown_grace, gateway.poll_interval), (ms(0), ms(1000), Some(ms(20))));
+    assert_eq!((limits.retry, limits.reader_buffer, limits.max_streams), (ms(5000)..=ms(5000), 65536, 2));
+    assert_eq!(parse("", &[]).unwrap().gateway.poll_interval, None);
+}
+
+#[test]
 fn errors_name_file_line_key_and_remedy() {
     let agent = "[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n";
     for (text, expected) in [
@@ -83,6 +96,10 @@ fn errors_name_file_line_key_and_remedy() {
         ("[limits]\nmessage_bytes = 999999999\n", "2:17: `message_bytes` must be from 1 to"),
         ("[limits]\nrequest_burst = 0\n", "2:17: `request_burst` must be from 1 to 1000000, not 0"),
         ("[limits]\nopen_streams = 2000000\n", "2:16: `open_streams` must be from 0 to 1000000, not 2000000"),
+        ("[gateway]\ntypo = 1\n", "2:1: unknown field `typo`"),
+        ("[gateway]\n\nheartbeat = \"1ms\"\n", "3:13: `heartbeat` must be from 10ms to 1h, not \"1ms\""),
+        ("[gateway]\nretry_min = \"2s\"\nretry_max = \"1s\"\n", "3:13: `retry_max` must be from 2s to 1h"),
+        ("[gateway]\nmax_streams = 0\n", "2:15: `max_streams` must be from 1 to 1000000, not 0"),
     ] {
         let message = error(text);
         assert!(message.contains(expected), "{text}\n→ {message}\nexpected {expected}");
@@ -108,6 +125,8 @@ fn the_example_file_is_valid() {
     let text = fs::read_to_string(example).unwrap();
     let config = parse(&text, &[("OPENAI_API_KEY", "k")]).unwrap();
     assert_eq!(config.agents[0].tools[2].timeout_ms, 30_000);
+    let (written, default) = (config.gateway.limits, everturn_gateway::GatewayConfig::default());
+    assert_eq!(format!("{written:?}"), format!("{default:?}"), "the example shows the defaults");
 }
 
 const TOOL: &str = "[tools.users]\ndescription = \"Finds users.\"\n";

@@ -6,13 +6,14 @@ mod progress;
 mod temporal_server;
 mod turn;
 
-use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode, sync::Arc};
+use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
 use everturn_activities::{
     model::{Provider, ProviderKind},
     tools::{Tool, ToolRegistry},
 };
+use everturn_gateway::listener;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -35,11 +36,12 @@ pub async fn run(common: &Common, options: DevOptions, own: Vec<Arc<dyn Tool>>) 
         bail!("the message of the turn is empty");
     }
     let shutdown = shutdown::token()?;
-    let (config, tools) = roles::worker::configure(common, options.test_tools.clone(), own)?;
+    let (mut config, tools) = roles::worker::configure(common, options.test_tools.clone(), own)?;
     roles::gateway::check_exposure(options.listen, &config, options.insecure_no_auth)?;
+    // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
+    config.gateway.limits.drain = Duration::ZERO;
     // Before anything is started: a port that is taken is the most common mistake.
-    let listener = TcpListener::bind(options.listen)
-        .await
+    let listener = listener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir).with_context(|| format!("cannot create {}", data_dir.display()))?;

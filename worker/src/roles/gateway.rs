@@ -4,7 +4,8 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
-    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, turns::TemporalTurnsOptions,
+    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
+    turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
 use temporalio_client::Client;
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, GatewayOptions},
-    config::Config,
+    config::{Config, Gateway},
     connections::{self, Stream},
     shutdown,
 };
@@ -37,8 +38,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let shutdown = shutdown::token()?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(options.listen, &config, options.insecure_no_auth)?;
-    let listener = TcpListener::bind(options.listen)
-        .await
+    let listener = listener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     let store = connections::store(common, &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
@@ -74,16 +74,17 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
-    let default = GatewayConfig::default();
+    let Gateway { limits, poll_interval } = parts.config.gateway;
+    let default = if is_announced { ANNOUNCED_POLL_INTERVAL } else { limits.poll_interval };
     let config = GatewayConfig {
-        poll_interval: if is_announced { ANNOUNCED_POLL_INTERVAL } else { default.poll_interval },
+        poll_interval: poll_interval.unwrap_or(default),
         agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
         max_message_bytes: parts.config.limits.message_bytes,
         max_queued_messages: parts.config.limits.queued_messages,
         body_bytes: parts.config.limits.body_bytes,
         tenant: parts.config.limits.tenant,
         auth: parts.config.auth,
-        ..default
+        ..limits
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
 }
@@ -95,7 +96,7 @@ mod tests {
 
     #[test]
     fn only_loopback_is_served_without_authentication() {
-        let config = |text: &str| Config::parse(text, "everturn.toml", &[], &|_| None).unwrap();
+        let config = |text: &str| Config::parse(text, "everturn.toml", Some(&[]), &|_| None).unwrap();
         let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
         let is_served =
             |listen: &str, config: &Config, insecure| check_exposure(listen.parse().unwrap(), config, insecure).is_ok();

@@ -64,7 +64,10 @@ impl Skill {
     /// The text of one of its files. The error is for the model.
     pub(super) fn file(&self, name: &str) -> Result<String, String> {
         if !self.files.iter().any(|file| file == name) {
-            return Err(format!("skill `{}` has no file of this name; read those listed with its instructions", self.name));
+            return Err(format!(
+                "skill `{}` has no file of this name; read those listed with its instructions",
+                self.name
+            ));
         }
         read_text(&self.root, name, MAX_FILE_BYTES)
     }
@@ -179,7 +182,8 @@ mod tests {
         fs::write(root.join("binary"), [0xff, 0xfe]).unwrap();
         File::options().write(true).open(root.join("large")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
         let skill = read(&folder).unwrap();
-        for (name, expected) in [("nul", "not a text file"), ("binary", "not a text file"), ("large", "more than 1048576")]
+        for (name, expected) in
+            [("nul", "not a text file"), ("binary", "not a text file"), ("large", "more than 1048576")]
         {
             assert!(skill.file(name).unwrap_err().contains(expected), "{name}");
         }

@@ -53,8 +53,8 @@ impl FrontMatter {
     /// The head of a SKILL.md, and the instructions behind it. `folder` is the name of the skill's folder.
     pub(super) fn read<'a>(text: &'a str, folder: &str) -> Result<(Self, &'a str), String> {
         let text = text.trim_start_matches('\u{FEFF}');
-        let (head, instructions) = split(text)
-            .ok_or("it must begin with YAML between two lines `---`: name and description of the skill")?;
+        let (head, instructions) =
+            split(text).ok_or("it must begin with YAML between two lines `---`: name and description of the skill")?;
         let head: Self = serde_yaml_ng::from_str(head).map_err(|error| error.to_string())?;
         head.check(folder)?;
         Ok((head, instructions.trim()))

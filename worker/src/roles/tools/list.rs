@@ -54,9 +54,10 @@ pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &ListToo
 
 /// Asks all sources at once.
 async fn listing<'a>(agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow::Result<Listing<'a>> {
-    let asked = agent.tools.iter().map(|listed| async move {
-        tools.offered([&listed.name]).await.map(|found| (listed, found))
-    });
+    let asked = agent
+        .tools
+        .iter()
+        .map(|listed| async move { tools.offered([&listed.name]).await.map(|found| (listed, found)) });
     let mut listing = Listing { agent: &agent.name, tools: Vec::new(), unavailable: Vec::new() };
     // As for a model: the first entry that covers a tool says its time-out.
     let mut seen = BTreeSet::new();
