@@ -17,6 +17,8 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 /// They are listed to the model with the instructions, in at most 2 KiB.
 const MAX_FILES: usize = 100;
 const MAX_LIST_BYTES: usize = 2 * 1024;
+/// Where looking for them ends: a skill is no archive.
+const MAX_SEEN: usize = 1000;
 /// Folders within the skill's.
 const MAX_DEPTH: usize = 4;
 
@@ -96,6 +98,9 @@ fn inside(root: &Path, path: &Path) -> Option<PathBuf> {
 /// Files below `root`, hidden ones and SKILL.md left out. Links to folders are not followed: they may go round.
 fn list(root: &Path, within: &str, depth: usize, found: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(root.join(within))? {
+        if found.len() >= MAX_SEEN {
+            break;
+        }
         let entry = entry?;
         let file_name = entry.file_name();
         // What is no UTF-8 cannot be asked for.

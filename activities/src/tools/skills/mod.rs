@@ -159,7 +159,7 @@ mod tests {
     fn the_first_of_two_skills_of_one_name_stays() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for (folder, description) in [(&a, "First."), (&b, "Second.")] {
-            skill(folder.path(), "x", &format!("---\nname: x\ndescription: {description}\n---\n"));
+            skill(folder.path(), "x", &format!("---\nname: x\ndescription: {description}\n---\nDo it."));
         }
         let skills = Skills::read([a.path(), b.path()]).unwrap();
         assert!(skills.tools["skill__x"].spec().description.contains("First."));
@@ -170,7 +170,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..=MAX_SKILLS {
             let name = format!("s{number:03}");
-            skill(folder.path(), &name, &format!("---\nname: {name}\ndescription: x\n---\n"));
+            skill(folder.path(), &name, &format!("---\nname: {name}\ndescription: x\n---\nDo it."));
         }
         assert_eq!(Skills::read([folder.path()]).unwrap().names().count(), MAX_SKILLS);
     }
