@@ -3,8 +3,10 @@
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
 //! - [`http`]: endpoints described in the configuration
+//! - [`mcp`]: tools of MCP servers
 //! - [`skills`]: folders of instructions
 //! - [`TypedTool`]: tools in Rust, with a typed input
 //! - [`content`], [`process`]: for tools that give bytes or run programs
@@ -13,8 +15,10 @@ pub mod builtin;
 mod checked;
 pub mod content;
 pub mod http;
+pub mod mcp;
 pub mod names;
 pub mod process;
+mod progress;
 mod registry;
 pub mod skills;
 mod typed;
@@ -26,6 +30,7 @@ use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
+pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use typed::{TypedTool, typed};
 
@@ -65,6 +70,8 @@ pub enum ToolKind {
     BuiltIn,
     /// An endpoint described in the configuration.
     Http,
+    /// A tool of an MCP server.
+    Mcp,
     /// A folder of instructions.
     Skill,
 }
@@ -75,6 +82,7 @@ impl ToolKind {
         match self {
             Self::BuiltIn => "built-in",
             Self::Http => "HTTP",
+            Self::Mcp => "MCP server",
             Self::Skill => "skill",
         }
     }
@@ -120,6 +128,8 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Cancelled with the turn.
     pub cancellation: CancellationToken,
+    /// Where a tool that takes long may say how far it is.
+    pub progress: Progress,
 }
 
 /// What a tool gives back.

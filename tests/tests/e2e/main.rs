@@ -15,6 +15,7 @@ mod faults;
 mod gateway_crash;
 mod http_tools;
 mod keys;
+mod mcp;
 mod operations;
 mod own_tools;
 mod races;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::{
     model::{Provider, ProviderKind, Providers},
-    tools::{http::HttpToolDefinition, skills::Skills},
+    tools::{http::HttpToolDefinition, names, skills::Skills},
 };
 use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
@@ -32,6 +32,8 @@ pub(super) struct Checker<'a> {
     file_name: &'a str,
     /// The names of all tools; `None` when any name will do.
     tools: Option<Vec<String>>,
+    /// Names of the MCP servers. What tools they have is known to them only.
+    servers: Vec<String>,
     environment: &'a dyn Fn(&str) -> Option<String>,
     problems: Vec<Problem>,
 }
@@ -43,13 +45,16 @@ impl<'a> Checker<'a> {
         tools: Option<&[String]>,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file_name, tools: tools.map(<[String]>::to_vec), environment, problems: Vec::new() }
+        let tools = tools.map(<[String]>::to_vec);
+        Self { text, file_name, tools, servers: Vec::new(), environment, problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
         let http_tools = self.http_tools(file.tools);
         let egress = self.egress(&file.egress);
+        self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
+        let mcp = self.mcp(file.mcp);
         let skills = self.tools.is_some().then(|| self.skills(&file.skills));
         let agents = file.agents.into_iter();
         let mut agents: Vec<_> =
@@ -70,7 +75,7 @@ impl<'a> Checker<'a> {
         let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
             let skills = skills.unwrap_or_default();
-            Ok(Config { agents, providers, http_tools, egress, skills, limits, worker, gateway, auth })
+            Ok(Config { agents, providers, http_tools, egress, mcp, skills, limits, worker, gateway, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -195,7 +200,9 @@ impl<'a> Checker<'a> {
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
         let file::Tool { name, timeout } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
-        if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
+        if let Some(server) = names::source_of(&name) {
+            self.of_server(tool, &name, server)?;
+        } else if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
             let known: Vec<_> = known.iter().map(String::as_str).collect();
             let message = format!("there is no tool `{name}`; {}", known_names("tools", &known));
             self.wrong(tool, &message);
@@ -204,6 +211,21 @@ impl<'a> Checker<'a> {
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=24 * HOUR);
         Some(AgentTool { name, timeout_ms: milliseconds(timeout) })
+    }
+
+    /// A tool of an MCP server, or all of them.
+    fn of_server(&mut self, tool: &Spanned<toml::Value>, name: &str, server: &str) -> Option<()> {
+        if !self.servers.iter().any(|known| known == server) {
+            let known: Vec<_> = self.servers.iter().map(String::as_str).collect();
+            let message = format!("there is no MCP server `{server}`; {}", known_names("[mcp.<name>] tables", &known));
+            self.wrong(tool, &message);
+            return None;
+        }
+        if !names::is_listable(name) {
+            self.wrong(tool, &format!("write `{server}__<tool>` for one tool of a server, `{server}__*` for all"));
+            return None;
+        }
+        Some(())
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -347,6 +369,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The value of an environment variable, unless it is empty.
+    pub(super) fn environment(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
+    }
+
     pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
@@ -354,7 +381,7 @@ impl<'a> Checker<'a> {
 }
 
 /// The names of variables that people use; keys have lower-case letters or dashes in them.
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     !name.is_empty() && name.bytes().all(is_fit)
 }

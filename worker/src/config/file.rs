@@ -10,7 +10,7 @@ use super::{
     auth::Auth,
     gateway,
     http_tools::{Egress, HttpTool},
-    skills,
+    mcp, skills,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -20,6 +20,7 @@ pub(super) struct File {
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
     pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
     pub(super) egress: Egress,
+    pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
     pub(super) skills: skills::Table,
     pub(super) limits: Limits,
     pub(super) worker: Worker,

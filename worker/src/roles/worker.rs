@@ -7,7 +7,7 @@ use everturn_activities::{
     AgentActivities, ToolThreads,
     egress::Egress,
     model::{GenaiClient, Providers},
-    tools::{Tool, ToolRegistry, builtin, http::HttpTool, skills},
+    tools::{Tool, ToolRegistry, builtin, http::HttpTool, mcp::McpServer, skills},
 };
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
@@ -83,6 +83,10 @@ pub fn configure(
     for definition in &config.http_tools {
         tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
     }
+    // None of the servers is started here: each is when it is first needed.
+    for options in &config.mcp {
+        tools.add_source(&options.name, Arc::new(McpServer::new(options.clone())))?;
+    }
     tools.add_source(skills::SOURCE, Arc::new(config.skills.clone()))?;
     Ok((config, tools))
 }
@@ -91,11 +95,12 @@ pub fn configure(
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
+    let tools = Arc::new(parts.tools);
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
         model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
-        tools: Arc::new(parts.tools),
+        tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),
         shutdown: shutdown.clone(),
@@ -125,5 +130,6 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tracing::info!(task_queue = parts.task_queue, "worker is running");
     let ended = worker.run().await;
     stopper.abort();
+    tools.close().await;
     ended.context("the worker ended")
 }

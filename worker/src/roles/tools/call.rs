@@ -1,6 +1,7 @@
 //! `everturn tools call`: one call by hand, checked like a model's. Standard output is for the result alone.
 
 use std::{
+    convert::Infallible,
     io::{IsTerminal, Write},
     process::ExitCode,
     sync::Arc,
@@ -9,7 +10,7 @@ use std::{
 
 use everturn_activities::{
     ToolThreads,
-    tools::{CheckedTool, Effect, ToolContext, ToolError, ToolOutput, ToolRegistry, names},
+    tools::{CheckedTool, Effect, Progress, ToolContext, ToolError, ToolOutput, ToolRegistry, names},
 };
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,8 @@ use crate::{
 
 /// In place of the ids of a conversation and its message.
 const BY_HAND: &str = "by-hand";
+/// Between two looks at what the tool says of its progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The exit code of a process that SIGINT ended.
 const INTERRUPTED: u8 = 130;
 
@@ -84,13 +87,15 @@ async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Res
     let cancellation = CancellationToken::new();
     // What the tool left running outside its future learns that the call is over.
     let _ends_with_call = cancellation.clone().drop_guard();
-    let context = context(cancellation);
+    let progress = Progress::default();
+    let context = context(cancellation, progress.clone());
     let threads = ToolThreads::new(1);
     Ok(tokio::select! {
         ended = threads.run(Arc::clone(tool.tool()), context, input) => match ended {
             Ok(output) => print(&output),
             Err(error) => explain(&error, tool.spec().effect),
         },
+        never = report(&progress) => match never {},
         () = tokio::time::sleep(timeout) => {
             failed(&format!("the tool did not finish within {}", humantime::format_duration(timeout)))
         }
@@ -101,7 +106,20 @@ async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Res
     })
 }
 
-fn context(cancellation: CancellationToken) -> ToolContext {
+/// Says how far the tool is, whenever it says so.
+async fn report(progress: &Progress) -> Infallible {
+    let mut shown = None;
+    loop {
+        let latest = progress.latest();
+        if latest != shown {
+            eprintln!("progress {}", show::shortened(latest.as_deref().unwrap_or_default()));
+            shown = latest;
+        }
+        tokio::time::sleep(PROGRESS_INTERVAL).await;
+    }
+}
+
+fn context(cancellation: CancellationToken, progress: Progress) -> ToolContext {
     let unique = Uuid::new_v4().simple().to_string();
     ToolContext {
         conversation_id: BY_HAND.to_owned(),
@@ -111,6 +129,7 @@ fn context(cancellation: CancellationToken) -> ToolContext {
         idempotency_key: format!("{BY_HAND}/{unique}"),
         attempt: 1,
         cancellation,
+        progress,
     }
 }
 
