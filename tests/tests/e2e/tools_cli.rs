@@ -2,7 +2,10 @@
 
 use std::{fs, process::Output};
 
-use everturn_tests::{stack, wait};
+use everturn_tests::{
+    mcp::{self, EVERYTHING},
+    stack, wait,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::process::Command;
@@ -140,6 +143,29 @@ async fn exit_codes_tell_a_failed_tool_from_one_that_was_not_called() {
     let (code, ..) = run(&folder, &["call", "test_once", r#"{"effect":true}"#, "--yes"]).await;
     assert_eq!(code, Some(0));
     assert_eq!(fs::read_to_string(folder.path().join("effects")).unwrap().lines().count(), 1);
+}
+
+#[tokio::test]
+async fn tools_of_servers_are_listed_and_called_and_one_that_is_down_is_shown() {
+    let folder = folder();
+    let agent = "[providers.main]\nkind = \"openai\"\n[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n\
+                 tools = [\"up__*\", { name = \"up__echo\", timeout = \"9s\" }, \"down__*\"]\n";
+    let up = mcp::command("up", &["node", &mcp::npm(EVERYTHING).display().to_string()], "effects = {\"*\" = \"read\"}");
+    let config = format!("{agent}{up}{}", mcp::command("down", &["false"], ""));
+    fs::write(folder.path().join("everturn.toml"), config).unwrap();
+    let (code, shown, said) = run(&folder, &["list"]).await;
+    assert_eq!(code, Some(0), "{said}");
+    let echo = shown.lines().find(|line| line.starts_with("up__echo ")).unwrap_or_else(|| panic!("{shown}\n{said}"));
+    assert!(echo.contains("MCP server") && echo.contains("9s"), "{echo}");
+    assert!(shown.lines().any(|line| line.starts_with("down__*") && line.contains("unavailable")), "{shown}");
+
+    let (code, result, said) = run(&folder, &["call", "up__echo", r#"{"message":"hello"}"#]).await;
+    assert_eq!((code, result.as_str()), (Some(0), "\"Echo: hello\"\n"), "{said}");
+    let long = ["call", "up__trigger-long-running-operation", r#"{"duration":2,"steps":4}"#];
+    let (code, _, said) = run(&folder, &long).await;
+    assert!(code == Some(0) && said.contains("progress "), "{said}");
+    let (code, _, said) = run(&folder, &["call", "down__anything"]).await;
+    assert!(code == Some(1) && said.contains("`down` is not available now"), "{said}");
 }
 
 #[tokio::test]

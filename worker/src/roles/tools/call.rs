@@ -57,7 +57,7 @@ fn prepare(config: &Config, tools: &ToolRegistry, options: &CallTool) -> Result<
         None => DEFAULT_TOOL_TIMEOUT,
         Some(agent_name) => {
             let tools = &agent(config, agent_name)?.tools;
-            let listed = tools.iter().find(|listed| names::covers(&listed.name, name)).ok_or_else(|| {
+            let listed = names::listed(tools, name).ok_or_else(|| {
                 format!("agent `{agent_name}` has no tool `{name}`; see `everturn tools list --agent {agent_name}`")
             })?;
             Duration::from_millis(listed.timeout_ms.into())

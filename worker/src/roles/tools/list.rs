@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use everturn_activities::tools::{CheckedTool, ToolRegistry};
-use everturn_proto::turn::{AgentDefinition, AgentTool};
+use everturn_activities::tools::{CheckedTool, ToolRegistry, names};
+use everturn_proto::turn::AgentDefinition;
 use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;
@@ -59,7 +59,6 @@ async fn listing<'a>(agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow
         .iter()
         .map(|listed| async move { tools.offered([&listed.name]).await.map(|found| (listed, found)) });
     let mut listing = Listing { agent: &agent.name, tools: Vec::new(), unavailable: Vec::new() };
-    // As for a model: the first entry that covers a tool says its time-out.
     let mut seen = BTreeSet::new();
     for (listed, found) in try_join_all(asked).await? {
         if found.is_empty() {
@@ -67,27 +66,27 @@ async fn listing<'a>(agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow
             listing.unavailable.push(Unavailable { name: &listed.name, reason });
         }
         let new = found.iter().filter(|tool| seen.insert(tool.spec().name.clone()));
-        listing.tools.extend(new.map(|tool| row(listed, tool)));
+        listing.tools.extend(new.map(|tool| row(agent, tool)));
     }
     Ok(listing)
 }
 
-fn row(listed: &AgentTool, tool: &CheckedTool) -> Row {
+fn row(agent: &AgentDefinition, tool: &CheckedTool) -> Row {
     let spec = tool.spec().clone();
+    let timeout_ms = names::listed(&agent.tools, &spec.name).map(|listed| listed.timeout_ms).unwrap_or_default();
     Row {
         name: spec.name,
         kind: tool.tool().kind().as_str(),
         effect: spec.effect.as_str(),
-        timeout_ms: listed.timeout_ms,
+        timeout_ms,
         description: spec.description,
         parameters: spec.parameters,
     }
 }
 
 fn print(listing: &Listing<'_>) {
-    let names = listing.tools.iter().map(|row| row.name.as_str());
-    let names = names.chain(listing.unavailable.iter().map(|missing| missing.name));
-    let width = names.map(str::len).max().unwrap_or_default();
+    let offered = listing.tools.iter().map(|row| row.name.len());
+    let width = offered.chain(listing.unavailable.iter().map(|missing| missing.name.len())).max().unwrap_or_default();
     for Row { name, kind, effect, timeout_ms, description, .. } in &listing.tools {
         let timeout = humantime::format_duration(Duration::from_millis((*timeout_ms).into())).to_string();
         println!("{name:<width$}  {kind:<10}  {effect:<10}  {timeout:<6}  {}", show::shortened(description));
@@ -95,11 +94,7 @@ fn print(listing: &Listing<'_>) {
     for Unavailable { name, reason } in &listing.unavailable {
         println!("{name:<width$}  unavailable: {reason}");
     }
-    if names_nothing(listing) {
+    if listing.tools.is_empty() && listing.unavailable.is_empty() {
         println!("agent `{}` has no tools", listing.agent);
     }
-}
-
-fn names_nothing(listing: &Listing<'_>) -> bool {
-    listing.tools.is_empty() && listing.unavailable.is_empty()
 }
