@@ -75,8 +75,8 @@ impl SkillTool {
         let spec = ToolSpec {
             name: names::qualified(super::SOURCE, &skill.name),
             description: format!(
-                "A skill, that is, instructions for a kind of task. When the task at hand is of this kind, call this \
-                 first, without arguments, and follow what it returns. {}",
+                "{} (A skill: instructions for tasks of this kind. Call it first, without arguments, and follow what it \
+                 returns.)",
                 skill.description
             ),
             parameters,
