@@ -49,7 +49,7 @@ pub struct Skills {
 
 impl fmt::Debug for Skills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Skills").field("names", &self.names).field("broken", &self.broken).finish()
+        f.debug_struct("Skills").field("names", &self.names).field("broken", &self.broken).finish_non_exhaustive()
     }
 }
 
