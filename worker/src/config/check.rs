@@ -75,7 +75,7 @@ impl<'a> Checker<'a> {
         let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
             let skills = skills.unwrap_or_default();
-            Ok(Config { agents, providers, http_tools, egress, mcp, skills, limits, worker, gateway, auth })
+            Ok(Config { agents, providers, http_tools, egress, mcp, skills, limits, worker, auth, gateway })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
