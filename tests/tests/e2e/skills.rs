@@ -79,7 +79,7 @@ async fn an_agent_cannot_use_a_skill_it_does_not_have_and_a_broken_one_stops_not
     let observes: Vec<_> = events.iter().filter(|event| event["event_type"] == "observe").collect();
     assert_eq!(observes.len(), 2);
     assert!(observes.iter().all(|observe| observe["event_data"]["is_error"] == true), "{observes:#?}");
-    assert!(!Value::from_iter(events.iter().cloned()).to_string().contains("Secret of others"));
+    assert!(!json!(events).to_string().contains("Secret of others"));
     assert_eq!(events.last().unwrap()["event_type"], "complete");
     let offered = &stack.model.requests()[0].body["tools"];
     assert_eq!(offered.as_array().map(Vec::len), Some(1));
