@@ -5,7 +5,7 @@
 
 use everturn_proto::{
     ids,
-    turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
+    turn::{AgentDefinition, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
     words::{failure, finish},
 };
 use everturn_store::{ContextMessage, StepClaim, StepKey};
@@ -155,7 +155,7 @@ impl Call<'_> {
             let is_usable = ids::is_valid(&call.call_id) && !used.contains(&call.call_id);
             let call_id = if is_usable { call.call_id } else { ids::call_id(&execution_id) };
             used.push(call_id.clone());
-            let tool = listed(agent, &call.tool_name);
+            let tool = names::listed(&agent.tools, &call.tool_name);
             let spec = offered.iter().find(|spec| spec.name == call.tool_name);
             // A tool that was offered in an earlier step may have gone: whoever runs it finds out, at most once.
             let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect));
@@ -192,12 +192,6 @@ impl Call<'_> {
         }
         ActivityError::cancelled()
     }
-}
-
-/// What the agent says about a tool, by its own name before all tools of its source.
-fn listed<'a>(agent: &'a AgentDefinition, name: &str) -> Option<&'a AgentTool> {
-    let by_name = agent.tools.iter().find(|tool| tool.name == name);
-    by_name.or_else(|| agent.tools.iter().find(|tool| names::covers(&tool.name, name)))
 }
 
 /// What the workflow must know of a step.

@@ -33,12 +33,7 @@ impl ToolThreads {
 
     /// Runs a tool. Dropping this drops the tool's future, as soon as the tool lets go of its thread. A panic is a
     /// known failure, like any other error of a tool.
-    pub(crate) async fn run(
-        &self,
-        tool: Arc<dyn Tool>,
-        context: ToolContext,
-        input: Json,
-    ) -> Result<ToolOutput, ToolError> {
+    pub async fn run(&self, tool: Arc<dyn Tool>, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
             tracing::error!("too many tools of this worker never returned; restart it");
             return Err(not_started("too many tools of this worker never returned"));

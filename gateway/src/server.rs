@@ -22,7 +22,9 @@ pub async fn serve(listener: TcpListener, state: GatewayState, shutdown: Cancell
             state.streams_closed().await;
         }
     };
-    let serving = axum::serve(listener, router(state)).with_graceful_shutdown(close_listener);
+    // Made here, once: from the router itself each connection would make its routes anew, and keep them.
+    let service = router(state).into_make_service();
+    let serving = axum::serve(listener, service).with_graceful_shutdown(close_listener);
     let stop = async {
         shutdown.cancelled().await;
         tokio::time::sleep(drain).await;

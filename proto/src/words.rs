@@ -20,6 +20,9 @@ pub mod event_type {
     pub const WORK_PLAN: &str = "work_plan";
     pub const STEP_START: &str = "step_start";
     pub const STEP_END: &str = "step_end";
+    pub const SKILL_MATCHED: &str = "skill_matched";
+    pub const SKILL_EXECUTION_START: &str = "skill_execution_start";
+    pub const SKILL_EXECUTION_COMPLETE: &str = "skill_execution_complete";
     pub const COMPLETE: &str = "complete";
     pub const ERROR: &str = "error";
     pub const CANCELLED: &str = "cancelled";

@@ -76,6 +76,7 @@ impl App {
             Command::Migrate => roles::migrate::run(&cli.common).await,
             Command::Retention(options) => roles::retention::run(&cli.common, options).await,
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
+            Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
             Command::Chat(options) => chat::run(options).await,
         }
     }

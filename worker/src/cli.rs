@@ -5,7 +5,11 @@ use std::{env, io::IsTerminal, net::SocketAddr, path::PathBuf, time::Duration};
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, builder::FalseyValueParser};
 use everturn_gateway::auth::{Scope, Scopes};
-use everturn_proto::{ids, limits::MAX_ID_BYTES, words::TASK_QUEUE};
+use everturn_proto::{
+    ids,
+    limits::MAX_ID_BYTES,
+    words::{DEFAULT_AGENT, TASK_QUEUE},
+};
 use tracing_subscriber::EnvFilter;
 
 /// Bytes of an owner's or a key's name: those of `sub` in a token.
@@ -61,6 +65,8 @@ pub enum Command {
     Retention(RetentionOptions),
     /// API keys for callers of the gateway.
     Keys(KeysOptions),
+    /// Tools as an agent has them here: lists them, or runs one by hand. Needs neither Temporal nor a database.
+    Tools(ToolsOptions),
     /// Talks to a running gateway from the terminal.
     Chat(ChatOptions),
 }
@@ -171,6 +177,56 @@ pub struct RevokeKey {
     pub id: String,
 }
 
+/// Options of `tools`.
+#[derive(Debug, Clone, Args)]
+pub struct ToolsOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ToolsCommand,
+    /// See `dev`.
+    #[arg(long, env = "EVERTURN_TEST_TOOLS", value_name = "FILE", hide = true)]
+    pub test_tools: Option<PathBuf>,
+}
+
+/// What to do with tools.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ToolsCommand {
+    /// Shows the tools that the model of an agent is offered. Asks MCP servers for theirs.
+    List(ListTools),
+    /// Runs a tool once and prints its result as JSON. Exit codes: 0 done, 1 the tool failed, 2 it was not called.
+    Call(CallTool),
+}
+
+/// Options of `tools list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListTools {
+    /// The agent.
+    #[arg(long, default_value = DEFAULT_AGENT, value_name = "NAME")]
+    pub agent: String,
+    /// Prints JSON, with the schemas.
+    #[arg(long)]
+    pub json: bool,
+    /// Exits with 1 when something the agent lists is not there, like the tools of a server that is down.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Options of `tools call`.
+#[derive(Debug, Clone, Args)]
+pub struct CallTool {
+    /// The tool, by the name that the model sees.
+    pub name: String,
+    /// Its input: a JSON object.
+    #[arg(default_value = "{}", value_name = "JSON")]
+    pub input: String,
+    /// Only when this agent has the tool, and with the agent's time-out.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Does not ask before a tool is run that must not run twice.
+    #[arg(long)]
+    pub yes: bool,
+}
+
 /// Options of `retention`.
 #[derive(Debug, Clone, Args)]
 pub struct RetentionOptions {
@@ -226,7 +282,8 @@ pub struct ChatOptions {
 impl Cli {
     /// Logs go to standard error; standard output is for what was asked for.
     pub fn start_logging(&self) -> anyhow::Result<()> {
-        let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_) | Command::Keys(_));
+        let is_terminal_role =
+            matches!(self.command, Command::Dev(_) | Command::Chat(_) | Command::Keys(_) | Command::Tools(_));
         // genai warns of every last chunk that has no text, which is every provider's; rmcp says every message it gets.
         let default =
             if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error,rmcp=warn" };

@@ -24,6 +24,8 @@ pub fn line(frame: &Frame) -> Option<String> {
         "error" => format!("{}: {}", text(&data["code"]), text(&data["message"])),
         "cancelled" => text(&data["reason"]),
         "work_plan" => text(&data["title"]),
+        "skill_matched" => format!("{}: {}", text(&data["skill_name"]), text(&data["description"])),
+        "skill_execution_start" | "skill_execution_complete" => text(&data["skill_name"]),
         "step_start" | "step_end" => format!("step {}", data["step_number"]),
         _ => String::new(),
     };
@@ -35,7 +37,7 @@ fn text(value: &Value) -> String {
 }
 
 /// One line, not too long, with nothing that could steer the terminal.
-fn shortened(text: &str) -> String {
+pub fn shortened(text: &str) -> String {
     let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match line.char_indices().nth(MAX_CHARS) {
         Some((end, _)) => format!("{}…", &line[..end]),

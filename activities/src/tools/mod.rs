@@ -7,6 +7,7 @@
 //! - [`builtin`]: the tools every worker has
 //! - [`http`]: endpoints described in the configuration
 //! - [`mcp`]: tools of MCP servers
+//! - [`skills`]: folders of instructions
 //! - [`TypedTool`]: tools in Rust, with a typed input
 //! - [`content`], [`process`]: for tools that give bytes or run programs
 
@@ -19,6 +20,7 @@ pub mod names;
 pub mod process;
 mod progress;
 mod registry;
+pub mod skills;
 mod typed;
 
 use std::time::Duration;
@@ -38,6 +40,11 @@ pub trait Tool: Send + Sync {
     /// What the model is told about it.
     fn spec(&self) -> &ToolSpec;
 
+    /// Where it comes from, for people.
+    fn kind(&self) -> ToolKind {
+        ToolKind::BuiltIn
+    }
+
     /// Runs it. `input` fits the schema. Dropping the future ends it; a tool with work outside the future
     /// watches `context.cancellation`.
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError>;
@@ -54,6 +61,31 @@ pub struct ToolSpec {
     pub parameters: serde_json::Value,
     /// What a retry may do.
     pub effect: Effect,
+}
+
+/// Where a tool comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolKind {
+    /// Part of the worker's binary: one that every worker has, or a user's own.
+    BuiltIn,
+    /// An endpoint described in the configuration.
+    Http,
+    /// A tool of an MCP server.
+    Mcp,
+    /// A folder of instructions.
+    Skill,
+}
+
+impl ToolKind {
+    /// In a word or two, for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built-in",
+            Self::Http => "HTTP",
+            Self::Mcp => "MCP server",
+            Self::Skill => "skill",
+        }
+    }
 }
 
 /// What a tool changes, and so what a retry of an attempt that left nothing may do (invariant 6).

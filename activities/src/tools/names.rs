@@ -2,6 +2,7 @@
 //!
 //! The model sees `source__tool`. An agent's list names one of them the same way, or all of them as `source__*`.
 
+use everturn_proto::turn::AgentTool;
 use sha2::{Digest, Sha256};
 
 /// What providers take as the name of a tool.
@@ -64,6 +65,12 @@ pub fn all_of(listed: &str) -> Option<&str> {
 /// True when an agent that lists `listed` may use the tool `name`.
 pub fn covers(listed: &str, name: &str) -> bool {
     listed == name || all_of(listed).is_some_and(|source| source_of(name) == Some(source))
+}
+
+/// What an agent that lists these tools says about one of them: by its own name before all tools of its source.
+pub fn listed<'a>(tools: &'a [AgentTool], name: &str) -> Option<&'a AgentTool> {
+    let by_name = tools.iter().find(|tool| tool.name == name);
+    by_name.or_else(|| tools.iter().find(|tool| covers(&tool.name, name)))
 }
 
 /// True for what an agent may list of a source: one tool or all.

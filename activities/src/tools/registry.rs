@@ -32,6 +32,9 @@ pub trait ToolSource: Send + Sync {
 
     /// One of its tools, asking the source anew when it is not known; or why there is none, for the model.
     async fn find(&self, name: &str) -> Result<CheckedTool, ToolError>;
+
+    /// Ends what it keeps open, in order. It is not asked again.
+    async fn close(&self) {}
 }
 
 /// The tools of a worker, by name.
@@ -81,6 +84,11 @@ impl ToolRegistry {
         Ok(())
     }
 
+    /// Ends what the sources keep open.
+    pub async fn close(&self) {
+        join_all(self.sources.values().map(|source| source.close())).await;
+    }
+
     /// Adds a source of tools.
     pub fn add_source(&mut self, name: &str, source: Arc<dyn ToolSource>) -> Result<(), RegisterError> {
         if !names::is_valid_source(name) {
@@ -104,21 +112,35 @@ impl ToolRegistry {
         }
     }
 
+    /// True when there is a tool of this name, or a source that may have it.
+    pub fn may_have(&self, name: &str) -> bool {
+        self.tools.contains_key(name) || self.source(name).is_some()
+    }
+
     /// The names of the worker's own tools, sorted. Those of sources are known to the sources only.
     pub fn names(&self) -> Vec<String> {
         self.tools.keys().cloned().collect()
     }
 
-    /// What a model is told about the tools an agent lists, in that order and each once. Sources that do not answer,
-    /// and tools they do not have (any more), are left out; an unknown tool of the worker's own is an error.
+    /// What a model is told about the tools an agent lists. See [`Self::offered`].
     pub async fn specs<I>(&self, listed: I) -> Result<Vec<ToolSpec>, UnknownTool>
+    where
+        I: IntoIterator,
+        I::Item: AsRef<str>,
+    {
+        Ok(self.offered(listed).await?.iter().map(CheckedTool::spec).cloned().collect())
+    }
+
+    /// The tools an agent lists, in that order and each once. Sources that do not answer, and tools they do not have
+    /// (any more), are left out; an unknown tool of the worker's own is an error.
+    pub async fn offered<I>(&self, listed: I) -> Result<Vec<CheckedTool>, UnknownTool>
     where
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
         let listed: Vec<String> = listed.into_iter().map(|name| name.as_ref().to_owned()).collect();
         let of_sources = self.known_of_sources(&listed).await;
-        let mut specs = Vec::new();
+        let mut tools = Vec::new();
         let mut offered = BTreeSet::new();
         for listed in &listed {
             let found: Vec<&CheckedTool> = match names::source_of(listed) {
@@ -129,11 +151,9 @@ impl ToolRegistry {
                 }
             };
             // Providers refuse a request that offers a tool twice.
-            specs.extend(
-                found.into_iter().map(CheckedTool::spec).filter(|spec| offered.insert(spec.name.clone())).cloned(),
-            );
+            tools.extend(found.into_iter().filter(|tool| offered.insert(tool.spec().name.clone())).cloned());
         }
-        Ok(specs)
+        Ok(tools)
     }
 
     /// The tools of all sources that are listed, asked at once.

@@ -23,4 +23,6 @@ mod own_tools;
 mod races;
 mod readers;
 mod resume;
+mod skills;
+mod tools_cli;
 mod turn;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::{
     model::{Provider, ProviderKind, Providers},
-    tools::{http::HttpToolDefinition, names},
+    tools::{http::HttpToolDefinition, names, skills::Skills},
 };
 use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
@@ -14,11 +14,12 @@ use everturn_proto::{
 };
 use toml::Spanned;
 
-use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools};
+use super::{
+    Config, ConfigError, DEFAULT_TOOL_TIMEOUT, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools,
+};
 
 const DEFAULT_MAX_STEPS: u32 = 20;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
-const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
@@ -54,8 +55,10 @@ impl<'a> Checker<'a> {
         let egress = self.egress(&file.egress);
         self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
         let mcp = self.mcp(file.mcp);
+        let skills = self.tools.is_some().then(|| self.skills(&file.skills));
+        let agents = file.agents.into_iter();
         let mut agents: Vec<_> =
-            file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
+            agents.map(|(name, agent)| self.agent(&name, agent, &providers, skills.as_ref())).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
             let is_configured = !providers.is_empty();
             let agent = self.default_agent(&mut providers);
@@ -71,7 +74,8 @@ impl<'a> Checker<'a> {
         let auth = self.auth(file.auth);
         let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, http_tools, egress, mcp, limits, worker, auth, gateway })
+            let skills = skills.unwrap_or_default();
+            Ok(Config { agents, providers, http_tools, egress, mcp, skills, limits, worker, auth, gateway })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -133,7 +137,13 @@ impl<'a> Checker<'a> {
         self.file_name
     }
 
-    fn agent(&mut self, name: &Spanned<String>, table: file::Agent, providers: &Providers) -> AgentDefinition {
+    fn agent(
+        &mut self,
+        name: &Spanned<String>,
+        table: file::Agent,
+        providers: &Providers,
+        skills: Option<&Skills>,
+    ) -> AgentDefinition {
         if !everturn_proto::ids::is_valid(name.get_ref()) {
             self.wrong(name, "the name of an agent has 1 to 100 letters, digits or -_.: characters");
         }
@@ -148,11 +158,13 @@ impl<'a> Checker<'a> {
         }
         let tool_timeout =
             self.duration("tool_timeout", table.tool_timeout.as_ref(), DEFAULT_TOOL_TIMEOUT, SECOND..=24 * HOUR);
+        let mut tools = self.tools(&table.tools, tool_timeout);
+        tools.extend(self.agent_skills(&table.skills, skills, milliseconds(tool_timeout)));
         AgentDefinition {
             name: name.get_ref().clone(),
             model: table.model.into_inner(),
             instructions: table.instructions,
-            tools: self.tools(&table.tools, tool_timeout),
+            tools,
             max_steps: self.number("max_steps", table.max_steps.as_ref(), DEFAULT_MAX_STEPS, 1..=1000),
             llm_timeout_ms: milliseconds(self.duration(
                 "llm_timeout",
@@ -382,7 +394,7 @@ pub(super) fn place(file_name: &str, text: &str, at: usize) -> String {
     format!("{file_name}:{line}:{column}")
 }
 
-fn known_names(kind: &str, names: &[&str]) -> String {
+pub(super) fn known_names(kind: &str, names: &[&str]) -> String {
     if names.is_empty() { format!("no {kind} are configured") } else { format!("there are: {}", names.join(", ")) }
 }
 

@@ -10,7 +10,7 @@ use super::{
     auth::Auth,
     gateway,
     http_tools::{Egress, HttpTool},
-    mcp,
+    mcp, skills,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -21,6 +21,7 @@ pub(super) struct File {
     pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
     pub(super) egress: Egress,
     pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
+    pub(super) skills: skills::Table,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
     pub(super) auth: Auth,
@@ -44,6 +45,8 @@ pub(super) struct Agent {
     pub(super) instructions: String,
     #[serde(default)]
     pub(super) tools: Vec<Spanned<toml::Value>>,
+    #[serde(default)]
+    pub(super) skills: Vec<Spanned<String>>,
     pub(super) max_steps: Option<Spanned<u32>>,
     pub(super) llm_timeout: Option<Spanned<String>>,
     pub(super) tool_timeout: Option<Spanned<String>>,

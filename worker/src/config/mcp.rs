@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 use everturn_activities::tools::{
     Effect,
     mcp::{Place, ServerOptions},
-    names,
+    names, skills,
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -47,6 +47,9 @@ impl Checker<'_> {
                 name,
                 "the name of an MCP server has 1 to 30 letters, digits, `-` or single `_`, none of them at an end",
             );
+        }
+        if name.get_ref() == skills::SOURCE {
+            self.wrong(name, "an MCP server cannot be called `skill`: that is what the tools of skills begin with");
         }
         let place = self.place_of(name, &table)?;
         let default = ServerOptions::new(name.get_ref(), place);
@@ -200,6 +203,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         for (table, expected) in [
             ("[mcp.a__b]\ncommand = [\"x\"]", "single `_`"),
+            ("[mcp.skill]\ncommand = [\"x\"]", "cannot be called `skill`"),
             ("[mcp.a]", "either a `command` or a `url`"),
             ("[mcp.a]\ncommand = [\"x\"]\nurl = \"http://x\"", "either a `command` or a `url`"),
             ("[mcp.a]\ncommand = []", "a program and its arguments"),

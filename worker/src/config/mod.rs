@@ -5,6 +5,7 @@
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //! - `auth`: both, for `[auth]`
 //! - `http_tools`: the same for endpoints as tools
+//! - `skills`: `[skills]`, and the skills that agents name
 //! - `gateway`: the table `[gateway]`, as written and as checked
 //!
 //! Keys never stand in the file; it names the environment variables that hold them.
@@ -15,6 +16,7 @@ mod file;
 mod gateway;
 mod http_tools;
 mod mcp;
+mod skills;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +29,7 @@ use std::{
 use everturn_activities::{
     egress::EgressPolicy,
     model::Providers,
-    tools::{http::HttpToolDefinition, mcp::ServerOptions},
+    tools::{http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
 };
 use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
@@ -39,6 +41,8 @@ pub use gateway::Gateway;
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
+/// How long a tool may take when nothing is said of it.
+pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 /// The file that is read when none is named.
 const DEFAULT_FILE: &str = "everturn.toml";
 
@@ -55,6 +59,8 @@ pub struct Config {
     pub egress: EgressPolicy,
     /// MCP servers, for workers.
     pub mcp: Vec<ServerOptions>,
+    /// Skills; none for a gateway.
+    pub skills: Skills,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.

@@ -4,4 +4,5 @@ pub mod gateway;
 pub mod keys;
 pub mod migrate;
 pub mod retention;
+pub mod tools;
 pub mod worker;

@@ -7,15 +7,10 @@ use everturn_activities::{
     AgentActivities, ToolThreads,
     egress::Egress,
     model::{GenaiClient, Providers},
-    tools::{
-        Tool, ToolRegistry, builtin,
-        http::HttpTool,
-        mcp::{McpServer, ServerOptions},
-    },
+    tools::{Tool, ToolRegistry, builtin, http::HttpTool, mcp::McpServer, skills},
 };
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
-use futures::future::join_all;
 use temporalio_client::Client;
 use temporalio_sdk::{
     Runtime, Worker, WorkerOptions as SdkOptions,
@@ -88,30 +83,24 @@ pub fn configure(
     for definition in &config.http_tools {
         tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
     }
+    // None of the servers is started here: each is when it is first needed.
+    for options in &config.mcp {
+        tools.add_source(&options.name, Arc::new(McpServer::new(options.clone())))?;
+    }
+    tools.add_source(skills::SOURCE, Arc::new(config.skills.clone()))?;
     Ok((config, tools))
 }
 
-/// Adds the tools of MCP servers. None of them is started here: each is when it is first needed.
-fn add_servers(tools: &mut ToolRegistry, servers: &[ServerOptions]) -> anyhow::Result<Vec<Arc<McpServer>>> {
-    let mut added = Vec::new();
-    for options in servers {
-        let server = Arc::new(McpServer::new(options.clone()));
-        tools.add_source(&options.name, server.clone())?;
-        added.push(server);
-    }
-    Ok(added)
-}
-
 /// Runs a worker until `shutdown`, then gives what is in flight the configured time to end.
-pub async fn serve(mut parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let servers = add_servers(&mut parts.tools, &parts.config.mcp)?;
+pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
+    let tools = Arc::new(parts.tools);
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
         model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
-        tools: Arc::new(parts.tools),
+        tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),
         shutdown: shutdown.clone(),
@@ -141,6 +130,6 @@ pub async fn serve(mut parts: Parts, shutdown: CancellationToken) -> anyhow::Res
     tracing::info!(task_queue = parts.task_queue, "worker is running");
     let ended = worker.run().await;
     stopper.abort();
-    join_all(servers.iter().map(|server| server.close())).await;
+    tools.close().await;
     ended.context("the worker ended")
 }

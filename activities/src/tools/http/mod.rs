@@ -21,7 +21,7 @@ use reqwest::{
 
 pub use template::UrlTemplate;
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use super::{Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec};
 use crate::egress::{Egress, EgressError, Outgoing};
 
 /// An endpoint as a tool.
@@ -93,6 +93,10 @@ impl HttpTool {
 impl Tool for HttpTool {
     fn spec(&self) -> &ToolSpec {
         &self.definition.spec
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Http
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {

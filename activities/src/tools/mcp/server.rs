@@ -82,18 +82,6 @@ impl McpServer {
     pub(super) fn inner(&self) -> &Arc<Inner> {
         &self.inner
     }
-
-    /// Ends the connection in order: a child is given time to end by itself. Calls in flight are lost.
-    pub async fn close(&self) {
-        let inner = &self.inner;
-        inner.stop.cancel();
-        inner.tasks.close();
-        if tokio::time::timeout(CLOSE_TIMEOUT, inner.tasks.wait()).await.is_err() {
-            tracing::warn!(server = inner.options.name, "an MCP server does not end");
-        }
-        // The tools hold their server.
-        inner.state.send_modify(|state| *state = State::default());
-    }
 }
 
 #[async_trait]
@@ -118,6 +106,18 @@ impl ToolSource for McpServer {
                 "MCP server `{server}` has no tool of this name now. Use only those you were given."
             ))
         })
+    }
+
+    /// Ends the connection in order: a child is given time to end by itself. Calls in flight are lost.
+    async fn close(&self) {
+        let inner = &self.inner;
+        inner.stop.cancel();
+        inner.tasks.close();
+        if tokio::time::timeout(CLOSE_TIMEOUT, inner.tasks.wait()).await.is_err() {
+            tracing::warn!(server = inner.options.name, "an MCP server does not end");
+        }
+        // The tools hold their server.
+        inner.state.send_modify(|state| *state = State::default());
     }
 }
 

@@ -7,7 +7,7 @@ use everturn_proto::Json;
 use serde_json::Value;
 
 use super::{result, server::Inner};
-use crate::tools::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::tools::{Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec};
 
 /// One tool of an MCP server.
 pub(super) struct McpTool {
@@ -27,6 +27,10 @@ impl McpTool {
 impl Tool for McpTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Mcp
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {

@@ -1,0 +1,255 @@
+//! A skill as a tool: called without arguments it hands out its instructions, with a file's name that file.
+//!
+//! Events: a call that asks for the instructions matches the skill (`skill_matched`), begins with them
+//! (`skill_execution_start`) and has handed them out (`skill_execution_complete`). What the model then does is in the
+//! acts that follow; nobody but the model knows which of them belong to the skill.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everturn_proto::{
+    Json,
+    event::{SkillExecutionComplete, SkillExecutionStart, SkillMatched},
+    words::event_type,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{
+    excerpt::{Piece, piece},
+    folder::Skill,
+};
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec, names};
+
+/// A skill as a tool.
+pub(super) struct SkillTool {
+    spec: ToolSpec,
+    skill: Arc<Skill>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    file: Option<String>,
+    #[serde(default)]
+    offset: usize,
+}
+
+/// What a model gets: the instructions with all around them, or a file.
+#[derive(Serialize)]
+struct Output<'a> {
+    skill: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<&'a str>,
+    text: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    compatibility: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    allowed_tools: &'a str,
+    /// That can be read.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    files: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+impl SkillTool {
+    pub(super) fn new(skill: Skill) -> Self {
+        let parameters = json!({
+            "type": "object",
+            "properties": {
+                "file": {
+                    "type": "string",
+                    "description": "One of the files that came with the instructions, to read it. Leave it out for the \
+                                    instructions.",
+                },
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "Where to go on in a long text: the next_offset of the call before.",
+                },
+            },
+            "additionalProperties": false,
+        });
+        let spec = ToolSpec {
+            name: names::qualified(super::SOURCE, &skill.name),
+            description: format!(
+                "{} (A skill: instructions for tasks of this kind. Call it first, without arguments, and follow what it \
+                 returns.)",
+                skill.description
+            ),
+            parameters,
+            effect: Effect::Read,
+        };
+        Self { spec, skill: Arc::new(skill) }
+    }
+
+    fn instructions(&self, execution_id: &str, offset: usize) -> ToolOutput {
+        let skill = &*self.skill;
+        let Piece { text, next_offset } = piece(&skill.instructions, offset);
+        let is_first = offset == 0;
+        let result = Output {
+            skill: &skill.name,
+            file: None,
+            text,
+            compatibility: if is_first { &skill.compatibility } else { "" },
+            allowed_tools: if is_first { &skill.allowed_tools } else { "" },
+            files: if is_first { &skill.files } else { &[] },
+            next_offset,
+            note: next_offset.map(cut),
+        };
+        let events = if is_first { self.events(execution_id, next_offset.is_some()) } else { Vec::new() };
+        ToolOutput { result: Json::of(&result), events }
+    }
+
+    fn events(&self, execution_id: &str, is_cut: bool) -> Vec<(String, Json)> {
+        let (skill_name, execution_id) = (self.skill.name.clone(), execution_id.to_owned());
+        let matched = SkillMatched {
+            skill_name: skill_name.clone(),
+            description: self.skill.description.clone(),
+            execution_id: execution_id.clone(),
+        };
+        let start = SkillExecutionStart { skill_name: skill_name.clone(), execution_id: execution_id.clone() };
+        let complete = SkillExecutionComplete { skill_name, execution_id, is_cut };
+        vec![
+            (event_type::SKILL_MATCHED.to_owned(), Json::of(&matched)),
+            (event_type::SKILL_EXECUTION_START.to_owned(), Json::of(&start)),
+            (event_type::SKILL_EXECUTION_COMPLETE.to_owned(), Json::of(&complete)),
+        ]
+    }
+
+    async fn file(&self, file: String, offset: usize) -> Result<ToolOutput, ToolError> {
+        let (skill, name) = (Arc::clone(&self.skill), file.clone());
+        let read = tokio::task::spawn_blocking(move || skill.file(&name)).await;
+        let text = read.unwrap_or_else(|_| Err("it cannot be read".to_owned())).map_err(|reason| {
+            let shown: String = file.chars().take(100).collect();
+            ToolError::Failed(format!("File `{shown}`: {reason}."))
+        })?;
+        let Piece { text, next_offset } = piece(&text, offset);
+        let result = Output {
+            skill: &self.skill.name,
+            file: Some(&file),
+            text,
+            compatibility: "",
+            allowed_tools: "",
+            files: &[],
+            next_offset,
+            note: next_offset.map(cut),
+        };
+        Ok(ToolOutput::of(&result))
+    }
+}
+
+fn cut(next_offset: usize) -> String {
+    format!("The text was cut here; call again with offset {next_offset} for what follows.")
+}
+
+#[async_trait]
+impl Tool for SkillTool {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn kind(&self) -> ToolKind {
+        ToolKind::Skill
+    }
+
+    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+        let Input { file, offset } =
+            input.decode().map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))?;
+        match file {
+            Some(file) => self.file(file, offset).await,
+            None => Ok(self.instructions(&context.execution_id, offset)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use everturn_proto::limits::TOOL_RESULT_INLINE_BYTES;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::tools::{CheckedTool, builtin::testing::context};
+
+    /// A skill with these instructions and one file of 30,000 bytes.
+    fn tool(instructions: &str) -> (tempfile::TempDir, CheckedTool) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("incident");
+        fs::create_dir(&root).unwrap();
+        let head = "---\nname: incident\ndescription: For incidents.\nallowed-tools: calculate\n---\n";
+        fs::write(root.join("SKILL.md"), format!("{head}{instructions}")).unwrap();
+        fs::write(root.join("long.md"), "0123456789".repeat(3000)).unwrap();
+        let skill = Skill::read(&root, "incident").unwrap();
+        (folder, CheckedTool::new(Arc::new(SkillTool::new(skill))).unwrap())
+    }
+
+    async fn call(tool: &CheckedTool, input: Value) -> Result<(Value, Vec<(String, Value)>), String> {
+        tool.validate(&Json::of(&input))?;
+        let output = tool.tool().run(context(), Json::of(&input)).await.map_err(|error| error.to_string())?;
+        let events = output.events.iter().map(|(kind, data)| (kind.clone(), data.to_value())).collect();
+        assert!(output.result.as_str().len() <= TOOL_RESULT_INLINE_BYTES, "the model sees it whole");
+        Ok((output.result.to_value(), events))
+    }
+
+    #[tokio::test]
+    async fn instructions_are_handed_out_with_three_events() {
+        let (_folder, tool) = tool("First look, then act.");
+        let (result, events) = call(&tool, json!({})).await.unwrap();
+        assert_eq!(
+            result,
+            json!({
+                "skill": "incident",
+                "text": "First look, then act.",
+                "allowed_tools": "calculate",
+                "files": ["long.md"],
+            })
+        );
+        let id = "exec_0123456789ab";
+        let of = |kind: &str, data: Value| (kind.to_owned(), data);
+        let matched = json!({"skill_name": "incident", "description": "For incidents.", "execution_id": id});
+        assert_eq!(
+            events,
+            [
+                of("skill_matched", matched),
+                of("skill_execution_start", json!({"skill_name": "incident", "execution_id": id})),
+                of("skill_execution_complete", json!({"skill_name": "incident", "execution_id": id, "is_cut": false})),
+            ]
+        );
+    }
+
+    #[tokio::test]
+    async fn long_texts_are_read_in_pieces() {
+        let (_folder, tool) = tool(&"Step \"by\" step.\n".repeat(2000));
+        for input in [json!({}), json!({"file": "long.md"})] {
+            let (mut read, mut next) = (String::new(), Some(0));
+            while let Some(offset) = next {
+                let mut input = input.clone();
+                input["offset"] = json!(offset);
+                let (result, events) = call(&tool, input.clone()).await.unwrap();
+                assert_eq!(events.is_empty(), offset > 0 || input.get("file").is_some());
+                read.push_str(result["text"].as_str().unwrap());
+                next = result["next_offset"].as_u64().map(|next| usize::try_from(next).unwrap());
+                assert_eq!(result["note"].is_string(), next.is_some());
+            }
+            assert!(read.len() >= 29_999, "{} bytes", read.len());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_said() {
+        let (_folder, tool) = tool("Look.");
+        for (input, expected) in [
+            (json!({"file": "../../etc/passwd"}), "File `../../etc/passwd`: skill `incident` has no file of this name"),
+            (json!({"file": 5}), "/file"),
+            (json!({"offset": -1}), "/offset"),
+            (json!({"path": "x"}), "path"),
+        ] {
+            let message = call(&tool, input).await.unwrap_err();
+            assert!(message.contains(expected), "{message}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `everturn tools call`: one call by hand, checked like a model's. Standard output is for the result alone.
+
+use std::{
+    convert::Infallible,
+    io::{IsTerminal, Write},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use everturn_activities::{
+    ToolThreads,
+    tools::{CheckedTool, Effect, Progress, ToolContext, ToolError, ToolOutput, ToolRegistry, names},
+};
+use everturn_proto::Json;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{agent, refuse};
+use crate::{
+    cli::CallTool,
+    config::{Config, DEFAULT_TOOL_TIMEOUT},
+    show, shutdown,
+};
+
+/// In place of the ids of a conversation and its message.
+const BY_HAND: &str = "by-hand";
+/// Between two looks at what the tool says of its progress.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
+/// The exit code of a process that SIGINT ended.
+const INTERRUPTED: u8 = 130;
+
+pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &CallTool) -> anyhow::Result<ExitCode> {
+    let (input, timeout) = match prepare(config, tools, options) {
+        Ok(prepared) => prepared,
+        Err(reason) => return Ok(refuse(&reason)),
+    };
+    let tool = match tools.find(&options.name).await {
+        Ok(tool) => tool,
+        Err(error) => return Ok(failed(&error.to_string())),
+    };
+    if let Err(reason) = tool.validate(&input) {
+        return Ok(refuse(&reason));
+    }
+    if tool.spec().effect == Effect::Once && !options.yes && !confirm(&options.name, &input) {
+        return Ok(refuse("the tool was not called: it must not run by accident. Confirm on a terminal, or use --yes"));
+    }
+    call(&tool, input, timeout).await
+}
+
+/// The input, and how long the call may take; or what is wrong with the command.
+fn prepare(config: &Config, tools: &ToolRegistry, options: &CallTool) -> Result<(Json, Duration), String> {
+    let CallTool { name, input, .. } = options;
+    let input = Json::parse(input.as_str())
+        .map_err(|error| format!("the input is not JSON: {error}. Write it like '{{\"key\": \"value\"}}'"))?;
+    let timeout = match &options.agent {
+        None => DEFAULT_TOOL_TIMEOUT,
+        Some(agent_name) => {
+            let tools = &agent(config, agent_name)?.tools;
+            let listed = names::listed(tools, name).ok_or_else(|| {
+                format!("agent `{agent_name}` has no tool `{name}`; see `everturn tools list --agent {agent_name}`")
+            })?;
+            Duration::from_millis(listed.timeout_ms.into())
+        }
+    };
+    if !tools.may_have(name) {
+        return Err(format!("there is no tool `{name}`; `everturn tools list` shows those of an agent"));
+    }
+    Ok((input, timeout))
+}
+
+/// Asks on the terminal; without one the answer is no.
+fn confirm(name: &str, input: &Json) -> bool {
+    if !std::io::stdin().is_terminal() {
+        return false;
+    }
+    eprint!("`{name}` acts, and must not run twice. Call it with {}? [y/N] ", show::printable(input.as_str()));
+    let _unseen = std::io::stderr().flush();
+    let mut answer = String::new();
+    let read = std::io::stdin().read_line(&mut answer);
+    read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// Runs the tool until it ends, its time is up, or Ctrl-C.
+async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Result<ExitCode> {
+    let stop = shutdown::token()?;
+    let cancellation = CancellationToken::new();
+    // What the tool left running outside its future learns that the call is over.
+    let _ends_with_call = cancellation.clone().drop_guard();
+    let progress = Progress::default();
+    let context = context(cancellation, progress.clone());
+    let threads = ToolThreads::new(1);
+    Ok(tokio::select! {
+        ended = threads.run(Arc::clone(tool.tool()), context, input) => match ended {
+            Ok(output) => print(&output),
+            Err(error) => explain(&error, tool.spec().effect),
+        },
+        never = report(&progress) => match never {},
+        () = tokio::time::sleep(timeout) => {
+            failed(&format!("the tool did not finish within {}", humantime::format_duration(timeout)))
+        }
+        () = stop.cancelled() => {
+            eprintln!("everturn: the call was cancelled");
+            ExitCode::from(INTERRUPTED)
+        }
+    })
+}
+
+/// Says how far the tool is, whenever it says so.
+async fn report(progress: &Progress) -> Infallible {
+    let mut shown = None;
+    loop {
+        let latest = progress.latest();
+        if latest != shown {
+            eprintln!("progress {}", show::shortened(latest.as_deref().unwrap_or_default()));
+            shown = latest;
+        }
+        tokio::time::sleep(PROGRESS_INTERVAL).await;
+    }
+}
+
+fn context(cancellation: CancellationToken, progress: Progress) -> ToolContext {
+    let unique = Uuid::new_v4().simple().to_string();
+    ToolContext {
+        conversation_id: BY_HAND.to_owned(),
+        message_id: BY_HAND.to_owned(),
+        execution_id: format!("exec_{}", &unique[..12]),
+        call_id: format!("call_{unique}"),
+        idempotency_key: format!("{BY_HAND}/{unique}"),
+        attempt: 1,
+        cancellation,
+        progress,
+    }
+}
+
+fn print(output: &ToolOutput) -> ExitCode {
+    for (event_type, data) in &output.events {
+        eprintln!("event {event_type} {}", data.as_str());
+    }
+    println!("{}", output.result.as_str());
+    ExitCode::SUCCESS
+}
+
+fn explain(error: &ToolError, effect: Effect) -> ExitCode {
+    let note = match error {
+        ToolError::Interrupted(_) if effect == Effect::Once => " It may or may not have had its effect.",
+        _ => "",
+    };
+    failed(&format!("{error}{note}"))
+}
+
+fn failed(message: &str) -> ExitCode {
+    eprintln!("everturn: {}", show::printable(message));
+    ExitCode::FAILURE
+}

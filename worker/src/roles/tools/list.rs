@@ -1,0 +1,100 @@
+//! `everturn tools list`: the tools of an agent, as its model is offered them.
+
+use std::{collections::BTreeSet, process::ExitCode, time::Duration};
+
+use everturn_activities::tools::{CheckedTool, ToolRegistry, names};
+use everturn_proto::turn::AgentDefinition;
+use futures::future::try_join_all;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{agent, refuse};
+use crate::{cli::ListTools, config::Config, show};
+
+/// What an agent has.
+#[derive(Serialize)]
+struct Listing<'a> {
+    agent: &'a str,
+    tools: Vec<Row>,
+    unavailable: Vec<Unavailable<'a>>,
+}
+
+/// A tool that a model is offered.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    kind: &'static str,
+    effect: &'static str,
+    timeout_ms: u32,
+    description: String,
+    parameters: Value,
+}
+
+/// What the agent lists, and nobody has now.
+#[derive(Serialize)]
+struct Unavailable<'a> {
+    name: &'a str,
+    reason: &'static str,
+}
+
+pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &ListTools) -> anyhow::Result<ExitCode> {
+    let agent = match agent(config, &options.agent) {
+        Ok(agent) => agent,
+        Err(reason) => return Ok(refuse(&reason)),
+    };
+    let listing = listing(agent, tools).await?;
+    if options.json {
+        println!("{}", serde_json::to_string_pretty(&listing)?);
+    } else {
+        print(&listing);
+    }
+    let is_whole = listing.unavailable.is_empty() || !options.strict;
+    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Asks all sources at once.
+async fn listing<'a>(agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow::Result<Listing<'a>> {
+    let asked = agent
+        .tools
+        .iter()
+        .map(|listed| async move { tools.offered([&listed.name]).await.map(|found| (listed, found)) });
+    let mut listing = Listing { agent: &agent.name, tools: Vec::new(), unavailable: Vec::new() };
+    let mut seen = BTreeSet::new();
+    for (listed, found) in try_join_all(asked).await? {
+        if found.is_empty() {
+            let reason = "nothing of this name is there now; warnings on standard error may say why";
+            listing.unavailable.push(Unavailable { name: &listed.name, reason });
+        }
+        let new = found.iter().filter(|tool| seen.insert(tool.spec().name.clone()));
+        listing.tools.extend(new.map(|tool| row(agent, tool)));
+    }
+    Ok(listing)
+}
+
+fn row(agent: &AgentDefinition, tool: &CheckedTool) -> Row {
+    let spec = tool.spec().clone();
+    let timeout_ms = names::listed(&agent.tools, &spec.name).map(|listed| listed.timeout_ms).unwrap_or_default();
+    Row {
+        name: spec.name,
+        kind: tool.tool().kind().as_str(),
+        effect: spec.effect.as_str(),
+        timeout_ms,
+        description: spec.description,
+        parameters: spec.parameters,
+    }
+}
+
+fn print(listing: &Listing<'_>) {
+    let offered = listing.tools.iter().map(|row| row.name.len());
+    let width = offered.chain(listing.unavailable.iter().map(|missing| missing.name.len())).max().unwrap_or_default();
+    for Row { name, kind, effect, timeout_ms, description, .. } in &listing.tools {
+        let timeout = humantime::format_duration(Duration::from_millis((*timeout_ms).into())).to_string();
+        println!("{name:<width$}  {kind:<10}  {effect:<10}  {timeout:<6}  {}", show::shortened(description));
+    }
+    for Unavailable { name, reason } in &listing.unavailable {
+        println!("{name:<width$}  unavailable: {reason}");
+    }
+    if listing.tools.is_empty() && listing.unavailable.is_empty() {
+        println!("agent `{}` has no tools", listing.agent);
+    }
+}
