@@ -10,6 +10,7 @@
 //! (`everturn-store`), HTTP servers.
 
 mod agent_activities;
+mod approval;
 mod attempt;
 pub mod failpoint;
 mod failure;

@@ -7,6 +7,7 @@ use everturn_proto::{
     Json,
     event::Event,
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
+    words::{approval, tool_kind, tool_status},
 };
 
 pub use crate::error::Result;
@@ -172,6 +173,60 @@ pub struct QueuedMessage {
     pub is_waiting: bool,
 }
 
+/// What turns ask of someone outside: approvals by a person, results of client tools. Used by the gateway.
+#[async_trait]
+pub trait OutsideTools: Send + Sync {
+    /// The calls of the conversation that wait for an approval or for the client's result, oldest first.
+    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>>;
+
+    /// One call, waiting or not; `None` when the conversation has no such call.
+    async fn outside_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+    ) -> Result<Option<OutsideTool>>;
+
+    /// Records how the client's tool ended, when the call waits for it. The first result wins: the call is given back
+    /// as it is stored then, ended. `None` when the conversation has no such call.
+    async fn store_client_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        end: ToolEnd,
+    ) -> Result<Option<OutsideTool>>;
+}
+
+/// A tool call as someone outside sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutsideTool {
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// The agent execution that asked.
+    pub agent_execution_id: String,
+    /// The call and how it stands.
+    pub record: ToolRecord,
+    /// When it was asked for.
+    pub requested_at: DateTime<Utc>,
+    /// Until when it is waited for.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl OutsideTool {
+    /// True while a person must approve it.
+    pub fn needs_approval(&self) -> bool {
+        self.record.approval == approval::PENDING && self.record.status == tool_status::PENDING
+    }
+
+    /// True while the client is to run it.
+    pub fn needs_result(&self) -> bool {
+        self.record.call.kind == tool_kind::CLIENT
+            && self.record.status == tool_status::PENDING
+            && matches!(self.record.approval.as_str(), approval::NOT_NEEDED | approval::APPROVED)
+    }
+}
+
 /// What a worker needs to run turns. The claims make a call paid once (invariant 5) and a tool done once
 /// (invariant 6).
 #[async_trait]
@@ -196,6 +251,9 @@ pub trait TurnStore: Send + Sync {
 
     /// Call ids already used in the conversation, of those given (D1).
     async fn used_call_ids(&self, conversation_id: &str, call_ids: &[String]) -> Result<Vec<String>>;
+
+    /// Those of these tools that need no more approvals in the conversation.
+    async fn granted_tools(&self, conversation_id: &str, tool_names: &[String]) -> Result<Vec<String>>;
 
     /// Claims the LLM call of a step: the stored `llm_complete`, or a new generation (invariant 5).
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
@@ -318,9 +376,9 @@ pub struct ToolEnd {
 }
 
 /// A row of `tool_execution_records`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolRecord {
-    /// The call as the model made it.
+    /// The call as the model made it; its input as it was approved.
     pub call: ToolCall,
     /// One of `tool_status`.
     pub status: String,
@@ -328,6 +386,8 @@ pub struct ToolRecord {
     pub attempt: u32,
     /// How it ended, once it has.
     pub end: Option<ToolEnd>,
+    /// One of `words::approval`.
+    pub approval: String,
 }
 
 /// What a save left behind.

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, Result, Retention, TurnStore},
+    api::{Conversations, EventReader, OutsideTools, Result, Retention, TurnStore},
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -18,15 +18,23 @@ pub struct Store {
     pub conversations: Arc<dyn Conversations>,
     /// For workers.
     pub turns: Arc<dyn TurnStore>,
+    /// For gateways.
+    pub outside: Arc<dyn OutsideTools>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
 }
 
 impl Store {
     /// Any back end.
-    pub fn new(store: impl EventReader + Conversations + TurnStore + Retention + 'static) -> Self {
+    pub fn new(store: impl EventReader + Conversations + TurnStore + OutsideTools + Retention + 'static) -> Self {
         let store = Arc::new(store);
-        Self { events: store.clone(), conversations: store.clone(), turns: store.clone(), retention: store }
+        Self {
+            events: store.clone(),
+            conversations: store.clone(),
+            turns: store.clone(),
+            outside: store.clone(),
+            retention: store,
+        }
     }
 }
 

@@ -32,7 +32,7 @@ macro_rules! among {
 macro_rules! tool_columns {
     () => {
         "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \
-         duration_ms, observed_sequence, signatures, tool_input, events, result"
+         duration_ms, observed_sequence, kind, approval, input_hash, signatures, tool_input, events, result"
     };
 }
 
@@ -222,7 +222,7 @@ pub(crate) const TOOL: &str = concat!(
 pub(crate) const START_TOOL: &str = concat!(
     "UPDATE tool_execution_records SET status = 'running', attempt = attempt + 1, \
      started_at = COALESCE(started_at, $4) WHERE conversation_id = $1 AND execution_id = $2 \
-     AND agent_execution_id = $3 \
+     AND agent_execution_id = $3 AND approval IN ('', 'approved') \
      AND (status = 'pending' OR (status = 'running' AND effect IN ('read', 'idempotent'))) RETURNING ",
     tool_columns!()
 );
@@ -236,6 +236,39 @@ pub(crate) const FINISH_TOOL: &str = concat!(
      AND status IN ('pending', 'running') RETURNING ",
     tool_columns!(),
     ", full_result"
+);
+
+// ---- calls that someone outside answers ------------------------------------------------------------
+
+macro_rules! outside_tools {
+    ($($condition:tt)*) => {
+        concat!(
+            "SELECT message_id, agent_execution_id, created_at, expires_at, ",
+            tool_columns!(),
+            " FROM tool_execution_records WHERE conversation_id = $1 \
+             AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+            visible!("$2", "$3"),
+            ") AND ",
+            $($condition)*
+        )
+    };
+}
+
+/// conversation, tenant, owner, limit.
+pub const WAITING_TOOLS: &str = outside_tools!(
+    "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, execution_id LIMIT $4"
+);
+
+/// conversation, tenant, owner, tool execution.
+pub(crate) const OUTSIDE_TOOL: &str = outside_tools!("execution_id = $4");
+
+/// conversation, tool execution, tenant, owner, status, is error, duration, now, result, full result.
+pub(crate) const STORE_CLIENT_RESULT: &str = concat!(
+    "UPDATE tool_execution_records SET status = $5, is_error = $6, duration_ms = $7, finished_at = $8, result = $9, \
+     full_result = $10 WHERE conversation_id = $1 AND execution_id = $2 \
+     AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+    visible!("$3", "$4"),
+    ") AND kind = 'client' AND status = 'pending' AND approval IN ('', 'approved')"
 );
 
 // ---- save ------------------------------------------------------------------------------------------
@@ -303,13 +336,35 @@ pub const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, convers
 /// Rows follow.
 pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
      message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
-     duration_ms, observed_sequence, created_at, finished_at, signatures, tool_input, events, result) ";
+     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, expires_at, signatures, \
+     tool_input, events, result) ";
 
 /// Follows the rows of [`INSERT_TOOLS`] for records that exist: one statement ends and observes them all.
 pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET \
      status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms, \
-     observed_sequence = excluded.observed_sequence, result = excluded.result, \
+     observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval, \
      finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
+
+/// conversation, tool execution, approval, input hash, expires at, input.
+pub(crate) const APPROVE_TOOL: &str = "UPDATE tool_execution_records SET approval = $3, input_hash = $4, \
+     expires_at = $5, tool_input = $6 WHERE conversation_id = $1 AND execution_id = $2";
+
+/// conversation, id, calls.
+pub(crate) const SET_TOOL_CALLS: &str = "UPDATE messages SET tool_calls = $3 WHERE conversation_id = $1 AND id = $2";
+
+/// conversation, tool, now.
+pub(crate) const INSERT_GRANT: &str = "INSERT INTO tool_grants (conversation_id, tool_name, granted_at) \
+     VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+
+/// conversation, list of tools.
+pub(crate) const GRANTED_TOOLS: Text =
+    among!("SELECT tool_name FROM tool_grants WHERE conversation_id = $1 AND tool_name", "$2", "");
+
+/// execution, step. What a run that saves this step's thought again need not wait for.
+pub(crate) const ANSWERED_TOOLS: &str = "SELECT execution_id, approval NOT IN ('', 'pending') AS is_answered, \
+     kind = 'client' AND status NOT IN ('pending', 'running') AS has_result \
+     FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 \
+     AND (approval <> '' OR kind = 'client') ORDER BY call_index";
 
 /// Rows follow.
 pub(crate) const INSERT_PLANS: &str =
@@ -373,7 +428,8 @@ pub(crate) const LOCK_EXECUTIONS: Text = Text {
 };
 
 /// list of conversations, each. Rows before those that they name.
-pub(crate) const REMOVE_ROWS: [Text; 4] = [
+pub(crate) const REMOVE_ROWS: [Text; 5] = [
+    among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
     among!("DELETE FROM execution_checkpoints WHERE conversation_id", "$1", ""),
     among!("DELETE FROM work_plans WHERE conversation_id", "$1", ""),
     among!("DELETE FROM agent_executions WHERE conversation_id", "$1", ""),

@@ -3,10 +3,12 @@
 // The workflow macros generate undocumented markers beside each handler.
 #![allow(missing_docs)]
 
+use std::error::Error;
+
 use everturn_proto::{
     Lenient, ids,
     limits::MAX_MESSAGE_BYTES,
-    turn::{Cancel, Submit, TurnInput, TurnOutput, TurnStatus},
+    turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput, TurnOutput, TurnStatus},
     words::{DEFAULT_TENANT, execution_status, failure, on_busy, search_attribute},
 };
 use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
@@ -19,6 +21,7 @@ use temporalio_workflow::{
 use crate::{
     calls::CallError,
     inbox::Inbox,
+    outside::Outside,
     turn::{Outcome, Turn, TurnEnd},
 };
 
@@ -27,6 +30,7 @@ use crate::{
 pub struct AgentExecution {
     input: Result<TurnInput, String>,
     inbox: Inbox,
+    pub(crate) outside: Outside,
     current: Option<Current>,
     /// Messages named by this chain of runs so far.
     anonymous_messages: u32,
@@ -54,7 +58,13 @@ impl AgentExecution {
     /// Takes the input as it is; what is wrong with it is said by `run`.
     #[init]
     pub fn new(ctx: &WorkflowContextView, input: Lenient<TurnInput>) -> Self {
-        let mut state = Self { input: input.0, inbox: Inbox::default(), current: None, anonymous_messages: 0 };
+        let mut state = Self {
+            input: input.0,
+            inbox: Inbox::default(),
+            outside: Outside::default(),
+            current: None,
+            anonymous_messages: 0,
+        };
         if let Ok(input) = &mut state.input {
             state.anonymous_messages = input.anonymous_messages;
             let inbox = std::mem::take(&mut input.inbox);
@@ -111,6 +121,41 @@ impl AgentExecution {
         }
     }
 
+    /// A person's answer to an approval. A gateway calls it: what does not fit is refused by the validator.
+    #[update]
+    pub fn resolve_approval(&mut self, _ctx: &mut SyncWorkflowContext<Self>, answer: Lenient<ResolveApproval>) {
+        if let Ok(answer) = answer.0 {
+            self.outside.resolve(answer);
+        }
+    }
+
+    #[update_validator(resolve_approval)]
+    fn check_approval(
+        &self,
+        _ctx: &WorkflowContextView,
+        answer: &Lenient<ResolveApproval>,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let answer = answer.0.as_ref().map_err(|error| format!("approval_invalid: {error}"))?;
+        self.outside.check(answer).map_err(|refusal| refusal.as_str().into())
+    }
+
+    /// The same from the command line (`temporal workflow signal`). One that does not fit is ignored: a signal has
+    /// nobody to answer.
+    #[signal(name = "resolve_approval")]
+    pub fn resolve_by_signal(&mut self, _ctx: &mut SyncWorkflowContext<Self>, answer: Lenient<ResolveApproval>) {
+        if let Ok(answer) = answer.0 {
+            self.outside.resolve(answer);
+        }
+    }
+
+    /// The client has answered a client tool, and its result is stored.
+    #[signal]
+    pub fn tool_result(&mut self, _ctx: &mut SyncWorkflowContext<Self>, stored: Lenient<ToolResultStored>) {
+        if let Ok(stored) = stored.0 {
+            self.outside.result_stored(stored.execution_id);
+        }
+    }
+
     /// Where the turn stands.
     #[query]
     pub fn status(&self, _ctx: &WorkflowContextView) -> TurnStatus {
@@ -133,6 +178,7 @@ impl AgentExecution {
             step: current.step,
             running_tools,
             queued,
+            waiting_for: self.outside.waiting(),
         }
     }
 }

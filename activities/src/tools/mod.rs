@@ -4,9 +4,11 @@
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
 //! - [`builtin`]: the tools every worker has
+//! - `client`: tools that run at the client
 
 pub mod builtin;
 mod checked;
+mod client;
 pub mod names;
 mod registry;
 
@@ -15,6 +17,7 @@ use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
+pub use client::ClientTool;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 
 /// A tool an agent can use.

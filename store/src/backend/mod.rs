@@ -49,6 +49,7 @@ mod begin;
 mod claims;
 mod conversations;
 mod lock;
+mod outside;
 mod reader;
 mod retention;
 mod save;

@@ -1,7 +1,7 @@
 //! The save of one batch: lock, look whether it is stored, build, write (invariants 2 and 3).
 
 use everturn_proto::{
-    turn::{SaveRequest, SaveResult},
+    turn::{SaveRequest, SaveResult, save_request},
     words::execution_status,
 };
 
@@ -16,7 +16,7 @@ use crate::{
     api::{Result, Saved},
     batch,
     error::StoreError,
-    rows::{SaveStateRow, narrow, now},
+    rows::{AnsweredRow, SaveStateRow, narrow, now},
     sql,
 };
 
@@ -30,8 +30,11 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         let (execution, message) = (&request.agent_execution_id, &request.message_id);
         return Err(StoreError::Conflict(format!("agent execution `{execution}` is not of message `{message}`")));
     }
-    let as_stored = SaveResult { status: state.status, last_sequence };
+    let mut as_stored = SaveResult { status: state.status, last_sequence, ..SaveResult::default() };
     if state.stored_sequence.is_some() {
+        if matches!(request.batch, Some(save_request::Batch::Thought(_))) {
+            note_answers(connection, request, &mut as_stored).await?;
+        }
         return Ok(Saved { result: as_stored, sealed: batch::sealed(request) });
     }
     if as_stored.status != execution_status::RUNNING {
@@ -40,18 +43,38 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
     let mut snapshot = snapshot::load(connection, request).await?;
     snapshot.last_sequence = last_sequence;
     snapshot.steps = narrow(state.steps)?;
+    snapshot.now = now();
     let batch = batch::build(request, &snapshot)?;
     if batch.events.is_empty() {
         return Ok(Saved { result: as_stored, sealed: Vec::new() });
     }
-    let now = now();
+    let now = snapshot.now;
     write_batch(connection, request, &batch, now).await?;
     if batch.end.is_some() || batch.steps != snapshot.steps {
         advance_execution(connection, request, &batch, now).await?;
     }
     let status = batch.end.map_or(as_stored.status, |end| end.status);
-    let result = SaveResult { status, last_sequence: batch.last_sequence };
+    let result = SaveResult { status, last_sequence: batch.last_sequence, ..SaveResult::default() };
     Ok(Saved { result, sealed: batch::sealed(request) })
+}
+
+/// What a run that saves a thought again (it was reset or resumed) need not wait for.
+async fn note_answers(connection: &mut Connection, request: &SaveRequest, result: &mut SaveResult) -> Result<()> {
+    let rows: Vec<AnsweredRow> = sqlx::query_as(sql::ANSWERED_TOOLS)
+        .bind(&request.agent_execution_id)
+        .bind(i64::from(request.step))
+        .fetch_all(connection)
+        .await
+        .map_err(sql_error)?;
+    for row in rows {
+        if row.is_answered {
+            result.approvals_answered.push(row.execution_id.clone());
+        }
+        if row.has_result {
+            result.results_stored.push(row.execution_id);
+        }
+    }
+    Ok(())
 }
 
 /// How the execution stands, and whether the batch is stored: it is when its first event is.

@@ -6,11 +6,11 @@ use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::{AgentDefinition, AgentTool},
-    words::DEFAULT_AGENT,
+    words::{DEFAULT_AGENT, tool_kind},
 };
 use toml::Spanned;
 
-use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file};
+use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, outside::DEFAULT_CLIENT_TIMEOUT};
 
 const DEFAULT_MAX_STEPS: u32 = 20;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
@@ -25,8 +25,10 @@ const HOUR: Duration = Duration::from_hours(1);
 pub(super) struct Checker<'a> {
     text: &'a str,
     file_name: &'a str,
-    tools: &'a [String],
+    pub(super) tools: &'a [String],
     environment: &'a dyn Fn(&str) -> Option<String>,
+    /// Names of the client tools that the file describes.
+    pub(super) client_tools: Vec<String>,
     problems: Vec<Problem>,
 }
 
@@ -37,11 +39,12 @@ impl<'a> Checker<'a> {
         tools: &'a [String],
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file_name, tools, environment, problems: Vec::new() }
+        Self { text, file_name, tools, environment, client_tools: Vec::new(), problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
+        let client_tools = self.client_tools(file.client_tools);
         let mut agents: Vec<_> =
             file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
@@ -57,7 +60,7 @@ impl<'a> Checker<'a> {
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, limits, worker })
+            Ok(Config { agents, providers, client_tools, limits, worker })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -152,16 +155,20 @@ impl<'a> Checker<'a> {
     }
 
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
-        let file::Tool { name, timeout } =
+        let file::Tool { name, timeout, approval } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
-        if !self.tools.contains(&name) {
-            let known: Vec<_> = self.tools.iter().map(String::as_str).collect();
+        let is_client = self.client_tools.contains(&name);
+        if !is_client && !self.tools.contains(&name) {
+            let known: Vec<_> = self.tools.iter().chain(&self.client_tools).map(String::as_str).collect();
             self.wrong(tool, &format!("there is no tool `{name}`; {}", known_names("tools", &known)));
             return None;
         }
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
-        let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=24 * HOUR);
-        Some(AgentTool { name, timeout_ms: milliseconds(timeout) })
+        let (default_timeout, longest) =
+            if is_client { (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR) } else { (default_timeout, 24 * HOUR) };
+        let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=longest);
+        let kind = if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned();
+        Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind })
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -187,7 +194,7 @@ impl<'a> Checker<'a> {
             provider: provider.to_owned(),
             model,
             instructions: DEFAULT_INSTRUCTIONS.to_owned(),
-            tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms }).collect(),
+            tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms, ..AgentTool::default() }).collect(),
             max_steps: DEFAULT_MAX_STEPS,
             llm_timeout_ms: milliseconds(DEFAULT_LLM_TIMEOUT),
             max_output_tokens: 0,
@@ -275,7 +282,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
+    pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
     }

@@ -1,5 +1,6 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
+//! - `outside`: approval policies and client tools
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //!
@@ -7,6 +8,7 @@
 
 mod check;
 mod file;
+mod outside;
 #[cfg(test)]
 mod tests;
 
@@ -16,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::model::Providers;
+use everturn_activities::{model::Providers, tools::ClientTool};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
@@ -34,6 +36,8 @@ pub struct Config {
     pub agents: Vec<AgentDefinition>,
     /// Providers of models, without the demo model.
     pub providers: Providers,
+    /// Tools that run at the client.
+    pub client_tools: Vec<ClientTool>,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.

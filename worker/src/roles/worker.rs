@@ -84,11 +84,15 @@ pub fn tools(test_tools: Option<std::path::PathBuf>) -> anyhow::Result<ToolRegis
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
+    let mut tools = parts.tools;
+    for tool in parts.config.client_tools {
+        tools.register(Arc::new(tool))?;
+    }
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
         model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
-        tools: Arc::new(parts.tools),
+        tools: Arc::new(tools),
         agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),
         shutdown: shutdown.clone(),
     };
