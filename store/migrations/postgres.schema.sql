@@ -92,7 +92,16 @@ CREATE TABLE public.tool_execution_records (
     tool_input jsonb NOT NULL,
     events jsonb NOT NULL,
     result jsonb,
-    full_result jsonb
+    full_result jsonb,
+    kind text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    approval text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    input_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    expires_at timestamp with time zone
+);
+CREATE TABLE public.tool_grants (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    tool_name text NOT NULL COLLATE pg_catalog."C",
+    granted_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.work_plans (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -129,6 +138,8 @@ ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_conversation_id_call_id_key UNIQUE (conversation_id, call_id);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_pkey PRIMARY KEY (conversation_id, execution_id);
+ALTER TABLE ONLY public.tool_grants
+    ADD CONSTRAINT tool_grants_pkey PRIMARY KEY (conversation_id, tool_name);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
 CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
@@ -140,6 +151,7 @@ CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant
 CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
+CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
 ALTER TABLE ONLY public.agent_execution_events
@@ -162,5 +174,7 @@ ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
+ALTER TABLE ONLY public.tool_grants
+    ADD CONSTRAINT tool_grants_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);

@@ -256,7 +256,7 @@ macro_rules! outside_tools {
 
 /// conversation, tenant, owner, limit.
 pub const WAITING_TOOLS: &str = outside_tools!(
-    "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, execution_id LIMIT $4"
+    "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4"
 );
 
 /// conversation, tenant, owner, tool execution.

@@ -5,7 +5,7 @@ ALTER TABLE tool_execution_records ADD COLUMN approval TEXT NOT NULL DEFAULT '';
 ALTER TABLE tool_execution_records ADD COLUMN input_hash TEXT NOT NULL DEFAULT '';
 ALTER TABLE tool_execution_records ADD COLUMN expires_at TEXT;
 -- What waits for someone outside.
-CREATE INDEX tool_execution_records_waiting ON tool_execution_records (conversation_id, created_at, execution_id)
+CREATE INDEX tool_execution_records_waiting ON tool_execution_records (conversation_id, created_at, call_index)
     WHERE status = 'pending' AND (approval = 'pending' OR kind = 'client');
 
 -- Tools for which no more approvals are asked in a conversation.
