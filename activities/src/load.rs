@@ -29,7 +29,7 @@ pub(crate) async fn load_turn(
         agent: known.unwrap_or_else(|| AgentDefinition { name, ..AgentDefinition::default() }),
     };
     let begun = activities.turns.begin_turn(begin).await.map_err(|error| fail::from_store(&error))?;
-    let announcement = Announcement { last_sequence: begun.last_sequence, sealed: Vec::new() };
+    let announcement = Announcement { last_sequence: begun.last_sequence, sealed: begun.sealed };
     announce(activities, &conversation_id, announcement).await;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
     let cannot_run = begun.agent.model.is_empty();

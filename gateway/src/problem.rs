@@ -70,6 +70,12 @@ codes! {
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The id belongs to a conversation that the caller cannot see.
     ConversationIdTaken = "conversation_id_taken", CONFLICT, "The conversation id is taken";
+    /// A message that may not wait, and a turn that runs.
+    TurnRunning = "turn_running", CONFLICT, "A turn is running in this conversation";
+    /// Nothing to resume: the last turn has ended, and no message waits.
+    TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
+    /// Nothing to resume: no turn has ever begun, and no message waits.
+    NoCheckpoint = "no_checkpoint", NOT_FOUND, "There is nothing to resume";
     /// The request contradicts what is stored.
     Conflict = "conflict", CONFLICT, "The request conflicts with what is stored";
     /// The message is over the limit.

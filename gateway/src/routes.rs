@@ -6,6 +6,7 @@ mod conversations;
 mod events;
 mod health;
 mod messages;
+mod resume;
 mod status;
 mod timeline;
 
@@ -34,6 +35,7 @@ pub fn router(state: GatewayState) -> Router {
         .route("/conversations/{id}/events/stream", get(events::stream))
         .route("/conversations/{id}/execution-status", get(status::show))
         .route("/conversations/{id}/cancel", post(cancel::cancel))
+        .route("/conversations/{id}/resume", post(resume::resume))
         .route("/chat", post(chat::chat));
     Router::new()
         .nest("/api/v1/agent", agent)

@@ -1,4 +1,4 @@
-//! The port to the engine: handing messages to turns, and cancelling turns.
+//! The port to the engine: handing messages to turns, starting, cancelling and terminating them.
 
 mod temporal;
 
@@ -17,8 +17,37 @@ pub trait TurnStarter: Send + Sync {
     /// Hands a stored message to the conversation's turn, starting one when none runs.
     async fn submit(&self, conversation: &Conversation, message_id: &str, on_busy: OnBusy) -> Result<(), TurnError>;
 
-    /// Asks the turn of this message, and no other, to end.
+    /// Starts a workflow for stored messages, unless one runs for the conversation.
+    async fn start(&self, conversation: &Conversation, messages: StartMessages) -> Result<StartOutcome, TurnError>;
+
+    /// Asks the turn of this message, and no other, to end. One that waits ends as its turn begins.
     async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError>;
+
+    /// Ends the conversation's workflow at once, with nothing saved: for a conversation that is removed. Fine when
+    /// there is none.
+    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError>;
+}
+
+/// What a workflow is started for. Ids only: the store has the messages (invariant 4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StartMessages {
+    /// The message whose turn comes first.
+    pub first: String,
+    /// Where that turn goes on: 0, or the step of its last checkpoint.
+    pub from_step: u32,
+    /// Messages that wait behind it, in order.
+    pub waiting: Vec<String>,
+}
+
+/// What became of a start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StartOutcome {
+    /// A workflow runs now.
+    Started,
+    /// The workflow that runs was started for the same first message: by a repeated request.
+    StartedBefore,
+    /// Another workflow runs; nothing was started.
+    Busy,
 }
 
 /// The engine did not take the call; it may later.
@@ -46,13 +75,15 @@ pub enum OnBusy {
     Steer,
     /// It ends the running turn and starts the next.
     Interrupt,
+    /// It is not accepted.
+    Reject,
 }
 
 impl OnBusy {
-    /// The word of signal `submit`.
+    /// The word of signal `submit`. A message that would rather be rejected is never signalled while a turn runs.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Queue => on_busy::QUEUE,
+            Self::Queue | Self::Reject => on_busy::QUEUE,
             Self::Steer => on_busy::STEER,
             Self::Interrupt => on_busy::INTERRUPT,
         }

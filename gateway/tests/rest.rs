@@ -74,7 +74,7 @@ async fn another_tenants_conversation_does_not_exist() {
             let answer = gateway.get(&format!("/conversations/{id}{path}")).await;
             answer.assert_problem(404, "conversation_not_found");
         }
-        for (path, body) in [("messages", json!({"content": "x"})), ("cancel", json!({}))] {
+        for (path, body) in [("messages", json!({"content": "x"})), ("cancel", json!({})), ("resume", json!({}))] {
             let answer = gateway.post(&format!("/conversations/{id}/{path}"), &body).await;
             answer.assert_problem(404, "conversation_not_found");
         }
@@ -117,11 +117,12 @@ async fn repeated_message_is_one_message() {
     assert_eq!(gateway.turns.take().len(), 3, "a message that waits is handed over again");
     assert_eq!(gateway.store.lock().messages.len(), 1);
 
-    gateway.store.lock().taken.push(first["message_id"].as_str().unwrap().to_owned());
+    let message_id = first["message_id"].as_str().unwrap();
+    gateway.store.take(message_id, message_id, false);
     let later = gateway.post(path, &body).await;
     assert_eq!((later.status.as_u16(), later.json()["status"].as_str()), (202, Some("accepted_before")));
     assert_eq!(later.json()["message_id"], first["message_id"]);
-    assert_eq!(gateway.turns.take(), [""; 0], "one that was taken is not");
+    assert_eq!(gateway.turns.take(), [""; 0], "one that was answered is not");
 }
 
 #[tokio::test]
@@ -157,7 +158,7 @@ async fn messages_that_cannot_be_are_refused() {
     post(json!({"content": "ä".repeat(6)})).await.assert_problem(413, "message_too_long");
     post(json!({"content": "x".repeat(100_000)})).await.assert_problem(413, "body_too_large");
     post(json!({"content": "x", "message_id": "a b"})).await.assert_problem(400, "invalid_id");
-    post(json!({"content": "x", "on_busy": "reject"})).await.assert_problem(400, "invalid_body");
+    post(json!({"content": "x", "on_busy": "wait"})).await.assert_problem(400, "invalid_body");
     post(json!({})).await.assert_problem(400, "invalid_body");
     post(json!({"content": 5})).await.assert_problem(400, "invalid_body");
     post(json!([])).await.assert_problem(400, "invalid_body");

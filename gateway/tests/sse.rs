@@ -182,7 +182,7 @@ async fn chat_streams_its_turn_and_ends() {
     assert!(chat.next().await.is_none());
 
     // The same message again, after its turn and another one: the same answer.
-    gateway.store.lock().taken.push(message_id.to_owned());
+    gateway.store.take(message_id, message_id, false);
     let body = json!({"message": "hi", "message_id": "mine", "conversation_id": conversation_id});
     let mut again = Sse::of(gateway.request("POST", "/chat").json(&body).send().await.unwrap());
     assert_eq!(again.names(5).await[1..], expected);

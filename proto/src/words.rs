@@ -143,6 +143,8 @@ pub mod failure {
     pub const LLM_NOT_FOUND: &str = "llm_not_found";
     pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
     pub const STEP_LIMIT: &str = "step_limit";
+    /// The turn's workflow was gone when a newer message began its turn.
+    pub const TURN_LOST: &str = "turn_lost";
     pub const STORE_UNAVAILABLE: &str = "store_unavailable";
     pub const INVALID_INPUT: &str = "invalid_input";
     pub const UNKNOWN_AGENT: &str = "unknown_agent";

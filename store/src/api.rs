@@ -100,6 +100,19 @@ pub trait Conversations: Send + Sync {
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
+
+    /// Removes a message that still waits, as if it had never been accepted; false when a turn has taken it, or it is
+    /// not there.
+    async fn withdraw_message(&self, access: &Access, conversation_id: &str, message_id: &str) -> Result<bool>;
+
+    /// From where the conversation goes on when no workflow runs for it (B5), with at most `max_waiting` messages;
+    /// `None` when there is no such conversation.
+    async fn resume_point(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        max_waiting: u32,
+    ) -> Result<Option<ResumePoint>>;
 }
 
 /// A conversation to create.
@@ -169,8 +182,44 @@ pub struct QueuedMessage {
     pub message_id: String,
     /// False when it was stored before.
     pub is_new: bool,
+    /// The turn that has taken it; `None` while it waits.
+    pub turn: Option<TakenBy>,
+}
+
+impl QueuedMessage {
     /// False when a turn has already taken it.
-    pub is_waiting: bool,
+    pub fn is_waiting(&self) -> bool {
+        self.turn.is_none()
+    }
+}
+
+/// The turn that took a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenBy {
+    /// The message it began with: another one when the message joined it by steering.
+    pub message_id: String,
+    /// False once it has ended.
+    pub is_running: bool,
+}
+
+/// From where a conversation goes on whose workflow is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumePoint {
+    /// The turn that has begun and not ended.
+    pub turn: Option<UnfinishedTurn>,
+    /// Messages that wait, in order.
+    pub waiting: Vec<String>,
+    /// Any turn has ever begun.
+    pub has_begun: bool,
+}
+
+/// A turn that has begun and not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedTurn {
+    /// The message it began with.
+    pub message_id: String,
+    /// Step of its last `llm_complete`; `None` before the first.
+    pub checkpoint_step: Option<u32>,
 }
 
 /// What turns ask of someone outside: approvals by a person, results of client tools. Used by the gateway.
@@ -235,6 +284,9 @@ pub trait TurnStore: Send + Sync {
     /// hash, inserts the execution, marks the message taken and appends `user_message`, in one transaction.
     /// Repeating it returns what is stored. [`StoreError::NotFound`] when the message has neither a row nor
     /// content.
+    ///
+    /// A turn that says it runs while another begins has lost its workflow: the engine runs one a conversation, and
+    /// goes on to the next message only when the turn has ended here. It is ended first, with `turn_lost`.
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
@@ -305,6 +357,8 @@ pub struct BegunTurn {
     pub agent_hash: String,
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
+    /// Texts of lost turns that were ended now: (agent execution, step).
+    pub sealed: Vec<(String, u32)>,
 }
 
 /// One step of one agent execution.

@@ -21,7 +21,7 @@ use everturn_proto::{
     event::{Act, Cancelled, Complete, Error, Thought},
     ids,
     turn::{LlmCompleteState, SaveApproval, SaveEnd, SaveObserve, SaveRequest, save_request},
-    words::{approval, checkpoint, event_type, execution_status, finish, tool_status},
+    words::{approval, checkpoint, event_type, execution_status, failure, finish, tool_status},
 };
 
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
@@ -49,7 +49,8 @@ pub fn needs(request: &SaveRequest) -> Result<Needs> {
         }
         save_request::Batch::End(end) => Needs {
             checkpoint: true,
-            partial: end.status == execution_status::CANCELLED,
+            // Of a failed call the text so far is not what the model said; of a lost turn it is all there is.
+            partial: end.status == execution_status::CANCELLED || end.code == failure::TURN_LOST,
             totals: end.status == execution_status::COMPLETED,
             tools: ToolsNeeded::Open,
             ..Needs::default()

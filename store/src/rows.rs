@@ -96,11 +96,28 @@ impl ConversationRow {
 }
 
 #[derive(FromRow)]
+pub(crate) struct QueuedRow {
+    pub(crate) id: String,
+    pub(crate) turn_message_id: Option<String>,
+    pub(crate) turn_status: Option<String>,
+}
+
+#[derive(FromRow)]
+pub(crate) struct ResumeRow {
+    pub(crate) running_message_id: Option<String>,
+    pub(crate) checkpoint_step: Option<i64>,
+    pub(crate) has_begun: bool,
+    pub(crate) waiting_id: Option<String>,
+}
+
+#[derive(FromRow)]
 pub(crate) struct BegunRow {
+    pub(crate) id: String,
+    pub(crate) message_id: String,
     pub(crate) status: String,
+    pub(crate) steps: i64,
     pub(crate) agent_hash: String,
     pub(crate) definition: Column<everturn_proto::turn::AgentDefinition>,
-    pub(crate) last_sequence: i64,
 }
 
 #[derive(FromRow)]

@@ -133,19 +133,45 @@ pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages \
      WHERE (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
      ON CONFLICT DO NOTHING";
 
-/// conversation, id, client id. The client's own id decides when both match.
-pub const QUEUED_MESSAGE: &str = "SELECT id, status FROM \
-     (SELECT 0 AS place, id, status FROM messages WHERE conversation_id = $1 AND client_message_id = $3 \
+/// conversation, id, client id. The client's own id decides when both match. Also whose turn took it, and how that
+/// turn stands.
+pub const QUEUED_MESSAGE: &str = "SELECT found.id, e.message_id AS turn_message_id, e.status AS turn_status FROM \
+     (SELECT 0 AS place, id, agent_execution_id FROM messages WHERE conversation_id = $1 AND client_message_id = $3 \
       UNION ALL \
-      SELECT 1 AS place, id, status FROM messages WHERE conversation_id = $1 AND id = $2) AS found \
-     ORDER BY place LIMIT 1";
+      SELECT 1 AS place, id, agent_execution_id FROM messages WHERE conversation_id = $1 AND id = $2) AS found \
+     LEFT JOIN agent_executions e ON e.id = found.agent_execution_id \
+     ORDER BY found.place LIMIT 1";
+
+/// conversation, id.
+pub(crate) const WITHDRAW_MESSAGE: &str =
+    "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
+
+/// conversation, tenant, owner, limit. A row for each message that waits, in order, or one without. A turn has ended
+/// before the next one begins, so one runs at the most; of data that is older than this rule, the newest counts.
+pub const RESUME_POINT: &str = concat!(
+    "SELECT r.message_id AS running_message_id, \
+     (SELECT MAX(k.step_number) FROM execution_checkpoints k \
+      WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step, \
+     EXISTS (SELECT 1 FROM agent_executions b WHERE b.conversation_id = c.id) AS has_begun, m.id AS waiting_id \
+     FROM conversations c \
+     LEFT JOIN agent_executions r ON r.id = (SELECT e.id FROM agent_executions e \
+      WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
+      ORDER BY e.started_at DESC LIMIT 1) \
+     LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' \
+     WHERE c.id = $1 AND ",
+    visible!("$2", "$3"),
+    " ORDER BY m.created_at, m.id LIMIT $4"
+);
 
 // ---- begin of a turn, context ----------------------------------------------------------------------
 
-/// execution, conversation.
-pub(crate) const BEGUN_TURN: &str = "SELECT e.status, e.agent_hash, d.definition, c.last_sequence \
-     FROM agent_executions e JOIN agent_definitions d ON d.hash = e.agent_hash \
-     JOIN conversations c ON c.id = e.conversation_id WHERE e.id = $1 AND e.conversation_id = $2";
+/// execution, conversation. That turn, once it has begun, and every other one that says it runs.
+pub const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.agent_hash, d.definition \
+     FROM (SELECT * FROM agent_executions WHERE id = $1 AND conversation_id = $2 \
+           UNION ALL \
+           SELECT * FROM agent_executions WHERE conversation_id = $2 AND status = 'running' \
+            AND parent_execution_id IS NULL AND id <> $1) AS e \
+     JOIN agent_definitions d ON d.hash = e.agent_hash ORDER BY e.started_at, e.id";
 
 /// hash, definition.
 pub(crate) const INSERT_DEFINITION: &str =

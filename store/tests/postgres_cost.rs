@@ -86,6 +86,13 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     let new = Turn::new(store.clone(), &format!("{id}-new"), "m");
     costs.of("begin_turn, all new", store.begin_turn(new.begin("hello"))).await.unwrap();
     costs.of("events", store.events(&tenant(), id, 1, 100)).await.unwrap();
+    costs.of("resume_point", store.resume_point(&tenant(), id, 100)).await.unwrap();
+    Turn::new(store.clone(), id, "withdrawn").queue("withdrawn").await;
+    costs.of("withdraw_message", store.withdraw_message(&tenant(), id, "withdrawn")).await.unwrap();
+    let lost = Turn::begun(store.clone(), id, "lost").await;
+    lost.queue("next").await;
+    let next = Turn::new(store.clone(), id, "next");
+    costs.of("begin_turn, after a lost one", store.begin_turn(next.begin(""))).await.unwrap();
     costs.of("execution_status", store.execution_status(&tenant(), id)).await.unwrap();
     costs.of("last_sequences", store.last_sequences(&[id.to_owned()])).await.unwrap();
     costs.of("conversation", store.conversation(&tenant(), id)).await.unwrap();
@@ -93,13 +100,16 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
 }
 
 /// The numbers of `store/src/backend/mod.rs`.
-const COSTS: [(&str, u32); 25] = [
+const COSTS: [(&str, u32); 28] = [
     ("create_conversation", 1),
     ("queue_message", 4),
     ("queue_message, repeated", 5),
     ("begin_turn", 11),
     ("begin_turn, all new", 13),
     ("begin_turn, repeated", 4),
+    ("begin_turn, after a lost one", 18),
+    ("resume_point", 1),
+    ("withdraw_message", 4),
     ("claim_step", 1),
     ("claim_step, stored", 3),
     ("complete_step", 1),
@@ -185,6 +195,7 @@ async fn fill(connection: &mut PgConnection) {
         -- No foreign keys while this is loaded, and no statistics.
         SET session_replication_role = replica;
         ALTER TABLE agent_execution_events SET (autovacuum_enabled = off);
+        INSERT INTO agent_definitions SELECT 'h' || n, '{}' FROM generate_series(1, 1000) n;
         INSERT INTO agent_definitions VALUES ('h', '{}');
         INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at)
             SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s'
@@ -320,8 +331,10 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("claim of a stored step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 2", 2),
         ("context", hot::CONTEXT, "text, bigint", "'c5000', 3", 3),
         ("status", hot::EXECUTION_STATUS, "text, text, text", "'c5000', 't', NULL", 2),
+        ("turns that have begun", hot::BEGUN_TURNS, "text, text", "'e2c5000', 'c5000'", 4),
+        ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 7),
         ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
-        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 2),
+        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 4),
         (
             "list of conversations",
             hot::CONVERSATIONS_BEFORE,

@@ -46,7 +46,8 @@ async fn replay(history: &Value) -> Result<(), String> {
 async fn stored_histories_replay() {
     let histories = stored();
     let names: Vec<_> = histories.iter().map(|(name, _)| name.as_str()).collect();
-    for needed in ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step"] {
+    for needed in ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step", "cancel-waiting", "resumed"]
+    {
         assert!(names.iter().any(|name| name.starts_with(needed)), "no stored history of {needed}");
     }
     for (name, history) in &histories {
@@ -160,4 +161,37 @@ async fn record_histories_when_asked() {
     stack.model.release();
     stack.ended(&conversation, 2).await;
     record(&stack, "queued-messages", &conversation, Some(&first_run)).await;
+}
+
+#[tokio::test]
+async fn record_histories_of_what_waits_or_was_lost_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let stack = Stack::new(Model::start(script).await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("wait").await;
+    stack.asked(1).await;
+    let waiting = stack.client().submit(&conversation, "next", None).await.unwrap();
+    let described = stack.workflow_status(&conversation, "RUNNING").await;
+    let first_run = described["workflowExecutionInfo"]["execution"]["runId"].as_str().unwrap().to_owned();
+    stack.post(&format!("/conversations/{conversation}/cancel"), &json!({"message_id": waiting})).await;
+    stack.model.release();
+    stack.ended(&conversation, 2).await;
+    record(&stack, "cancel-waiting", &conversation, Some(&first_run)).await;
+
+    let stack = Stack::new(Model::start(script_that_hangs_once).await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("use two tools").await;
+    stack.asked(2).await;
+    let workflow_id = ids::workflow_id(&conversation);
+    assert!(stack.temporal.cli(&["workflow", "terminate", "--workflow-id", &workflow_id]).await.status.success());
+    stack.post(&format!("/conversations/{conversation}/resume"), &json!({})).await;
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&stack, "resumed", &conversation, None).await;
+}
+
+fn script_that_hangs_once(request: &Request) -> Reply {
+    if request.number == 2 { Reply::text("As far as this").held() } else { script(request) }
 }

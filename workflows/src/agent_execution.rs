@@ -25,6 +25,9 @@ use crate::{
     turn::{Outcome, Turn, TurnEnd},
 };
 
+/// Patch: a cancel reaches a message that waits. Runs from before it let that message, a steer too, go on.
+const CANCEL_WAITING: &str = "cancel-waiting";
+
 /// Workflow `agent-execution`: runs one turn, then continues as new for the next message that waits.
 #[workflow]
 pub struct AgentExecution {
@@ -110,14 +113,17 @@ impl AgentExecution {
         }
     }
 
-    /// Ends the current message. A cancel for another message does nothing, so it may be sent twice or late.
+    /// Ends one message: the current one, or one that waits, whose turn then ends as it begins. A cancel for a message
+    /// that has ended does nothing, so it may be sent twice or late.
     #[signal]
-    pub fn cancel(&mut self, _ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
-        let Ok(cancel) = cancel.0 else { return };
-        let Some(current) = &self.current else { return };
-        if cancel.message_id.is_empty() || cancel.message_id == current.message_id {
-            let reason = if cancel.reason.is_empty() { "cancelled by the user" } else { &cancel.reason };
+    pub fn cancel(&mut self, ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
+        let Ok(Cancel { message_id, reason }) = cancel.0 else { return };
+        let reason = if reason.is_empty() { "cancelled by the user" } else { &reason };
+        let is_current = |current: &&Current| message_id.is_empty() || message_id == current.message_id;
+        if let Some(current) = self.current.as_ref().filter(is_current) {
             current.cancellation.cancel_with_reason(reason);
+        } else if self.inbox.contains(&message_id) && ctx.patched(CANCEL_WAITING) {
+            self.inbox.cancel(&message_id, reason);
         }
     }
 
@@ -237,6 +243,9 @@ fn check_workflow_id(workflow_id: &str, conversation_id: &str) -> Result<(), Str
 fn start_turn<'a>(ctx: &'a WorkflowContext<AgentExecution>, input: &TurnInput, message: Submit) -> Turn<'a> {
     // A child of the run's own token: `temporal workflow cancel` and signal `cancel` end the turn alike.
     let cancellation = ctx.cancellation_token().child_token();
+    if !message.cancel_reason.is_empty() {
+        cancellation.cancel_with_reason(&message.cancel_reason);
+    }
     ctx.state_mut(|state| {
         state.current = Some(Current {
             message_id: message.message_id.clone(),

@@ -1,4 +1,4 @@
-//! Cancelling: its own call, for the current message only, and repeatable (invariant 9).
+//! Cancelling: its own call, for one message, and repeatable (invariant 9).
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};

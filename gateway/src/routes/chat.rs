@@ -48,7 +48,9 @@ pub(super) async fn chat(
     // The conversation was read before the message was stored, so nothing of its turn can be before that. The
     // turn of a message sent before may be anywhere in the log.
     let cursor = if queued.is_new { conversation.last_sequence } else { 0 };
-    let mut response = state.feed(&caller, &conversation.id, cursor)?.of_turn(&queued.message_id).into_response();
+    // A message that joined another one's turn has no end of its own.
+    let turn = queued.turn.map_or(queued.message_id, |turn| turn.message_id);
+    let mut response = state.feed(&caller, &conversation.id, cursor)?.of_turn(&turn).into_response();
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }

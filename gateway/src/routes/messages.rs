@@ -13,7 +13,7 @@ use crate::{
     extract::{Body, Caller, ConversationId, checked_id},
     problem::{Code, Problem},
     state::GatewayState,
-    turns::OnBusy,
+    turns::{OnBusy, StartMessages, StartOutcome},
 };
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -48,12 +48,12 @@ pub(super) async fn accept(
     let client_message_id = client_message_id(&headers, body.message_id)?;
     let conversation = state.conversation(&caller, &id).await?;
     let queued = submit(&state, &caller, &conversation, body.content, client_message_id, body.on_busy).await?;
-    let status = if queued.is_waiting { "queued" } else { "accepted_before" };
+    let status = if queued.is_waiting() { "queued" } else { "accepted_before" };
     Ok((StatusCode::ACCEPTED, Json(Accepted { conversation_id: id, message_id: queued.message_id, status })))
 }
 
 /// Stores the message, then hands it to the conversation's turn. Repeating it with the same client id stores
-/// nothing and hands it over again, unless a turn has taken it.
+/// nothing and hands it over again, unless it was answered.
 pub(super) async fn submit(
     state: &GatewayState,
     caller: &Caller,
@@ -71,10 +71,36 @@ pub(super) async fn submit(
         max_queued: state.config.max_queued_messages,
     };
     let queued = state.ports.conversations.queue_message(&caller.access, new).await?;
-    if queued.is_waiting {
-        state.ports.turns.submit(conversation, &queued.message_id, on_busy).await?;
+    match &queued.turn {
+        None if on_busy == OnBusy::Reject => start_or_reject(state, caller, conversation, &queued).await?,
+        None => state.ports.turns.submit(conversation, &queued.message_id, on_busy).await?,
+        // Its workflow may be gone, and then this brings the turn back; else the workflow knows the message.
+        Some(turn) if turn.is_running => {
+            state.ports.turns.submit(conversation, &turn.message_id, OnBusy::Queue).await?;
+        }
+        Some(_) => {}
     }
     Ok(queued)
+}
+
+/// Starts the turn of a stored message, or takes the message back when another turn runs. One that an earlier request
+/// stored is left alone: that request, or another one, may be about to start its turn.
+async fn start_or_reject(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    queued: &QueuedMessage,
+) -> Result<(), Problem> {
+    let messages = StartMessages { first: queued.message_id.clone(), from_step: 0, waiting: Vec::new() };
+    if state.ports.turns.start(conversation, messages).await? != StartOutcome::Busy {
+        return Ok(());
+    }
+    let conversations = &state.ports.conversations;
+    if queued.is_new && !conversations.withdraw_message(&caller.access, &conversation.id, &queued.message_id).await? {
+        // A workflow that began in between has taken it.
+        return Ok(());
+    }
+    Err(Problem::new(Code::TurnRunning, "Send the message again when the turn has ended, or with another `on_busy`."))
 }
 
 /// The content of a message can be stored and sent to a model.

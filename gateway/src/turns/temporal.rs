@@ -1,4 +1,4 @@
-//! Turns on Temporal: one workflow id per conversation, signal-with-start.
+//! Turns on Temporal: one workflow id per conversation; signal-with-start, or a start that fails when one runs.
 
 use std::{error::Error, time::Duration};
 
@@ -11,19 +11,24 @@ use everturn_proto::{
 use everturn_store::Conversation;
 use everturn_workflows::AgentExecution;
 use temporalio_client::{
-    Client, RpcOptions, WorkflowHandle, WorkflowSignalOptions, WorkflowStartOptions, errors::WorkflowInteractionError,
+    Client, RpcOptions, WorkflowDescribeOptions, WorkflowHandle, WorkflowIdConflictPolicy, WorkflowSignalOptions,
+    WorkflowStartOptions, WorkflowTerminateOptions,
+    errors::{WorkflowInteractionError, WorkflowStartError},
 };
 use temporalio_common::{
-    HasWorkflowDefinition,
+    HasWorkflowDefinition, MemoValues,
     search_attributes::{SearchAttributeKey, SearchAttributes},
 };
 
-use super::{CancelOutcome, OnBusy, TurnError, TurnStarter};
+use super::{CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter};
 
 const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
 const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
 const TENANT_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TENANT_ID);
 const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
+
+/// Memo of a workflow that was started and not signalled: the message it was started for.
+const FIRST_MESSAGE: &str = "first_message_id";
 
 /// A workflow task that takes longer belongs to a dead worker (invariant 3).
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
@@ -79,28 +84,59 @@ impl TemporalTurns {
             .rpc_options(self.rpc_options())
             .build()
     }
+
+    /// True when the conversation's workflow was started for this message. A start that is repeated because its
+    /// answer was lost finds itself so: the SDK gives its starts no request id of the caller.
+    async fn started_for(&self, conversation_id: &str, message_id: &str) -> Result<bool, TurnError> {
+        let handle = handle(&self.client, AgentExecution::run, conversation_id);
+        let options = WorkflowDescribeOptions::builder().rpc_options(self.rpc_options()).build();
+        match self.within(handle.describe(options)).await? {
+            Ok(described) => {
+                let first: Option<String> = described.memo().get(FIRST_MESSAGE).map_err(unavailable)?;
+                Ok(first.as_deref() == Some(message_id))
+            }
+            Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
 }
 
 #[async_trait]
 impl TurnStarter for TemporalTurns {
     async fn submit(&self, conversation: &Conversation, message_id: &str, on_busy: OnBusy) -> Result<(), TurnError> {
-        let input = TurnInput {
-            conversation_id: conversation.id.clone(),
-            tenant_id: conversation.tenant_id.clone(),
-            agent: conversation.agent.clone(),
-            ..TurnInput::default()
-        };
         // No content: the row in `messages` holds it, and history stays small (invariant 4).
         let submit =
             Submit { message_id: message_id.to_owned(), on_busy: on_busy.as_str().to_owned(), ..Submit::default() };
         let call = self.client.signal_with_start_workflow(
             AgentExecution::run,
-            input.into(),
+            turn_input(conversation).into(),
             AgentExecution::submit,
             submit.into(),
             self.start_options(conversation),
         );
         self.within(call).await?.map(drop).map_err(unavailable)
+    }
+
+    async fn start(&self, conversation: &Conversation, messages: StartMessages) -> Result<StartOutcome, TurnError> {
+        let StartMessages { first, from_step, waiting } = messages;
+        let submit = |message_id| Submit { message_id, ..Submit::default() };
+        let input = TurnInput {
+            message: Some(submit(first.clone())),
+            inbox: waiting.into_iter().map(submit).collect(),
+            from_step,
+            ..turn_input(conversation)
+        };
+        let mut options = self.start_options(conversation);
+        options.id_conflict_policy = WorkflowIdConflictPolicy::Fail;
+        options.memo.get_or_insert_with(MemoValues::new).insert(FIRST_MESSAGE, first.clone());
+        match self.within(self.client.start_workflow(AgentExecution::run, input.into(), options)).await? {
+            Ok(_) => Ok(StartOutcome::Started),
+            Err(WorkflowStartError::AlreadyStarted { .. }) if self.started_for(&conversation.id, &first).await? => {
+                Ok(StartOutcome::StartedBefore)
+            }
+            Err(WorkflowStartError::AlreadyStarted { .. }) => Ok(StartOutcome::Busy),
+            Err(error) => Err(unavailable(error)),
+        }
     }
 
     async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError> {
@@ -112,6 +148,25 @@ impl TurnStarter for TemporalTurns {
             Err(WorkflowInteractionError::NotFound(_)) => Ok(CancelOutcome::NotRunning),
             Err(error) => Err(unavailable(error)),
         }
+    }
+
+    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
+        let handle = handle(&self.client, AgentExecution::run, conversation_id);
+        let options = WorkflowTerminateOptions::builder().reason(reason.to_owned()).rpc_options(self.rpc_options());
+        match self.within(handle.terminate(options.build())).await? {
+            Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+}
+
+/// The input of every start: the agent is the conversation's, and the messages come beside it.
+fn turn_input(conversation: &Conversation) -> TurnInput {
+    TurnInput {
+        conversation_id: conversation.id.clone(),
+        tenant_id: conversation.tenant_id.clone(),
+        agent: conversation.agent.clone(),
+        ..TurnInput::default()
     }
 }
 

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
     Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPlace, NewConversation,
-    NewMessage, QueuedMessage, StoreError,
+    NewMessage, QueuedMessage, ResumePoint, StoreError, TakenBy,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -24,7 +24,9 @@ pub struct Tables {
     events: BTreeMap<String, Vec<Event>>,
     pub messages: Vec<NewMessage>,
     /// Messages that a turn has taken.
-    pub taken: Vec<String>,
+    pub taken: Vec<(String, TakenBy)>,
+    /// What there is to resume, in every conversation.
+    pub resume_point: Option<ResumePoint>,
     pub current: Option<String>,
     /// The conversations asked for at each look for missed events.
     pub looks: Vec<Vec<String>>,
@@ -66,6 +68,12 @@ impl MemoryStore {
             conversation.last_sequence = sequence_number;
         }
         sequence_number
+    }
+
+    /// Says that the turn of `by` took this message.
+    pub fn take(&self, message_id: &str, by: &str, is_running: bool) {
+        let turn = TakenBy { message_id: by.to_owned(), is_running };
+        self.lock().taken.push((message_id.to_owned(), turn));
     }
 
     /// A conversation of any tenant.
@@ -190,14 +198,34 @@ impl Conversations for MemoryStore {
         };
         if let Some(stored) = tables.messages.iter().find(same) {
             let message_id = stored.message_id.clone();
-            let is_waiting = !tables.taken.contains(&message_id);
-            return Ok(QueuedMessage { message_id, is_new: false, is_waiting });
+            let turn = tables.taken.iter().find(|(taken, _)| *taken == message_id).map(|(_, by)| by.clone());
+            return Ok(QueuedMessage { message_id, is_new: false, turn });
         }
         if tables.messages.len() - tables.taken.len() >= new.max_queued as usize {
             return Err(StoreError::QueueFull { limit: new.max_queued });
         }
         let message_id = new.message_id.clone();
         tables.messages.push(new);
-        Ok(QueuedMessage { message_id, is_new: true, is_waiting: true })
+        Ok(QueuedMessage { message_id, is_new: true, turn: None })
+    }
+
+    async fn withdraw_message(&self, access: &Access, conversation_id: &str, message_id: &str) -> Result<bool> {
+        let mut tables = self.open()?;
+        let is_there = tables.shows(access, conversation_id) && !tables.taken.iter().any(|(id, _)| id == message_id);
+        let before = tables.messages.len();
+        tables.messages.retain(|row| !is_there || row.message_id != message_id);
+        Ok(tables.messages.len() < before)
+    }
+
+    async fn resume_point(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        max_waiting: u32,
+    ) -> Result<Option<ResumePoint>> {
+        let tables = self.open()?;
+        let point = tables.resume_point.clone().filter(|_| tables.shows(access, conversation_id));
+        let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
+        Ok(point.map(|point| ResumePoint { waiting: limited(point.waiting), ..point }))
     }
 }

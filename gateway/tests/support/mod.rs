@@ -14,7 +14,7 @@ use async_trait::async_trait;
 use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
-    turns::{CancelOutcome, OnBusy, TurnError},
+    turns::{CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
 };
 use everturn_store::Conversation;
 use everturn_stream::InProcessStream;
@@ -32,6 +32,8 @@ pub struct RecordingTurns {
     pub calls: Mutex<Vec<String>>,
     pub is_down: Mutex<bool>,
     pub is_idle: Mutex<bool>,
+    /// What a start finds.
+    pub start_outcome: Mutex<Option<StartOutcome>>,
 }
 
 impl RecordingTurns {
@@ -49,6 +51,16 @@ impl RecordingTurns {
 impl TurnStarter for RecordingTurns {
     async fn submit(&self, conversation: &Conversation, message_id: &str, on_busy: OnBusy) -> Result<(), TurnError> {
         self.record(format!("submit {} {message_id} {}", conversation.id, on_busy.as_str()))
+    }
+
+    async fn start(&self, conversation: &Conversation, messages: StartMessages) -> Result<StartOutcome, TurnError> {
+        let StartMessages { first, from_step, waiting } = messages;
+        self.record(format!("start {} {first} from {from_step}, then {}", conversation.id, waiting.join(" ")))?;
+        Ok(self.start_outcome.lock().unwrap().unwrap_or(StartOutcome::Started))
+    }
+
+    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
+        self.record(format!("terminate {conversation_id} {reason}"))
     }
 
     async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError> {

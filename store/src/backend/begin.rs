@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     ids,
-    turn::{AgentDefinition, SaveRequest, SaveSteer, save_request},
-    words::execution_status,
+    turn::{AgentDefinition, SaveEnd, SaveRequest, SaveSteer, save_request},
+    words::{execution_status, failure},
 };
 use sqlx::types::Json as Column;
 
@@ -12,11 +12,12 @@ use super::{
     Connection,
     dialect::sql_error,
     lock::lock_conversation,
+    save,
     snapshot::load_message,
     write::{insert_conversation, write_batch},
 };
 use crate::{
-    api::{Access, BeginTurn, BegunTurn, NewConversation, Result},
+    api::{Access, BeginTurn, BegunTurn, NewConversation, Result, Saved},
     batch::{self, Snapshot},
     error::StoreError,
     rows::{BegunRow, UserMessageRow, narrow, now},
@@ -27,16 +28,25 @@ use crate::{
 const TITLE_CHARS: usize = 80;
 
 pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<BegunTurn> {
-    let last_sequence = lock_or_create(connection, &begin).await?;
-    if let Some(begun) = stored(connection, &begin).await? {
-        return Ok(begun);
+    let mut last_sequence = lock_or_create(connection, &begin).await?;
+    let mut begun = begun_turns(connection, &begin).await?;
+    if let Some(own) = begun.iter().position(|row| row.id == begin.agent_execution_id) {
+        let BegunRow { status, agent_hash, definition, .. } = begun.swap_remove(own);
+        return Ok(BegunTurn { status, agent: definition.0, agent_hash, last_sequence, sealed: Vec::new() });
     }
     let now = now();
     let agent_hash = ids::definition_hash(&encode(&begin.agent)?);
 
     let message = load_message(connection, &begin.conversation_id, &begin.message_id).await?;
     if let Some(status) = message.as_ref().and_then(answered_elsewhere) {
-        return Ok(BegunTurn { status: status.to_owned(), agent: begin.agent, agent_hash, last_sequence });
+        let status = status.to_owned();
+        return Ok(BegunTurn { status, agent: begin.agent, agent_hash, last_sequence, sealed: Vec::new() });
+    }
+    let mut sealed = Vec::new();
+    for lost in &begun {
+        let ended = end_lost(connection, &begin.conversation_id, lost, last_sequence).await?;
+        last_sequence = ended.result.last_sequence;
+        sealed.extend(ended.sealed);
     }
     sqlx::query(sql::INSERT_DEFINITION)
         .bind(&agent_hash)
@@ -64,6 +74,7 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         agent: begin.agent,
         agent_hash,
         last_sequence: batch.last_sequence,
+        sealed,
     })
 }
 
@@ -84,23 +95,40 @@ async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Resul
     locked.ok_or_else(|| StoreError::Unavailable("the conversation was removed as its turn began".into()))
 }
 
-/// The turn as it was begun before.
-async fn stored(connection: &mut Connection, begin: &BeginTurn) -> Result<Option<BegunTurn>> {
-    let row: Option<BegunRow> = sqlx::query_as(sql::BEGUN_TURN)
+/// The turn as it was begun before, and the turns that say they run.
+async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<Vec<BegunRow>> {
+    sqlx::query_as(sql::BEGUN_TURNS)
         .bind(&begin.agent_execution_id)
         .bind(&begin.conversation_id)
-        .fetch_optional(connection)
+        .fetch_all(connection)
         .await
-        .map_err(sql_error)?;
-    row.map(|row| {
-        Ok(BegunTurn {
-            status: row.status,
-            agent: row.definition.0,
-            agent_hash: row.agent_hash,
-            last_sequence: narrow(row.last_sequence)?,
-        })
-    })
-    .transpose()
+        .map_err(sql_error)
+}
+
+/// Ends a turn whose workflow is gone: what is open is closed, and the text so far kept, as at every end.
+async fn end_lost(
+    connection: &mut Connection,
+    conversation_id: &str,
+    lost: &BegunRow,
+    last_sequence: u32,
+) -> Result<Saved> {
+    let end = SaveEnd {
+        status: execution_status::FAILED.into(),
+        code: failure::TURN_LOST.into(),
+        message: "The turn was stopped from outside, and then a newer message began its turn. Send this one again if \
+                  it still needs an answer."
+            .into(),
+    };
+    let steps = narrow(lost.steps)?;
+    let request = SaveRequest {
+        conversation_id: conversation_id.to_owned(),
+        message_id: lost.message_id.clone(),
+        agent_execution_id: lost.id.clone(),
+        // The step behind those that were saved is the one that may have left a text.
+        step: steps,
+        batch: Some(save_request::Batch::End(end)),
+    };
+    save::append(connection, &request, last_sequence, steps).await
 }
 
 /// A message that another turn took (it steered that turn) and that is answered there, or is about to be. One

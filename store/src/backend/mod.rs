@@ -10,8 +10,8 @@
 //!
 //! SQLite: a transaction that writes holds the whole file. PostgreSQL (READ COMMITTED):
 //!
-//! 1. What numbers events, counts waiting messages or removes a conversation (`begin_turn`, `save`, `queue_message`,
-//!    `remove_expired`) locks the conversation's row first. Such transactions of one conversation run one after the
+//! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`, `save`,
+//!    `queue_message`, `withdraw_message`, `remove_expired`) locks the conversation's row first. Such transactions of one conversation run one after the
 //!    other, and each reads what it depends on in statements after the one that locked, which see all that the one
 //!    before it committed. Numbers are taken under the lock and the lock ends after the commit is visible:
 //!    invariant 2.
@@ -31,10 +31,11 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `conversation`, `list_conversations` | 1 |
+//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `conversation`, `list_conversations`, `resume_point` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `queue_message` | 4; repeated: 5 |
-//! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4 |
+//! | `withdraw_message` | 4 |
+//! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4; after a lost turn that left nothing open: 18 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `claim_tool` | 4 |

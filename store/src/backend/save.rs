@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     api::{Result, Saved},
-    batch,
+    batch::{self, Snapshot},
     error::StoreError,
     rows::{AnsweredRow, SaveStateRow, narrow, now},
     sql,
@@ -40,20 +40,29 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
     if as_stored.status != execution_status::RUNNING {
         return Ok(Saved { result: as_stored, sealed: Vec::new() });
     }
-    let mut snapshot = snapshot::load(connection, request).await?;
-    snapshot.last_sequence = last_sequence;
-    snapshot.steps = narrow(state.steps)?;
-    snapshot.now = now();
+    append(connection, request, last_sequence, narrow(state.steps)?).await
+}
+
+/// Appends a batch that is not stored to an execution that runs, under the conversation's lock. `steps`: those the
+/// execution has saved.
+pub(super) async fn append(
+    connection: &mut Connection,
+    request: &SaveRequest,
+    last_sequence: u32,
+    steps: u32,
+) -> Result<Saved> {
+    let snapshot = Snapshot { last_sequence, steps, now: now(), ..snapshot::load(connection, request).await? };
     let batch = batch::build(request, &snapshot)?;
+    let result = SaveResult { status: execution_status::RUNNING.into(), last_sequence, ..SaveResult::default() };
     if batch.events.is_empty() {
-        return Ok(Saved { result: as_stored, sealed: Vec::new() });
+        return Ok(Saved { result, sealed: Vec::new() });
     }
     let now = snapshot.now;
     write_batch(connection, request, &batch, now).await?;
     if batch.end.is_some() || batch.steps != snapshot.steps {
         advance_execution(connection, request, &batch, now).await?;
     }
-    let status = batch.end.map_or(as_stored.status, |end| end.status);
+    let status = batch.end.map_or(result.status, |end| end.status);
     let result = SaveResult { status, last_sequence: batch.last_sequence, ..SaveResult::default() };
     Ok(Saved { result, sealed: batch::sealed(request) })
 }

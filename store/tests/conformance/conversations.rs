@@ -96,14 +96,14 @@ pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     let store = backend.open().await;
     store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
     let first = store.queue_message(&tenant(), new_message("c", "m1", Some("client"))).await.unwrap();
-    assert!(first.is_new && first.is_waiting);
+    assert!(first.is_new && first.is_waiting());
     let again = store.queue_message(&tenant(), new_message("c", "m2", Some("client"))).await.unwrap();
-    assert_eq!((again.message_id.as_str(), again.is_new, again.is_waiting), ("m1", false, true));
+    assert_eq!((again.message_id.as_str(), again.is_new, again.is_waiting()), ("m1", false, true));
     let same_id = store.queue_message(&tenant(), new_message("c", "m1", None)).await.unwrap();
     assert_eq!((same_id.message_id.as_str(), same_id.is_new), ("m1", false));
     Turn::begun(store.clone(), "c", "m1").await;
     let taken = store.queue_message(&tenant(), new_message("c", "m3", Some("client"))).await.unwrap();
-    assert_eq!((taken.message_id.as_str(), taken.is_waiting), ("m1", false));
+    assert_eq!((taken.message_id.as_str(), taken.is_waiting()), ("m1", false));
     // Another conversation has its own.
     store.create_conversation(new_conversation("d", "tenant")).await.unwrap();
     assert!(store.queue_message(&tenant(), new_message("d", "m1", Some("client"))).await.unwrap().is_new);

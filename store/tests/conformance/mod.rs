@@ -8,6 +8,7 @@ pub mod conversations;
 pub mod fixture;
 pub mod json;
 pub mod log;
+pub mod lost;
 pub mod outside;
 pub mod races;
 pub mod retention;
@@ -42,6 +43,14 @@ macro_rules! conformance_suite {
             log::pages_say_exactly_whether_there_is_more,
             log::status_of_an_unknown_conversation_is_none,
             log::last_sequences_of_many_conversations,
+            lost::a_lost_turn_ends_when_the_next_one_begins,
+            lost::a_lost_turn_keeps_its_text,
+            lost::a_lost_turn_that_still_works_ends_whole,
+            lost::a_message_that_joined_a_lost_turn_does_not_end_it,
+            lost::the_resume_point_is_what_is_not_finished,
+            lost::a_withdrawn_message_was_never_there,
+            lost::a_message_is_taken_or_withdrawn,
+            lost::a_repeated_message_names_the_turn_that_took_it,
             races::turns_that_begin_at_once_begin_once,
             races::a_queue_is_never_longer_than_its_limit,
             races::a_tool_is_started_once,

@@ -210,7 +210,7 @@ pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
     assert_eq!((events[1].message_id.as_str(), events[1].event_type.as_str()), ("s", "user_message"));
     assert_eq!(data(&events[1])["content"], "say s");
     assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().message_count, 2);
-    assert!(!turn.queue("s").await.is_waiting);
+    assert!(!turn.queue("s").await.is_waiting());
     let nothing = SaveSteer { message_id: "none".into(), content: String::new() };
     let refused = turn.store.save(&turn.request(0, Batch::Steer(nothing))).await;
     assert!(matches!(refused, Err(StoreError::NotFound { what: "message", .. })));

@@ -95,12 +95,12 @@ async fn survives(harm: Harm) {
     assert_eq!(stack.effects().len(), 3, "no tool runs twice");
 }
 
-fn persisted(frames: &[Frame]) -> Vec<(u32, Value)> {
+pub(crate) fn persisted(frames: &[Frame]) -> Vec<(u32, Value)> {
     frames.iter().filter_map(|frame| Some((frame.id?, frame.data.clone()))).collect()
 }
 
 /// The texts a reader ends with: sealed ones as their event has them.
-fn assembled(frames: &[Frame]) -> Vec<String> {
+pub(crate) fn assembled(frames: &[Frame]) -> Vec<String> {
     let sealed = frames.iter().filter(|frame| matches!(frame.event.as_str(), "thought" | "assistant_message"));
     sealed.map(|frame| frame.data["thought"].as_str().or(frame.data["content"].as_str()).unwrap().to_owned()).collect()
 }

@@ -12,4 +12,5 @@ mod dev;
 mod faults;
 mod operations;
 mod races;
+mod resume;
 mod turn;

@@ -140,3 +140,56 @@ async fn a_cancel_observes_every_open_act() {
     stack.workflow_status(&conversation, "CANCELED").await;
     assert_eq!(stack.model.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn a_message_that_waits_can_be_cancelled() {
+    let model = Model::start(|request: &Request| match request.results_since_user() {
+        0 => Reply::text("First.").call("test_read", &json!({"effect": true, "sleep_ms": 1500})),
+        _ => echo(request),
+    });
+    let stack = Stack::new(model.await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("one").await;
+    stack.saw(&conversation, "act").await;
+    for on_busy in ["queue", "steer"] {
+        let message = submit(&stack, &conversation, on_busy, on_busy).await;
+        for _twice in 0..2 {
+            let cancel = json!({"message_id": message});
+            let (status, answer) = stack.post(&format!("/conversations/{conversation}/cancel"), &cancel).await;
+            assert_eq!((status, &answer["status"]), (202, &json!("cancelling")));
+        }
+    }
+    let events = stack.ended(&conversation, 3).await;
+    let first = "user_message thought act observe assistant_message complete";
+    assert_eq!(types(&events), format!("{first} user_message cancelled user_message cancelled"));
+    assert_eq!(contents(&events, "user_message"), ["one", "queue", "steer"]);
+    assert_eq!(events[7]["event_data"]["reason"], "cancelled by the user");
+    assert_eq!(stack.model.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_message_that_would_rather_be_rejected() {
+    let stack = Stack::new(Model::start(echo).await).await;
+    let _gateway = stack.gateway().await;
+    let conversation = stack.client().create_conversation(None).await.unwrap();
+    let path = format!("/conversations/{conversation}/messages");
+    let post = async |content: &str, id: &str| {
+        stack.post(&path, &json!({"content": content, "message_id": id, "on_busy": "reject"})).await
+    };
+    // Twice at once: neither request takes back what the other has started.
+    let (first, second) = tokio::join!(post("one", "mine"), post("one", "mine"));
+    assert_eq!((first.0, &first.1["status"], &first), (202, &json!("queued"), &second));
+    // No worker has taken it: only the workflow knows that it was accepted.
+    assert_eq!(post("one", "mine").await, first);
+    let (status, refused) = post("two", "other").await;
+    assert_eq!((status, &refused["code"]), (409, &json!("turn_running")));
+    let _worker = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(types(&events), "user_message assistant_message complete");
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    let status = stack.get(&format!("/conversations/{conversation}/execution-status")).await;
+    assert_eq!(status["is_running"], false, "nothing of the rejected one waits");
+    assert_eq!(post("two", "other").await.0, 202);
+    let events = stack.ended(&conversation, 2).await;
+    assert_eq!(contents(&events, "assistant_message"), ["You said one.", "You said two."]);
+}

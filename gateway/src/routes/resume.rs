@@ -1,0 +1,55 @@
+//! Resuming (B5): a conversation whose workflow is gone goes on from its last checkpoint.
+
+use axum::{Json, extract::State, http::StatusCode};
+use everturn_proto::limits::MAX_QUEUED_MESSAGES;
+use everturn_store::ResumePoint;
+use serde::Serialize;
+
+use crate::{
+    extract::{Caller, ConversationId},
+    problem::{Code, Problem},
+    state::GatewayState,
+    turns::{StartMessages, StartOutcome},
+};
+
+#[derive(Serialize)]
+pub(super) struct Answer {
+    /// `resuming` or `running`.
+    status: &'static str,
+    /// Step of the checkpoint from which it goes on; 0 without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from_step: Option<u32>,
+}
+
+/// `POST /conversations/{id}/resume`. Safe to repeat: of two at once, one starts the workflow.
+pub(super) async fn resume(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<(StatusCode, Json<Answer>), Problem> {
+    let conversation = state.conversation(&caller, &id).await?;
+    let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
+    let point = state.ports.conversations.resume_point(&caller.access, &id, max_waiting).await?;
+    let messages = unfinished(point.ok_or_else(|| Problem::conversation_not_found(&id))?)?;
+    let from_step = messages.from_step;
+    // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
+    let answer = match state.ports.turns.start(&conversation, messages).await? {
+        StartOutcome::Started => Answer { status: "resuming", from_step: Some(from_step) },
+        StartOutcome::StartedBefore | StartOutcome::Busy => Answer { status: "running", from_step: None },
+    };
+    Ok((StatusCode::ACCEPTED, Json(answer)))
+}
+
+/// What was accepted and is not finished: the turn that has begun, then the messages that wait.
+fn unfinished(point: ResumePoint) -> Result<StartMessages, Problem> {
+    let mut waiting = point.waiting.into_iter();
+    let (first, from_step) = match point.turn {
+        Some(turn) => (Some(turn.message_id), turn.checkpoint_step.unwrap_or(0)),
+        None => (waiting.next(), 0),
+    };
+    match first {
+        Some(first) => Ok(StartMessages { first, from_step, waiting: waiting.collect() }),
+        None if point.has_begun => Err(Problem::new(Code::TurnComplete, "Nothing is left to do. Send a message.")),
+        None => Err(Problem::new(Code::NoCheckpoint, "The conversation has had no turn yet. Send a message.")),
+    }
+}
