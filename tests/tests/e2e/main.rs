@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
 mod bad_input;
 mod cli;
 mod cost;
