@@ -268,6 +268,11 @@ impl OutsideTool {
         self.record.approval == approval::PENDING && self.record.status == tool_status::PENDING
     }
 
+    /// True once it is waited for no longer. The turn may not have noticed yet: its worker may be away.
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
     /// True while the client is to run it.
     pub fn needs_result(&self) -> bool {
         self.record.call.kind == tool_kind::CLIENT

@@ -3,6 +3,7 @@
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL
 //! - [`batch`]: pure; turns a `SaveRequest` and what is stored into the rows of one transaction
+//! - `output`: what becomes of a tool's output: cut, kept whole, or an error
 //! - `sql`, `rows`, `sqlx_error`: texts, row types and errors that both databases share
 //! - `backend`: the traits' bodies, compiled once for each database; locks and costs are told there
 //! - [`sqlite`]: the embedded back end (one writer, readers beside it)
@@ -17,6 +18,7 @@ pub mod api;
 pub mod batch;
 mod connect;
 mod error;
+mod output;
 pub mod postgres;
 mod rows;
 mod sql;

@@ -172,6 +172,7 @@ pub(crate) struct AnsweredRow {
     pub(crate) execution_id: String,
     pub(crate) is_answered: bool,
     pub(crate) has_result: bool,
+    pub(crate) waits_until: Option<DateTime<Utc>>,
 }
 
 #[derive(FromRow)]

@@ -388,7 +388,8 @@ pub(crate) const GRANTED_TOOLS: Text =
 
 /// execution, step. What a run that saves this step's thought again need not wait for.
 pub(crate) const ANSWERED_TOOLS: &str = "SELECT execution_id, approval NOT IN ('', 'pending') AS is_answered, \
-     kind = 'client' AND status NOT IN ('pending', 'running') AS has_result \
+     kind = 'client' AND status NOT IN ('pending', 'running') AS has_result, \
+     CASE WHEN status = 'pending' THEN expires_at END AS waits_until \
      FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 \
      AND (approval <> '' OR kind = 'client') ORDER BY call_index";
 
