@@ -1,7 +1,9 @@
 //! The endpoints. To add one: a file here, a line in [`router`], a test in `tests/`.
 
+mod approvals;
 mod cancel;
 mod chat;
+mod client_tools;
 mod conversations;
 mod events;
 mod health;
@@ -36,6 +38,10 @@ pub fn router(state: GatewayState) -> Router {
         .route("/conversations/{id}/execution-status", get(status::show))
         .route("/conversations/{id}/cancel", post(cancel::cancel))
         .route("/conversations/{id}/resume", post(resume::resume))
+        .route("/conversations/{id}/approvals", get(approvals::list))
+        .route("/conversations/{id}/approvals/{execution_id}", post(approvals::resolve))
+        .route("/conversations/{id}/client-tools", get(client_tools::list))
+        .route("/conversations/{id}/client-tools/{execution_id}", post(client_tools::accept))
         .route("/chat", post(chat::chat));
     Router::new()
         .nest("/api/v1/agent", agent)

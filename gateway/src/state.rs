@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use everturn_store::{Conversation, Conversations, EventReader};
+use everturn_store::{Conversation, Conversations, EventReader, OutsideTool, OutsideTools};
 use everturn_stream::StreamReader;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Caller, feed::Feed, problem::Code, problem::Problem, tail::Tail,
-    turns::TurnStarter, watcher::Watcher,
+    config::GatewayConfig, extract::Caller, extract::ToolCallPath, feed::Feed, problem::Code, problem::Problem,
+    tail::Tail, turns::TurnStarter, watcher::Watcher,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -19,6 +19,8 @@ pub struct Ports {
     pub events: Arc<dyn EventReader>,
     /// Conversations and the messages they accept.
     pub conversations: Arc<dyn Conversations>,
+    /// Tool calls that wait for a person or for the client.
+    pub outside: Arc<dyn OutsideTools>,
     /// Texts in the making.
     pub stream: Arc<dyn StreamReader>,
     /// The engine.
@@ -56,6 +58,19 @@ impl GatewayState {
     pub async fn conversation(&self, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
         let found = self.ports.conversations.conversation(&caller.access, id).await?;
         found.ok_or_else(|| Problem::conversation_not_found(id))
+    }
+
+    /// The caller's tool call; one that they may not see does not exist.
+    pub async fn outside_tool(&self, caller: &Caller, path: &ToolCallPath) -> Result<OutsideTool, Problem> {
+        let ToolCallPath { conversation_id, execution_id } = path;
+        let found = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await?;
+        match found {
+            Some(tool) => Ok(tool),
+            None => {
+                self.conversation(caller, conversation_id).await?;
+                Err(Problem::execution_not_found(execution_id))
+            }
+        }
     }
 
     /// A stream of the conversation from after `cursor`.

@@ -5,7 +5,6 @@ use axum::{Json, extract::State};
 use chrono::{SecondsFormat, Utc};
 use everturn_proto::{
     Json as RawJson,
-    limits::{MAX_APPROVED_INPUT_BYTES, MAX_APPROVAL_REASON_BYTES},
     turn::ResolveApproval,
     words::{approval, refusal},
 };
@@ -85,20 +84,14 @@ pub(super) async fn list(
 
 #[derive(Deserialize)]
 pub(super) struct Answer {
-    decision: Decision,
+    /// `approve` or `deny`.
+    decision: String,
     input_hash: String,
     tool_input: Option<RawJson>,
     #[serde(default)]
     reason: String,
     #[serde(default)]
     remember: bool,
-}
-
-#[derive(Deserialize, Clone, Copy, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-enum Decision {
-    Approve,
-    Deny,
 }
 
 #[derive(Serialize)]
@@ -119,24 +112,26 @@ pub(super) async fn resolve(
     path: ToolCallPath,
     Body(body): Body<Answer>,
 ) -> Result<Json<Answered>, Problem> {
-    check(&body)?;
-    let call = state.outside_tool(&caller, &path).await?;
-    if let Some(problem) = settled(&call) {
-        return Err(problem);
-    }
-    if body.input_hash != call.record.call.input_hash {
-        return Err(mismatch());
-    }
-    let is_approved = body.decision == Decision::Approve;
     let answer = ResolveApproval {
         execution_id: path.execution_id.clone(),
-        decision: if is_approved { approval::APPROVE } else { approval::DENY }.to_owned(),
+        decision: body.decision,
         input_hash: body.input_hash,
         tool_input: body.tool_input.clone(),
         reason: body.reason,
         remember: body.remember,
         resolved_by: caller.access.owner_id.clone().unwrap_or_default(),
     };
+    if let Some(flaw) = answer.flaw() {
+        return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
+    }
+    let call = state.outside_tool(&caller, &path).await?;
+    if let Some(problem) = settled(&call) {
+        return Err(problem);
+    }
+    if answer.input_hash != call.record.call.input_hash {
+        return Err(mismatch());
+    }
+    let is_approved = answer.decision == approval::APPROVE;
     let outcome = state.ports.turns.resolve_approval(&path.conversation_id, answer).await?;
     if outcome != ApprovalOutcome::Taken {
         // Another answer, or the end of the time or of the turn, may have been first.
@@ -151,23 +146,6 @@ pub(super) async fn resolve(
         tool_input: body.tool_input.or(call.tool_input).unwrap_or_default(),
         remember: body.remember,
     }))
-}
-
-fn check(answer: &Answer) -> Result<(), Problem> {
-    let wrong = |detail: String| Err(Problem::new(Code::InvalidBody, detail));
-    let is_approved = answer.decision == Decision::Approve;
-    if !is_approved && (answer.tool_input.is_some() || answer.remember) {
-        return wrong("`tool_input` and `remember` go with the decision `approve`.".to_owned());
-    }
-    if answer.reason.len() > MAX_APPROVAL_REASON_BYTES || answer.reason.contains('\0') {
-        return wrong(format!("A reason has at most {MAX_APPROVAL_REASON_BYTES} bytes and no NUL."));
-    }
-    match &answer.tool_input {
-        Some(input) if !approval::is_usable_input(input) => {
-            wrong(format!("`tool_input` is an object of at most {MAX_APPROVED_INPUT_BYTES} bytes, with no NUL in it."))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Why the call takes no answer, as far as it is stored.

@@ -67,7 +67,7 @@ pub(super) async fn accept(
         return Err(Problem::new(Code::Conflict, "A person must approve this call before the client runs it."));
     }
     let now = Utc::now();
-    let end = ToolEnd::of_output(body.result, body.is_error, duration_ms(&call, now));
+    let end = ToolEnd::of_result(body.result, body.is_error, duration_ms(&call, now));
     let call = if call.needs_result() && !call.is_expired(now) {
         let (access, outside) = (&caller.access, &state.ports.outside);
         let stored =
