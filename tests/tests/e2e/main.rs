@@ -5,8 +5,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod approvals;
+mod approvals_survive;
 mod bad_input;
 mod cli;
+mod client_tools;
 mod cost;
 mod crash;
 mod dev;
