@@ -7,26 +7,11 @@ use axum::{
     },
     http::{StatusCode, request::Parts},
 };
-use everturn_proto::{ids, limits::MAX_ID_BYTES, words::DEFAULT_TENANT};
-use everturn_store::Access;
+use everturn_proto::{ids, limits::MAX_ID_BYTES};
 use serde::de::DeserializeOwned;
 
+pub use crate::auth::Caller;
 use crate::problem::{Code, Problem};
-
-/// Who is asking. One tenant for now; authentication will fill it, and handlers need not change.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// What they may see: handed to every query of the store.
-    pub access: Access,
-}
-
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(_: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self { access: Access::tenant(DEFAULT_TENANT) })
-    }
-}
 
 /// The conversation id of the path.
 #[derive(Debug, Clone)]

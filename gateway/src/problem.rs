@@ -62,6 +62,12 @@ codes! {
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
     /// Any other request that HTTP itself finds wrong.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
+    /// No credential, or one that does not hold.
+    Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
+    /// The credential holds, but does not allow this.
+    InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
+    /// A page of another origin used what its browser sends by itself.
+    OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
     /// No such endpoint.
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// No such conversation, or it belongs to someone else.
@@ -90,6 +96,8 @@ codes! {
     ClientToolExpired = "client_tool_expired", CONFLICT, "The result came too late";
     /// What the call waits in is gone; resume it.
     TurnNotRunning = "turn_not_running", CONFLICT, "The turn is not running";
+    /// The client's id of a message was used for another message.
+    IdempotencyConflict = "idempotency_conflict", CONFLICT, "The idempotency key was used for another message";
     /// The request contradicts what is stored.
     Conflict = "conflict", CONFLICT, "The request conflicts with what is stored";
     /// The message is over the limit.
@@ -100,6 +108,12 @@ codes! {
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in this conversation";
+    /// Turns run or wait in as many conversations of the tenant as may be.
+    TooManyTurns = "too_many_turns", TOO_MANY_REQUESTS, "Too many turns run or wait";
+    /// The tenant sends requests faster than it may.
+    RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
+    /// The tenant has as many streams open at this gateway as it may.
+    TooManyStreamsOfTenant = "too_many_streams_of_tenant", TOO_MANY_REQUESTS, "Your tenant has too many streams open";
     /// This gateway serves as many streams as it may.
     TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "This gateway has no room for another stream";
     /// The database is away.
@@ -108,6 +122,8 @@ codes! {
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
     /// No worker took the call to the turn in time.
     TurnUnavailable = "turn_unavailable", SERVICE_UNAVAILABLE, "The turn did not answer in time";
+    /// The identity provider's keys cannot be read.
+    IssuerUnavailable = "issuer_unavailable", SERVICE_UNAVAILABLE, "The identity provider is not available";
     /// This gateway is stopping.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "This gateway is shutting down";
     /// A bug, or data that this version cannot read.
@@ -135,6 +151,13 @@ impl Problem {
         self
     }
 
+    /// Says something else to do about it.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
     /// Its code.
     pub fn code(&self) -> Code {
         self.code
@@ -150,6 +173,11 @@ impl Problem {
         Self::new(Code::ExecutionNotFound, format!("The conversation has no such tool execution `{id}`."))
     }
 
+    /// A bug, or something that the log tells better.
+    pub(crate) fn internal() -> Self {
+        Self::new(Code::Internal, "The log has more, under this request id.")
+    }
+
     /// A problem for a response that the framework made.
     fn of_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
@@ -157,7 +185,7 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "The header `Allow` lists the methods."),
             StatusCode::PAYLOAD_TOO_LARGE => (Code::BodyTooLarge, "Send a smaller body."),
             status if status.is_client_error() => (Code::BadRequest, "The request could not be read."),
-            _ => (Code::Internal, "The log has more, under this request id."),
+            _ => return Self::internal(),
         };
         Self::new(code, detail)
     }
@@ -176,13 +204,24 @@ impl From<StoreError> for Problem {
                 let detail = format!("{limit} messages wait already. Send this one again when a turn has ended.");
                 Self::new(Code::QueueFull, detail).retry_after_s(5)
             }
+            StoreError::TooManyTurns { limit } => {
+                let detail = format!(
+                    "Turns run or wait in {limit} conversations of your tenant. Send this message again when one has ended."
+                );
+                Self::new(Code::TooManyTurns, detail).retry_after_s(5)
+            }
+            StoreError::OtherContent { client_message_id } => {
+                let detail =
+                    format!("A message with another text was sent as `{client_message_id}`. Choose another id.");
+                Self::new(Code::IdempotencyConflict, detail)
+            }
             StoreError::Conflict(detail) => {
                 tracing::info!(detail, "a request conflicts with what is stored");
                 Self::new(Code::Conflict, "Read what is stored before trying again.")
             }
             StoreError::Corrupt(detail) => {
                 tracing::error!(detail, "the store holds something unexpected");
-                Self::of_status(StatusCode::INTERNAL_SERVER_ERROR)
+                Self::internal()
             }
         }
     }

@@ -154,6 +154,7 @@ pub mod failure {
     pub const LLM_CONTEXT_TOO_LONG: &str = "llm_context_too_long";
     pub const LLM_NOT_FOUND: &str = "llm_not_found";
     pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
+    pub const TOOL_UNAVAILABLE: &str = "tool_unavailable";
     pub const STEP_LIMIT: &str = "step_limit";
     /// The turn's workflow was gone when a newer message began its turn.
     pub const TURN_LOST: &str = "turn_lost";

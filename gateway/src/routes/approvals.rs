@@ -12,6 +12,7 @@ use everturn_store::OutsideTool;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    auth::Credential,
     extract::{Body, Caller, ConversationId, ToolCallPath},
     problem::{Code, Problem},
     state::GatewayState,
@@ -119,7 +120,7 @@ pub(super) async fn resolve(
         tool_input: body.tool_input.clone(),
         reason: body.reason,
         remember: body.remember,
-        resolved_by: caller.access.owner_id.clone().unwrap_or_default(),
+        resolved_by: who(&caller),
     };
     if let Some(flaw) = answer.flaw() {
         return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
@@ -146,6 +147,15 @@ pub(super) async fn resolve(
         tool_input: body.tool_input.or(call.tool_input).unwrap_or_default(),
         remember: body.remember,
     }))
+}
+
+/// Who answers, for readers: the owner, else the key.
+fn who(caller: &Caller) -> String {
+    let key = || match &caller.credential {
+        Credential::Key(id) | Credential::Session(id) => id.clone(),
+        Credential::Token | Credential::Anonymous => String::new(),
+    };
+    caller.access.owner_id.clone().unwrap_or_else(key)
 }
 
 /// Why the call takes no answer, as far as it is stored.

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // each test binary uses a part
 
 pub mod memory;
+pub mod world;
 
 use std::{
     net::SocketAddr,
@@ -17,7 +18,7 @@ use everturn_gateway::{
     turns::{ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
 };
 use everturn_proto::turn::ResolveApproval;
-use everturn_store::Conversation;
+use everturn_store::{Conversation, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
 use reqwest::{Response, StatusCode, header::HeaderMap};
@@ -92,6 +93,8 @@ impl TurnStarter for RecordingTurns {
 pub struct TestGateway {
     pub address: SocketAddr,
     pub store: MemoryStore,
+    /// API keys and sessions.
+    pub keys: SqliteStore,
     pub stream: InProcessStream,
     pub turns: Arc<RecordingTurns>,
     pub shutdown: CancellationToken,
@@ -139,22 +142,25 @@ impl Answer {
 
 impl TestGateway {
     pub async fn start() -> Self {
-        Self::with(GatewayConfig { poll_interval: Duration::from_millis(50), ..GatewayConfig::default() }).await
+        let (poll_interval, drain) = (Duration::from_millis(50), Duration::ZERO);
+        Self::with(GatewayConfig { poll_interval, drain, ..GatewayConfig::default() }).await
     }
 
     pub async fn with(config: GatewayConfig) -> Self {
         let store = MemoryStore::default();
         let stream = InProcessStream::default();
         let turns = Arc::new(RecordingTurns::default());
+        let keys = SqliteStore::open_in_memory().await.unwrap();
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
+            keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };
         let (address, shutdown, serving) = listen(GatewayState::new(ports, config)).await;
-        Self { address, store, stream, turns, shutdown, serving, client: client() }
+        Self { address, store, keys, stream, turns, shutdown, serving, client: client() }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -172,6 +178,14 @@ impl TestGateway {
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         Answer::of(self.request("POST", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request("PATCH", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        Answer::of(self.request("DELETE", path).send().await.unwrap()).await
     }
 }
 
