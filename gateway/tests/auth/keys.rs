@@ -119,7 +119,7 @@ async fn nobody_sees_what_is_another_tenants_or_owners() {
     let of_one =
         |(method, path): (&'static str, &str)| Some((method, path.strip_prefix("/conversations/c")?.to_owned()));
     let routes: Vec<_> = ROUTES.into_iter().filter_map(of_one).collect();
-    assert_eq!(routes.len(), 7);
+    assert_eq!(routes.len(), 9);
     for secret in [&bob, &stranger] {
         for (method, rest) in &routes {
             let answer = gateway.bearer((method, &format!("/conversations/{id}{rest}")), &secret.reveal()).await;
