@@ -5,6 +5,7 @@
 //! - [`postgres`], [`redis`]: servers of one's own, to work with and to break
 //! - [`server`]: what these three have in common: a process on a leash, which ends with the tests
 //! - [`backends`]: embedded or production, by the environment
+//! - [`mcp`]: MCP servers that nobody here wrote
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`proxy`]: a connection that holds its answers back
@@ -22,6 +23,7 @@ mod account;
 pub mod arena;
 pub mod backends;
 pub mod crowd;
+pub mod mcp;
 pub mod model;
 pub mod ports;
 pub mod postgres;

@@ -3,9 +3,11 @@
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
 //! - [`http`]: endpoints described in the configuration
+//! - [`mcp`]: tools of MCP servers
 //! - [`TypedTool`]: tools in Rust, with a typed input
 //! - [`content`], [`process`]: for tools that give bytes or run programs
 
@@ -14,8 +16,10 @@ mod checked;
 mod client;
 pub mod content;
 pub mod http;
+pub mod mcp;
 pub mod names;
 pub mod process;
+mod progress;
 mod registry;
 mod typed;
 
@@ -27,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
+pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use typed::{TypedTool, typed};
 
@@ -94,6 +99,8 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Cancelled with the turn.
     pub cancellation: CancellationToken,
+    /// Where a tool that takes long may say how far it is.
+    pub progress: Progress,
 }
 
 /// What a tool gives back.

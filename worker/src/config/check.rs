@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::{
     model::{Provider, ProviderKind, Providers},
-    tools::http::HttpToolDefinition,
+    tools::{http::HttpToolDefinition, names},
 };
 use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
@@ -34,6 +34,8 @@ pub(super) struct Checker<'a> {
     file_name: &'a str,
     /// The names of all tools; `None` when any name will do.
     tools: Option<Vec<String>>,
+    /// Names of the MCP servers. What tools they have is known to them only.
+    servers: Vec<String>,
     environment: &'a dyn Fn(&str) -> Option<String>,
     /// Names of the client tools that the file describes.
     pub(super) client_tools: Vec<String>,
@@ -48,7 +50,8 @@ impl<'a> Checker<'a> {
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
         let tools = tools.map(<[String]>::to_vec);
-        Self { text, file_name, tools, environment, client_tools: Vec::new(), problems: Vec::new() }
+        let (servers, client_tools) = (Vec::new(), Vec::new());
+        Self { text, file_name, tools, servers, client_tools, environment, problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
@@ -56,6 +59,8 @@ impl<'a> Checker<'a> {
         let http_tools = self.http_tools(file.tools);
         let client_tools = self.client_tools(file.client_tools);
         let egress = self.egress(&file.egress);
+        self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
+        let mcp = self.mcp(file.mcp);
         let mut agents: Vec<_> =
             file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
@@ -73,7 +78,7 @@ impl<'a> Checker<'a> {
         let auth = self.auth(file.auth);
         let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, http_tools, client_tools, egress, limits, worker, gateway, auth })
+            Ok(Config { agents, providers, http_tools, client_tools, egress, mcp, limits, worker, gateway, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -197,7 +202,9 @@ impl<'a> Checker<'a> {
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
         let file::Tool { name, timeout, approval } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
-        if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
+        if let Some(server) = names::source_of(&name) {
+            self.of_server(tool, &name, server)?;
+        } else if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
             let known: Vec<_> = known.iter().map(String::as_str).collect();
             let message = format!("there is no tool `{name}`; {}", known_names("tools", &known));
             self.wrong(tool, &message);
@@ -210,6 +217,21 @@ impl<'a> Checker<'a> {
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=longest);
         let kind = if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned();
         Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind })
+    }
+
+    /// A tool of an MCP server, or all of them.
+    fn of_server(&mut self, tool: &Spanned<toml::Value>, name: &str, server: &str) -> Option<()> {
+        if !self.servers.iter().any(|known| known == server) {
+            let known: Vec<_> = self.servers.iter().map(String::as_str).collect();
+            let message = format!("there is no MCP server `{server}`; {}", known_names("[mcp.<name>] tables", &known));
+            self.wrong(tool, &message);
+            return None;
+        }
+        if !names::is_listable(name) {
+            self.wrong(tool, &format!("write `{server}__<tool>` for one tool of a server, `{server}__*` for all"));
+            return None;
+        }
+        Some(())
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -353,6 +375,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The value of an environment variable, unless it is empty.
+    pub(super) fn environment(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
+    }
+
     pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
@@ -360,7 +387,7 @@ impl<'a> Checker<'a> {
 }
 
 /// The names of variables that people use; keys have lower-case letters or dashes in them.
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     !name.is_empty() && name.bytes().all(is_fit)
 }

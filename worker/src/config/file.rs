@@ -11,6 +11,7 @@ use super::{
     auth::Auth,
     gateway,
     http_tools::{Egress, HttpTool},
+    mcp,
     outside::{ClientToolTable, approval_policy},
 };
 
@@ -22,6 +23,7 @@ pub(super) struct File {
     pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
     pub(super) client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
     pub(super) egress: Egress,
+    pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
     pub(super) auth: Auth,

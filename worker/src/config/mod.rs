@@ -1,6 +1,7 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
 //! - `file`: the file's tables, as written
+//! - `mcp`: the tables of MCP servers, and their check
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //! - `auth`: both, for `[auth]`
 //! - `http_tools`: the same for endpoints as tools
@@ -14,6 +15,7 @@ mod check;
 mod file;
 mod gateway;
 mod http_tools;
+mod mcp;
 mod outside;
 #[cfg(test)]
 mod tests;
@@ -27,7 +29,7 @@ use std::{
 use everturn_activities::{
     egress::EgressPolicy,
     model::Providers,
-    tools::{ClientTool, http::HttpToolDefinition},
+    tools::{ClientTool, http::HttpToolDefinition, mcp::ServerOptions},
 };
 use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
@@ -55,6 +57,8 @@ pub struct Config {
     pub client_tools: Vec<ClientTool>,
     /// Where tools may connect to.
     pub egress: EgressPolicy,
+    /// MCP servers, for workers.
+    pub mcp: Vec<ServerOptions>,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.
