@@ -164,7 +164,7 @@ pub const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tena
         ORDER BY conversation_id LIMIT $8) AS waiting \
        UNION SELECT conversation_id FROM \
        (SELECT DISTINCT conversation_id FROM agent_executions \
-        WHERE tenant_id = $7 AND status = 'running' AND parent_execution_id IS NULL AND conversation_id <> $1 \
+        WHERE tenant_id = $7 AND status = 'running' AND conversation_id <> $1 \
         ORDER BY conversation_id LIMIT $8) AS running) AS busy) < $8) \
      ON CONFLICT DO NOTHING";
 
