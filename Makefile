@@ -15,7 +15,8 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers histories clean
+.PHONY: help run stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers python openapi \
+	histories clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,7 +27,7 @@ run: temporal build ## Run everything with a sample turn, then stay up; ONCE=1 e
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server mcp-servers check build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server mcp-servers python check build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -53,7 +54,7 @@ build: ## Build the binary everturn.
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server mcp-servers build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server mcp-servers python build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
@@ -99,6 +100,17 @@ $(VENV)/mcp-installed: tests/mcp/requirements.txt
 	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
 	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/mcp/requirements.txt
 	@touch "$@"
+
+python: $(VENV)/schemathesis-installed ## Install schemathesis, which fuzzes the API, into .tools/venv, unless it is there.
+
+$(VENV)/schemathesis-installed: tests/requirements.txt
+	@echo "▸ schemathesis with pip"
+	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
+	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
+	@touch "$@"
+
+openapi: ## Write docs/openapi.json anew (after a change of an endpoint).
+	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test openapi
 
 clean: ## Remove what was built; .tools stays.
 	@cargo clean

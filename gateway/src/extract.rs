@@ -1,14 +1,17 @@
 //! Requests to checked values. What does not fit is a problem with status 400.
 
+use std::{fmt, marker::PhantomData};
+
 use axum::{
-    extract::{
-        FromRequest, FromRequestParts, Json, Path, Query, Request,
-        rejection::{BytesRejection, JsonRejection},
-    },
+    body::{Body as RequestBody, Bytes},
+    extract::{FromRequest, FromRequestParts, Json, Path, Query, Request, rejection::JsonRejection},
     http::{StatusCode, request::Parts},
 };
 use everturn_proto::{ids, limits::MAX_ID_BYTES};
-use serde::de::DeserializeOwned;
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 
 pub use crate::auth::Caller;
 use crate::problem::{Code, Problem};
@@ -66,7 +69,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
-/// A JSON body.
+/// A JSON body: an object.
 #[derive(Debug)]
 pub struct Body<T>(pub T);
 
@@ -74,17 +77,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        Json::<T>::from_request(request, state).await.map(|Json(body)| Self(body)).map_err(|rejection| {
-            // 415 and 422 are 400 here: one status for "the body is not what this endpoint takes".
-            match rejection {
-                JsonRejection::BytesRejection(rejection) => bytes_problem(&rejection),
-                rejection => Problem::new(Code::InvalidBody, rejection.body_text()),
-            }
-        })
+        match Json::<Object<T>>::from_request(request, state).await {
+            Ok(Json(Object(body))) => Ok(Self(body)),
+            Err(rejection) => Err(body_problem(&rejection)),
+        }
     }
 }
 
-/// A JSON body that may be left out.
+/// A JSON body that may be left out, or null.
 #[derive(Debug)]
 pub struct OptionalBody<T>(pub T);
 
@@ -92,22 +92,52 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        let bytes = axum::body::Bytes::from_request(request, state).await.map_err(|error| bytes_problem(&error))?;
+        let (parts, body) = request.into_parts();
+        let bytes = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await;
+        let bytes = bytes.map_err(|rejection| body_problem(&rejection.into()))?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
-        match Json::<T>::from_bytes(&bytes) {
-            Ok(Json(body)) => Ok(Self(body)),
-            Err(rejection) => Err(Problem::new(Code::InvalidBody, rejection.body_text())),
+        let request = Request::from_parts(parts, RequestBody::from(bytes));
+        match Json::<Option<Object<T>>>::from_request(request, state).await {
+            Ok(Json(body)) => Ok(Self(body.map(|Object(body)| body).unwrap_or_default())),
+            Err(rejection) => Err(body_problem(&rejection)),
         }
     }
 }
 
-fn bytes_problem(rejection: &BytesRejection) -> Problem {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return Problem::new(Code::BodyTooLarge, "Send a smaller body.");
+/// 415 and 422 are 400 here: one status for "the body is not what this endpoint takes".
+fn body_problem(rejection: &JsonRejection) -> Problem {
+    match rejection {
+        JsonRejection::BytesRejection(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new(Code::BodyTooLarge, "Send a smaller body.")
+        }
+        JsonRejection::BytesRejection(_) => Problem::new(Code::InvalidBody, "The body could not be read."),
+        rejection => Problem::new(Code::InvalidBody, rejection.body_text()),
     }
-    Problem::new(Code::InvalidBody, "The body could not be read.")
+}
+
+/// What serde would read from an array of its fields, too, but here only from an object.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData))
+    }
 }
 
 /// `id` when it can be part of a workflow id and of a path.

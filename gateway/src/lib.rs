@@ -10,6 +10,7 @@
 //! - [`problem`]: the one place that makes error responses
 //! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
 //! - [`extract`]: requests to checked values
+//! - [`openapi`]: the document that describes the endpoints, made from them
 //! - [`state`], [`config`]: what handlers need, and the limits
 //! - [`limits`]: what one tenant may use
 //! - [`listener`]: connections, and cutting readers that stall
@@ -24,6 +25,7 @@ mod fields;
 pub mod hub;
 pub mod limits;
 pub mod listener;
+pub mod openapi;
 pub mod problem;
 pub mod routes;
 mod server;

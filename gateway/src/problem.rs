@@ -12,8 +12,12 @@ use axum::{
 };
 use everturn_store::StoreError;
 use serde::Serialize;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{RefOr, Schema},
+};
 
-use crate::turns::TurnError;
+use crate::{openapi::one_of, turns::TurnError};
 
 /// Header with the request's id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -130,6 +134,15 @@ codes! {
     Internal = "internal", INTERNAL_SERVER_ERROR, "Something went wrong inside";
 }
 
+impl PartialSchema for Code {
+    fn schema() -> RefOr<Schema> {
+        let codes: Vec<_> = Self::ALL.iter().map(|code| code.as_str()).collect();
+        one_of(&codes).into()
+    }
+}
+
+impl ToSchema for Code {}
+
 /// An error response.
 #[derive(Debug, Clone)]
 pub struct Problem {
@@ -245,15 +258,27 @@ impl IntoResponse for Problem {
     }
 }
 
-#[derive(Serialize)]
-struct ProblemBody<'a> {
+/// An error (RFC 9457). Decide by `code`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct ProblemBody<'a> {
+    /// The page of the code, on this gateway.
     #[serde(rename = "type")]
+    #[schema(format = "uri-reference", example = "/docs/errors/conversation_not_found")]
     kind: String,
+    /// One line for people, the same for each occurrence of the code.
     title: &'a str,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
     status: u16,
+    /// What happened and what to do, for people.
     detail: &'a str,
+    #[schema(value_type = Code)]
     code: &'a str,
+    /// The path that was asked for.
+    #[schema(format = "uri-reference", example = "/api/v1/agent/conversations/none")]
     instance: &'a str,
+    /// As in the header `x-request-id`, and in the gateway's log.
     request_id: &'a str,
 }
 

@@ -1,10 +1,12 @@
-//! The endpoints. To add one: a file here, a line in [`router`], a test in `tests/`.
+//! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in `tests/`,
+//! a section in `docs/api.md`, and `make openapi`.
 
 mod approvals;
 mod cancel;
 mod chat;
 mod client_tools;
 mod conversations;
+mod docs;
 mod events;
 mod health;
 mod messages;
@@ -19,55 +21,69 @@ use axum::{
     http::StatusCode,
     middleware::{self, Next},
     response::Response,
-    routing::{get, post},
 };
 use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
     trace::TraceLayer,
 };
+use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     auth,
     extract::Caller,
+    openapi,
     problem::{self, Problem},
     state::GatewayState,
 };
 
+/// The document of every endpoint, as they describe themselves.
+pub(crate) fn document() -> utoipa::openapi::OpenApi {
+    endpoints(api()).into_openapi()
+}
+
+/// The endpoints that know who is asking.
+fn api() -> OpenApiRouter<GatewayState> {
+    // Allowing a tool is a right of its own, with or without that to write.
+    let approving = OpenApiRouter::default()
+        .routes(routes!(approvals::resolve))
+        .route_layer(middleware::from_fn(auth::check_approve));
+    let agent = OpenApiRouter::default()
+        .routes(routes!(conversations::create, conversations::list))
+        .routes(routes!(conversations::show, conversations::rename, conversations::delete))
+        .routes(routes!(messages::accept, timeline::show))
+        .routes(routes!(events::page))
+        .routes(routes!(events::stream))
+        .routes(routes!(status::show))
+        .routes(routes!(cancel::cancel))
+        .routes(routes!(resume::resume))
+        .routes(routes!(approvals::list))
+        .routes(routes!(client_tools::list))
+        .routes(routes!(client_tools::accept))
+        .routes(routes!(chat::chat))
+        .route_layer(middleware::from_fn(auth::check_scope))
+        .merge(approving);
+    OpenApiRouter::default().nest("/agent", agent).routes(routes!(session::show, session::open, session::end))
+}
+
+/// `api`, and the endpoints that are open to all.
+fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
+    OpenApiRouter::with_openapi(openapi::common())
+        .nest("/api/v1", api)
+        .routes(routes!(health::livez))
+        .routes(routes!(health::readyz))
+        .routes(routes!(docs::document))
+        .routes(routes!(docs::error_page))
+}
+
 /// Every endpoint, with callers, request ids, tracing and problems.
 pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
-    // Allowing a tool is a right of its own, with or without that to write.
-    let approving = Router::new()
-        .route("/conversations/{id}/approvals/{execution_id}", post(approvals::resolve))
-        .route_layer(middleware::from_fn(auth::check_approve));
-    let agent = Router::new()
-        .route("/conversations", post(conversations::create).get(conversations::list))
-        .route(
-            "/conversations/{id}",
-            get(conversations::show).patch(conversations::rename).delete(conversations::delete),
-        )
-        .route("/conversations/{id}/messages", post(messages::accept).get(timeline::show))
-        .route("/conversations/{id}/events", get(events::page))
-        .route("/conversations/{id}/events/stream", get(events::stream))
-        .route("/conversations/{id}/execution-status", get(status::show))
-        .route("/conversations/{id}/cancel", post(cancel::cancel))
-        .route("/conversations/{id}/resume", post(resume::resume))
-        .route("/conversations/{id}/approvals", get(approvals::list))
-        .route("/conversations/{id}/client-tools", get(client_tools::list))
-        .route("/conversations/{id}/client-tools/{execution_id}", post(client_tools::accept))
-        .route("/chat", post(chat::chat))
-        .route_layer(middleware::from_fn(auth::check_scope))
-        .merge(approving);
-    let session = get(session::show).post(session::open).delete(session::end);
-    let api = Router::new()
-        .nest("/agent", agent)
-        .route("/auth/session", session)
+    let api = api()
         .route_layer(middleware::from_fn_with_state(state.clone(), within_limits))
         .route_layer(middleware::from_fn_with_state(state.clone(), auth::authenticate));
-    let router = Router::new()
-        .nest("/api/v1", api)
-        .route("/livez", get(health::livez))
-        .route("/readyz", get(health::readyz))
+    let (endpoints, _document) = endpoints(api).split_for_parts();
+    let router = endpoints
+        .merge(docs::browser())
         .fallback(|| async { StatusCode::NOT_FOUND })
         .layer(DefaultBodyLimit::max(body_limit))
         .layer(middleware::from_fn(problem::finish));

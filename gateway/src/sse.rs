@@ -9,8 +9,13 @@ use axum::body::Bytes;
 use everturn_proto::event::Event;
 use everturn_stream::{Part, TextKey};
 use serde::{Serialize, Serializer, ser::SerializeMap};
+use utoipa::{ToSchema, openapi::schema::Object};
 
-use crate::{fields::Fields, tail::Frame};
+use crate::{
+    fields::Fields,
+    openapi::{Id, Sequence, one_of},
+    tail::Frame,
+};
 
 /// A comment: keeps proxies from cutting an idle stream.
 pub const HEARTBEAT: &str = ": still here\n\n";
@@ -37,35 +42,57 @@ pub fn retry(after: Duration) -> String {
     format!("retry: {}\n\n", after.as_millis())
 }
 
+/// `data` of the first frame: where this connection begins.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReplayFrame)]
+pub(crate) struct Replay<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = replay_frame)]
+    kind: &'a str,
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    /// The first event that will come.
+    from_sequence: u32,
+    /// The last one there is now.
+    #[schema(value_type = Sequence)]
+    last_sequence: u32,
+}
+
+fn replay_frame() -> Object {
+    one_of(&["replay"])
+}
+
 /// Where the replay begins: the first event that will come, and the last one there is now.
 pub fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u32) -> String {
-    #[derive(Serialize)]
-    struct Replay<'a> {
-        #[serde(rename = "type")]
-        kind: &'a str,
-        conversation_id: &'a str,
-        from_sequence: u32,
-        last_sequence: u32,
-    }
     let body = Replay { kind: "replay", conversation_id, from_sequence, last_sequence };
     message(None, body.kind, &json(&body))
 }
 
+/// `data` of the last frame of a gateway that stops: come back, after a while.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReconnectFrame)]
+pub(crate) struct Reconnect<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = reconnect_frame)]
+    kind: &'a str,
+    /// Another time for each reader.
+    #[schema(value_type = u64)]
+    delay_ms: u128,
+}
+
+fn reconnect_frame() -> Object {
+    one_of(&["reconnect"])
+}
+
 /// This gateway stops: connect again, after a while.
 pub fn reconnect(delay: Duration) -> String {
-    #[derive(Serialize)]
-    struct Reconnect<'a> {
-        #[serde(rename = "type")]
-        kind: &'a str,
-        delay_ms: u128,
-    }
     let body = Reconnect { kind: "reconnect", delay_ms: delay.as_millis() };
     // In the frame itself: a client that reads no `delay_ms` has the same from its library.
     format!("retry: {}\n{}", delay.as_millis(), message(None, body.kind, &json(&body)))
 }
 
 /// Why there is nothing to come back for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReason {
     /// The turn that was asked for has ended.
@@ -76,27 +103,41 @@ pub enum EndReason {
     TokenExpired,
 }
 
+/// `data` of the last frame of a stream that its reader need not open again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EndFrame)]
+pub(crate) struct End<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = end_frame)]
+    kind: &'a str,
+    reason: EndReason,
+    /// Always false.
+    reconnect: bool,
+}
+
+fn end_frame() -> Object {
+    one_of(&["end"])
+}
+
 /// The last frame of a stream that its reader need not open again.
 pub fn end(reason: EndReason) -> String {
-    #[derive(Serialize)]
-    struct End<'a> {
-        #[serde(rename = "type")]
-        kind: &'a str,
-        reason: EndReason,
-        reconnect: bool,
-    }
     let body = End { kind: "end", reason, reconnect: false };
     message(None, body.kind, &json(&body))
 }
 
 /// The first frame of a chat: where the message went.
 pub fn conversation(conversation_id: &str, message_id: &str) -> String {
-    #[derive(Serialize)]
-    struct Started<'a> {
-        conversation_id: &'a str,
-        message_id: &'a str,
-    }
     message(None, "conversation", &json(&Started { conversation_id, message_id }))
+}
+
+/// `data` of the first frame of a chat: where the message went.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ChatFrame)]
+pub(crate) struct Started<'a> {
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    message_id: &'a str,
 }
 
 /// Any frame of a tail.
@@ -129,22 +170,37 @@ fn name(event_type: &str) -> &str {
     }
 }
 
-/// Data of a text's frame.
-#[derive(Serialize)]
-struct TextBody<'a> {
+/// `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TextFrame)]
+pub(crate) struct TextBody<'a> {
     #[serde(rename = "type")]
+    #[schema(schema_with = text_frames)]
     kind: &'a str,
+    #[schema(value_type = Id)]
     conversation_id: &'a str,
     message_id: &'a str,
     agent_execution_id: &'a str,
     step: u32,
+    #[schema(schema_with = parts)]
     part: Part,
+    /// The try that wrote the text: with a larger one, the text begins anew.
     generation: u32,
     /// Bytes of UTF-8 before this piece.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     offset: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     text: Option<&'a str>,
+}
+
+fn text_frames() -> Object {
+    one_of(&["text_start", "text_delta", "text_end"])
+}
+
+fn parts() -> Object {
+    one_of(&["text", "reasoning"])
 }
 
 impl<'a> TextBody<'a> {

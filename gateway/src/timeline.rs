@@ -11,45 +11,63 @@ use everturn_proto::{
     words::event_type::{ACT, APPROVAL_RESOLVED, ASSISTANT_MESSAGE, OBSERVE, THOUGHT, USER_MESSAGE},
 };
 use serde::Serialize;
+use utoipa::{ToSchema, openapi::schema::Object};
 
-use crate::fields::Fields;
+use crate::{
+    fields::Fields,
+    openapi::{Sequence, one_of},
+};
 
 const TOOL_CALL: &str = "tool_call";
 
 /// One item of a timeline.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = TimelineItem)]
 pub struct Item {
     /// The message's id, else `<event type>-<sequence number>`.
     pub id: String,
     /// `user_message`, `thought`, `tool_call`, `tool_result` or `assistant_message`.
     #[serde(rename = "type")]
+    #[schema(schema_with = kinds)]
     pub kind: &'static str,
     /// The event's place.
+    #[schema(value_type = Sequence)]
     pub sequence_number: u32,
     /// Milliseconds since 1970.
     pub timestamp: i64,
     /// Text of a message or a thought.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub content: Option<String>,
     /// Of a tool call or result.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub tool_name: Option<String>,
     /// Of a tool call, to the letter.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
     pub tool_input: Option<Json>,
     /// Of a tool result, to the letter.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<serde_json::Value>)]
     pub tool_output: Option<Json>,
     /// Of a tool result.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub is_error: Option<bool>,
     /// Of a tool call or result: what pairs the two.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub execution_id: Option<String>,
     /// Of a tool call or result: the model's id of the call.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub call_id: Option<String>,
+}
+
+fn kinds() -> Object {
+    one_of(&["user_message", "thought", "tool_call", "tool_result", "assistant_message"])
 }
 
 /// A timeline under construction: the newest items, and how many there are in all.

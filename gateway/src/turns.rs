@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use everturn_proto::{turn::ResolveApproval, words::on_busy};
 use everturn_store::Conversation;
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 pub use temporal::{TemporalTurns, TemporalTurnsOptions};
 
@@ -88,7 +89,7 @@ pub enum ApprovalOutcome {
 }
 
 /// What a message does when a turn is running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnBusy {
     /// It waits for the next turn.

@@ -113,7 +113,12 @@ async fn messages_that_cannot_be_are_refused() {
     post(json!({"content": "x", "on_busy": "wait"})).await.assert_problem(400, "invalid_body");
     post(json!({})).await.assert_problem(400, "invalid_body");
     post(json!({"content": 5})).await.assert_problem(400, "invalid_body");
-    post(json!([])).await.assert_problem(400, "invalid_body");
+    for no_object in [json!([]), json!(["x", null, "queue"]), json!("x"), json!(null)] {
+        post(no_object).await.assert_problem(400, "invalid_body");
+    }
+    let request = gateway.request("POST", "/conversations/c/messages").header("Idempotency-Key", "a b");
+    let odd_key = request.json(&json!({"content": "x", "message_id": "m"})).send().await.unwrap();
+    Answer::of(odd_key).await.assert_problem(400, "invalid_id");
     assert_eq!(gateway.turns.take(), [""; 0]);
     assert_eq!(post(json!({"content": "ä".repeat(5)})).await.status, 202);
     let full = post(json!({"content": "one more"})).await;
@@ -248,6 +253,11 @@ async fn cancel_names_one_message_and_is_repeatable() {
     let named = gateway.post(path, &json!({"message_id": "other"})).await;
     assert_eq!((named.status.as_u16(), gateway.turns.take()), (202, vec!["cancel c other".to_owned()]));
     gateway.post(path, &json!({"message_id": "a b"})).await.assert_problem(400, "invalid_id");
+    gateway.post(path, &json!(["now"])).await.assert_problem(400, "invalid_body");
+    let untyped = gateway.request("POST", path).body("{}").send().await.unwrap();
+    Answer::of(untyped).await.assert_problem(400, "invalid_body");
+    assert_eq!(gateway.post(path, &Value::Null).await.status, 202);
+    assert_eq!(gateway.turns.take(), ["cancel c now"]);
 
     *gateway.turns.is_idle.lock().unwrap() = true;
     assert_eq!(gateway.post(path, &json!({})).await.json(), json!({"status": "not_running"}));

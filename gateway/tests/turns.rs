@@ -128,6 +128,6 @@ async fn chat_follows_the_turn_that_a_message_joined() {
     assert_eq!(chat.names(1).await, ["replay"]);
     let opening: Value = serde_json::from_str(&chat.next().await.unwrap().data).unwrap();
     assert_eq!(opening["message_id"], "first", "whose turn this is");
-    assert_eq!(chat.names(3).await, ["user_message 1", "complete 3", "end"]);
+    assert_eq!(chat.names(3).await, ["user_message 1", "complete 3", "end 3"]);
     assert!(chat.next().await.is_none());
 }

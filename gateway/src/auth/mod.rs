@@ -43,7 +43,7 @@ pub use jwks::is_safe_to_fetch;
 pub(crate) use refusal::Refusal;
 pub use scope::{Scope, Scopes};
 pub use secret::Secret;
-pub(crate) use session::{forget as forget_session, keep as keep_session};
+pub(crate) use session::{SECURE_NAME as SECURE_COOKIE, forget as forget_session, keep as keep_session};
 
 use self::{
     keys::{Invalid, KeyRing},

@@ -7,7 +7,7 @@ use super::{origin::is_asked_on_loopback, secret::Secret};
 
 /// Browsers take a `__Host-` cookie only over https and for this very host, so that no other host of the domain can
 /// plant one.
-const SECURE_NAME: &str = "__Host-everturn";
+pub(crate) const SECURE_NAME: &str = "__Host-everturn";
 /// On one's own machine there is no https.
 const LOOPBACK_NAME: &str = "everturn";
 

@@ -10,10 +10,12 @@ use everturn_proto::{
 };
 use everturn_store::OutsideTool;
 use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
     auth::Credential,
     extract::{Body, Caller, ConversationId, ToolCallPath},
+    openapi::{Id, one_of, problems},
     problem::{Code, Problem},
     state::GatewayState,
     turns::ApprovalOutcome,
@@ -22,15 +24,18 @@ use crate::{
 /// Calls of one conversation that are looked at: a step has at most 64, and several agents may wait at once.
 pub(super) const MAX_WAITING: u32 = 512;
 
-#[derive(Serialize)]
+/// The calls that wait for a person.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PendingApprovals)]
 pub(super) struct Pending {
     /// Oldest first.
     approvals: Vec<Approval>,
 }
 
 /// A call that waits for an approval.
-#[derive(Serialize)]
-struct Approval {
+#[derive(Serialize, ToSchema)]
+#[schema(as = PendingApproval)]
+pub(super) struct Approval {
     #[serde(flatten)]
     call: ShownCall,
     /// To be sent back with the answer: binds it to this tool and this input.
@@ -38,16 +43,25 @@ struct Approval {
 }
 
 /// A tool call as someone outside sees it.
-#[derive(Serialize)]
+#[derive(Serialize, ToSchema)]
+#[schema(as = WaitingCall)]
 pub(super) struct ShownCall {
+    #[schema(value_type = Id)]
     execution_id: String,
     tool_name: String,
+    /// As the model wrote it, commonly an object.
+    #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
+    /// The model's.
     call_id: String,
+    #[schema(value_type = Id)]
     message_id: String,
+    #[schema(value_type = Id)]
     agent_execution_id: String,
     requested_at: String,
+    /// No answer is taken after it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     expires_at: Option<String>,
 }
 
@@ -68,7 +82,13 @@ impl From<OutsideTool> for ShownCall {
     }
 }
 
-/// `GET /conversations/{id}/approvals`.
+problems!(ListRefusals: InvalidId, ConversationNotFound);
+
+/// Lists the tool calls that wait for a person, oldest first.
+#[utoipa::path(
+    get, path = "/conversations/{id}/approvals", tag = "tools", operation_id = "list_approvals",
+    params(ConversationId), responses((status = 200, body = Pending, description = "What waits"), ListRefusals)
+)]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -83,30 +103,57 @@ pub(super) async fn list(
     Ok(Json(Pending { approvals: approvals.collect() }))
 }
 
-#[derive(Deserialize)]
+/// A person's answer.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ApprovalAnswer)]
 pub(super) struct Answer {
-    /// `approve` or `deny`.
+    #[schema(schema_with = decisions)]
     decision: String,
+    /// Of the pending call: the answer is for what it shows.
     input_hash: String,
+    /// approve: the tool runs with this instead. At most 64 KiB.
+    #[schema(value_type = Option<Object>)]
     tool_input: Option<RawJson>,
+    /// The model reads it when the call is denied. At most 4 KiB.
     #[serde(default)]
     reason: String,
+    /// approve: do not ask again for this tool in this conversation.
     #[serde(default)]
     remember: bool,
 }
 
-#[derive(Serialize)]
+fn decisions() -> Object {
+    one_of(&[approval::APPROVE, approval::DENY])
+}
+
+/// The call that was answered.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AnsweredApproval)]
 pub(super) struct Answered {
+    #[schema(value_type = Id)]
     execution_id: String,
     tool_name: String,
-    /// `approved` or `denied`.
+    #[schema(schema_with = outcomes)]
     decision: &'static str,
     /// What runs, when it was approved.
+    #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
     remember: bool,
 }
 
-/// `POST /conversations/{id}/approvals/{execution_id}`: 200 once the turn has taken the answer.
+fn outcomes() -> Object {
+    one_of(&[approval::APPROVED, approval::DENIED])
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ApprovalAnswered, ApprovalExpired,
+    ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
+
+/// Approves or denies a tool call, once the turn has taken the answer. Needs the scope `approve`.
+#[utoipa::path(
+    post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
+    params(ToolCallPath), request_body = Answer,
+    responses((status = 200, body = Answered, description = "The turn has the answer"), Refusals)
+)]
 pub(super) async fn resolve(
     State(state): State<GatewayState>,
     caller: Caller,

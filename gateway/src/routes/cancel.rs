@@ -2,26 +2,47 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
     extract::{Caller, ConversationId, OptionalBody, checked_id},
+    openapi::{Id, one_of, problems},
     problem::Problem,
     state::GatewayState,
     turns::CancelOutcome,
 };
 
-#[derive(Deserialize, Default)]
+/// What to cancel.
+#[derive(Deserialize, Default, ToSchema)]
 pub(super) struct Cancel {
+    /// The gateway's id of a message: cancels this message, and no other. Left out: the current one.
+    #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
 
-#[derive(Serialize)]
+/// What became of a cancel.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Cancelled)]
 pub(super) struct Answer {
-    /// `cancelling` or `not_running`.
+    /// `cancelling`: the turn was told. `not_running`: no turn runs.
+    #[schema(schema_with = statuses)]
     status: &'static str,
 }
 
-/// `POST /conversations/{id}/cancel`.
+fn statuses() -> Object {
+    one_of(&["cancelling", "not_running"])
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, TemporalUnavailable);
+
+/// Ends the running turn, or a message that waits.
+///
+/// The turn ends with the event `cancelled`, and keeps the text so far. Other messages go on. Repeating this is safe.
+#[utoipa::path(
+    post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
+    params(ConversationId), request_body = Option<Cancel>,
+    responses((status = 202, body = Answer, description = "What became of it"), Refusals)
+)]
 pub(super) async fn cancel(
     State(state): State<GatewayState>,
     caller: Caller,

@@ -6,6 +6,7 @@ use axum::{
     response::Response,
 };
 use serde::Deserialize;
+use utoipa::ToSchema;
 
 use super::{
     conversations::{find_or_create, id_or_key},
@@ -13,6 +14,7 @@ use super::{
 };
 use crate::{
     extract::{Body, Caller},
+    openapi::{Frame, Id, IdempotencyKey, MessageText, problems},
     problem::{Code, Problem},
     state::GatewayState,
     turns::OnBusy,
@@ -21,16 +23,45 @@ use crate::{
 /// Response header with the conversation the message went to.
 const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
 
-#[derive(Deserialize)]
+/// A message, and where it goes.
+#[derive(Deserialize, ToSchema)]
 pub(super) struct Chat {
+    #[schema(value_type = MessageText)]
     message: String,
+    /// The conversation is created when there is none; left out, with a new id.
+    #[schema(value_type = Option<Id>)]
     conversation_id: Option<String>,
+    /// Of a new conversation.
+    #[schema(example = "default")]
     agent: Option<String>,
     /// The client's own id: the same one twice is one message.
+    #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
 }
 
-/// `POST /chat`: makes the conversation when needed, submits, and streams the turn to its end.
+problems!(
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, IdempotencyConflict,
+    MessageTooLong, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
+    ShuttingDown
+);
+
+/// Sends a message and streams its turn.
+///
+/// Makes the conversation when there is none. The first frames are `replay` and `conversation`; then come the frames of
+/// this message's turn, and no other, to its end. When the connection breaks, the turn goes on: come back with the
+/// stream of events.
+#[utoipa::path(
+    post, path = "/chat", tag = "messages", operation_id = "chat",
+    params(IdempotencyKey), request_body = Chat,
+    responses(
+        (
+            status = 200, description = "The turn's frames", content_type = "text/event-stream",
+            headers(("x-conversation-id" = Id, description = "The conversation the message went to")),
+            item_schema = Frame
+        ),
+        Refusals
+    )
+)]
 pub(super) async fn chat(
     State(state): State<GatewayState>,
     caller: Caller,

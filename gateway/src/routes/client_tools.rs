@@ -5,21 +5,31 @@ use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::{Json as RawJson, limits::TOOL_RESULT_MAX_BYTES, words::tool_kind};
 use everturn_store::{OutsideTool, ToolEnd};
 use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
 
 use super::approvals::{MAX_WAITING, ShownCall};
 use crate::{
     extract::{Body, Caller, ConversationId, ToolCallPath},
+    openapi::{Id, one_of, problems},
     problem::{Code, Problem},
     state::GatewayState,
 };
 
-#[derive(Serialize)]
+/// The calls that the client is to run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WaitingClientTools)]
 pub(super) struct Waiting {
     /// Oldest first.
     client_tools: Vec<ShownCall>,
 }
 
-/// `GET /conversations/{id}/client-tools`.
+problems!(ListRefusals: InvalidId, ConversationNotFound);
+
+/// Lists the tool calls that the client is to run, oldest first.
+#[utoipa::path(
+    get, path = "/conversations/{id}/client-tools", tag = "tools", operation_id = "list_client_tools",
+    params(ConversationId), responses((status = 200, body = Waiting, description = "What waits"), ListRefusals)
+)]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -31,24 +41,41 @@ pub(super) async fn list(
     Ok(Json(Waiting { client_tools: waiting.map(ShownCall::from).collect() }))
 }
 
-#[derive(Deserialize)]
+/// What came of a client tool.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ClientToolResult)]
 pub(super) struct Posted {
-    /// Any JSON.
+    /// Any JSON, at most 1 MiB.
+    #[schema(value_type = serde_json::Value)]
     result: RawJson,
     /// True when it says what went wrong.
     #[serde(default)]
     is_error: bool,
 }
 
-#[derive(Serialize)]
+/// A result that is stored.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StoredResult)]
 pub(super) struct Stored {
+    #[schema(value_type = Id)]
     execution_id: String,
-    /// `stored`.
+    #[schema(schema_with = statuses)]
     status: &'static str,
 }
 
-/// `POST /conversations/{id}/client-tools/{execution_id}`: 202 once the result is stored and the turn told. Safe to
-/// repeat.
+fn statuses() -> Object {
+    one_of(&["stored"])
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ClientToolAnswered,
+    ClientToolExpired, ResultTooLarge, BodyTooLarge, TemporalUnavailable);
+
+/// Takes the result of a client tool: it is stored, then the turn is told. Repeating this is safe.
+#[utoipa::path(
+    post, path = "/conversations/{id}/client-tools/{execution_id}", tag = "tools", operation_id = "answer_client_tool",
+    params(ToolCallPath), request_body = Posted,
+    responses((status = 202, body = Stored, description = "Stored, and the turn was told"), Refusals)
+)]
 pub(super) async fn accept(
     State(state): State<GatewayState>,
     caller: Caller,

@@ -6,13 +6,16 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use chrono::{DateTime, SecondsFormat, Utc};
+use everturn_proto::ids;
 use everturn_store::{Conversation, ListFilter, ListPlace, ListQuery, NewConversation};
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::messages::idempotency_key;
 use crate::{
     extract::{Body, Caller, ConversationId, Params, checked_id},
+    openapi::{Id, IdempotencyKey, Sequence, problems},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -27,21 +30,38 @@ const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x8f5a_1d27_b0c4_5e93_a6d8_2c71_f94e
 /// Why a workflow was ended, as the engine shows it.
 const DELETED: &str = "the conversation was deleted";
 
-#[derive(Deserialize)]
+/// A conversation to be.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewConversation)]
 pub(super) struct Create {
+    /// Left out: a UUID.
+    #[schema(value_type = Option<Id>)]
     id: Option<String>,
+    /// At most 512 bytes. While it is empty, the beginning of the first message takes its place.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
     title: Option<String>,
+    /// A name of the gateway's configuration.
+    #[schema(example = "default")]
     agent: Option<String>,
 }
 
-#[derive(Serialize)]
+/// A conversation.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Conversation)]
 pub(super) struct Shown {
+    #[schema(value_type = Id)]
     id: String,
     agent: String,
     title: String,
+    /// User messages that turns have taken, and the agent's answers.
     message_count: u32,
+    /// The number of the last event, 0 before the first.
+    #[schema(value_type = Sequence)]
     last_sequence: u32,
+    #[schema(format = DateTime)]
     created_at: String,
+    /// The time of the last event.
+    #[schema(format = DateTime)]
     updated_at: String,
 }
 
@@ -60,7 +80,20 @@ impl From<Conversation> for Shown {
     }
 }
 
-/// `POST /conversations`: 201, or 200 when the caller's conversation has this id already.
+problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTaken, BodyTooLarge);
+
+/// Creates a conversation.
+///
+/// Creating the same `id` again is safe: the answer is the stored conversation. So is repeating the `Idempotency-Key`.
+#[utoipa::path(
+    post, path = "/conversations", tag = "conversations", operation_id = "create_conversation",
+    params(IdempotencyKey), request_body = Create,
+    responses(
+        (status = 201, body = Shown, description = "Created"),
+        (status = 200, body = Shown, description = "The caller's conversation had this id or key already"),
+        CreateRefusals
+    )
+)]
 pub(super) async fn create(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -78,10 +111,11 @@ pub(super) async fn create(
 /// The id that the client chose, else one that follows from its idempotency key: the same at every gateway whenever
 /// the same owner sends the same key, and nobody else's.
 pub(super) fn id_or_key(caller: &Caller, id: Option<String>, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let key = idempotency_key(headers)?;
     if id.is_some() {
         return Ok(id);
     }
-    let Some(key) = idempotency_key(headers)? else { return Ok(None) };
+    let Some(key) = key else { return Ok(None) };
     let owner_id = caller.access.owner_id.as_deref().unwrap_or_default();
     // Parts are ended by a NUL, so that they cannot run together.
     let name = format!("{}\0{owner_id}\0{key}\0", caller.access.tenant_id);
@@ -125,21 +159,42 @@ pub(super) async fn find_or_create(
     Ok((conversation, true))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct ListParams {
+    /// Conversations of the page.
+    #[param(minimum = 1, maximum = 200, default = 50)]
     limit: Option<u32>,
+    /// `next_before` of the page before. Do not take it apart: its form may change.
+    #[param(example = "2026-11-21T12:21:46.160000000Z~talk-1")]
     before: Option<String>,
+    /// A text that titles have in them, in upper or lower case. At most 512 bytes.
+    #[param(max_length = 512, example = "sums")]
     search: Option<String>,
+    /// Only conversations of this agent.
+    #[param(example = "default")]
     agent: Option<String>,
 }
 
-#[derive(Serialize)]
+/// A page of conversations.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConversationPage)]
 pub(super) struct List {
     conversations: Vec<Shown>,
+    /// `before` of the next page; null on the last one.
+    #[schema(required = true)]
     next_before: Option<String>,
 }
 
-/// `GET /conversations`: the caller's, or those of them that are searched for, the last updated first.
+problems!(ListRefusals: InvalidParameter);
+
+/// Lists the caller's conversations, or those of them that are searched for, the last updated first.
+///
+/// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
+#[utoipa::path(
+    get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
+    responses((status = 200, body = List, description = "A page"), ListRefusals)
+)]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -171,12 +226,18 @@ fn format_place(place: &ListPlace) -> String {
 fn parse_place(text: &str) -> Result<ListPlace, Problem> {
     let place = text.split_once('~').and_then(|(time, id)| {
         let updated_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        Some(ListPlace { updated_at, id: id.to_owned() })
+        ids::is_valid(id).then(|| ListPlace { updated_at, id: id.to_owned() })
     });
     place.ok_or_else(|| Problem::new(Code::InvalidParameter, "`before` is the `next_before` of the page before."))
 }
 
-/// `GET /conversations/{id}`.
+problems!(ShowRefusals: InvalidId, ConversationNotFound);
+
+/// Shows a conversation.
+#[utoipa::path(
+    get, path = "/conversations/{id}", tag = "conversations", operation_id = "show_conversation",
+    params(ConversationId), responses((status = 200, body = Shown, description = "The conversation"), ShowRefusals)
+)]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -185,12 +246,24 @@ pub(super) async fn show(
     Ok(Json(state.conversation(&caller, &id).await?.into()))
 }
 
-#[derive(Deserialize)]
+/// What to change.
+#[derive(Deserialize, ToSchema)]
 pub(super) struct Rename {
+    /// At most 512 bytes. An empty one is replaced by the beginning of the next message.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Products")]
     title: String,
 }
 
-/// `PATCH /conversations/{id}`: 200 with the conversation as it is now.
+problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge);
+
+/// Renames a conversation.
+///
+/// It keeps its place in the list.
+#[utoipa::path(
+    patch, path = "/conversations/{id}", tag = "conversations", operation_id = "rename_conversation",
+    params(ConversationId), request_body = Rename,
+    responses((status = 200, body = Shown, description = "The conversation as it is now"), RenameRefusals)
+)]
 pub(super) async fn rename(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -202,7 +275,16 @@ pub(super) async fn rename(
     renamed.map(|conversation| Json(conversation.into())).ok_or_else(|| Problem::conversation_not_found(&id))
 }
 
-/// `DELETE /conversations/{id}`: 204 once its turn is ended and nothing of it is left.
+problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
+
+/// Deletes a conversation.
+///
+/// Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it.
+/// Nothing can bring it back.
+#[utoipa::path(
+    delete, path = "/conversations/{id}", tag = "conversations", operation_id = "delete_conversation",
+    params(ConversationId), responses((status = 204, description = "Nothing of it is left"), DeleteRefusals)
+)]
 pub(super) async fn delete(
     State(state): State<GatewayState>,
     caller: Caller,

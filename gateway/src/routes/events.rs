@@ -1,31 +1,48 @@
-//! The event log: a page of it, and the stream of it.
+//! The event log: a page of it (B2), and the stream of it (B4).
 
 use axum::{Json, extract::State, http::HeaderMap, response::Response};
 use everturn_proto::event::Event;
 use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
 use crate::{
     extract::{Caller, ConversationId, Params},
+    openapi::{Frame, LastEventId, LoggedEvent, Sequence, problems},
     problem::{Code, Problem},
     state::GatewayState,
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
+    /// The first sequence number wanted, itself included.
     #[serde(default)]
+    #[param(value_type = Sequence)]
     from_sequence: u32,
+    /// Events of the page.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
     limit: Option<u32>,
 }
 
-#[derive(Serialize)]
+/// A page of events.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EventPage)]
 pub(super) struct Page {
+    #[schema(value_type = Vec<LoggedEvent>)]
     events: Vec<Event>,
+    /// Ask again, from the last sequence number + 1.
     has_more: bool,
 }
 
-/// `GET /conversations/{id}/events` (B2): `from_sequence` is inclusive.
+problems!(PageRefusals: InvalidId, InvalidParameter, ConversationNotFound);
+
+/// Reads a page of the event log.
+#[utoipa::path(
+    get, path = "/conversations/{id}/events", tag = "events", operation_id = "list_events",
+    params(ConversationId, PageQuery), responses((status = 200, body = Page, description = "A page"), PageRefusals)
+)]
 pub(super) async fn page(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -42,12 +59,32 @@ pub(super) async fn page(
     Ok(Json(Page { events: page.events, has_more: page.has_more }))
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
 pub(super) struct StreamQuery {
+    /// The number of the last event you have; 0 is from the beginning.
+    #[param(value_type = Option<Sequence>)]
     cursor: Option<u32>,
 }
 
-/// `GET /conversations/{id}/events/stream` (B4): everything after the cursor, then live.
+problems!(
+    StreamRefusals: InvalidId, InvalidParameter, ConversationNotFound, TooManyStreamsOfTenant, TooManyStreams,
+    ShuttingDown
+);
+
+/// Streams every event after the cursor, then what follows.
+///
+/// Without a frame `end` it has no end of its own. When it breaks, connect again, to any gateway, with the `id` of the
+/// last event: a cursor never expires. Each text that the model is writing comes with one `text_start` that holds the
+/// text so far.
+#[utoipa::path(
+    get, path = "/conversations/{id}/events/stream", tag = "events", operation_id = "stream_events",
+    params(ConversationId, StreamQuery, LastEventId),
+    responses(
+        (status = 200, description = "The frames", content_type = "text/event-stream", item_schema = Frame),
+        StreamRefusals
+    )
+)]
 pub(super) async fn stream(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -62,7 +99,7 @@ pub(super) async fn stream(
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
-    let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
     let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| {
         Problem::new(Code::InvalidParameter, "`Last-Event-ID` is the `id` of an event: its sequence number.")

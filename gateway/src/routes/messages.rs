@@ -7,10 +7,12 @@ use axum::{
 };
 use everturn_store::{Conversation, NewMessage, QueuedMessage};
 use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
 use uuid::Uuid;
 
 use crate::{
     extract::{Body, Caller, ConversationId, checked_id},
+    openapi::{Id, IdempotencyKey, MessageText, one_of, problems},
     problem::{Code, Problem},
     state::GatewayState,
     turns::{OnBusy, StartMessages, StartOutcome},
@@ -18,25 +20,52 @@ use crate::{
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-#[derive(Deserialize)]
+/// A message to be.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewMessage)]
 pub(super) struct Post {
+    #[schema(value_type = MessageText)]
     content: String,
     /// The client's own id: the same one twice is one message.
+    #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
     #[serde(default)]
+    #[schema(default = "queue")]
     on_busy: OnBusy,
 }
 
-#[derive(Serialize)]
+/// A stored message.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AcceptedMessage)]
 pub(super) struct Accepted {
+    #[schema(value_type = Id)]
     conversation_id: String,
     /// Ours, as events name it.
+    #[schema(value_type = Id)]
     message_id: String,
     /// `queued`, or `accepted_before` when a turn has already taken it.
+    #[schema(schema_with = statuses)]
     status: &'static str,
 }
 
-/// `POST /conversations/{id}/messages`: 202 once the message is stored and its turn told.
+fn statuses() -> Object {
+    one_of(&["queued", "accepted_before"])
+}
+
+problems!(
+    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, TurnRunning, IdempotencyConflict,
+    MessageTooLong, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
+);
+
+/// Sends a message.
+///
+/// Answered once the message is stored and its turn told. Without an answer, or with 503, repeat the request with the
+/// same `message_id`: the message is stored once.
+#[utoipa::path(
+    post, path = "/conversations/{id}/messages", tag = "messages", operation_id = "send_message",
+    params(ConversationId, IdempotencyKey), request_body = Post,
+    responses((status = 202, body = Accepted, description = "Stored"), Refusals)
+)]
 pub(super) async fn accept(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -121,10 +150,10 @@ pub(super) fn check_content(state: &GatewayState, content: &str) -> Result<(), P
 
 /// The client's id of a message: of the body, else of the header `Idempotency-Key`.
 pub(super) fn client_message_id(headers: &HeaderMap, of_body: Option<String>) -> Result<Option<String>, Problem> {
-    if let Some(id) = of_body {
-        return checked_id("message id", id).map(Some);
-    }
-    idempotency_key(headers)
+    // Both are checked, also where one of them has no effect.
+    let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
+    let key = idempotency_key(headers)?;
+    Ok(of_body.or(key))
 }
 
 /// The key with which the client repeats a request.

@@ -4,24 +4,42 @@ use axum::{Json, extract::State, http::StatusCode};
 use everturn_proto::limits::MAX_QUEUED_MESSAGES;
 use everturn_store::ResumePoint;
 use serde::Serialize;
+use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
     extract::{Caller, ConversationId},
+    openapi::{one_of, problems},
     problem::{Code, Problem},
     state::GatewayState,
     turns::{StartMessages, StartOutcome},
 };
 
-#[derive(Serialize)]
+/// What became of a resume.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Resumed)]
 pub(super) struct Answer {
-    /// `resuming` or `running`.
+    /// `resuming`: a new workflow runs. `running`: there was one, and nothing was done.
+    #[schema(schema_with = statuses)]
     status: &'static str,
-    /// Step of the checkpoint from which it goes on; 0 without one.
+    /// Only when `resuming`: the step of the checkpoint from which it goes on; 0 without one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     from_step: Option<u32>,
 }
 
-/// `POST /conversations/{id}/resume`. Safe to repeat: of two at once, one starts the workflow.
+fn statuses() -> Object {
+    one_of(&["resuming", "running"])
+}
+
+problems!(Refusals: InvalidId, ConversationNotFound, NoCheckpoint, TurnComplete, TemporalUnavailable);
+
+/// Goes on with what was accepted and not finished, when the conversation's workflow is gone.
+///
+/// Repeating this is safe: of two requests at once, one starts the workflow.
+#[utoipa::path(
+    post, path = "/conversations/{id}/resume", tag = "turns", operation_id = "resume_turn", params(ConversationId),
+    responses((status = 202, body = Answer, description = "What became of it"), Refusals)
+)]
 pub(super) async fn resume(
     State(state): State<GatewayState>,
     caller: Caller,

@@ -8,25 +8,54 @@ use axum::{
 };
 use chrono::SecondsFormat;
 use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::schema::{Array, Object},
+};
 
 use crate::{
-    auth::{self, Caller, Credential, Refusal},
+    auth::{self, Caller, Credential, Refusal, Scope},
+    openapi::{one_of, problems},
     state::GatewayState,
 };
 
-#[derive(Serialize)]
+/// Who the caller is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Session)]
 pub(super) struct Shown {
-    /// `key`, `session`, `token` or `none`.
+    /// How they proved it.
+    #[schema(schema_with = credentials)]
     credential: &'static str,
     tenant: String,
-    /// `null`: every owner's of the tenant.
+    /// Null: they see every owner's conversations of the tenant.
+    #[schema(required = true)]
     owner: Option<String>,
+    /// What they may do.
+    #[schema(schema_with = scopes)]
     scopes: Vec<&'static str>,
-    /// `null`: not by time.
+    /// When their credential ends; null: not by time.
+    #[schema(required = true, format = DateTime)]
     expires_at: Option<String>,
 }
 
-/// `GET /auth/session`: who the caller is, whatever their credential.
+fn credentials() -> Object {
+    one_of(&["key", "session", "token", "none"])
+}
+
+fn scopes() -> Array {
+    Array::new(one_of(&Scope::ALL.map(Scope::as_str)))
+}
+
+problems!(only ShowRefusals: Unauthenticated, RateLimited, Internal, IssuerUnavailable, StoreUnavailable);
+problems!(
+    only ChangeRefusals: Unauthenticated, OriginNotAllowed, RateLimited, Internal, IssuerUnavailable, StoreUnavailable
+);
+
+/// Shows who the caller is, whatever their credential and scopes.
+#[utoipa::path(
+    get, path = "/auth/session", tag = "auth", operation_id = "show_session",
+    responses((status = 200, body = Shown, description = "The caller"), ShowRefusals)
+)]
 pub(super) async fn show(caller: Caller) -> Response {
     let shown = Shown {
         credential: match caller.credential {
@@ -43,7 +72,16 @@ pub(super) async fn show(caller: Caller) -> Response {
     private(Json(shown).into_response())
 }
 
-/// `POST /auth/session`: a cookie with the rights of the bearer.
+/// Opens a session for a browser: a cookie with the rights of the bearer.
+///
+/// Only a key or a token opens one, whatever the gateway requires.
+#[utoipa::path(
+    post, path = "/auth/session", tag = "auth", operation_id = "open_session", security(("bearer" = [])),
+    responses(
+        (status = 204, description = "Open", headers(("set-cookie" = String, description = "The session"))),
+        ChangeRefusals
+    )
+)]
 pub(super) async fn open(
     State(state): State<GatewayState>,
     caller: Caller,
@@ -53,7 +91,16 @@ pub(super) async fn open(
     Ok(with_cookie(auth::keep_session(&headers, &opened.session, opened.lifetime)))
 }
 
-/// `DELETE /auth/session`: ends the session, and has the browser forget it.
+/// Ends the session, and has the browser forget it.
+///
+/// A key or a token does not end.
+#[utoipa::path(
+    delete, path = "/auth/session", tag = "auth", operation_id = "end_session",
+    responses(
+        (status = 204, description = "Ended", headers(("set-cookie" = String, description = "Forgets the session"))),
+        ChangeRefusals
+    )
+)]
 pub(super) async fn end(
     State(state): State<GatewayState>,
     caller: Caller,

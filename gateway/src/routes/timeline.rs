@@ -2,9 +2,11 @@
 
 use axum::{Json, extract::State};
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     extract::{Caller, ConversationId},
+    openapi::problems,
     problem::Problem,
     state::GatewayState,
     timeline::{Item, Timeline},
@@ -13,15 +15,27 @@ use crate::{
 /// Events read at a time.
 const PAGE: u32 = 500;
 
-#[derive(Serialize)]
+/// What a chat window shows.
+#[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
+#[schema(as = Timeline)]
 pub(super) struct Shown {
     conversation_id: String,
+    /// The newest items, in order.
     timeline: Vec<Item>,
+    /// Items there are, those left out included.
     total: usize,
 }
 
-/// `GET /conversations/{id}/messages`: from the events alone.
+problems!(Refusals: InvalidId, ConversationNotFound);
+
+/// Shows a conversation as messages, thoughts and tool calls.
+///
+/// Made from the events alone. Blank thoughts, plans and the events that end a turn are not shown.
+#[utoipa::path(
+    get, path = "/conversations/{id}/messages", tag = "messages", operation_id = "show_timeline",
+    params(ConversationId), responses((status = 200, body = Shown, description = "The timeline"), Refusals)
+)]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,

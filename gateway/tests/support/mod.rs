@@ -164,7 +164,8 @@ impl TestGateway {
     }
 
     pub fn url(&self, path: &str) -> String {
-        let prefix = if path.starts_with("/api") || path.ends_with('z') { "" } else { "/api/v1/agent" };
+        let is_whole = path.starts_with("/api") || path.starts_with("/docs") || path.ends_with('z');
+        let prefix = if is_whole { "" } else { "/api/v1/agent" };
         format!("http://{}{prefix}{path}", self.address)
     }
 

@@ -11,7 +11,8 @@ use everturn_tests::{
 use everturn_worker::client::GatewayClient;
 use serde_json::Value;
 
-const AUTH: &str = "[auth]\nrequired = true\nkey_cache = \"100ms\"\n";
+/// A gateway that asks for a credential, and soon notices a revoked key.
+pub(crate) const AUTH: &str = "[auth]\nrequired = true\nkey_cache = \"100ms\"\n";
 
 async fn stack() -> Stack {
     Stack::new(Model::start(|_: &Request| Reply::text("Hi there.")).await).await
@@ -25,14 +26,14 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-async fn succeed(stack: &Stack, args: &[&str]) -> String {
+pub(crate) async fn succeed(stack: &Stack, args: &[&str]) -> String {
     let output = run(stack, args).await;
     assert!(output.status.success(), "{args:?}: {}", said(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
 /// A new key, as a script takes it.
-async fn create(stack: &Stack, args: &[&str]) -> String {
+pub(crate) async fn create(stack: &Stack, args: &[&str]) -> String {
     let secret = succeed(stack, &[&["keys", "create"], args].concat()).await;
     assert!(secret.starts_with("evk_") && secret.lines().count() == 1, "{secret}");
     secret.trim().to_owned()

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod api;
 mod approvals;
 mod approvals_survive;
 mod bad_input;
@@ -17,6 +18,7 @@ mod devices;
 mod faults;
 mod gateway_crash;
 mod http_tools;
+mod isolation;
 mod keys;
 mod mcp;
 mod operations;

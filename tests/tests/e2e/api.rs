@@ -1,0 +1,42 @@
+//! The API as its OpenAPI document describes it: fuzzed by a program that knows nothing but the document.
+
+use std::{path::Path, time::Duration};
+
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::Stack,
+};
+use tokio::process::Command;
+
+use crate::keys::{AUTH, create};
+
+/// More than the program takes by its own limit; it may have to wait for other tests.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Characters of a line of its report that are shown: it prints bodies of any length.
+const LINE: usize = 400;
+
+#[tokio::test]
+async fn no_answer_is_outside_the_document() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let program = tests.join("../.tools/venv/bin/schemathesis");
+    assert!(program.is_file(), "{} is missing: run `make python`", program.display());
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
+    stack.configure(AUTH);
+    let key = create(&stack, &["--tenant", "acme"]).await;
+    let _running = stack.start().await;
+    let run = Command::new(program)
+        .arg("--config-file")
+        .arg(tests.join("tests/e2e/schemathesis.toml"))
+        .arg("run")
+        // Not the served one, which is the same: loaded from there, the endpoint that serves it would be left out.
+        .arg(tests.join("../docs/openapi.json"))
+        .args(["--url", &stack.url(), "--header", &format!("Authorization: Bearer {key}")])
+        .current_dir(stack.directory())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(PATIENCE, run).await.expect("schemathesis ends").unwrap();
+    let report = String::from_utf8_lossy(&output.stdout);
+    let report: Vec<String> = report.lines().map(|line| line.chars().take(LINE).collect()).collect();
+    assert!(output.status.success(), "{}\n{}", report.join("\n"), String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,256 @@
+//! What is somebody else's does not exist, and nobody comes in without a credential that holds: every operation of the
+//! OpenAPI document is tried, so that a new endpoint cannot be forgotten.
+
+use everturn_gateway::openapi;
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    stack::Stack,
+    wait,
+};
+use reqwest::{Response, header};
+use serde_json::{Map, Value, json};
+
+use crate::keys::{AUTH, create, succeed};
+
+/// The conversation that strangers must not see.
+const THEIRS: &str = "theirs";
+
+/// How an operation treats a conversation that the caller must not see.
+enum Rule {
+    /// Its id is in the path: 404.
+    InPath,
+    /// Its id is this field of the body: the status and code.
+    InBody(&'static str, u16, &'static str),
+    /// It is not among the rows of this field.
+    NotListed(&'static str),
+    /// It is about the caller, and knows no conversations.
+    OfCaller,
+    /// It asks nobody who they are, and knows no conversations.
+    Open,
+}
+
+/// One endpoint of the document.
+struct Operation {
+    /// `GET /path/{id}`.
+    name: String,
+    method: String,
+    path: String,
+    rule: Rule,
+    /// The fields that are required, from the examples of their schemas; `None`: it takes no body.
+    body: Option<Map<String, Value>>,
+}
+
+/// Every operation of the document.
+fn operations() -> Vec<Operation> {
+    let document: Value = serde_json::from_str(&openapi::text()).unwrap();
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, described) in item.as_object().unwrap() {
+            let method = method.to_uppercase();
+            let name = format!("{method} {path}");
+            let (rule, body) = (rule(&name), body(&document, &name, described));
+            found.push(Operation { name, method, path: path.clone(), rule, body });
+        }
+    }
+    found
+}
+
+fn rule(name: &str) -> Rule {
+    match name {
+        "POST /api/v1/agent/conversations" => Rule::InBody("id", 409, "conversation_id_taken"),
+        "POST /api/v1/agent/chat" => Rule::InBody("conversation_id", 404, "conversation_not_found"),
+        "GET /api/v1/agent/conversations" => Rule::NotListed("conversations"),
+        "GET /api/v1/auth/session" | "POST /api/v1/auth/session" | "DELETE /api/v1/auth/session" => Rule::OfCaller,
+        "GET /livez" | "GET /readyz" | "GET /api/v1/openapi.json" | "GET /docs/errors/{code}" => Rule::Open,
+        name if name.matches('{').count() == 1 && name.contains("/conversations/{id}") => Rule::InPath,
+        _ => panic!("{name} is new: what does it do with what is somebody else's?"),
+    }
+}
+
+fn body(document: &Value, name: &str, described: &Value) -> Option<Map<String, Value>> {
+    let content = described.pointer("/requestBody/content/application~1json/schema")?;
+    let schema = resolved(document, content.pointer("/oneOf/0").unwrap_or(content));
+    let required = schema["required"].as_array().cloned().unwrap_or_default();
+    let field = |field: &Value| {
+        let field = field.as_str().unwrap();
+        let shape = resolved(document, &schema["properties"][field]);
+        let example = shape.get("example").or_else(|| shape.pointer("/examples/0"));
+        let example = example.unwrap_or_else(|| panic!("{name}: `{field}` needs an example"));
+        (field.to_owned(), example.clone())
+    };
+    Some(required.iter().map(field).collect())
+}
+
+fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
+    let reference = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    reference.map_or(schema, |reference| document.pointer(reference).unwrap())
+}
+
+impl Operation {
+    /// Asks for a conversation, wherever the operation takes its id.
+    async fn ask(&self, stack: &Stack, authorization: Option<&str>, id: &str) -> Response {
+        let mut body = self.body.clone();
+        if let (Rule::InBody(field, ..), Some(body)) = (&self.rule, &mut body) {
+            body.insert((*field).to_owned(), json!(id));
+        }
+        let url = stack.url() + &self.path.replace("{id}", id).replace("{code}", "unauthenticated");
+        let request = reqwest::Client::new().request(self.method.parse().unwrap(), url);
+        let request = body.iter().fold(request, reqwest::RequestBuilder::json);
+        let request = authorization.into_iter().fold(request, |request, value| request.header("authorization", value));
+        request.send().await.unwrap()
+    }
+
+    /// Asks as [`Operation::ask`], and asserts that the answer is this problem.
+    async fn is_refused(&self, stack: &Stack, authorization: Option<&str>, status: u16, code: &str) {
+        let answer = self.ask(stack, authorization, THEIRS).await;
+        let is_challenged = answer.headers().contains_key(header::WWW_AUTHENTICATE);
+        let answered = (answer.status().as_u16(), answer.json::<Value>().await.unwrap()["code"].clone());
+        assert_eq!(answered, (status, json!(code)), "{} with {authorization:?}", self.name);
+        assert_eq!(is_challenged, matches!(status, 401 | 403), "{} with {authorization:?}", self.name);
+    }
+}
+
+/// What the owner of a conversation sees of it.
+async fn seen(stack: &Stack, owner: &str) -> Vec<Value> {
+    let conversation = format!("/conversations/{THEIRS}");
+    let mut all = Vec::new();
+    for path in ["", "/events", "/messages", "/execution-status"].map(|path| conversation.clone() + path) {
+        all.push(get(stack, owner, &path).await);
+    }
+    all.push(get(stack, owner, "/conversations").await);
+    all
+}
+
+async fn get(stack: &Stack, key: &str, path: &str) -> Value {
+    let request = reqwest::Client::new().get(format!("{}/api/v1/agent{path}", stack.url()));
+    request.header("authorization", key).send().await.unwrap().json().await.unwrap()
+}
+
+async fn post(stack: &Stack, key: &str, path: &str, body: &Value) {
+    let request = reqwest::Client::new().post(format!("{}/api/v1/agent{path}", stack.url()));
+    let answer = request.header("authorization", key).json(body).send().await.unwrap();
+    assert!(answer.status().is_success(), "{path}: {}", answer.status());
+}
+
+async fn bearer(stack: &Stack, args: &[&str]) -> String {
+    format!("Bearer {}", create(stack, args).await)
+}
+
+#[tokio::test]
+async fn what_is_somebody_elses_does_not_exist() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.").held()).await).await;
+    stack.configure(AUTH);
+    let ann = bearer(&stack, &["--tenant", "acme", "--owner", "ann"]).await;
+    let strangers = [
+        bearer(&stack, &["--tenant", "acme", "--owner", "bob"]).await,
+        bearer(&stack, &["--tenant", "other", "--owner", "ann"]).await,
+        bearer(&stack, &["--tenant", "other"]).await,
+    ];
+    let _running = stack.start().await;
+    // A turn runs and a message waits: whoever reaches them changes what becomes of them.
+    post(&stack, &ann, "/conversations", &json!({"id": THEIRS, "title": "secret"})).await;
+    for content in ["one", "two"] {
+        post(&stack, &ann, &format!("/conversations/{THEIRS}/messages"), &json!({"content": content})).await;
+    }
+    stack.asked(1).await;
+    let before = seen(&stack, &ann).await;
+    assert_eq!(before[3]["is_running"], true, "{before:#?}");
+
+    for operation in operations() {
+        for stranger in &strangers {
+            match operation.rule {
+                Rule::InPath => operation.is_refused(&stack, Some(stranger), 404, "conversation_not_found").await,
+                Rule::InBody(_, status, code) => operation.is_refused(&stack, Some(stranger), status, code).await,
+                Rule::NotListed(field) => {
+                    let listed: Value = operation.ask(&stack, Some(stranger), THEIRS).await.json().await.unwrap();
+                    assert_eq!(listed[field], json!([]), "{}", operation.name);
+                }
+                Rule::OfCaller | Rule::Open => {
+                    let answer = operation.ask(&stack, Some(stranger), THEIRS).await;
+                    assert!(answer.status().is_success(), "{}: {}", operation.name, answer.status());
+                }
+            }
+            assert_eq!(seen(&stack, &ann).await, before, "{} changed something", operation.name);
+        }
+    }
+    assert_eq!(stack.model.requests().len(), 1, "a stranger reached the engine");
+    stack.model.release();
+    let events = wait::until("both turns have ended", || async {
+        let events = get(&stack, &ann, &format!("/conversations/{THEIRS}/events")).await["events"].take();
+        (types(&events).matches(" complete").count() == 2).then_some(events)
+    })
+    .await;
+    let turn = "user_message assistant_message complete";
+    assert_eq!(types(&events), format!("{turn} {turn}"));
+}
+
+fn types(events: &Value) -> String {
+    events.as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+}
+
+/// The same requests for what is one's own: what is refused above is refused for whose it is.
+#[tokio::test]
+async fn what_is_ones_own_can_be_reached() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
+    stack.configure(AUTH);
+    let ann = bearer(&stack, &["--tenant", "acme", "--owner", "ann"]).await;
+    let everyone = bearer(&stack, &["--tenant", "acme"]).await;
+    let _running = stack.start().await;
+    let in_path = operations().into_iter().filter(|operation| matches!(operation.rule, Rule::InPath));
+    for (number, operation) in in_path.enumerate() {
+        for key in [&ann, &everyone] {
+            let id = format!("own-{number}");
+            post(&stack, &ann, "/conversations", &json!({"id": id})).await;
+            let answer = operation.ask(&stack, Some(key), &id).await;
+            if answer.status().is_success() {
+                continue;
+            }
+            // A conversation without a turn has nothing to resume.
+            let problem: Value = answer.json().await.unwrap();
+            assert_eq!(problem["code"], "no_checkpoint", "{}: {problem}", operation.name);
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_comes_in_without_a_credential_that_holds() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
+    stack.configure(AUTH);
+    let valid = bearer(&stack, &["--tenant", "acme"]).await;
+    let expired = bearer(&stack, &["--tenant", "acme", "--expires", "1ms"]).await;
+    let revoked = bearer(&stack, &["--tenant", "acme"]).await;
+    succeed(&stack, &["keys", "revoke", revoked.split('_').nth(1).unwrap()]).await;
+    let _gateway = stack.gateway().await;
+    let forged = format!("{valid}0");
+    let without_scheme = valid.trim_start_matches("Bearer ");
+    let refused = [&expired, &revoked, &forged, without_scheme, "Bearer", "Bearer evk_1", "Basic YTpi", "Bearer a.b.c"];
+    let rows = stack.rows().await;
+    for operation in operations() {
+        if matches!(operation.rule, Rule::Open) {
+            let answer = operation.ask(&stack, None, "").await;
+            assert_eq!(answer.status(), 200, "{}", operation.name);
+            continue;
+        }
+        for authorization in [None].into_iter().chain(refused.map(Some)) {
+            operation.is_refused(&stack, authorization, 401, "unauthenticated").await;
+        }
+    }
+    assert_eq!(stack.rows().await, rows);
+    assert_eq!(get(&stack, &valid, "/conversations").await["conversations"], json!([]), "the key itself holds");
+}
+
+#[tokio::test]
+async fn a_credential_does_only_what_it_may() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
+    stack.configure(AUTH);
+    let reader = bearer(&stack, &["--tenant", "acme", "--scope", "read"]).await;
+    let writer = bearer(&stack, &["--tenant", "acme", "--scope", "write"]).await;
+    let _gateway = stack.gateway().await;
+    for operation in operations() {
+        if matches!(operation.rule, Rule::OfCaller | Rule::Open) {
+            continue;
+        }
+        let other = if operation.method == "GET" { &writer } else { &reader };
+        operation.is_refused(&stack, Some(other), 403, "insufficient_scope").await;
+    }
+}
