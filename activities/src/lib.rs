@@ -12,13 +12,13 @@
 //! (`everturn-store`), HTTP servers.
 
 mod agent_activities;
+mod approval;
 mod attempt;
 pub mod egress;
 pub mod failpoint;
 mod failure;
 mod load;
 pub mod model;
-mod output;
 mod retry_after;
 mod run_tool;
 mod save;

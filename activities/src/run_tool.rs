@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Instant};
 
 use everturn_proto::{
-    Json, ids,
+    ids,
     limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult},
     words::{effect, failure, tool_status},
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentActivities,
     attempt::{self, Ended},
-    failpoint, failure as fail, output,
+    failpoint, failure as fail,
     tools::{Progress, ToolContext, ToolError},
 };
 
@@ -43,7 +43,10 @@ pub(crate) async fn run_tool(
         ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
         ToolClaim::OutcomeUnknown(_) => ToolEnd {
             status: tool_status::UNKNOWN.to_owned(),
-            ..error_end("The tool was interrupted and must not run twice: it may or may not have had its effect.", 0)
+            ..ToolEnd::failed(
+                "The tool was interrupted and must not run twice: it may or may not have had its effect.",
+                0,
+            )
         },
         ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
@@ -62,7 +65,7 @@ async fn run(
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
     if record.call.effect.is_empty() {
-        return Ok(error_end(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
+        return Ok(ToolEnd::failed(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
     }
     let (cancellation, progress) = (CancellationToken::new(), Progress::default());
     // Whatever the tool left running outside its future learns that the attempt is over.
@@ -87,7 +90,7 @@ async fn run(
     let ended = attempt::run(ctx, &progress, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
-        Ended::Done(Ok(output)) => Ok(output::bounded(output, duration_ms)),
+        Ended::Done(Ok(output)) => Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events)),
         Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => {
@@ -113,9 +116,9 @@ fn failed(
         ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
         ToolError::Interrupted(_) if is_once => {
             let message = format!("{message} It may or may not have had its effect.");
-            Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) })
+            Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..ToolEnd::failed(&message, duration_ms) })
         }
-        _ => Ok(error_end(&message, duration_ms)),
+        _ => Ok(ToolEnd::failed(&message, duration_ms)),
     }
 }
 
@@ -125,17 +128,5 @@ fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let status = if is_once { tool_status::UNKNOWN } else { tool_status::FAILED };
     let note = if is_once { " It may or may not have had its effect." } else { "" };
     let message = format!("The tool did not finish within {seconds} s and was stopped.{note}");
-    ToolEnd { status: status.to_owned(), ..error_end(&message, duration_ms) }
-}
-
-/// A tool that failed. The message may be a server's: of any length, with any character.
-pub(crate) fn error_end(message: &str, duration_ms: u32) -> ToolEnd {
-    ToolEnd {
-        status: tool_status::FAILED.to_owned(),
-        result: Json::of(&serde_json::json!({ "error": output::error_text(message) })),
-        full_result: None,
-        is_error: true,
-        duration_ms,
-        events: Vec::new(),
-    }
+    ToolEnd { status: status.to_owned(), ..ToolEnd::failed(&message, duration_ms) }
 }

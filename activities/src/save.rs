@@ -28,6 +28,7 @@ fn failpoints(request: &SaveRequest) -> (&'static str, &'static str) {
         Some(Batch::Steer(_)) => ("save.steer.before", "save.steer.after"),
         Some(Batch::Thought(_)) => ("save.thought.before", "save.thought.after"),
         Some(Batch::Observe(_)) => ("save.observe.before", "save.observe.after"),
+        Some(Batch::Approval(_)) => ("save.approval.before", "save.approval.after"),
         Some(Batch::End(_)) => ("save.end.before", "save.end.after"),
         None => ("save.none.before", "save.none.after"),
     }

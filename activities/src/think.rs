@@ -14,7 +14,7 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities,
+    AgentActivities, approval,
     attempt::{self, Ended},
     failpoint, failure as fail,
     model::{ModelReply, ModelRequest, ModelToolCall},
@@ -159,18 +159,39 @@ impl Call<'_> {
             let spec = offered.iter().find(|spec| spec.name == call.tool_name);
             // A tool that was offered in an earlier step may have gone: whoever runs it finds out, at most once.
             let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect));
+            let tool_name = bounded_name(call.tool_name);
+            let tool_input = call.arguments.made_storable().unwrap_or(call.arguments);
             planned.push(ToolCall {
                 execution_id,
                 call_id,
-                tool_name: bounded_name(call.tool_name),
-                tool_input: Some(call.arguments.made_storable().unwrap_or(call.arguments)),
+                kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
+                approval_timeout_s: approval::timeout_s(tool, &tool_input),
+                input_hash: ids::input_hash(&tool_name, tool_input.as_str()),
+                tool_name,
+                tool_input: Some(tool_input),
                 timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
                 signatures: call.signatures.into_iter().map(without_nul).collect(),
                 // Empty: the agent has no such tool; running it says so.
                 effect: effect.map(|effect| effect.as_str().to_owned()).unwrap_or_default(),
             });
         }
+        self.drop_granted(&mut planned).await?;
         Ok(planned)
+    }
+
+    /// A person may have said "do not ask again" for a tool in this conversation.
+    async fn drop_granted(&self, planned: &mut [ToolCall]) -> Result<(), ActivityError> {
+        let asking = planned.iter().filter(|call| call.approval_timeout_s > 0);
+        let names: Vec<_> = asking.map(|call| call.tool_name.clone()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let conversation = &self.step.conversation_id;
+        let granted = attempt::insist(self.ctx, || self.activities.turns.granted_tools(conversation, &names)).await?;
+        for call in planned.iter_mut().filter(|call| granted.contains(&call.tool_name)) {
+            call.approval_timeout_s = 0;
+        }
+        Ok(())
     }
 
     /// The call was stopped from outside. Whether the turn was cancelled, the run was reset or the worker shuts
@@ -200,6 +221,10 @@ fn plan(state: &LlmCompleteState) -> ThinkResult {
         execution_id: call.execution_id.clone(),
         tool_name: call.tool_name.clone(),
         timeout_ms: call.timeout_ms,
+        kind: call.kind.clone(),
+        approval_timeout_s: call.approval_timeout_s,
+        // Only what an approval is bound to need be in the history.
+        input_hash: if call.approval_timeout_s > 0 { call.input_hash.clone() } else { String::new() },
     });
     ThinkResult { finish: state.finish.clone(), tool_calls: tool_calls.collect() }
 }

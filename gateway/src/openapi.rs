@@ -52,7 +52,7 @@ const SESSION: &str = "session";
         title = "Everturn",
         description = "Conversations with durable agents. Every response carries `x-request-id`: the request's own, \
                        else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
-                       needs the scope `read`, everything else `write`. A gateway that does not require a credential \
+                       needs the scope `read`, everything else `write`, and answering approvals `approve` instead. A gateway that does not require a credential \
                        takes callers who present none as the tenant `default`."
     ),
     components(schemas(
@@ -63,6 +63,7 @@ const SESSION: &str = "session";
         (name = "messages", description = "Messages, and what comes of them for people"),
         (name = "events", description = "The event log, for programs"),
         (name = "turns", description = "The turn that runs"),
+        (name = "tools", description = "Tool calls that wait for a person or for the client"),
         (name = "auth", description = "Who the caller is"),
         (name = "health", description = "For whoever restarts gateways and routes to them"),
         (name = "docs", description = "This document, and the pages of the error codes"),

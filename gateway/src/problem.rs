@@ -76,6 +76,8 @@ codes! {
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// No such conversation, or it belongs to someone else.
     ConversationNotFound = "conversation_not_found", NOT_FOUND, "There is no such conversation";
+    /// No such tool execution in the conversation.
+    ExecutionNotFound = "execution_not_found", NOT_FOUND, "There is no such tool execution";
     /// The endpoint has other methods; see the header `Allow`.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The id belongs to a conversation that the caller cannot see.
@@ -86,12 +88,26 @@ codes! {
     TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
     /// Nothing to resume: no turn has ever begun, and no message waits.
     NoCheckpoint = "no_checkpoint", NOT_FOUND, "There is nothing to resume";
+    /// The call has an answer, needs none, or its turn ended.
+    ApprovalAnswered = "approval_answered", CONFLICT, "The approval has been answered";
+    /// Nobody answered in time.
+    ApprovalExpired = "approval_expired", CONFLICT, "The approval came too late";
+    /// The answer is for another tool or input.
+    ApprovalMismatch = "approval_mismatch", CONFLICT, "The approval is for another input";
+    /// Another result was first, or the turn ended.
+    ClientToolAnswered = "client_tool_answered", CONFLICT, "The client tool has a result";
+    /// No result came in time.
+    ClientToolExpired = "client_tool_expired", CONFLICT, "The result came too late";
+    /// What the call waits in is gone; resume it.
+    TurnNotRunning = "turn_not_running", CONFLICT, "The turn is not running";
     /// The client's id of a message was used for another message.
     IdempotencyConflict = "idempotency_conflict", CONFLICT, "The idempotency key was used for another message";
     /// The request contradicts what is stored.
     Conflict = "conflict", CONFLICT, "The request conflicts with what is stored";
     /// The message is over the limit.
     MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
+    /// The result of a client tool is over the limit.
+    ResultTooLarge = "result_too_large", PAYLOAD_TOO_LARGE, "The result is too large";
     /// The whole body is over the limit.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
@@ -108,6 +124,8 @@ codes! {
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is not available";
     /// The engine is away.
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
+    /// No worker took the call to the turn in time.
+    TurnUnavailable = "turn_unavailable", SERVICE_UNAVAILABLE, "The turn did not answer in time";
     /// The identity provider's keys cannot be read.
     IssuerUnavailable = "issuer_unavailable", SERVICE_UNAVAILABLE, "The identity provider is not available";
     /// This gateway is stopping.
@@ -161,6 +179,11 @@ impl Problem {
     /// The conversation does not exist for the caller.
     pub fn conversation_not_found(id: &str) -> Self {
         Self::new(Code::ConversationNotFound, format!("There is no conversation `{id}`."))
+    }
+
+    /// The conversation has no such tool execution.
+    pub fn execution_not_found(id: &str) -> Self {
+        Self::new(Code::ExecutionNotFound, format!("The conversation has no such tool execution `{id}`."))
     }
 
     /// A bug, or something that the log tells better.

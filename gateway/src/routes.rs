@@ -1,8 +1,10 @@
 //! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in `tests/`,
 //! a section in `docs/api.md`, and `make openapi`.
 
+mod approvals;
 mod cancel;
 mod chat;
+mod client_tools;
 mod conversations;
 mod docs;
 mod events;
@@ -41,6 +43,10 @@ pub(crate) fn document() -> utoipa::openapi::OpenApi {
 
 /// The endpoints that know who is asking.
 fn api() -> OpenApiRouter<GatewayState> {
+    // Allowing a tool is a right of its own, with or without that to write.
+    let approving = OpenApiRouter::default()
+        .routes(routes!(approvals::resolve))
+        .route_layer(middleware::from_fn(auth::check_approve));
     let agent = OpenApiRouter::default()
         .routes(routes!(conversations::create, conversations::list))
         .routes(routes!(conversations::show, conversations::rename, conversations::delete))
@@ -50,8 +56,12 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(status::show))
         .routes(routes!(cancel::cancel))
         .routes(routes!(resume::resume))
+        .routes(routes!(approvals::list))
+        .routes(routes!(client_tools::list))
+        .routes(routes!(client_tools::accept))
         .routes(routes!(chat::chat))
-        .route_layer(middleware::from_fn(auth::check_scope));
+        .route_layer(middleware::from_fn(auth::check_scope))
+        .merge(approving);
     OpenApiRouter::default().nest("/agent", agent).routes(routes!(session::show, session::open, session::end))
 }
 

@@ -2,13 +2,21 @@
 
 use std::sync::Arc;
 
-use everturn_store::{Conversation, Conversations, EventReader, Keys};
+use everturn_store::{Conversation, Conversations, EventReader, Keys, OutsideTool, OutsideTools};
 use everturn_stream::StreamReader;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    auth::Authenticator, config::GatewayConfig, extract::Caller, feed::Feed, hub::Hub, limits::Limits, problem::Code,
-    problem::Problem, sse, turns::TurnStarter,
+    auth::Authenticator,
+    config::GatewayConfig,
+    extract::{Caller, ToolCallPath},
+    feed::Feed,
+    hub::Hub,
+    limits::Limits,
+    problem::Code,
+    problem::Problem,
+    sse,
+    turns::TurnStarter,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -18,6 +26,8 @@ pub struct Ports {
     pub events: Arc<dyn EventReader>,
     /// Conversations and the messages they accept.
     pub conversations: Arc<dyn Conversations>,
+    /// Tool calls that wait for a person or for the client.
+    pub outside: Arc<dyn OutsideTools>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
     /// Texts in the making.
@@ -63,6 +73,16 @@ impl GatewayState {
     pub async fn conversation(&self, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
         let found = self.ports.conversations.conversation(&caller.access, id).await?;
         found.ok_or_else(|| Problem::conversation_not_found(id))
+    }
+
+    /// The caller's tool call; one that they may not see does not exist.
+    pub async fn outside_tool(&self, caller: &Caller, path: &ToolCallPath) -> Result<OutsideTool, Problem> {
+        let ToolCallPath { conversation_id, execution_id } = path;
+        if let Some(tool) = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await? {
+            return Ok(tool);
+        }
+        self.conversation(caller, conversation_id).await?;
+        Err(Problem::execution_not_found(execution_id))
     }
 
     /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their

@@ -42,6 +42,11 @@ pub fn idempotency_key(conversation_id: &str, message_id: &str, execution_id: &s
     format!("{conversation_id}/{message_id}/{execution_id}")
 }
 
+/// What an approval is bound to: the tool and the input that a person was shown.
+pub fn input_hash(tool_name: &str, tool_input: &str) -> String {
+    hash(&["input", tool_name, tool_input], 16)
+}
+
 /// Hash by which an agent definition is stored and pinned.
 pub fn definition_hash(json: &str) -> String {
     hash(&["agent", json], 16)

@@ -26,6 +26,9 @@ pub mod event_type {
     pub const COMPLETE: &str = "complete";
     pub const ERROR: &str = "error";
     pub const CANCELLED: &str = "cancelled";
+    pub const APPROVAL_REQUESTED: &str = "approval_requested";
+    pub const APPROVAL_RESOLVED: &str = "approval_resolved";
+    pub const CLIENT_TOOL_REQUESTED: &str = "client_tool_requested";
 
     /// True for an event that ends its turn.
     pub fn ends_turn(event_type: &str) -> bool {
@@ -57,6 +60,42 @@ pub mod tool_status {
     pub fn is_final(status: &str) -> bool {
         !matches!(status, PENDING | RUNNING)
     }
+}
+
+/// Who runs a tool.
+pub mod tool_kind {
+    #![allow(missing_docs)]
+    /// A worker, as an activity.
+    pub const WORKER: &str = "";
+    /// The client: it posts the result.
+    pub const CLIENT: &str = "client";
+}
+
+/// How the approval of a tool execution stands.
+pub mod approval {
+    #![allow(missing_docs)]
+    pub const NOT_NEEDED: &str = "";
+    pub const PENDING: &str = "pending";
+    pub const APPROVED: &str = "approved";
+    pub const DENIED: &str = "denied";
+    pub const EXPIRED: &str = "expired";
+    /// Its turn ended first.
+    pub const CANCELLED: &str = "cancelled";
+    /// Decisions of `resolve_approval`.
+    pub const APPROVE: &str = "approve";
+    pub const DENY: &str = "deny";
+}
+
+/// Why a turn refuses an answer to an approval: the first word of what update `resolve_approval` is refused with.
+pub mod refusal {
+    #![allow(missing_docs)]
+    /// No such call waits now.
+    pub const UNKNOWN: &str = "approval_unknown";
+    pub const ANSWERED: &str = "approval_answered";
+    /// It is for another input than the call's.
+    pub const MISMATCH: &str = "approval_mismatch";
+    /// The answer itself is wrong.
+    pub const INVALID: &str = "approval_invalid";
 }
 
 /// What a retry of a tool may do (invariant 6).

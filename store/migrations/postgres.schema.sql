@@ -30,6 +30,20 @@ CREATE TABLE public.agent_executions (
     finished_at timestamp with time zone,
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
+CREATE TABLE public.api_keys (
+    id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    parent_id text COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text COLLATE pg_catalog."C",
+    scopes text NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    last_used_at timestamp with time zone
+);
 CREATE TABLE public.conversations (
     id text NOT NULL COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -98,7 +112,16 @@ CREATE TABLE public.tool_execution_records (
     tool_input jsonb NOT NULL,
     events jsonb NOT NULL,
     result jsonb,
-    full_result jsonb
+    full_result jsonb,
+    kind text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    approval text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    input_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    expires_at timestamp with time zone
+);
+CREATE TABLE public.tool_grants (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    tool_name text NOT NULL COLLATE pg_catalog."C",
+    granted_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.work_plans (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -117,6 +140,8 @@ ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.deleted_conversations
@@ -137,13 +162,18 @@ ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_conversation_id_call_id_key UNIQUE (conversation_id, call_id);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_pkey PRIMARY KEY (conversation_id, execution_id);
+ALTER TABLE ONLY public.tool_grants
+    ADD CONSTRAINT tool_grants_pkey PRIMARY KEY (conversation_id, tool_name);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
 CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
-CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE ((status = 'running'::text) AND (parent_execution_id IS NULL));
+CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE (status = 'running'::text);
+CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
+CREATE INDEX api_keys_by_parent ON public.api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+CREATE INDEX api_keys_ended_sessions ON public.api_keys USING btree (expires_at) WHERE (kind = 'session'::text);
 CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
@@ -151,6 +181,7 @@ CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints US
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
 CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
+CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
 ALTER TABLE ONLY public.agent_execution_events
@@ -163,6 +194,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_parent_execution_id_fkey FOREIGN KEY (parent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_root_execution_id_fkey FOREIGN KEY (root_execution_id) REFERENCES public.agent_executions(id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.execution_checkpoints
@@ -173,5 +206,7 @@ ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);
+ALTER TABLE ONLY public.tool_grants
+    ADD CONSTRAINT tool_grants_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_conversation_id_message_id_fkey FOREIGN KEY (conversation_id, message_id) REFERENCES public.messages(conversation_id, id);

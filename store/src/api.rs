@@ -1,7 +1,9 @@
 //! What the store can do, in small traits by who needs it: readers of the event log, the gateway that accepts
-//! messages, the worker that runs turns, the operator who removes what is old, and whoever asks who a caller is (`keys`).
+//! messages, the worker that runs turns, the operator who removes what is old, whoever asks who a caller is (`keys`), and
+//! whoever answers tool calls from outside (`outside`).
 
 mod keys;
+mod outside;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -11,7 +13,10 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
 };
 
-pub use self::keys::{ApiKey, KeyKind, Keys, NewKey};
+pub use self::{
+    keys::{ApiKey, KeyKind, Keys, NewKey},
+    outside::{OutsideTool, OutsideTools},
+};
 pub use crate::{
     error::Result,
     list::{ListFilter, ListPage, ListPlace, ListQuery},
@@ -263,6 +268,9 @@ pub trait TurnStore: Send + Sync {
     /// Call ids already used in the conversation, of those given (D1).
     async fn used_call_ids(&self, conversation_id: &str, call_ids: &[String]) -> Result<Vec<String>>;
 
+    /// Those of these tools that need no more approvals in the conversation.
+    async fn granted_tools(&self, conversation_id: &str, tool_names: &[String]) -> Result<Vec<String>>;
+
     /// Claims the LLM call of a step: the stored `llm_complete`, or a new generation (invariant 5).
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
 
@@ -386,9 +394,9 @@ pub struct ToolEnd {
 }
 
 /// A row of `tool_execution_records`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolRecord {
-    /// The call as the model made it.
+    /// The call as the model made it; its input as it was approved.
     pub call: ToolCall,
     /// One of `tool_status`.
     pub status: String,
@@ -396,6 +404,8 @@ pub struct ToolRecord {
     pub attempt: u32,
     /// How it ended, once it has.
     pub end: Option<ToolEnd>,
+    /// One of `words::approval`.
+    pub approval: String,
 }
 
 /// What a save left behind.

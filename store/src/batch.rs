@@ -5,12 +5,14 @@
 //!
 //! - `batch/rows.rs`: what goes in ([`Snapshot`]) and comes out ([`Batch`])
 //! - `batch/keys.rs`: the role-naming keys of batches (invariant 3)
+//! - `batch/outside.rs`: asking a person or the client, and their answers
 //! - `batch/builder.rs`: the steps all kinds of batch share: number an event, observe a tool, apply plan events
 //!
 //! No I/O, no clock, no randomness.
 
 mod builder;
 mod keys;
+mod outside;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -18,8 +20,8 @@ mod tests;
 use everturn_proto::{
     event::{Act, Cancelled, Complete, Error, Thought},
     ids,
-    turn::{LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, save_request},
-    words::{checkpoint, event_type, execution_status, failure, finish, tool_status},
+    turn::{LlmCompleteState, SaveApproval, SaveEnd, SaveObserve, SaveRequest, save_request},
+    words::{approval, checkpoint, event_type, execution_status, failure, finish, tool_status},
 };
 
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
@@ -42,6 +44,9 @@ pub fn needs(request: &SaveRequest) -> Result<Needs> {
         save_request::Batch::Observe(observe) => {
             Needs { tools: ToolsNeeded::One(observe.execution_id.clone()), ..Needs::default() }
         }
+        save_request::Batch::Approval(approval) => {
+            Needs { tools: ToolsNeeded::One(approval.execution_id.clone()), ..Needs::default() }
+        }
         save_request::Batch::End(end) => Needs {
             checkpoint: true,
             // Of a failed call the text so far is not what the model said; of a lost turn it is all there is.
@@ -63,6 +68,7 @@ pub fn build(request: &SaveRequest, snapshot: &Snapshot) -> Result<Batch> {
         save_request::Batch::Steer(steer) => builder.user_message(&steer.message_id, &steer.content)?,
         save_request::Batch::Thought(_) => save_thought(&mut builder)?,
         save_request::Batch::Observe(observe) => save_observe(&mut builder, observe)?,
+        save_request::Batch::Approval(approval) => save_approval(&mut builder, approval)?,
         save_request::Batch::End(end) => save_end(&mut builder, end)?,
     }
     Ok(builder.finish())
@@ -111,12 +117,38 @@ fn save_thought(builder: &mut Builder) -> Result<()> {
         builder.batch.pending_tools.push(ToolRow {
             step,
             call_index: u32::try_from(index).unwrap_or(u32::MAX),
-            record: ToolRecord { call: call.clone(), status: tool_status::PENDING.into(), attempt: 0, end: None },
-            observed_sequence: None,
+            record: ToolRecord { call: call.clone(), status: tool_status::PENDING.into(), ..ToolRecord::default() },
+            ..ToolRow::default()
         });
     }
+    builder.ask_outside();
     builder.assistant_row(&state.text, state.tool_calls.clone(), sequence);
     builder.step_done();
+    Ok(())
+}
+
+/// The answer to an approval. What was denied or has expired is observed at once: the model is told why.
+fn save_approval(builder: &mut Builder, answer: &SaveApproval) -> Result<()> {
+    let tool = builder.snapshot.tools.iter().find(|tool| tool.record.call.execution_id == answer.execution_id);
+    let tool = tool.ok_or_else(|| StoreError::not_found("tool execution", &answer.execution_id))?;
+    if tool.record.approval != approval::PENDING {
+        return Ok(());
+    }
+    match answer.decision.as_str() {
+        approval::APPROVED => builder.approve(tool, answer),
+        approval::DENIED | approval::EXPIRED => {
+            builder.approval_resolved(tool, answer, false);
+            let mut tool = tool.clone();
+            tool.record.approval.clone_from(&answer.decision);
+            let error = match (answer.decision.as_str(), answer.reason.as_str()) {
+                (approval::EXPIRED, _) => "nobody approved this call in time; it was not run".to_owned(),
+                (_, "") => "a person denied this call; it was not run".to_owned(),
+                (_, reason) => format!("a person denied this call; it was not run. They said: {reason}"),
+            };
+            builder.observe(&tool, &Closing { status: tool_status::FAILED, error: &error })?;
+        }
+        other => return Err(StoreError::Conflict(format!("`{other}` is no answer to an approval"))),
+    }
     Ok(())
 }
 
@@ -126,14 +158,14 @@ fn save_observe(builder: &mut Builder, observe: &SaveObserve) -> Result<()> {
         StoreError::Corrupt(format!("tool execution `{}` has an act but no record", observe.execution_id))
     })?;
     let failure = if observe.failure.is_empty() { "the tool ended without a result" } else { &observe.failure };
-    builder.observe(tool, &Closing { status: tool_status::FAILED, error: failure })
+    builder.close(tool, &Closing { status: tool_status::FAILED, error: failure })
 }
 
 /// The end of the turn. Whatever is still open is closed first: every act gets its observe (invariant 6).
 fn save_end(builder: &mut Builder, end: &SaveEnd) -> Result<()> {
     let closing = Closing { status: tool_status::CANCELLED, error: "the turn ended before this tool did" };
     for tool in &builder.snapshot.tools {
-        builder.observe(tool, &closing)?;
+        builder.close(tool, &closing)?;
     }
     let (agent_execution_id, step) = builder.place();
     let mut error_code = None;

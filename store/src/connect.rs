@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, Keys, Result, Retention, TurnStore},
+    api::{Conversations, EventReader, Keys, OutsideTools, Result, Retention, TurnStore},
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -18,6 +18,8 @@ pub struct Store {
     pub conversations: Arc<dyn Conversations>,
     /// For workers.
     pub turns: Arc<dyn TurnStore>,
+    /// For gateways.
+    pub outside: Arc<dyn OutsideTools>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
@@ -26,12 +28,15 @@ pub struct Store {
 
 impl Store {
     /// Any back end.
-    pub fn new(store: impl EventReader + Conversations + TurnStore + Retention + Keys + 'static) -> Self {
+    pub fn new(
+        store: impl EventReader + Conversations + TurnStore + OutsideTools + Retention + Keys + 'static,
+    ) -> Self {
         let store = Arc::new(store);
         Self {
             events: store.clone(),
             conversations: store.clone(),
             turns: store.clone(),
+            outside: store.clone(),
             retention: store.clone(),
             keys: store,
         }

@@ -11,7 +11,10 @@ use everturn_proto::{
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
-    api::{Access, ApiKey, ContextMessage, Conversation, KeyKind, Removed, Result, ToolEnd, ToolRecord, ToolResult},
+    api::{
+        Access, ApiKey, ContextMessage, Conversation, KeyKind, OutsideTool, Removed, Result, ToolEnd, ToolRecord,
+        ToolResult,
+    },
     batch::{AssistantRow, ToolRow, Totals, WaitingMessage},
     error::StoreError,
 };
@@ -179,6 +182,37 @@ pub(crate) struct SaveStateRow {
 }
 
 #[derive(FromRow)]
+pub(crate) struct OutsideRow {
+    message_id: String,
+    agent_execution_id: String,
+    created_at: DateTime<Utc>,
+    expires_at: Option<DateTime<Utc>>,
+    #[sqlx(flatten)]
+    tool: ToolSqlRow,
+}
+
+impl OutsideRow {
+    pub(crate) fn outside(self) -> Result<OutsideTool> {
+        Ok(OutsideTool {
+            message_id: self.message_id,
+            agent_execution_id: self.agent_execution_id,
+            record: self.tool.tool()?.record,
+            requested_at: self.created_at,
+            expires_at: self.expires_at,
+        })
+    }
+}
+
+/// A tool execution that waited for someone outside.
+#[derive(FromRow)]
+pub(crate) struct AnsweredRow {
+    pub(crate) execution_id: String,
+    pub(crate) is_answered: bool,
+    pub(crate) has_result: bool,
+    pub(crate) waits_until: Option<DateTime<Utc>>,
+}
+
+#[derive(FromRow)]
 pub(crate) struct TotalsRow {
     calls: i64,
     input_tokens: i64,
@@ -284,6 +318,9 @@ pub(crate) struct ToolSqlRow {
     is_error: bool,
     duration_ms: i64,
     observed_sequence: Option<i64>,
+    kind: String,
+    approval: String,
+    input_hash: String,
     signatures: Column<Vec<String>>,
     tool_input: Column<Json>,
     events: Column<Vec<(String, Json)>>,
@@ -314,12 +351,22 @@ impl ToolSqlRow {
             timeout_ms: narrow(self.timeout_ms)?,
             signatures: self.signatures.0,
             effect: self.effect,
+            kind: self.kind,
+            approval_timeout_s: 0,
+            input_hash: self.input_hash,
         };
         Ok(ToolRow {
             step: narrow(self.step)?,
             call_index: narrow(self.call_index)?,
-            record: ToolRecord { call, status: self.status, attempt: narrow(self.attempt)?, end },
+            record: ToolRecord {
+                call,
+                status: self.status,
+                attempt: narrow(self.attempt)?,
+                end,
+                approval: self.approval,
+            },
             observed_sequence: self.observed_sequence.map(narrow).transpose()?,
+            expires_at: None,
         })
     }
 }

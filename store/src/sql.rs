@@ -37,7 +37,7 @@ macro_rules! among {
 macro_rules! tool_columns {
     () => {
         "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \
-         duration_ms, observed_sequence, signatures, tool_input, events, result"
+         duration_ms, observed_sequence, kind, approval, input_hash, signatures, tool_input, events, result"
     };
 }
 
@@ -53,6 +53,14 @@ macro_rules! visible {
         concat!("tenant_id = ", $tenant, " AND (CAST(", $owner, " AS TEXT) IS NULL OR owner_id = ", $owner, ")")
     };
 }
+
+// Behind the macros that it uses.
+mod outside;
+
+pub use outside::WAITING_TOOLS;
+pub(crate) use outside::{
+    ANSWERED_TOOLS, APPROVE_TOOL, GRANTED_TOOLS, INSERT_GRANT, OUTSIDE_TOOL, SET_TOOL_CALLS, STORE_CLIENT_RESULT,
+};
 
 // ---- reader ----------------------------------------------------------------------------------------
 
@@ -308,7 +316,7 @@ pub(crate) const TOOL: &str = concat!(
 pub(crate) const START_TOOL: &str = concat!(
     "UPDATE tool_execution_records SET status = 'running', attempt = attempt + 1, \
      started_at = COALESCE(started_at, $4) WHERE conversation_id = $1 AND execution_id = $2 \
-     AND agent_execution_id = $3 \
+     AND agent_execution_id = $3 AND approval IN ('', 'approved') \
      AND (status = 'pending' OR (status = 'running' AND effect IN ('read', 'idempotent'))) RETURNING ",
     tool_columns!()
 );
@@ -389,12 +397,13 @@ pub const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, convers
 /// Rows follow.
 pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
      message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
-     duration_ms, observed_sequence, created_at, finished_at, signatures, tool_input, events, result) ";
+     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, expires_at, signatures, \
+     tool_input, events, result) ";
 
 /// Follows the rows of [`INSERT_TOOLS`] for records that exist: one statement ends and observes them all.
 pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET \
      status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms, \
-     observed_sequence = excluded.observed_sequence, result = excluded.result, \
+     observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval, \
      finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
 
 /// Rows follow.
@@ -459,7 +468,8 @@ pub(crate) const LOCK_EXECUTIONS: Text = Text {
 };
 
 /// list of conversations, each. Rows before those that they name.
-pub(crate) const REMOVE_ROWS: [Text; 4] = [
+pub(crate) const REMOVE_ROWS: [Text; 5] = [
+    among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
     among!("DELETE FROM execution_checkpoints WHERE conversation_id", "$1", ""),
     among!("DELETE FROM work_plans WHERE conversation_id", "$1", ""),
     among!("DELETE FROM agent_executions WHERE conversation_id", "$1", ""),

@@ -79,6 +79,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "execution_checkpoints",
         "messages",
         "tool_execution_records",
+        "tool_grants",
         "work_plans",
     ];
     let mut connection = raw(&file.path()).await;

@@ -275,6 +275,9 @@ pub struct ChatOptions {
     /// Agent of a new conversation.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Approves every tool call that waits for a person. Without it you are asked, and with no terminal calls are denied.
+    #[arg(long)]
+    pub approve: bool,
     /// Sends one message, prints the answer and exits; without it, messages are read line by line.
     pub message: Option<String>,
 }

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 /// Before a broken stream is opened again, unless the gateway says otherwise.
 const RETRY: Duration = Duration::from_millis(500);
+/// Tries of an approval, a second apart: a worker that restarts is back by then.
+const APPROVAL_ATTEMPTS: u32 = 30;
 
 /// A gateway at a URL.
 #[derive(Debug, Clone)]
@@ -79,6 +81,26 @@ impl GatewayClient {
     /// Asks the running turn of the conversation to end.
     pub async fn cancel(&self, conversation_id: &str) -> anyhow::Result<()> {
         self.post(&format!("/conversations/{conversation_id}/cancel"), &json!({})).await.map(drop)
+    }
+
+    /// Answers an approval. Tries again for a while when the turn cannot be reached.
+    pub async fn resolve_approval(
+        &self,
+        conversation_id: &str,
+        execution_id: &str,
+        answer: &Value,
+    ) -> anyhow::Result<()> {
+        let url = format!("{}/conversations/{conversation_id}/approvals/{execution_id}", self.url);
+        let mut attempts_left = APPROVAL_ATTEMPTS;
+        loop {
+            attempts_left -= 1;
+            let response = self.http.post(&url).json(answer).send().await?;
+            if response.status() == StatusCode::SERVICE_UNAVAILABLE && attempts_left > 0 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                continue;
+            }
+            return checked(response).await.map(drop);
+        }
     }
 
     /// The conversation's largest sequence number.

@@ -3,11 +3,13 @@
 // The workflow macros generate undocumented markers beside each handler.
 #![allow(missing_docs)]
 
+use std::error::Error;
+
 use everturn_proto::{
     Lenient, ids,
     limits::MAX_MESSAGE_BYTES,
-    turn::{Cancel, Submit, TurnInput, TurnOutput, TurnStatus},
-    words::{DEFAULT_TENANT, execution_status, failure, on_busy, search_attribute},
+    turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput, TurnOutput, TurnStatus},
+    words::{DEFAULT_TENANT, execution_status, failure, on_busy, refusal, search_attribute},
 };
 use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
 use temporalio_macros::{workflow, workflow_methods};
@@ -19,8 +21,13 @@ use temporalio_workflow::{
 use crate::{
     calls::CallError,
     inbox::Inbox,
+    outside::Outside,
     turn::{Outcome, Turn, TurnEnd},
 };
+
+const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
+/// TurnStatus while a turn waits for a person.
+const WAITING: &str = "waiting";
 
 /// Patch: a cancel reaches a message that waits. Runs from before it let that message, a steer too, go on.
 const CANCEL_WAITING: &str = "cancel-waiting";
@@ -30,6 +37,7 @@ const CANCEL_WAITING: &str = "cancel-waiting";
 pub struct AgentExecution {
     input: Result<TurnInput, String>,
     inbox: Inbox,
+    pub(crate) outside: Outside,
     current: Option<Current>,
     /// Messages named by this chain of runs so far.
     anonymous_messages: u32,
@@ -57,7 +65,13 @@ impl AgentExecution {
     /// Takes the input as it is; what is wrong with it is said by `run`.
     #[init]
     pub fn new(ctx: &WorkflowContextView, input: Lenient<TurnInput>) -> Self {
-        let mut state = Self { input: input.0, inbox: Inbox::default(), current: None, anonymous_messages: 0 };
+        let mut state = Self {
+            input: input.0,
+            inbox: Inbox::default(),
+            outside: Outside::default(),
+            current: None,
+            anonymous_messages: 0,
+        };
         if let Ok(input) = &mut state.input {
             state.anonymous_messages = input.anonymous_messages;
             let inbox = std::mem::take(&mut input.inbox);
@@ -117,6 +131,41 @@ impl AgentExecution {
         }
     }
 
+    /// A person's answer to an approval. A gateway calls it: what does not fit is refused by the validator.
+    #[update]
+    pub fn resolve_approval(&mut self, _ctx: &mut SyncWorkflowContext<Self>, answer: Lenient<ResolveApproval>) {
+        if let Ok(answer) = answer.0 {
+            self.outside.resolve(answer);
+        }
+    }
+
+    #[update_validator(resolve_approval)]
+    fn check_approval(
+        &self,
+        _ctx: &WorkflowContextView,
+        answer: &Lenient<ResolveApproval>,
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let answer = answer.0.as_ref().map_err(|error| format!("{}: {error}", refusal::INVALID))?;
+        self.outside.check(answer).map_err(|refusal| refusal.to_string().into())
+    }
+
+    /// The same from the command line (`temporal workflow signal`). One that does not fit is ignored: a signal has
+    /// nobody to answer.
+    #[signal(name = "resolve_approval")]
+    pub fn resolve_by_signal(&mut self, _ctx: &mut SyncWorkflowContext<Self>, answer: Lenient<ResolveApproval>) {
+        if let Ok(answer) = answer.0 {
+            self.outside.resolve(answer);
+        }
+    }
+
+    /// The client has answered a client tool, and its result is stored.
+    #[signal]
+    pub fn tool_result(&mut self, _ctx: &mut SyncWorkflowContext<Self>, stored: Lenient<ToolResultStored>) {
+        if let Ok(stored) = stored.0 {
+            self.outside.result_stored(stored.execution_id);
+        }
+    }
+
     /// Where the turn stands.
     #[query]
     pub fn status(&self, _ctx: &WorkflowContextView) -> TurnStatus {
@@ -139,6 +188,7 @@ impl AgentExecution {
             step: current.step,
             running_tools,
             queued,
+            waiting_for: self.outside.waiting(),
         }
     }
 }
@@ -217,7 +267,6 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
     const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
     const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
     const TENANT_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TENANT_ID);
-    const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
     if ctx.search_attributes().contains_key(&CONVERSATION_ID) {
         return;
     }
@@ -228,6 +277,14 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
         TENANT_ID.value_set(tenant.to_owned()),
         TURN_STATUS.value_set(execution_status::RUNNING.to_owned()),
     ]);
+}
+
+/// Says in TurnStatus whether the turn waits for a person. Each change is an event of the history: only when it changes.
+pub(crate) fn show_waiting(ctx: &WorkflowContext<AgentExecution>) {
+    if let Some(is_waiting) = ctx.state_mut(|state| state.outside.status_change()) {
+        let status = if is_waiting { WAITING } else { execution_status::RUNNING };
+        ctx.upsert_search_attributes([TURN_STATUS.value_set(status.to_owned())]);
+    }
 }
 
 /// Ends the run: with the next message's turn, a new run for the same turn, or the turn's result.

@@ -4,6 +4,7 @@
 //! - `turn`: the loop of a turn
 //! - `tools`: the tools of a step
 //! - `inbox`: pure; the messages that wait
+//! - `outside`: pure; approvals and client results that are waited for
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
 //! Pure (invariant 1): no I/O, no clock, no randomness; `clippy.toml` beside this crate bans what the crate
@@ -13,6 +14,7 @@
 mod agent_execution;
 mod calls;
 mod inbox;
+mod outside;
 mod tools;
 mod turn;
 

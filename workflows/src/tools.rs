@@ -1,33 +1,66 @@
-//! The tools of a step: all at once, each observed as it ends.
+//! The tools of a step: all at once, each observed as it ends. Before it runs, a call may wait for a person's
+//! approval; a client tool runs at the client, and is waited for.
 //!
 //! Must not be here: how an activity is called (`calls.rs`), what a batch holds (the store).
 
-use everturn_proto::turn::{PlannedCall, RunToolRequest, SaveObserve, save_request::Batch};
-use temporalio_workflow::join_all;
+use std::time::Duration;
+
+use everturn_proto::{
+    turn::{PlannedCall, ResolveApproval, RunToolRequest, SaveApproval, SaveObserve, SaveResult, save_request::Batch},
+    words::{approval, tool_kind},
+};
+use temporalio_workflow::{TimerOptions, join_all, select};
 
 use crate::{
-    agent_execution::Phase,
+    AgentExecution,
+    agent_execution::{Phase, show_waiting},
     calls::{self, CallError},
     turn::Turn,
 };
 
+/// What came of waiting.
+enum Waited {
+    /// What was waited for is there.
+    Done,
+    /// The time is over.
+    Expired,
+    /// The turn was cancelled.
+    Cancelled,
+}
+
 impl Turn<'_> {
-    /// Runs the step's tools at once; each is observed as it ends.
-    pub(crate) async fn run_tools(&self, tool_calls: &[PlannedCall]) -> Result<(), CallError> {
+    /// Runs the step's tools at once; each is observed as it ends. `saved` is what the save of the thought gave.
+    pub(crate) async fn run_tools(&self, tool_calls: &[PlannedCall], saved: &SaveResult) -> Result<(), CallError> {
         self.enter(Phase::RunningTools(tool_calls.iter().map(|call| call.tool_name.clone()).collect()));
-        let runs = tool_calls.iter().map(|call| self.run_tool(call));
-        join_all(runs).await.into_iter().collect()
+        self.ctx.state_mut(|state| {
+            saved.approvals_answered.iter().for_each(|id| state.outside.skip_approval(id));
+            saved.results_stored.iter().for_each(|id| state.outside.result_stored(id.clone()));
+        });
+        show_waiting(self.ctx);
+        let left = |call: &PlannedCall| saved.still_waiting.iter().find(|left| left.execution_id == call.execution_id);
+        let left_ms = |call| left(call).map(|left| Duration::from_millis(u64::from(left.left_ms)));
+        let runs = tool_calls.iter().map(|call| self.run_tool(call, left_ms(call)));
+        let ended = join_all(runs).await.into_iter().collect();
+        self.ctx.state_mut(|state| state.outside.end_step());
+        // Only after a cancel something was still waited for.
+        show_waiting(self.ctx);
+        ended
     }
 
-    async fn run_tool(&self, call: &PlannedCall) -> Result<(), CallError> {
-        let request = RunToolRequest {
-            conversation_id: self.conversation_id.clone(),
-            message_id: self.message.message_id.clone(),
-            agent_execution_id: self.agent_execution_id.clone(),
-            step: self.step,
-            execution_id: call.execution_id.clone(),
+    /// `left` is what is left of the time to wait, when the call was asked for by a run before.
+    async fn run_tool(&self, call: &PlannedCall, mut left: Option<Duration>) -> Result<(), CallError> {
+        if self.ctx.state(|state| state.outside.needs_approval(&call.execution_id)) {
+            let is_approved = self.is_approved(call, left.take()).await;
+            show_waiting(self.ctx);
+            if !is_approved? {
+                return Ok(());
+            }
+        }
+        let ran = match call.kind.as_str() {
+            tool_kind::CLIENT => self.await_client(call, left).await,
+            _ => self.run_activity(call).await,
         };
-        let failure = match calls::run_tool(self.ctx, &self.cancellation, call, request).await {
+        let failure = match ran {
             Ok(()) => String::new(),
             // The end of the turn observes what a cancel left open (invariant 6).
             Err(CallError::Cancelled) => return Ok(()),
@@ -36,5 +69,86 @@ impl Turn<'_> {
         };
         let observe = SaveObserve { execution_id: call.execution_id.clone(), failure };
         self.save(Batch::Observe(observe)).await.map(drop)
+    }
+
+    async fn run_activity(&self, call: &PlannedCall) -> Result<(), CallError> {
+        let request = RunToolRequest {
+            conversation_id: self.conversation_id.clone(),
+            message_id: self.message.message_id.clone(),
+            agent_execution_id: self.agent_execution_id.clone(),
+            step: self.step,
+            execution_id: call.execution_id.clone(),
+        };
+        calls::run_tool(self.ctx, &self.cancellation, call, request).await
+    }
+
+    /// Waits for the approval, for days if need be, and saves the answer. False when the call is not to run: it is
+    /// observed with the answer, or by the end of the turn.
+    async fn is_approved(&self, call: &PlannedCall, left: Option<Duration>) -> Result<bool, CallError> {
+        let id = call.execution_id.as_str();
+        let timeout = left.unwrap_or(Duration::from_secs(u64::from(call.approval_timeout_s)));
+        let waited = self.wait(timeout, "approval", call, |state| state.outside.answer(id).is_some()).await;
+        let (decision, answer) = match waited {
+            Waited::Cancelled => return Ok(false),
+            Waited::Expired => {
+                self.ctx.state_mut(|state| state.outside.expire(id));
+                (approval::EXPIRED, ResolveApproval::default())
+            }
+            Waited::Done => {
+                let answer = self.ctx.state(|state| state.outside.answer(id).cloned()).unwrap_or_default();
+                let is_yes = answer.decision == approval::APPROVE;
+                (if is_yes { approval::APPROVED } else { approval::DENIED }, answer)
+            }
+        };
+        let save = SaveApproval {
+            execution_id: id.to_owned(),
+            decision: decision.to_owned(),
+            tool_input: answer.tool_input,
+            reason: answer.reason,
+            remember: answer.remember,
+            resolved_by: answer.resolved_by,
+        };
+        let ended = self.save(Batch::Approval(save)).await?;
+        Ok(decision == approval::APPROVED && ended.is_none())
+    }
+
+    /// Waits for the client's result. It is stored by whoever received it; the observe reads it from there.
+    async fn await_client(&self, call: &PlannedCall, left: Option<Duration>) -> Result<(), CallError> {
+        let id = call.execution_id.as_str();
+        let timeout = left.unwrap_or(Duration::from_millis(u64::from(call.timeout_ms)));
+        match self.wait(timeout, "result", call, |state| state.outside.has_result(id)).await {
+            Waited::Done => Ok(()),
+            Waited::Cancelled => Err(CallError::Cancelled),
+            Waited::Expired => Err(CallError::Failed {
+                code: String::new(),
+                message: "the client did not answer in time; whether it ran the tool is unknown".to_owned(),
+            }),
+        }
+    }
+
+    /// Waits until `is_there`, for `timeout` at the most, or until the turn is cancelled. Holds no worker.
+    async fn wait(
+        &self,
+        timeout: Duration,
+        what: &str,
+        call: &PlannedCall,
+        is_there: impl Fn(&AgentExecution) -> bool,
+    ) -> Waited {
+        if self.ctx.state(&is_there) {
+            return Waited::Done;
+        }
+        let token = self.cancellation.child_token();
+        let summary = format!("{what} of {}", call.tool_name);
+        let timer = TimerOptions::builder(timeout).cancellation_token(token.clone()).summary(summary).build();
+        let waited = select! {
+            () = self.cancellation.cancelled() => Waited::Cancelled,
+            met = self.ctx.wait_condition(|state| is_there(state)) => {
+                if met.is_ok() { Waited::Done } else { Waited::Cancelled }
+            }
+            _ = self.ctx.timer(timer) => Waited::Expired,
+        };
+        // An open timer would wake the workflow when its time comes, long after the answer.
+        token.cancel();
+        waited
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use everturn_proto::{
     ids,
     turn::{
-        LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveSteer, SaveThought, Submit, ThinkRequest, TurnInput,
-        save_request::Batch,
+        LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveResult, SaveSteer, SaveThought, Submit, ThinkRequest,
+        TurnInput, save_request::Batch,
     },
     words::{execution_status, failure, finish},
 };
@@ -121,10 +121,12 @@ impl<'a> Turn<'a> {
         if self.cancellation.is_cancelled() {
             return self.end(execution_status::CANCELLED, None).await;
         }
-        if let Some(end) = self.save(Batch::Thought(SaveThought {})).await? {
+        self.ctx.state_mut(|state| state.outside.begin_step(&thought.tool_calls));
+        let saved = self.save_batch(Batch::Thought(SaveThought {})).await?;
+        if let Some(end) = self.ended(&saved) {
             return Ok(Next::End(end));
         }
-        self.run_tools(&thought.tool_calls).await?;
+        self.run_tools(&thought.tool_calls, &saved).await?;
         self.step += 1;
         // Only here: no tool, child or approval is pending (invariant 4).
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
@@ -170,6 +172,10 @@ impl<'a> Turn<'a> {
 
     /// Saves one batch; `Some` when the turn has ended, now or before.
     pub(crate) async fn save(&self, batch: Batch) -> Result<Option<TurnEnd>, CallError> {
+        Ok(self.ended(&self.save_batch(batch).await?))
+    }
+
+    async fn save_batch(&self, batch: Batch) -> Result<SaveResult, CallError> {
         let request = SaveRequest {
             conversation_id: self.conversation_id.clone(),
             message_id: self.message.message_id.clone(),
@@ -177,9 +183,12 @@ impl<'a> Turn<'a> {
             step: self.step,
             batch: Some(batch),
         };
-        let saved = calls::save(self.ctx, request).await?;
+        calls::save(self.ctx, request).await
+    }
+
+    fn ended(&self, saved: &SaveResult) -> Option<TurnEnd> {
         let has_ended = saved.status != execution_status::RUNNING;
-        Ok(has_ended.then_some(TurnEnd { status: saved.status, steps: self.step + 1, failure: None }))
+        has_ended.then(|| TurnEnd { status: saved.status.clone(), steps: self.step + 1, failure: None })
     }
 
     pub(crate) fn enter(&self, phase: Phase) {

@@ -5,6 +5,7 @@
 //! - `registry`: the worker's own tools, and sources whose tools come and go
 //! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
+//! - `client`: tools that run at the client
 //! - [`http`]: endpoints described in the configuration
 //! - [`mcp`]: tools of MCP servers
 //! - [`skills`]: folders of instructions
@@ -13,6 +14,7 @@
 
 pub mod builtin;
 mod checked;
+mod client;
 pub mod content;
 pub mod http;
 pub mod mcp;
@@ -30,6 +32,7 @@ use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
+pub use client::ClientTool;
 pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use typed::{TypedTool, typed};

@@ -225,6 +225,15 @@ pub(crate) async fn authenticate(State(state): State<GatewayState>, mut request:
 /// Middleware of the agent's routes, behind [`authenticate`]: reading needs `read`, everything else `write`.
 pub(crate) async fn check_scope(caller: Caller, request: Request, next: Next) -> Response {
     let scope = if request.method().is_safe() { Scope::Read } else { Scope::Write };
+    run_with(scope, &caller, request, next).await
+}
+
+/// Middleware of the route that answers approvals, behind [`authenticate`].
+pub(crate) async fn check_approve(caller: Caller, request: Request, next: Next) -> Response {
+    run_with(Scope::Approve, &caller, request, next).await
+}
+
+async fn run_with(scope: Scope, caller: &Caller, request: Request, next: Next) -> Response {
     match caller.require(scope) {
         Ok(()) => next.run(request).await,
         Err(refusal) => refusal.into_response(),

@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-use crate::extract::ConversationId;
+use crate::extract::{ConversationId, ToolCallPath};
 
 /// An id of a conversation or a message.
 pub(crate) struct Id;
@@ -71,6 +71,14 @@ impl IntoParams for ConversationId {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let id = ParameterBuilder::new().name("id").parameter_in(ParameterIn::Path).required(Required::True);
         vec![id.description(Some("The conversation.")).schema(Some(Ref::from_schema_name("Id"))).build()]
+    }
+}
+
+impl IntoParams for ToolCallPath {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let id = ParameterBuilder::new().name("execution_id").parameter_in(ParameterIn::Path).required(Required::True);
+        let id = id.description(Some("The tool execution.")).schema(Some(Ref::from_schema_name("Id"))).build();
+        [ConversationId::into_params(parameter_in), vec![id]].concat()
     }
 }
 

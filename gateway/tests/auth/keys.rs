@@ -119,7 +119,7 @@ async fn nobody_sees_what_is_another_tenants_or_owners() {
     let of_one =
         |(method, path): (&'static str, &str)| Some((method, path.strip_prefix("/conversations/c")?.to_owned()));
     let routes: Vec<_> = ROUTES.into_iter().filter_map(of_one).collect();
-    assert_eq!(routes.len(), 7);
+    assert_eq!(routes.len(), 9);
     for secret in [&bob, &stranger] {
         for (method, rest) in &routes {
             let answer = gateway.bearer((method, &format!("/conversations/{id}{rest}")), &secret.reveal()).await;
@@ -219,4 +219,18 @@ async fn an_open_stream_ends_with_its_key() {
     assert!(Utc::now() >= end, "not before its time");
     gateway.store.append("c", "m", "thought", r#"{"thought":"hm"}"#);
     assert_eq!(of_lasting.names(1).await, ["thought 2"], "the others go on");
+}
+
+#[tokio::test]
+async fn allowing_tools_is_a_right_of_its_own() {
+    let gateway = gateway(config()).await;
+    gateway.store.add("c", "acme");
+    let route = ("POST", "/conversations/c/approvals/exec_1");
+    let may_not = key(&gateway, Access::tenant("acme"), "read write", None).await;
+    let answer = gateway.bearer(route, &may_not.reveal()).await;
+    answer.assert_problem(403, "insufficient_scope");
+    assert!(answer.header("www-authenticate").contains(r#"scope="approve""#));
+    let may = key(&gateway, Access::tenant("acme"), "approve", None).await;
+    // It comes as far as its body, which does not suit this route.
+    gateway.bearer(route, &may.reveal()).await.assert_problem(400, "invalid_body");
 }

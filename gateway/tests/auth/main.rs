@@ -23,7 +23,7 @@ use serde_json::json;
 use support::{Answer, TestGateway};
 
 /// The API's routes. The test generated from the OpenAPI document is the one that cannot forget any.
-const ROUTES: [(&str, &str); 11] = [
+const ROUTES: [(&str, &str); 13] = [
     ("POST", "/conversations"),
     ("GET", "/conversations"),
     ("GET", "/conversations/c"),
@@ -33,6 +33,8 @@ const ROUTES: [(&str, &str); 11] = [
     ("GET", "/conversations/c/events/stream"),
     ("GET", "/conversations/c/execution-status"),
     ("POST", "/conversations/c/cancel"),
+    ("GET", "/conversations/c/approvals"),
+    ("GET", "/conversations/c/client-tools"),
     ("POST", "/chat"),
     ("GET", SESSION),
 ];

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
     Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPage, ListPlace, ListQuery,
-    NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError, TakenBy,
+    NewConversation, NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResumePoint, StoreError, TakenBy, ToolEnd,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -25,6 +25,8 @@ pub struct Tables {
     pub messages: Vec<NewMessage>,
     /// Messages that a turn has taken.
     pub taken: Vec<(String, TakenBy)>,
+    /// Tool calls that someone outside answers, each with its conversation.
+    pub outside: Vec<(String, OutsideTool)>,
     /// What there is to resume, in every conversation.
     pub resume_point: Option<ResumePoint>,
     pub current: Option<String>,
@@ -260,5 +262,45 @@ impl Conversations for MemoryStore {
         let point = tables.resume_point.clone().filter(|_| tables.shows(access, conversation_id));
         let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
         Ok(point.map(|point| ResumePoint { waiting: limited(point.waiting), ..point }))
+    }
+}
+
+#[async_trait]
+impl OutsideTools for MemoryStore {
+    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>> {
+        let tables = self.open()?;
+        let of = |(id, _): &&(String, OutsideTool)| id == conversation_id && tables.shows(access, id);
+        let waits = |tool: &&OutsideTool| tool.needs_approval() || tool.needs_result();
+        let waiting = tables.outside.iter().filter(of).map(|(_, tool)| tool).filter(waits);
+        Ok(waiting.take(limit as usize).cloned().collect())
+    }
+
+    async fn outside_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+    ) -> Result<Option<OutsideTool>> {
+        let tables = self.open()?;
+        let is_it = |(id, tool): &&(String, OutsideTool)| {
+            id == conversation_id && tables.shows(access, id) && tool.record.call.execution_id == execution_id
+        };
+        Ok(tables.outside.iter().find(is_it).map(|(_, tool)| tool.clone()))
+    }
+
+    async fn store_client_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        end: ToolEnd,
+    ) -> Result<Option<OutsideTool>> {
+        for (id, tool) in &mut self.open()?.outside {
+            if id == conversation_id && tool.record.call.execution_id == execution_id && tool.needs_result() {
+                tool.record.status.clone_from(&end.status);
+                tool.record.end = Some(end.clone());
+            }
+        }
+        self.outside_tool(access, conversation_id, execution_id).await
     }
 }

@@ -15,8 +15,9 @@ use async_trait::async_trait;
 use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
-    turns::{CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
+    turns::{ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
 };
+use everturn_proto::turn::ResolveApproval;
 use everturn_store::{Conversation, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
@@ -33,6 +34,8 @@ pub struct RecordingTurns {
     pub calls: Mutex<Vec<String>>,
     pub is_down: Mutex<bool>,
     pub is_idle: Mutex<bool>,
+    /// What becomes of an answer to an approval.
+    pub approval_outcome: Mutex<Option<ApprovalOutcome>>,
     /// What a start finds.
     pub start_outcome: Mutex<Option<StartOutcome>>,
 }
@@ -58,6 +61,21 @@ impl TurnStarter for RecordingTurns {
         let StartMessages { first, from_step, waiting } = messages;
         self.record(format!("start {} {first} from {from_step}, then {}", conversation.id, waiting.join(" ")))?;
         Ok(self.start_outcome.lock().unwrap().unwrap_or(StartOutcome::Started))
+    }
+
+    async fn resolve_approval(
+        &self,
+        conversation_id: &str,
+        answer: ResolveApproval,
+    ) -> Result<ApprovalOutcome, TurnError> {
+        let input = answer.tool_input.map(|input| input.as_str().to_owned()).unwrap_or_default();
+        let (id, hash) = (answer.execution_id, answer.input_hash);
+        self.record(format!("{} {conversation_id} {id} {hash} {input} by {}", answer.decision, answer.resolved_by))?;
+        Ok(self.approval_outcome.lock().unwrap().clone().unwrap_or(ApprovalOutcome::Taken))
+    }
+
+    async fn tool_result(&self, conversation_id: &str, execution_id: &str) -> Result<(), TurnError> {
+        self.record(format!("result {conversation_id} {execution_id}"))
     }
 
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
@@ -136,6 +154,7 @@ impl TestGateway {
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            outside: Arc::new(store.clone()),
             keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,

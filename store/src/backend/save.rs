@@ -1,7 +1,7 @@
 //! The save of one batch: lock, look whether it is stored, build, write (invariants 2 and 3).
 
 use everturn_proto::{
-    turn::{SaveRequest, SaveResult},
+    turn::{SaveRequest, SaveResult, StillWaiting, save_request},
     words::execution_status,
 };
 
@@ -16,7 +16,7 @@ use crate::{
     api::{Result, Saved},
     batch::{self, Snapshot},
     error::StoreError,
-    rows::{SaveStateRow, narrow, now},
+    rows::{AnsweredRow, SaveStateRow, narrow, now},
     sql,
 };
 
@@ -30,8 +30,11 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         let (execution, message) = (&request.agent_execution_id, &request.message_id);
         return Err(StoreError::Conflict(format!("agent execution `{execution}` is not of message `{message}`")));
     }
-    let as_stored = SaveResult { status: state.status, last_sequence };
+    let mut as_stored = SaveResult { status: state.status, last_sequence, ..SaveResult::default() };
     if state.stored_sequence.is_some() {
+        if matches!(request.batch, Some(save_request::Batch::Thought(_))) {
+            note_answers(connection, request, &mut as_stored).await?;
+        }
         return Ok(Saved { result: as_stored, sealed: batch::sealed(request) });
     }
     if as_stored.status != execution_status::RUNNING {
@@ -48,20 +51,44 @@ pub(super) async fn append(
     last_sequence: u32,
     steps: u32,
 ) -> Result<Saved> {
-    let snapshot = Snapshot { last_sequence, steps, ..snapshot::load(connection, request).await? };
+    let snapshot = Snapshot { last_sequence, steps, now: now(), ..snapshot::load(connection, request).await? };
     let batch = batch::build(request, &snapshot)?;
-    let result = SaveResult { status: execution_status::RUNNING.into(), last_sequence };
+    let result = SaveResult { status: execution_status::RUNNING.into(), last_sequence, ..SaveResult::default() };
     if batch.events.is_empty() {
         return Ok(Saved { result, sealed: Vec::new() });
     }
-    let now = now();
+    let now = snapshot.now;
     write_batch(connection, request, &batch, now).await?;
     if batch.end.is_some() || batch.steps != snapshot.steps {
         advance_execution(connection, request, &batch, now).await?;
     }
     let status = batch.end.map_or(result.status, |end| end.status);
-    let result = SaveResult { status, last_sequence: batch.last_sequence };
+    let result = SaveResult { status, last_sequence: batch.last_sequence, ..SaveResult::default() };
     Ok(Saved { result, sealed: batch::sealed(request) })
+}
+
+/// What a run that saves a thought again (it was reset or resumed) need not wait for.
+async fn note_answers(connection: &mut Connection, request: &SaveRequest, result: &mut SaveResult) -> Result<()> {
+    let rows: Vec<AnsweredRow> = sqlx::query_as(sql::ANSWERED_TOOLS)
+        .bind(&request.agent_execution_id)
+        .bind(i64::from(request.step))
+        .fetch_all(connection)
+        .await
+        .map_err(sql_error)?;
+    let now = now();
+    for AnsweredRow { execution_id, is_answered, has_result, waits_until } in rows {
+        if let Some(until) = waits_until {
+            let left_ms = u32::try_from((until - now).num_milliseconds().max(0)).unwrap_or(u32::MAX);
+            result.still_waiting.push(StillWaiting { execution_id: execution_id.clone(), left_ms });
+        }
+        if is_answered {
+            result.approvals_answered.push(execution_id.clone());
+        }
+        if has_result {
+            result.results_stored.push(execution_id);
+        }
+    }
+    Ok(())
 }
 
 /// How the execution stands, and whether the batch is stored: it is when its first event is.

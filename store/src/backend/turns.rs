@@ -58,6 +58,11 @@ impl TurnStore for Store {
         self.in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) }).await
     }
 
+    async fn granted_tools(&self, conversation_id: &str, tool_names: &[String]) -> Result<Vec<String>> {
+        let query = sqlx::query_scalar(words(sql::GRANTED_TOOLS)).bind(conversation_id).bind(list(tool_names));
+        self.in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) }).await
+    }
+
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim> {
         self.in_time(async { claims::claim_step(&mut *self.single().await?, step).await }).await
     }

@@ -18,7 +18,7 @@ use crate::{
     sql,
 };
 
-/// Rows of one insert: 20 columns of these stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only a tool that emits more
+/// Rows of one insert: 24 columns of these stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only a tool that emits more
 /// than this many events of its own needs a second insert.
 const ROWS_AN_INSERT: usize = 1000;
 
@@ -61,6 +61,7 @@ pub(super) async fn write_batch(
     write_messages(connection, request, batch, now).await?;
     write_events(connection, request, batch, now).await?;
     write_tools(connection, request, &batch.pending_tools, "", now).await?;
+    write_approval(connection, request, batch, now).await?;
     write_tools(connection, request, &batch.observed_tools, sql::OR_OBSERVE_TOOLS, now).await?;
     write_plans(connection, request, batch, now).await?;
     sqlx::query(sql::ADVANCE_CONVERSATION)
@@ -194,6 +195,10 @@ async fn write_tools(
                 .push_bind(tool.observed_sequence.map(i64::from))
                 .push_bind(now)
                 .push_bind(end.map(|_| now))
+                .push_bind(&call.kind)
+                .push_bind(&tool.record.approval)
+                .push_bind(&call.input_hash)
+                .push_bind(tool.expires_at)
                 .push_bind(Column(&call.signatures))
                 .push_bind(Column(call.tool_input.clone().unwrap_or_default()))
                 .push_bind(Column(end.map_or(&[][..], |end| &end.events)))
@@ -202,6 +207,47 @@ async fn write_tools(
         query.push(on_conflict);
         let insert = query.build().persistent(tools.len() <= ROWS_KEPT_PREPARED);
         insert.execute(&mut *connection).await.map_err(sql_error)?;
+    }
+    Ok(())
+}
+
+/// The approval that was given. Denied and expired ones are written with their observe.
+async fn write_approval(
+    connection: &mut Connection,
+    request: &SaveRequest,
+    batch: &Batch,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    if let Some(tool) = &batch.approved_tool {
+        let call = &tool.record.call;
+        sqlx::query(sql::APPROVE_TOOL)
+            .bind(&request.conversation_id)
+            .bind(&call.execution_id)
+            .bind(&tool.record.approval)
+            .bind(&call.input_hash)
+            .bind(tool.expires_at)
+            .bind(Column(call.tool_input.clone().unwrap_or_default()))
+            .execute(&mut *connection)
+            .await
+            .map_err(sql_error)?;
+    }
+    if let Some((assistant_message_id, calls)) = &batch.edited_calls {
+        sqlx::query(sql::SET_TOOL_CALLS)
+            .bind(&request.conversation_id)
+            .bind(assistant_message_id)
+            .bind(Column(calls))
+            .execute(&mut *connection)
+            .await
+            .map_err(sql_error)?;
+    }
+    if let Some(tool_name) = &batch.granted_tool {
+        sqlx::query(sql::INSERT_GRANT)
+            .bind(&request.conversation_id)
+            .bind(tool_name)
+            .bind(now)
+            .execute(connection)
+            .await
+            .map_err(sql_error)?;
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Events that only the runtime itself may append: a tool that emitted one could forge a turn's end.
-const RUNTIME_EVENTS: [&str; 8] = [
+const RUNTIME_EVENTS: [&str; 11] = [
     event_type::USER_MESSAGE,
     event_type::THOUGHT,
     event_type::ACT,
@@ -25,6 +25,9 @@ const RUNTIME_EVENTS: [&str; 8] = [
     event_type::COMPLETE,
     event_type::ERROR,
     event_type::CANCELLED,
+    event_type::APPROVAL_REQUESTED,
+    event_type::APPROVAL_RESOLVED,
+    event_type::CLIENT_TOOL_REQUESTED,
 ];
 
 /// Status of a work plan's step once it began.

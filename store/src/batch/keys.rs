@@ -22,6 +22,9 @@ pub fn key(request: &SaveRequest) -> Result<String> {
         save_request::Batch::Observe(observe) => {
             format!("{message_id}/{agent_execution_id}/{step}/observe/{}", observe.execution_id)
         }
+        save_request::Batch::Approval(approval) => {
+            format!("{message_id}/{agent_execution_id}/{step}/approval/{}", approval.execution_id)
+        }
         save_request::Batch::End(_) => format!("{message_id}/{agent_execution_id}/end"),
     })
 }

@@ -1,5 +1,6 @@
 //! What a batch is built from and what it consists of.
 
+use chrono::{DateTime, Utc};
 use everturn_proto::{
     Json,
     event::WorkPlan,
@@ -56,6 +57,8 @@ pub struct Snapshot {
     pub plans: Vec<WorkPlan>,
     /// The message to take.
     pub message: Option<WaitingMessage>,
+    /// The time of the transaction.
+    pub now: DateTime<Utc>,
 }
 
 /// Sums over an execution's LLM calls.
@@ -87,7 +90,7 @@ pub struct AssistantRow {
 }
 
 /// A row of `tool_execution_records` with its place in the turn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ToolRow {
     /// The step that asked.
     pub step: u32,
@@ -97,6 +100,8 @@ pub struct ToolRow {
     pub record: ToolRecord,
     /// Sequence number of its observe.
     pub observed_sequence: Option<u32>,
+    /// Until when a person's approval or the client's result is waited for.
+    pub expires_at: Option<DateTime<Utc>>,
 }
 
 /// A user's message as it is stored.
@@ -121,6 +126,12 @@ pub struct Batch {
     pub assistant: Option<AssistantRow>,
     /// Tool records to insert.
     pub pending_tools: Vec<ToolRow>,
+    /// The tool record whose approval was given: it may run now, with the input it has now.
+    pub approved_tool: Option<ToolRow>,
+    /// The calls of an assistant row, one of them with the input that a person gave: what the model will see.
+    pub edited_calls: Option<(String, Vec<ToolCall>)>,
+    /// The tool for which no more approvals are asked in the conversation.
+    pub granted_tool: Option<String>,
     /// Tool records to update: ended and observed.
     pub observed_tools: Vec<ToolRow>,
     /// Tool results to store in assistant rows.

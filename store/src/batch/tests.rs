@@ -8,8 +8,11 @@ mod property;
 use everturn_proto::{
     Json,
     event::{WorkPlan, WorkPlanStep},
-    turn::{LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer, SaveThought, ToolCall, save_request},
-    words::{effect, execution_status, finish, tool_status},
+    turn::{
+        LlmCompleteState, SaveApproval, SaveEnd, SaveObserve, SaveRequest, SaveSteer, SaveThought, ToolCall,
+        save_request,
+    },
+    words::{approval, effect, execution_status, finish, tool_kind, tool_status},
 };
 
 use super::*;
@@ -32,6 +35,15 @@ fn thought(step: u32) -> SaveRequest {
 fn observe(step: u32, execution_id: &str, failure: &str) -> SaveRequest {
     let (execution_id, failure) = (execution_id.into(), failure.into());
     request(step, save_request::Batch::Observe(SaveObserve { execution_id, failure }))
+}
+
+fn approval(step: u32, execution_id: &str, decision: &str) -> SaveRequest {
+    let (execution_id, decision) = (execution_id.into(), decision.into());
+    let tool_input = (decision == approval::APPROVED).then(|| Json::parse(r#"{"edited":true}"#).unwrap());
+    request(
+        step,
+        save_request::Batch::Approval(SaveApproval { execution_id, decision, tool_input, ..SaveApproval::default() }),
+    )
 }
 
 fn steer(message_id: &str) -> SaveRequest {
@@ -63,8 +75,8 @@ fn state(text: &str, reasoning: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteS
 
 fn tool(execution_id: &str, effect: &str, status: &str) -> ToolRow {
     let call = call(execution_id, effect);
-    let record = ToolRecord { call, status: status.into(), attempt: 1, end: None };
-    ToolRow { step: 0, call_index: 0, record, observed_sequence: None }
+    let record = ToolRecord { call, status: status.into(), attempt: 1, ..ToolRecord::default() };
+    ToolRow { record, ..ToolRow::default() }
 }
 
 fn assistant(calls: &[&str]) -> AssistantRow {
@@ -106,6 +118,58 @@ fn an_act_keeps_its_input_to_the_letter() {
     let batch = build(&thought(0), &Snapshot { checkpoint, ..Snapshot::default() }).unwrap();
     assert!(batch.events[1].data.as_str().contains(r#""tool_input":{"n":9007199254740993}"#));
     assert_eq!(field(&batch, 1, "status"), "running");
+}
+
+/// A call that needs an approval, and one that the client runs.
+fn outside_calls() -> Vec<ToolCall> {
+    let asked = ToolCall { approval_timeout_s: 60, input_hash: "h".into(), ..call("exec_a", effect::ONCE) };
+    let client = ToolCall { kind: tool_kind::CLIENT.into(), timeout_ms: 30_000, ..call("exec_c", effect::READ) };
+    vec![asked, client]
+}
+
+#[test]
+fn a_thought_asks_who_must_be_asked() {
+    let checkpoint = Some(state("", "", outside_calls()));
+    let batch = build(&thought(0), &Snapshot { checkpoint, ..Snapshot::default() }).unwrap();
+    let expected = ["thought", "act", "act", "approval_requested", "client_tool_requested"];
+    assert_eq!(types(&batch), expected);
+    assert_eq!(
+        (field(&batch, 3, "input_hash"), field(&batch, 3, "expires_at")),
+        ("h".into(), "1970-01-01T00:01:00.000Z".into())
+    );
+    assert_eq!(field(&batch, 4, "expires_at"), "1970-01-01T00:00:30.000Z");
+    assert_eq!(batch.pending_tools[0].record.approval, approval::PENDING);
+    assert_eq!(batch.pending_tools[1].record.approval, approval::NOT_NEEDED);
+}
+
+#[test]
+fn an_approval_lets_the_call_run_with_what_was_approved() {
+    let mut asked = tool("exec_a", effect::ONCE, tool_status::PENDING);
+    asked.record.approval = approval::PENDING.into();
+    let assistants = vec![assistant(&["exec_a"])];
+    let snapshot = Snapshot { tools: vec![asked], assistants, ..Snapshot::default() };
+    let batch = build(&approval(0, "exec_a", approval::APPROVED), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["approval_resolved"]);
+    assert_eq!(field(&batch, 0, "edited"), true);
+    let approved = batch.approved_tool.unwrap().record;
+    assert_eq!((approved.approval.as_str(), approved.status.as_str()), (approval::APPROVED, tool_status::PENDING));
+    assert_eq!(approved.call.tool_input.unwrap().as_str(), r#"{"edited":true}"#);
+    assert_eq!(batch.edited_calls.unwrap().1[0].tool_input.as_ref().unwrap().as_str(), r#"{"edited":true}"#);
+    assert!(batch.observed_tools.is_empty());
+}
+
+#[test]
+fn a_denied_or_expired_call_is_observed_at_once() {
+    for (decision, said) in [(approval::DENIED, "denied"), (approval::EXPIRED, "in time")] {
+        let mut asked = tool("exec_a", effect::ONCE, tool_status::PENDING);
+        asked.record.approval = approval::PENDING.into();
+        let snapshot = Snapshot { tools: vec![asked], assistants: vec![assistant(&["exec_a"])], ..Snapshot::default() };
+        let batch = build(&approval(0, "exec_a", decision), &snapshot).unwrap();
+        assert_eq!(types(&batch), ["approval_resolved", "observe"]);
+        assert!(field(&batch, 1, "result")["error"].as_str().unwrap().contains(said));
+        let ended = &batch.observed_tools[0].record;
+        assert_eq!((ended.approval.as_str(), ended.status.as_str()), (decision, tool_status::FAILED));
+    }
 }
 
 #[test]

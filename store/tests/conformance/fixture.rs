@@ -97,6 +97,8 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             timeout_ms: 1000,
             signatures: vec!["opaque".into()],
             effect: effect.into(),
+            input_hash: "shown".into(),
+            ..ToolCall::default()
         }
     }
 

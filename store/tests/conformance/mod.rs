@@ -12,6 +12,7 @@ pub mod keys;
 pub mod lists;
 pub mod log;
 pub mod lost;
+pub mod outside;
 pub mod races;
 pub mod retention;
 pub mod saves;
@@ -19,11 +20,20 @@ pub mod turns;
 
 use std::future::Future;
 
-use everturn_store::{Conversations, EventReader, Keys, Retention, TurnStore};
+use everturn_store::{Conversations, EventReader, Keys, OutsideTools, Retention, TurnStore};
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {
-    type Store: EventReader + Conversations + TurnStore + Retention + Keys + Clone + Send + Sync + 'static;
+    type Store: EventReader
+        + Conversations
+        + TurnStore
+        + OutsideTools
+        + Retention
+        + Keys
+        + Clone
+        + Send
+        + Sync
+        + 'static;
 
     /// JSON comes back to the letter; else as PostgreSQL's JSONB writes it.
     const KEEPS_JSON_TEXT: bool;
@@ -90,6 +100,11 @@ macro_rules! conformance_suite {
             claims::tools_of_each_effect_class,
             claims::the_first_end_of_a_tool_wins,
             claims::used_call_ids_are_found,
+            outside::a_call_runs_only_when_it_is_approved,
+            outside::a_denied_call_never_runs,
+            outside::an_approval_may_be_remembered,
+            outside::the_clients_first_result_is_kept,
+            outside::the_end_closes_what_waits,
             conversations::creating_twice_gives_the_first,
             conversations::a_caller_sees_only_what_is_theirs,
             conversations::a_client_message_id_is_accepted_once,

@@ -5,8 +5,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod api;
+mod approvals;
+mod approvals_survive;
 mod bad_input;
 mod cli;
+mod client_tools;
 mod conversations;
 mod cost;
 mod crash;

@@ -10,12 +10,13 @@ use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::{AgentDefinition, AgentTool},
-    words::DEFAULT_AGENT,
+    words::{DEFAULT_AGENT, tool_kind},
 };
 use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_TOOL_TIMEOUT, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools,
+    outside::DEFAULT_CLIENT_TIMEOUT,
 };
 
 const DEFAULT_MAX_STEPS: u32 = 20;
@@ -35,6 +36,8 @@ pub(super) struct Checker<'a> {
     /// Names of the MCP servers. What tools they have is known to them only.
     servers: Vec<String>,
     environment: &'a dyn Fn(&str) -> Option<String>,
+    /// Names of the client tools that the file describes.
+    pub(super) client_tools: Vec<String>,
     problems: Vec<Problem>,
 }
 
@@ -46,12 +49,14 @@ impl<'a> Checker<'a> {
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
         let tools = tools.map(<[String]>::to_vec);
-        Self { text, file_name, tools, servers: Vec::new(), environment, problems: Vec::new() }
+        let (servers, client_tools) = (Vec::new(), Vec::new());
+        Self { text, file_name, tools, servers, client_tools, environment, problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
         let http_tools = self.http_tools(file.tools);
+        let client_tools = self.client_tools(file.client_tools);
         let egress = self.egress(&file.egress);
         self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
         let mcp = self.mcp(file.mcp);
@@ -75,7 +80,19 @@ impl<'a> Checker<'a> {
         let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
             let skills = skills.unwrap_or_default();
-            Ok(Config { agents, providers, http_tools, egress, mcp, skills, limits, worker, auth, gateway })
+            Ok(Config {
+                agents,
+                providers,
+                http_tools,
+                client_tools,
+                egress,
+                mcp,
+                skills,
+                limits,
+                worker,
+                auth,
+                gateway,
+            })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -117,20 +134,27 @@ impl<'a> Checker<'a> {
         value.unwrap_or_default()
     }
 
-    /// Endpoints as tools. From here on agents may name them.
+    /// Endpoints as tools.
     fn http_tools(&mut self, tables: BTreeMap<Spanned<String>, http_tools::HttpTool>) -> Vec<HttpToolDefinition> {
         let mut definitions = Vec::new();
         for (name, table) in tables {
-            match &mut self.tools {
-                None => continue,
-                Some(known) if known.contains(name.get_ref()) => {
-                    self.wrong(&name, &format!("there already is a tool `{}`", name.get_ref()));
-                }
-                Some(known) => known.push(name.get_ref().clone()),
+            if self.add_tool(&name) {
+                definitions.extend(self.http_tool(&name, &table));
             }
-            definitions.extend(self.http_tool(&name, &table));
         }
         definitions
+    }
+
+    /// From here on agents may name the tool. False where it does not matter which tools there are.
+    pub(super) fn add_tool(&mut self, name: &Spanned<String>) -> bool {
+        match &mut self.tools {
+            None => return false,
+            Some(known) if known.contains(name.get_ref()) => {
+                self.wrong(name, &format!("there already is a tool `{}`", name.get_ref()));
+            }
+            Some(known) => known.push(name.get_ref().clone()),
+        }
+        true
     }
 
     pub(super) fn file_name(&self) -> &str {
@@ -198,7 +222,7 @@ impl<'a> Checker<'a> {
     }
 
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
-        let file::Tool { name, timeout } =
+        let file::Tool { name, timeout, approval } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
         if let Some(server) = names::source_of(&name) {
             self.of_server(tool, &name, server)?;
@@ -208,9 +232,13 @@ impl<'a> Checker<'a> {
             self.wrong(tool, &message);
             return None;
         }
+        let is_client = self.client_tools.contains(&name);
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
-        let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=24 * HOUR);
-        Some(AgentTool { name, timeout_ms: milliseconds(timeout) })
+        let (default_timeout, longest) =
+            if is_client { (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR) } else { (default_timeout, 24 * HOUR) };
+        let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=longest);
+        let kind = if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned();
+        Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind })
     }
 
     /// A tool of an MCP server, or all of them.
@@ -253,7 +281,7 @@ impl<'a> Checker<'a> {
             provider: provider.to_owned(),
             model,
             instructions: DEFAULT_INSTRUCTIONS.to_owned(),
-            tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms }).collect(),
+            tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms, ..AgentTool::default() }).collect(),
             max_steps: DEFAULT_MAX_STEPS,
             llm_timeout_ms: milliseconds(DEFAULT_LLM_TIMEOUT),
             max_output_tokens: 0,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use everturn_activities::model::ProviderKind;
+use everturn_proto::turn::ApprovalPolicy;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -10,7 +11,9 @@ use super::{
     auth::Auth,
     gateway,
     http_tools::{Egress, HttpTool},
-    mcp, skills,
+    mcp,
+    outside::{ClientToolTable, approval_policy},
+    skills,
 };
 
 #[derive(Debug, Default, Deserialize)]
@@ -19,6 +22,7 @@ pub(super) struct File {
     pub(super) providers: BTreeMap<Spanned<String>, Provider>,
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
     pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
+    pub(super) client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
     pub(super) egress: Egress,
     pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
     pub(super) skills: skills::Table,
@@ -55,31 +59,33 @@ pub(super) struct Agent {
     pub(super) max_context_messages: Option<Spanned<u32>>,
 }
 
-/// A tool: its name, or a table of its name and a time-out of its own.
+/// A tool: its name, or a table of its name, a time-out of its own and its approval policy.
 #[derive(Debug)]
 pub(super) struct Tool {
     pub(super) name: String,
     pub(super) timeout: Option<String>,
+    pub(super) approval: Option<ApprovalPolicy>,
 }
 
 impl Tool {
     /// Reads one by hand: an untagged enum would only say that nothing matched.
     pub(super) fn read(value: &toml::Value) -> Result<Self, String> {
         let table = match value {
-            toml::Value::String(name) => return Ok(Self { name: name.clone(), timeout: None }),
+            toml::Value::String(name) => return Ok(Self { name: name.clone(), timeout: None, approval: None }),
             toml::Value::Table(table) => table,
             _ => return Err(TOOL_FORMS.to_owned()),
         };
-        if let Some(unknown) = table.keys().find(|key| !matches!(key.as_str(), "name" | "timeout")) {
+        if let Some(unknown) = table.keys().find(|key| !matches!(key.as_str(), "name" | "timeout" | "approval")) {
             return Err(format!("a tool has no `{unknown}`; {TOOL_FORMS}"));
         }
         let text = |key: &str| table.get(key).map(|value| value.as_str().map(str::to_owned).ok_or(TOOL_FORMS));
         let name = text("name").ok_or(TOOL_FORMS)??;
-        Ok(Self { name, timeout: text("timeout").transpose()? })
+        let approval = table.get("approval").map(approval_policy).transpose()?.flatten();
+        Ok(Self { name, timeout: text("timeout").transpose()?, approval })
     }
 }
 
-const TOOL_FORMS: &str = r#"write a tool as "name" or { name = "name", timeout = "30s" }"#;
+const TOOL_FORMS: &str = r#"write a tool as "name" or { name = "name", timeout = "30s", approval = "always" }"#;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -6,6 +6,7 @@
 //! - `auth`: both, for `[auth]`
 //! - `http_tools`: the same for endpoints as tools
 //! - `skills`: `[skills]`, and the skills that agents name
+//! - `outside`: the same for client tools, and approval policies
 //! - `gateway`: the table `[gateway]`, as written and as checked
 //!
 //! Keys never stand in the file; it names the environment variables that hold them.
@@ -16,6 +17,7 @@ mod file;
 mod gateway;
 mod http_tools;
 mod mcp;
+mod outside;
 mod skills;
 #[cfg(test)]
 mod tests;
@@ -29,7 +31,7 @@ use std::{
 use everturn_activities::{
     egress::EgressPolicy,
     model::Providers,
-    tools::{http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
+    tools::{ClientTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
 };
 use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
@@ -55,6 +57,8 @@ pub struct Config {
     pub providers: Providers,
     /// Endpoints that are tools; none for a gateway.
     pub http_tools: Vec<HttpToolDefinition>,
+    /// Tools that run at the client; none for a gateway.
+    pub client_tools: Vec<ClientTool>,
     /// Where tools may connect to.
     pub egress: EgressPolicy,
     /// MCP servers, for workers.

@@ -54,7 +54,7 @@ impl Checker<'_> {
                 let message = format!("there is no skill `{}`; {}", skill.get_ref(), known_names("skills", &names));
                 self.wrong(skill, &message);
             } else {
-                tools.push(AgentTool { name, timeout_ms });
+                tools.push(AgentTool { name, timeout_ms, ..AgentTool::default() });
             }
         }
         tools

@@ -88,6 +88,9 @@ pub fn configure(
         tools.add_source(&options.name, Arc::new(McpServer::new(options.clone())))?;
     }
     tools.add_source(skills::SOURCE, Arc::new(config.skills.clone()))?;
+    for tool in &config.client_tools {
+        tools.register(Arc::new(tool.clone()))?;
+    }
     Ok((config, tools))
 }
 

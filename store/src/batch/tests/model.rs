@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use everturn_proto::{
     ids,
     turn::{LlmCompleteState, SaveRequest},
-    words::{execution_status, tool_status},
+    words::{approval, execution_status, tool_status},
 };
 
 use super::super::{AssistantRow, NewEvent, Snapshot, ToolRow, ToolsNeeded, Totals, WaitingMessage, build, key, needs};
@@ -58,6 +58,11 @@ impl Model {
             self.assistants.push(row);
         }
         self.tools.extend(batch.pending_tools);
+        if let Some(approved) = batch.approved_tool {
+            let id = &approved.record.call.execution_id;
+            let place = self.tools.iter().position(|tool| tool.record.call.execution_id == *id).unwrap();
+            self.tools[place] = approved;
+        }
         for observed in batch.observed_tools {
             let id = &observed.record.call.execution_id;
             let place = self.tools.iter().position(|tool| tool.record.call.execution_id == *id).unwrap();
@@ -100,13 +105,18 @@ impl Model {
             tools,
             plans: Vec::new(),
             message: needs.message.as_ref().and_then(stored),
+            ..Snapshot::default()
         }
     }
 
     /// The tool begins, as `claim_tool` says.
     pub(super) fn start(&mut self, execution_id: &str) {
         let tools = self.tools.iter_mut().filter(|tool| tool.record.call.execution_id == execution_id);
-        for tool in tools.filter(|tool| tool.record.status == tool_status::PENDING) {
+        let may_run = |tool: &&mut ToolRow| {
+            let is_approved = matches!(tool.record.approval.as_str(), approval::NOT_NEEDED | approval::APPROVED);
+            tool.record.status == tool_status::PENDING && is_approved
+        };
+        for tool in tools.filter(may_run) {
             tool.record.status = tool_status::RUNNING.into();
         }
     }

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use everturn_proto::words::{effect, event_type, execution_status};
+use everturn_proto::{
+    turn::ToolCall,
+    words::{approval, effect, event_type, execution_status, tool_status},
+};
 use proptest::prelude::*;
 
-use super::{call, end, model::Model, observe, state, steer, thought};
+use super::{approval as approval_of, call, end, model::Model, observe, state, steer, thought};
 
 const STEPS: u32 = 4;
 const TOOLS: u32 = 3;
@@ -17,6 +20,7 @@ enum Op {
     Thought(u32),
     Start(u32, u32),
     Observe(u32, u32),
+    Approval(u32, u32, &'static str),
     Steer(u32),
     End(u32, &'static str),
 }
@@ -24,12 +28,14 @@ enum Op {
 fn op() -> impl Strategy<Value = Op> {
     let status =
         prop::sample::select(vec![execution_status::COMPLETED, execution_status::CANCELLED, execution_status::FAILED]);
+    let decision = prop::sample::select(vec![approval::APPROVED, approval::DENIED, approval::EXPIRED]);
     prop_oneof![
         4 => (0..STEPS, 0..=TOOLS, any::<bool>()).prop_map(|(step, tools, text)| Op::Checkpoint { step, tools, text }),
         1 => (0..STEPS).prop_map(Op::Partial),
         4 => (0..STEPS).prop_map(Op::Thought),
         4 => (0..STEPS, 0..TOOLS).prop_map(|(step, index)| Op::Start(step, index)),
         6 => (0..STEPS, 0..TOOLS).prop_map(|(step, index)| Op::Observe(step, index)),
+        3 => (0..STEPS, 0..TOOLS, decision).prop_map(|(step, index, decision)| Op::Approval(step, index, decision)),
         1 => (0..3u32).prop_map(Op::Steer),
         1 => (0..STEPS, status).prop_map(|(step, status)| Op::End(step, status)),
     ]
@@ -44,7 +50,11 @@ fn apply(model: &mut Model, op: &Op) {
     match *op {
         Op::Checkpoint { step, tools, text } => {
             let calls = (0..tools).zip(effects).map(|(index, effect)| call(&execution_id(step, index), effect));
-            let state = state(if text { "text" } else { "" }, "", calls.collect());
+            let ask = |mut call: ToolCall| {
+                call.approval_timeout_s = u32::from(step % 2 == 1) * 60;
+                call
+            };
+            let state = state(if text { "text" } else { "" }, "", calls.map(ask).collect());
             // The first one wins.
             model.checkpoints.entry(step).or_insert(state);
         }
@@ -54,6 +64,7 @@ fn apply(model: &mut Model, op: &Op) {
         Op::Thought(step) => model.save(&thought(step)),
         Op::Start(step, index) => model.start(&execution_id(step, index)),
         Op::Observe(step, index) => model.save(&observe(step, &execution_id(step, index), "")),
+        Op::Approval(step, index, decision) => model.save(&approval_of(step, &execution_id(step, index), decision)),
         Op::Steer(number) => model.save(&steer(&format!("steer_{number}"))),
         Op::End(step, status) => model.save(&end(step, status)),
     }
@@ -78,16 +89,24 @@ proptest! {
         prop_assert_eq!(model.events.len(), ended, "nothing after the end");
 
         let mut acts: HashMap<String, i32> = HashMap::new();
+        let mut approvals: HashMap<String, i32> = HashMap::new();
         for (place, event) in model.events.iter().enumerate() {
             prop_assert_eq!(event.sequence_number as usize, place + 1);
             let execution = event.data.to_value()["execution_id"].as_str().unwrap_or_default().to_owned();
             match event.event_type.as_str() {
                 event_type::ACT => prop_assert_eq!(acts.insert(execution, 1), None),
+                event_type::APPROVAL_REQUESTED => prop_assert_eq!(approvals.insert(execution, 1), None),
+                event_type::APPROVAL_RESOLVED => prop_assert_eq!(approvals.insert(execution, 0), Some(1)),
                 event_type::OBSERVE => prop_assert_eq!(acts.insert(execution, 0), Some(1)),
                 _ => {}
             }
         }
         prop_assert!(acts.values().all(|open| *open == 0), "every act has its observe");
+        prop_assert!(approvals.values().all(|open| *open == 0), "every approval has its answer");
+        for tool in model.tools.iter().filter(|tool| tool.record.status == tool_status::UNKNOWN) {
+            let approval = tool.record.approval.as_str();
+            prop_assert!(matches!(approval, approval::NOT_NEEDED | approval::APPROVED), "what was not approved never ran");
+        }
         let ends = model.events.iter().filter(|event| event_type::ends_turn(&event.event_type)).count();
         prop_assert_eq!(ends, 1);
         prop_assert!(event_type::ends_turn(&model.events.last().unwrap().event_type));

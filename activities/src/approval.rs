@@ -1,0 +1,58 @@
+//! Which tool calls a person must approve.
+//!
+//! Decided once, where the model's answer is turned into a plan, and kept with it in the checkpoint: a retry, a reset
+//! or a resume asks for the same approvals.
+
+use everturn_proto::{
+    Json,
+    turn::{AgentTool, ApprovalPolicy},
+};
+
+/// Seconds within which the call must be approved; 0 when it needs no approval.
+pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> u32 {
+    match tool.and_then(|tool| tool.approval.as_ref()) {
+        Some(policy) if needs_approval(policy, input) => policy.timeout_s.max(1),
+        _ => 0,
+    }
+}
+
+/// A rule that cannot be read asks: what it would have let through is not known.
+fn needs_approval(policy: &ApprovalPolicy, input: &Json) -> bool {
+    let Some(when) = &policy.when else { return true };
+    match jsonschema::options().offline().build(&when.to_value()) {
+        Ok(rule) => rule.is_valid(&input.to_value()),
+        Err(error) => {
+            tracing::warn!(%error, "an approval rule is no JSON schema: every call asks");
+            true
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Json {
+        Json::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_policy_asks_always_or_by_its_rule() {
+        let with = |approval| AgentTool { approval, ..AgentTool::default() };
+        let rule = r#"{"required":["amount"],"properties":{"amount":{"minimum":100}}}"#;
+        let by_rule = with(Some(ApprovalPolicy { when: Some(json(rule)), timeout_s: 9 }));
+        let always = with(Some(ApprovalPolicy { when: None, timeout_s: 0 }));
+        let broken = with(Some(ApprovalPolicy { when: Some(json(r#"{"type":5}"#)), timeout_s: 9 }));
+        for (tool, input, expected) in [
+            (&with(None), r#"{"amount":500}"#, 0),
+            (&always, "{}", 1),
+            (&by_rule, r#"{"amount":99}"#, 0),
+            (&by_rule, r#"{"amount":100}"#, 9),
+            (&by_rule, r#"{"other":100}"#, 0),
+            (&broken, "{}", 9),
+        ] {
+            assert_eq!(timeout_s(Some(tool), &json(input)), expected, "{tool:?} {input}");
+        }
+        assert_eq!(timeout_s(None, &json("{}")), 0);
+    }
+}

@@ -1,0 +1,261 @@
+//! What a turn waits for from outside: a person's approval, the result of a client tool. Pure data.
+//!
+//! A tool call is registered here before the batch that asks for it is saved: readers see the request as soon as it
+//! is stored, and may answer before the engine has noted the save (invariant 3). For the same reason an answer to an
+//! unknown call is kept for a while: after a replay it may come before the call.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+};
+
+use everturn_proto::{
+    turn::{PlannedCall, ResolveApproval},
+    words::{refusal, tool_kind},
+};
+
+/// Answers to unknown calls that are kept: more than a step can have calls.
+const MAX_EARLY: usize = 64;
+
+/// The calls of the running step that someone outside must answer.
+#[derive(Debug, Default)]
+pub(crate) struct Outside {
+    approvals: BTreeMap<String, Approval>,
+    /// Client tools, and whether their result is stored.
+    results: BTreeMap<String, bool>,
+    early_answers: VecDeque<ResolveApproval>,
+    early_results: VecDeque<String>,
+    /// What search attribute TurnStatus says.
+    is_shown_waiting: bool,
+}
+
+#[derive(Debug)]
+struct Approval {
+    input_hash: String,
+    answer: Option<ResolveApproval>,
+}
+
+/// Why an answer to an approval is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No such call waits now.
+    Unknown,
+    /// It has an answer.
+    Answered,
+    /// It was given for another input.
+    OtherInput,
+    /// It is wrong whatever the call.
+    Invalid(&'static str),
+}
+
+impl fmt::Display for Refusal {
+    /// A word that a gateway tells apart, and a sentence.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, sentence) = match self {
+            Self::Unknown => (refusal::UNKNOWN, "no such call waits for an approval now"),
+            Self::Answered => (refusal::ANSWERED, "the call has been answered"),
+            Self::OtherInput => (refusal::MISMATCH, "the approval is for another input than the call's"),
+            Self::Invalid(flaw) => (refusal::INVALID, *flaw),
+        };
+        write!(formatter, "{word}: {sentence}")
+    }
+}
+
+impl Outside {
+    /// Forgets the calls of the step before, and waits for what these need.
+    pub(crate) fn begin_step(&mut self, calls: &[PlannedCall]) {
+        self.approvals.clear();
+        self.results.clear();
+        for call in calls {
+            if call.approval_timeout_s > 0 {
+                let (input_hash, answer) = (call.input_hash.clone(), None);
+                self.approvals.insert(call.execution_id.clone(), Approval { input_hash, answer });
+            }
+            if call.kind == tool_kind::CLIENT {
+                self.results.insert(call.execution_id.clone(), false);
+            }
+        }
+        for answer in std::mem::take(&mut self.early_answers) {
+            self.resolve(answer);
+        }
+        for execution_id in std::mem::take(&mut self.early_results) {
+            self.result_stored(execution_id);
+        }
+    }
+
+    /// Whether the answer would be taken.
+    pub(crate) fn check(&self, answer: &ResolveApproval) -> Result<(), Refusal> {
+        if let Some(flaw) = answer.flaw() {
+            return Err(Refusal::Invalid(flaw));
+        }
+        let known = self.approvals.get(&answer.execution_id).ok_or(Refusal::Unknown)?;
+        if known.answer.is_some() {
+            return Err(Refusal::Answered);
+        }
+        if !answer.input_hash.is_empty() && answer.input_hash != known.input_hash {
+            return Err(Refusal::OtherInput);
+        }
+        Ok(())
+    }
+
+    /// Takes an answer; the first one counts.
+    pub(crate) fn resolve(&mut self, answer: ResolveApproval) {
+        match self.check(&answer) {
+            Ok(()) => {
+                if let Some(known) = self.approvals.get_mut(&answer.execution_id) {
+                    known.answer = Some(answer);
+                }
+            }
+            Err(Refusal::Unknown) => keep(&mut self.early_answers, answer),
+            Err(_) => {}
+        }
+    }
+
+    /// The client has answered.
+    pub(crate) fn result_stored(&mut self, execution_id: String) {
+        match self.results.get_mut(&execution_id) {
+            Some(is_stored) => *is_stored = true,
+            None => keep(&mut self.early_results, execution_id),
+        }
+    }
+
+    /// The store has the answer already (the run was reset or resumed): nothing to wait for.
+    pub(crate) fn skip_approval(&mut self, execution_id: &str) {
+        self.approvals.remove(execution_id);
+    }
+
+    /// True while the call has no answer.
+    pub(crate) fn needs_approval(&self, execution_id: &str) -> bool {
+        self.approvals.contains_key(execution_id)
+    }
+
+    /// The answer, once there is one.
+    pub(crate) fn answer(&self, execution_id: &str) -> Option<&ResolveApproval> {
+        self.approvals.get(execution_id).and_then(|known| known.answer.as_ref())
+    }
+
+    /// Nobody answered in time; a later answer is too late.
+    pub(crate) fn expire(&mut self, execution_id: &str) {
+        let answer = ResolveApproval { execution_id: execution_id.to_owned(), ..ResolveApproval::default() };
+        if let Some(known) = self.approvals.get_mut(execution_id) {
+            known.answer.get_or_insert(answer);
+        }
+    }
+
+    /// The turn is over with its tools: nothing is waited for any more.
+    pub(crate) fn end_step(&mut self) {
+        self.begin_step(&[]);
+    }
+
+    /// Whether TurnStatus is to say that a person is waited for; `None` when it says so, or the contrary, already.
+    pub(crate) fn status_change(&mut self) -> Option<bool> {
+        let is_waiting = self.approvals.values().any(|known| known.answer.is_none());
+        (std::mem::replace(&mut self.is_shown_waiting, is_waiting) != is_waiting).then_some(is_waiting)
+    }
+
+    /// True once the client's result is stored.
+    pub(crate) fn has_result(&self, execution_id: &str) -> bool {
+        self.results.get(execution_id).is_some_and(|is_stored| *is_stored)
+    }
+
+    /// Calls that wait, for query `status`.
+    pub(crate) fn waiting(&self) -> Vec<String> {
+        let approvals = self.approvals.iter().filter(|(_, known)| known.answer.is_none()).map(|(id, _)| id);
+        let results = self.results.iter().filter(|(id, is_stored)| !**is_stored && !self.unanswered(id));
+        approvals.chain(results.map(|(id, _)| id)).cloned().collect()
+    }
+
+    fn unanswered(&self, execution_id: &str) -> bool {
+        self.approvals.get(execution_id).is_some_and(|known| known.answer.is_none())
+    }
+}
+
+fn keep<T>(early: &mut VecDeque<T>, item: T) {
+    if early.len() >= MAX_EARLY {
+        early.pop_front();
+    }
+    early.push_back(item);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(id: &str, kind: &str) -> PlannedCall {
+        PlannedCall {
+            execution_id: id.to_owned(),
+            kind: kind.to_owned(),
+            approval_timeout_s: 60,
+            input_hash: "hash".to_owned(),
+            ..PlannedCall::default()
+        }
+    }
+
+    fn answer(id: &str, decision: &str, hash: &str) -> ResolveApproval {
+        ResolveApproval {
+            execution_id: id.to_owned(),
+            decision: decision.to_owned(),
+            input_hash: hash.to_owned(),
+            ..ResolveApproval::default()
+        }
+    }
+
+    #[test]
+    fn the_first_fitting_answer_counts() {
+        let mut outside = Outside::default();
+        outside.begin_step(&[call("a", "")]);
+        assert_eq!(outside.check(&answer("b", "approve", "")), Err(Refusal::Unknown));
+        assert_eq!(outside.check(&answer("a", "approve", "other")), Err(Refusal::OtherInput));
+        assert_eq!(
+            outside.check(&answer("a", "maybe", "hash")),
+            Err(Refusal::Invalid("`decision` is `approve` or `deny`"))
+        );
+        outside.resolve(answer("a", "approve", "other"));
+        assert!(outside.answer("a").is_none());
+        outside.resolve(answer("a", "deny", "hash"));
+        assert_eq!(outside.check(&answer("a", "approve", "hash")), Err(Refusal::Answered));
+        outside.resolve(answer("a", "approve", "hash"));
+        assert_eq!(outside.answer("a").unwrap().decision, "deny");
+        assert!(outside.waiting().is_empty());
+    }
+
+    #[test]
+    fn an_answer_may_come_before_its_call() {
+        let mut outside = Outside::default();
+        outside.resolve(answer("a", "approve", ""));
+        outside.result_stored("a".to_owned());
+        outside.begin_step(&[call("a", "client")]);
+        assert!(outside.answer("a").is_some() && outside.has_result("a"));
+    }
+
+    #[test]
+    fn what_is_kept_for_unknown_calls_is_bounded() {
+        let mut outside = Outside::default();
+        for number in 0..2 * MAX_EARLY {
+            outside.resolve(answer(&number.to_string(), "approve", ""));
+            outside.result_stored(number.to_string());
+        }
+        assert_eq!((outside.early_answers.len(), outside.early_results.len()), (MAX_EARLY, MAX_EARLY));
+    }
+
+    #[test]
+    fn a_change_of_the_status_is_told_once() {
+        let mut outside = Outside::default();
+        assert_eq!(outside.status_change(), None);
+        outside.begin_step(&[call("a", ""), call("b", "")]);
+        assert_eq!((outside.status_change(), outside.status_change()), (Some(true), None));
+        outside.resolve(answer("a", "approve", ""));
+        assert_eq!(outside.status_change(), None, "another one waits");
+        outside.expire("b");
+        assert_eq!((outside.status_change(), outside.status_change()), (Some(false), None));
+    }
+
+    #[test]
+    fn too_late_is_answered() {
+        let mut outside = Outside::default();
+        outside.begin_step(&[call("a", "client")]);
+        assert_eq!(outside.waiting(), ["a"], "the approval; the client is not asked before it");
+        outside.expire("a");
+        assert_eq!(outside.check(&answer("a", "approve", "hash")), Err(Refusal::Answered));
+    }
+}
