@@ -36,9 +36,12 @@ pub(crate) async fn run_tool(
         step: request.step,
         execution_id: request.execution_id,
     };
-    failpoint::reach("tool.before_claim").await;
-    let claim = attempt::insist(ctx, || activities.turns.claim_tool(&key)).await?;
-    failpoint::reach("tool.after_claim").await;
+    let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
+    at("tool.before_claim").await;
+    // One name for all tries of this attempt: when the answer of a try is lost, the next one still gets the claim.
+    let claimant = uuid::Uuid::new_v4().to_string();
+    let claim = attempt::insist(ctx, || activities.turns.claim_tool(&key, &claimant)).await?;
+    at("tool.after_claim").await;
     let end = match claim {
         ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
         ToolClaim::OutcomeUnknown(_) => ToolEnd {
@@ -47,9 +50,9 @@ pub(crate) async fn run_tool(
         },
         ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
-    failpoint::reach("tool.before_record").await;
+    at("tool.before_record").await;
     let stored = attempt::insist(ctx, || activities.turns.finish_tool(&key, end.clone())).await?;
-    failpoint::reach("tool.after_record").await;
+    at("tool.after_record").await;
     Ok(RunToolResult { status: stored.status })
 }
 

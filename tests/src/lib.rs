@@ -7,6 +7,8 @@
 //! - [`backends`]: embedded or production, by the environment
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
+//! - `failpoints`: tool executions that stop where a test says
+//! - [`line`]: a line to a server that loses what is said
 //! - [`wait`]: waiting on conditions, never on time
 //!
 //! The tests themselves are in `tests/tests`.
@@ -16,6 +18,8 @@
 
 mod account;
 pub mod backends;
+mod failpoints;
+pub mod line;
 pub mod model;
 pub mod ports;
 pub mod postgres;
