@@ -1,7 +1,7 @@
 //! The activities of a turn: everything the workflow decides on and may not do itself.
 //!
-//! - [`AgentActivities`]: the four activities as the worker registers them; each has a module of its own
-//!   (`load`, `think`, `run_tool`, `save`)
+//! - [`AgentActivities`]: the activities as the worker registers them; each has a module of its own
+//!   (`load`, `think`, `run_tool`, `save`; `remote` has two)
 //! - [`model`]: the port to language models and its adapter
 //! - [`tools`]: the port to tools, their registry, and the built-in ones
 //! - [`failpoint`]: places where a test can stop the process
@@ -17,6 +17,7 @@ mod failure;
 mod load;
 pub mod model;
 mod output;
+mod remote;
 mod run_tool;
 mod save;
 mod think;

@@ -24,18 +24,15 @@ use crate::{
     tools::{ToolContext, ToolError, ToolOutput, ToolRegistry},
 };
 
+/// Of a `once` tool whose earlier attempt left no record.
+pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run twice.";
+
 pub(crate) async fn run_tool(
     activities: &AgentActivities,
     ctx: &ActivityContext,
     request: RunToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
-    let key = ToolKey {
-        conversation_id: request.conversation_id,
-        message_id: request.message_id,
-        agent_execution_id: request.agent_execution_id,
-        step: request.step,
-        execution_id: request.execution_id,
-    };
+    let key = key_of(request);
     let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
     at("tool.before_claim").await;
     // One name for all tries of this attempt: when the answer of a try is lost, the next one still gets the claim.
@@ -44,10 +41,7 @@ pub(crate) async fn run_tool(
     at("tool.after_claim").await;
     let end = match claim {
         ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
-        ToolClaim::OutcomeUnknown(_) => ToolEnd {
-            status: tool_status::UNKNOWN.to_owned(),
-            ..error_end("The tool was interrupted and must not run twice: it may or may not have had its effect.", 0)
-        },
+        ToolClaim::OutcomeUnknown(_) => unknown_end(INTERRUPTED, 0),
         ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
     at("tool.before_record").await;
@@ -65,7 +59,7 @@ async fn run(
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
     if record.call.effect.is_empty() {
-        return Ok(error_end(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
+        return Ok(error_end(&no_tool(tool_name), 0));
     }
     let cancellation = CancellationToken::new();
     // Whatever the tool left running outside its future learns that the attempt is over.
@@ -117,17 +111,35 @@ fn interrupted(record: &ToolRecord, message: &str, duration_ms: u32) -> Result<T
     if record.call.effect != effect::ONCE {
         return Err(fail::transient(failure::INTERNAL, message));
     }
-    let message = format!("{message} The tool may or may not have had its effect.");
-    Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) })
+    Ok(unknown_end(message, duration_ms))
 }
 
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
+    let message = format!("The tool did not finish within {seconds} s and was stopped.");
     let is_once = record.call.effect == effect::ONCE;
-    let status = if is_once { tool_status::UNKNOWN } else { tool_status::FAILED };
-    let note = if is_once { " It may or may not have had its effect." } else { "" };
-    let message = format!("The tool did not finish within {seconds} s and was stopped.{note}");
-    ToolEnd { status: status.to_owned(), ..error_end(&message, duration_ms) }
+    if is_once { unknown_end(&message, duration_ms) } else { error_end(&message, duration_ms) }
+}
+
+pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {
+    ToolKey {
+        conversation_id: request.conversation_id,
+        message_id: request.message_id,
+        agent_execution_id: request.agent_execution_id,
+        step: request.step,
+        execution_id: request.execution_id,
+    }
+}
+
+/// What is wrong with a call of a tool that the agent does not have.
+pub(crate) fn no_tool(tool_name: &str) -> String {
+    format!("There is no tool `{tool_name}`. Use only the tools you were given.")
+}
+
+/// The end of a tool of which all that is known is `message`.
+pub(crate) fn unknown_end(message: &str, duration_ms: u32) -> ToolEnd {
+    let message = format!("{message} The tool may or may not have had its effect.");
+    ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) }
 }
 
 pub(crate) fn error_end(message: &str, duration_ms: u32) -> ToolEnd {

@@ -1,5 +1,5 @@
 //! The tools of a step: all at once, each observed as it ends. Before it runs, a call may wait for a person's
-//! approval; a client tool runs at the client, and is waited for.
+//! approval; a client tool runs at the client, and is waited for; a remote one at another worker (`remote.rs`).
 //!
 //! Must not be here: how an activity is called (`calls.rs`), what a batch holds (the store).
 
@@ -46,6 +46,7 @@ impl Turn<'_> {
         }
         let ran = match call.kind.as_str() {
             tool_kind::CLIENT => self.await_client(call).await,
+            tool_kind::REMOTE => self.run_remote(call).await,
             _ => self.run_activity(call).await,
         };
         let failure = match ran {
@@ -60,14 +61,17 @@ impl Turn<'_> {
     }
 
     async fn run_activity(&self, call: &PlannedCall) -> Result<(), CallError> {
-        let request = RunToolRequest {
+        calls::run_tool(self.ctx, &self.cancellation, call, self.tool_request(call)).await
+    }
+
+    pub(crate) fn tool_request(&self, call: &PlannedCall) -> RunToolRequest {
+        RunToolRequest {
             conversation_id: self.conversation_id.clone(),
             message_id: self.message.message_id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             execution_id: call.execution_id.clone(),
-        };
-        calls::run_tool(self.ctx, &self.cancellation, call, request).await
+        }
     }
 
     /// Waits for the approval, for days if need be, and saves the answer. False when the call is not to run: it is

@@ -5,12 +5,14 @@
 //! - `registry`: the worker's own tools, and sources whose tools come and go
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
+//! - `remote`: tools that other workers run
 
 pub mod builtin;
 mod checked;
 mod client;
 pub mod names;
 mod registry;
+mod remote;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
@@ -19,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
+pub use remote::RemoteTool;
 
 /// A tool an agent can use.
 #[async_trait]

@@ -12,6 +12,7 @@ mod dev;
 mod faults;
 mod operations;
 mod races;
+mod remote;
 mod resume;
 mod tool_crash;
 mod turn;

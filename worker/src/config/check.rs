@@ -10,7 +10,10 @@ use everturn_proto::{
 };
 use toml::Spanned;
 
-use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, outside::DEFAULT_CLIENT_TIMEOUT};
+use super::{
+    Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, outside::DEFAULT_CLIENT_TIMEOUT,
+    remote::RemoteCall,
+};
 
 const DEFAULT_MAX_STEPS: u32 = 20;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
@@ -19,8 +22,8 @@ const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) struct Checker<'a> {
     text: &'a str,
@@ -29,6 +32,8 @@ pub(super) struct Checker<'a> {
     environment: &'a dyn Fn(&str) -> Option<String>,
     /// Names of the client tools that the file describes.
     pub(super) client_tools: Vec<String>,
+    /// How the remote tools that the file describes are called, by name.
+    pub(super) remote_tools: BTreeMap<String, RemoteCall>,
     problems: Vec<Problem>,
 }
 
@@ -39,12 +44,21 @@ impl<'a> Checker<'a> {
         tools: &'a [String],
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file_name, tools, environment, client_tools: Vec::new(), problems: Vec::new() }
+        Self {
+            text,
+            file_name,
+            tools,
+            environment,
+            client_tools: Vec::new(),
+            remote_tools: BTreeMap::new(),
+            problems: Vec::new(),
+        }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
         let client_tools = self.client_tools(file.client_tools);
+        let remote_tools = self.remote_tools(file.remote_tools);
         let mut agents: Vec<_> =
             file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
@@ -60,7 +74,7 @@ impl<'a> Checker<'a> {
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, client_tools, limits, worker })
+            Ok(Config { agents, providers, client_tools, remote_tools, limits, worker })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -158,17 +172,28 @@ impl<'a> Checker<'a> {
         let file::Tool { name, timeout, approval } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
         let is_client = self.client_tools.contains(&name);
-        if !is_client && !self.tools.contains(&name) {
-            let known: Vec<_> = self.tools.iter().chain(&self.client_tools).map(String::as_str).collect();
+        let remote = self.remote_tools.get(&name).cloned();
+        if !is_client && remote.is_none() && !self.tools.contains(&name) {
+            let described = self.client_tools.iter().chain(self.remote_tools.keys());
+            let known: Vec<_> = self.tools.iter().chain(described).map(String::as_str).collect();
             self.wrong(tool, &format!("there is no tool `{name}`; {}", known_names("tools", &known)));
             return None;
         }
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
-        let (default_timeout, longest) =
-            if is_client { (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR) } else { (default_timeout, 24 * HOUR) };
+        let own_timeout = remote.as_ref().and_then(|remote| remote.timeout);
+        let (default_timeout, longest) = if is_client {
+            (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR)
+        } else {
+            (own_timeout.unwrap_or(default_timeout), 24 * HOUR)
+        };
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=longest);
-        let kind = if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned();
-        Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind })
+        let kind = match (is_client, &remote) {
+            (true, _) => tool_kind::CLIENT,
+            (false, Some(_)) => tool_kind::REMOTE,
+            (false, None) => tool_kind::WORKER,
+        };
+        let (timeout_ms, remote) = (milliseconds(timeout), remote.map(|remote| remote.worker));
+        Some(AgentTool { name, timeout_ms, approval, kind: kind.to_owned(), remote })
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -259,7 +284,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         value: Option<&Spanned<String>>,
@@ -307,6 +332,6 @@ fn known_names(kind: &str, names: &[&str]) -> String {
 }
 
 /// Time-outs are at most a day, far below 2^32 ms.
-fn milliseconds(duration: Duration) -> u32 {
+pub(super) fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }

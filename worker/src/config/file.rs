@@ -7,7 +7,10 @@ use everturn_proto::turn::ApprovalPolicy;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::outside::{ClientToolTable, approval_policy};
+use super::{
+    outside::{ClientToolTable, approval_policy},
+    remote::RemoteToolTable,
+};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -15,6 +18,7 @@ pub(super) struct File {
     pub(super) providers: BTreeMap<Spanned<String>, Provider>,
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
     pub(super) client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
+    pub(super) remote_tools: BTreeMap<Spanned<String>, RemoteToolTable>,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
 }

@@ -1,6 +1,7 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
 //! - `outside`: approval policies and client tools
+//! - `remote`: tools that other workers run
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //!
@@ -9,6 +10,7 @@
 mod check;
 mod file;
 mod outside;
+mod remote;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +20,10 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::{model::Providers, tools::ClientTool};
+use everturn_activities::{
+    model::Providers,
+    tools::{ClientTool, RemoteTool},
+};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
@@ -38,6 +43,8 @@ pub struct Config {
     pub providers: Providers,
     /// Tools that run at the client.
     pub client_tools: Vec<ClientTool>,
+    /// Tools that other workers run.
+    pub remote_tools: Vec<RemoteTool>,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.

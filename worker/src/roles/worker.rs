@@ -88,6 +88,9 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     for tool in parts.config.client_tools {
         tools.register(Arc::new(tool))?;
     }
+    for tool in parts.config.remote_tools {
+        tools.register(Arc::new(tool))?;
+    }
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
