@@ -7,6 +7,7 @@
 //! - [`backends`]: embedded or production, by the environment
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
+//! - [`python`]: the worker of `examples/python-tool`
 //! - `failpoints`: tool executions that stop where a test says
 //! - [`line`]: a line to a server that loses what is said
 //! - [`wait`]: waiting on conditions, never on time
@@ -23,6 +24,7 @@ pub mod line;
 pub mod model;
 pub mod ports;
 pub mod postgres;
+pub mod python;
 pub mod redis;
 mod search_attributes;
 pub mod server;

@@ -11,6 +11,7 @@ mod crash;
 mod dev;
 mod faults;
 mod operations;
+mod parallel;
 mod races;
 mod remote;
 mod resume;

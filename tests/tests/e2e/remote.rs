@@ -1,16 +1,14 @@
 //! Tools in another language: the worker of `examples/python-tool`, run for real. It completes, fails, is slow, is
 //! cancelled, is killed, is not there; and a `once` tool of it runs once whatever happens to our own workers.
 
-use std::{path::Path, process::Stdio};
-
 use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
+    python::PythonTools,
     stack::Stack,
     wait,
 };
 use serde_json::{Value, json};
-use tokio::process::{Child, Command};
 
 /// The message is the list of calls to make: `[["transfer", {"amount": 5}]]`.
 fn calls(request: &Request) -> Reply {
@@ -21,41 +19,17 @@ fn calls(request: &Request) -> Reply {
     calls.iter().fold(Reply::text("Calling."), |reply, (tool, input)| reply.call(tool, input))
 }
 
-/// A stack whose agent has the example's tools on a queue of its own, and one that nobody runs.
 struct Remote {
-    stack: Stack,
-    queue: String,
+    tools: PythonTools,
 }
 
 impl Remote {
     async fn new() -> Self {
-        let queue = format!("python-{}", uuid::Uuid::new_v4().simple());
-        let example = std::fs::read_to_string(example().join("everturn.toml")).unwrap();
-        let tables = example.replace("python-tools", &queue).replace("\"5s\"", "\"2s\"");
-        let nobody =
-            "[remote_tools.nobody]\ndescription = \"Nobody runs it.\"\ntask_queue = \"nobody\"\nstart_timeout = \"1s\"";
-        let agent = format!("tools = [\"transfer\", \"statement\", \"nobody\"]\n\n{tables}\n{nobody}\n");
-        Self { stack: Stack::with_agent(Model::start(calls).await, &agent).await, queue }
+        Self { tools: PythonTools::new(Model::start(calls).await).await }
     }
 
-    /// Starts the example's worker.
-    fn python(&self) -> Child {
-        let log = std::fs::File::create(self.stack.path("python.log")).unwrap();
-        Command::new(python())
-            .arg(example().join("worker.py"))
-            .env("TEMPORAL_ADDRESS", self.stack.temporal.address())
-            .env("TASK_QUEUE", &self.queue)
-            .env("LEDGER", self.stack.path("ledger"))
-            .stdin(Stdio::null())
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap()
-    }
-
-    fn ledger(&self) -> Vec<String> {
-        let text = std::fs::read_to_string(self.stack.path("ledger")).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+    fn stack(&self) -> &Stack {
+        &self.tools.stack
     }
 
     /// Waits until transfers were begun so often.
@@ -64,17 +38,17 @@ impl Remote {
     }
 
     fn begun(&self) -> usize {
-        self.ledger().iter().filter(|entry| !entry.contains('-')).count()
+        self.tools.ledger().iter().filter(|entry| !entry.contains('-')).count()
     }
 
     /// Asks for these calls, waits for the end of the turn, and gives the results in call order.
     async fn results(&self, calls: &Value) -> Vec<Value> {
-        let (conversation, _) = self.stack.ask(&calls.to_string()).await;
+        let (conversation, _) = self.stack().ask(&calls.to_string()).await;
         self.results_of(&conversation).await
     }
 
     async fn results_of(&self, conversation: &str) -> Vec<Value> {
-        let events = self.stack.ended(conversation, 1).await;
+        let events = self.stack().ended(conversation, 1).await;
         let of = |kind: &str| -> Vec<&Value> {
             events.iter().filter(|event| event["event_type"] == kind).map(|event| &event["event_data"]).collect()
         };
@@ -89,22 +63,12 @@ impl Remote {
     async fn reset(&self, conversation: &str, to: &str) {
         let id = ids::workflow_id(conversation);
         let output = self
-            .stack
+            .stack()
             .temporal
             .cli(&["workflow", "reset", "--workflow-id", &id, "--type", to, "--reason", "test"])
             .await;
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
-}
-
-fn example() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/python-tool")
-}
-
-fn python() -> std::path::PathBuf {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/python-tool/bin/python");
-    assert!(python.is_file(), "{} is missing: run `make python-tool`", python.display());
-    python
 }
 
 fn error(result: &Value) -> &str {
@@ -114,8 +78,8 @@ fn error(result: &Value) -> &str {
 #[tokio::test]
 async fn a_python_tool_completes_and_fails_and_is_slow() {
     let remote = Remote::new().await;
-    let _running = remote.stack.start().await;
-    let _python = remote.python();
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
     // All at once; the slow one takes longer than its heartbeat time-out.
     let results = remote
         .results(&json!([
@@ -130,10 +94,10 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
     assert_eq!(results[1], json!({"error": "An amount must be positive."}), "known: it says so");
     assert!(error(&results[2]).contains("do not fit the schema"), "{results:#?}");
     assert!(error(&results[3]).contains("No worker took the call within 1 s"), "{results:#?}");
-    assert_eq!(remote.ledger().len(), 1);
+    assert_eq!(remote.tools.ledger().len(), 1);
 
     let results = remote.results(&json!([["statement", {}], ["statement", {"copies": 1000}]])).await;
-    assert_eq!(results[0], remote.ledger()[0].as_str());
+    assert_eq!(results[0], remote.tools.ledger()[0].as_str());
     assert_eq!(results[1]["truncated"], true, "past 16 KiB the model sees a part");
     let results = remote.results(&json!([["statement", {"copies": 60_000}]])).await;
     assert!(error(&results[0]).contains("the limit is 1048576"), "{results:#?}");
@@ -142,15 +106,15 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
 #[tokio::test]
 async fn a_cancel_reaches_a_python_tool() {
     let remote = Remote::new().await;
-    let _running = remote.stack.start().await;
-    let _python = remote.python();
-    let (conversation, _) = remote.stack.ask(r#"[["transfer", {"amount": 5, "seconds": 600}]]"#).await;
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
+    let (conversation, _) = remote.stack().ask(r#"[["transfer", {"amount": 5, "seconds": 600}]]"#).await;
     remote.booked(1).await;
-    remote.stack.post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
-    let events = remote.stack.ended(&conversation, 1).await;
+    remote.stack().post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
+    let events = remote.stack().ended(&conversation, 1).await;
     assert_eq!(events.last().unwrap()["event_type"], "cancelled");
     wait::until("the tool has taken it back", || async {
-        remote.ledger().iter().any(|entry| entry.ends_with(" -5")).then_some(())
+        remote.tools.ledger().iter().any(|entry| entry.ends_with(" -5")).then_some(())
     })
     .await;
 }
@@ -158,25 +122,25 @@ async fn a_cancel_reaches_a_python_tool() {
 #[tokio::test]
 async fn a_killed_python_worker_is_an_unknown_outcome_or_another_try() {
     let remote = Remote::new().await;
-    let _running = remote.stack.start().await;
-    let mut python = remote.python();
+    let _running = remote.stack().start().await;
+    let mut python = remote.tools.worker();
     let calls = r#"[["transfer", {"amount": 5, "seconds": 600}], ["statement", {"seconds": 3}]]"#;
-    let (conversation, _) = remote.stack.ask(calls).await;
+    let (conversation, _) = remote.stack().ask(calls).await;
     remote.booked(1).await;
     python.kill().await.unwrap();
-    let _next = remote.python();
+    let _next = remote.tools.worker();
     let results = remote.results_of(&conversation).await;
     assert!(error(&results[0]).contains("may or may not have had its effect"), "{results:#?}");
-    assert_eq!(results[1], remote.ledger()[0].as_str(), "a tool that only reads is tried again");
-    assert_eq!(remote.ledger().len(), 1, "and the other is not");
+    assert_eq!(results[1], remote.tools.ledger()[0].as_str(), "a tool that only reads is tried again");
+    assert_eq!(remote.tools.ledger().len(), 1, "and the other is not");
 }
 
 #[tokio::test]
 async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
     let remote = Remote::new().await;
-    let stack = &remote.stack;
+    let stack = remote.stack();
     let _gateway = stack.gateway().await;
-    let _python = remote.python();
+    let _python = remote.tools.worker();
     let worker = stack.worker_holding(&[]);
     let message = r#"[["transfer", {"amount": 5}]]"#;
     let mut conversations = Vec::new();
@@ -191,23 +155,23 @@ async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
         let results = remote.results_of(conversation).await;
         assert_eq!(results[0]["booked"], 5, "{conversation}: {results:#?}");
     }
-    assert_eq!(remote.ledger().len(), conversations.len(), "each once: {:?}", remote.ledger());
+    assert_eq!(remote.tools.ledger().len(), conversations.len(), "each once: {:?}", remote.tools.ledger());
 }
 
 #[tokio::test]
 async fn a_reset_starts_no_python_tool_again_that_runs_once() {
     let remote = Remote::new().await;
-    let _running = remote.stack.start().await;
-    let _python = remote.python();
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
     // Once the statement is there, a workflow task lies behind the activity of the transfer: the second reset keeps it.
     let calls = r#"[["transfer", {"amount": 5, "seconds": 600}], ["statement", {}]]"#;
     for (booked, to) in [(1, "FirstWorkflowTask"), (2, "LastWorkflowTask")] {
-        let (conversation, _) = remote.stack.ask(calls).await;
+        let (conversation, _) = remote.stack().ask(calls).await;
         remote.booked(booked).await;
-        remote.stack.saw(&conversation, "observe").await;
+        remote.stack().saw(&conversation, "observe").await;
         remote.reset(&conversation, to).await;
         let results = remote.results_of(&conversation).await;
         assert!(error(&results[0]).contains("may or may not have had its effect"), "{to}: {results:#?}");
-        assert_eq!(remote.begun(), booked, "{to}: {:?}", remote.ledger());
+        assert_eq!(remote.begun(), booked, "{to}: {:?}", remote.tools.ledger());
     }
 }

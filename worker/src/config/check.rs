@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_proto::{
-    limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
+    limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES, MAX_TOOL_CALLS},
     turn::{AgentDefinition, AgentTool},
     words::{DEFAULT_AGENT, tool_kind},
 };
@@ -16,6 +16,8 @@ use super::{
 };
 
 const DEFAULT_MAX_STEPS: u32 = 20;
+/// A worker has 200 slots for all its turns, and whom the tools ask has limits, too.
+const DEFAULT_MAX_PARALLEL_TOOLS: u32 = 16;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
 const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
@@ -137,6 +139,12 @@ impl<'a> Checker<'a> {
             instructions: table.instructions,
             tools: self.tools(&table.tools, tool_timeout),
             max_steps: self.number("max_steps", table.max_steps.as_ref(), DEFAULT_MAX_STEPS, 1..=1000),
+            max_parallel_tools: self.number(
+                "max_parallel_tools",
+                table.max_parallel_tools.as_ref(),
+                DEFAULT_MAX_PARALLEL_TOOLS,
+                1..=u32::try_from(MAX_TOOL_CALLS).unwrap_or(u32::MAX),
+            ),
             llm_timeout_ms: milliseconds(self.duration(
                 "llm_timeout",
                 table.llm_timeout.as_ref(),
@@ -221,6 +229,7 @@ impl<'a> Checker<'a> {
             instructions: DEFAULT_INSTRUCTIONS.to_owned(),
             tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms, ..AgentTool::default() }).collect(),
             max_steps: DEFAULT_MAX_STEPS,
+            max_parallel_tools: DEFAULT_MAX_PARALLEL_TOOLS,
             llm_timeout_ms: milliseconds(DEFAULT_LLM_TIMEOUT),
             max_output_tokens: 0,
             max_context_messages: DEFAULT_CONTEXT_MESSAGES,

@@ -41,6 +41,7 @@ pub(super) struct Agent {
     #[serde(default)]
     pub(super) tools: Vec<Spanned<toml::Value>>,
     pub(super) max_steps: Option<Spanned<u32>>,
+    pub(super) max_parallel_tools: Option<Spanned<u32>>,
     pub(super) llm_timeout: Option<Spanned<String>>,
     pub(super) tool_timeout: Option<Spanned<String>>,
     #[serde(default)]
