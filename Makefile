@@ -12,7 +12,7 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run stack test check fmt lint build unit e2e deps temporal temporal-server histories clean
+.PHONY: help run stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server histories clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ unit: ## Tests of the crates, without processes.
 e2e: deps temporal temporal-server build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
+
+bench-streams: deps temporal ## Memory and latency of up to 10,000 open streams on one gateway (a release build).
+	@cargo build --release --workspace --locked
+	@target/release/bench streams
 
 histories: temporal build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
 	@EVERTURN_RECORD_HISTORIES=1 cargo test --workspace --locked --test histories

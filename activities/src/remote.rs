@@ -14,15 +14,14 @@ use everturn_proto::{
     },
     words::failure,
 };
-use everturn_store::{ToolClaim, ToolKey, ToolRecord};
+use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use serde_json::json;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities, failpoint, failure as fail, output,
-    run_tool::{INTERRUPTED, error_end, key_of, no_tool, unknown_end},
-    tools::{ToolError, ToolOutput},
+    AgentActivities, failpoint, failure as fail,
+    run_tool::{INTERRUPTED, key_of, no_tool},
 };
 
 /// Claims the tool for the workflow's run. What cannot run is recorded as its end here.
@@ -38,9 +37,9 @@ pub(crate) async fn claim(
     failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
     let refused = match claim {
         ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
-        ToolClaim::OutcomeUnknown(_) => unknown_end(INTERRUPTED, 0),
+        ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
         ToolClaim::Run(record) => match refusal(activities, &record).await {
-            Some(message) => error_end(&message, 0),
+            Some(message) => ToolEnd::failed(&message, 0),
             None => return Ok(claimed(key, record, run_id)),
         },
     };
@@ -58,11 +57,9 @@ pub(crate) async fn record(
     };
     let key = key_of(tool);
     let end = match end {
-        End::Result(result) => {
-            output::bounded(ToolOutput { result: json_of(result), events: Vec::new() }, request.duration_ms)
-        }
-        End::Failed(message) => error_end(&message, request.duration_ms),
-        End::Unknown(message) => unknown_end(&message, request.duration_ms),
+        End::Result(result) => ToolEnd::of_result(json_of(result), false, request.duration_ms),
+        End::Failed(message) => ToolEnd::failed(&message, request.duration_ms),
+        End::Unknown(message) => ToolEnd::unknown(&message, request.duration_ms),
     };
     failpoint::reach_in("tool.before_record", &key.conversation_id, &key.execution_id).await;
     let stored = activities.turns.finish_tool(&key, end).await.map_err(|error| fail::from_store(&error))?;
@@ -83,7 +80,7 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
     }
     match activities.tools.find(&call.tool_name).await {
         Ok(tool) => tool.validate(&input).err(),
-        Err(ToolError::Failed(message) | ToolError::Interrupted(message)) => Some(message),
+        Err(error) => Some(error.to_string()),
     }
 }
 

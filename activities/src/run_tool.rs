@@ -4,15 +4,15 @@
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
 //! the next attempt, decides what that means.
 
-use std::{panic::AssertUnwindSafe, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use everturn_proto::{
-    Json, ids,
+    ids,
+    limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult},
-    words::{effect, failure, tool_status},
+    words::{effect, failure},
 };
 use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
-use futures::FutureExt;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio_util::sync::CancellationToken;
@@ -20,8 +20,8 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentActivities,
     attempt::{self, Ended},
-    failpoint, failure as fail, output,
-    tools::{ToolContext, ToolError, ToolOutput, ToolRegistry},
+    failpoint, failure as fail,
+    tools::{ToolContext, ToolError},
 };
 
 /// Of a `once` tool whose earlier attempt left no record.
@@ -41,7 +41,7 @@ pub(crate) async fn run_tool(
     at("tool.after_claim").await;
     let end = match claim {
         ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
-        ToolClaim::OutcomeUnknown(_) => unknown_end(INTERRUPTED, 0),
+        ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
         ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
     at("tool.before_record").await;
@@ -59,7 +59,7 @@ async fn run(
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
     if record.call.effect.is_empty() {
-        return Ok(error_end(&no_tool(tool_name), 0));
+        return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
     }
     let cancellation = CancellationToken::new();
     // Whatever the tool left running outside its future learns that the attempt is over.
@@ -75,12 +75,16 @@ async fn run(
     };
     let input = record.call.tool_input.clone().unwrap_or_default();
     let started = Instant::now();
-    let ended = attempt::run(ctx, run_caught(&activities.tools, tool_name, context, input)).await;
+    let ran = async {
+        let found = activities.tools.find(tool_name).await?;
+        found.validate(&input).map_err(ToolError::Failed)?;
+        activities.tool_threads.run(Arc::clone(found.tool()), context, input).await
+    };
+    let ended = attempt::run(ctx, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
-        Ended::Done(Ok(output)) => Ok(output::bounded(output, duration_ms)),
-        Ended::Done(Err(ToolError::Failed(message))) => Ok(error_end(&message, duration_ms)),
-        Ended::Done(Err(ToolError::Interrupted(message))) => interrupted(&record, &message, duration_ms),
+        Ended::Done(Ok(output)) => Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events)),
+        Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => {
             Err(fail::transient(failure::INTERNAL, "The worker shut down while the tool ran."))
@@ -89,36 +93,30 @@ async fn run(
     }
 }
 
-/// A panic of a tool is a known failure, like any other error of it.
-async fn run_caught(
-    tools: &ToolRegistry,
-    name: &str,
-    context: ToolContext,
-    input: Json,
-) -> Result<ToolOutput, ToolError> {
-    let run = async {
-        let found = tools.find(name).await?;
-        found.validate(&input).map_err(ToolError::Failed)?;
-        found.tool().run(context, input).await
-    };
-    let caught = AssertUnwindSafe(run).catch_unwind().await;
-    caught.unwrap_or_else(|_| Err(ToolError::Failed("The tool failed with an internal error.".to_owned())))
-}
-
-/// The answer of the tool was lost. What may run again does, by the activity's retries; else that is all there is to
-/// know.
-fn interrupted(record: &ToolRecord, message: &str, duration_ms: u32) -> Result<ToolEnd, ActivityError> {
-    if record.call.effect != effect::ONCE {
-        return Err(fail::transient(failure::INTERNAL, message));
+/// A known failure is recorded; one that may pass is tried again, when the tool's effect allows and the engine has a
+/// try left.
+fn failed(
+    ctx: &ActivityContext,
+    record: &ToolRecord,
+    error: &ToolError,
+    duration_ms: u32,
+) -> Result<ToolEnd, ActivityError> {
+    let is_once = record.call.effect == effect::ONCE;
+    let may_repeat = !is_once && ctx.info().attempt < TOOL_ATTEMPTS;
+    let message = error.to_string();
+    match error {
+        ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, *retry_after)),
+        ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
+        ToolError::Interrupted(_) if is_once => Ok(ToolEnd::unknown(&message, duration_ms)),
+        _ => Ok(ToolEnd::failed(&message, duration_ms)),
     }
-    Ok(unknown_end(message, duration_ms))
 }
 
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
     let message = format!("The tool did not finish within {seconds} s and was stopped.");
     let is_once = record.call.effect == effect::ONCE;
-    if is_once { unknown_end(&message, duration_ms) } else { error_end(&message, duration_ms) }
+    if is_once { ToolEnd::unknown(&message, duration_ms) } else { ToolEnd::failed(&message, duration_ms) }
 }
 
 pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {
@@ -134,21 +132,4 @@ pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {
 /// What is wrong with a call of a tool that the agent does not have.
 pub(crate) fn no_tool(tool_name: &str) -> String {
     format!("There is no tool `{tool_name}`. Use only the tools you were given.")
-}
-
-/// The end of a tool of which all that is known is `message`.
-pub(crate) fn unknown_end(message: &str, duration_ms: u32) -> ToolEnd {
-    let message = format!("{message} The tool may or may not have had its effect.");
-    ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) }
-}
-
-pub(crate) fn error_end(message: &str, duration_ms: u32) -> ToolEnd {
-    ToolEnd {
-        status: tool_status::FAILED.to_owned(),
-        result: Json::of(&serde_json::json!({ "error": message })),
-        full_result: None,
-        is_error: true,
-        duration_ms,
-        events: Vec::new(),
-    }
 }

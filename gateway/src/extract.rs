@@ -7,26 +7,11 @@ use axum::{
     },
     http::{StatusCode, request::Parts},
 };
-use everturn_proto::{ids, limits::MAX_ID_BYTES, words::DEFAULT_TENANT};
-use everturn_store::Access;
+use everturn_proto::{ids, limits::MAX_ID_BYTES};
 use serde::de::DeserializeOwned;
 
+pub use crate::auth::Caller;
 use crate::problem::{Code, Problem};
-
-/// Who is asking. One tenant for now; authentication will fill it, and handlers need not change.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// What they may see: handed to every query of the store.
-    pub access: Access,
-}
-
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(_: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self { access: Access::tenant(DEFAULT_TENANT) })
-    }
-}
 
 /// The conversation id of the path.
 #[derive(Debug, Clone)]
@@ -38,6 +23,29 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Path::<String>::from_request_parts(parts, state).await {
             Ok(Path(id)) => checked_id("conversation id", id).map(Self),
+            Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
+        }
+    }
+}
+
+/// The conversation and the tool execution of the path.
+#[derive(Debug, Clone)]
+pub struct ToolCallPath {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The tool execution in it.
+    pub execution_id: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ToolCallPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((conversation_id, execution_id))) => Ok(Self {
+                conversation_id: checked_id("conversation id", conversation_id)?,
+                execution_id: checked_id("execution id", execution_id)?,
+            }),
             Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
         }
     }

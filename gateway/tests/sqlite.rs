@@ -31,6 +31,8 @@ impl Stack {
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            outside: Arc::new(store.clone()),
+            keys: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::new(RecordingTurns::default()),
         };
@@ -119,7 +121,7 @@ async fn watch(stream: &mut Sse) -> (String, Vec<String>) {
                 assert_eq!(data["offset"].as_u64(), Some(text.len() as u64));
                 text.push_str(data["text"].as_str().unwrap());
             }
-            "text_end" | "conversation" => {}
+            "text_end" | "conversation" | "replay" => {}
             event => {
                 types.push(event.to_owned());
                 if event == "complete" {
@@ -175,6 +177,7 @@ async fn chat_gives_the_whole_turn() {
     stack.run_turn(&conversation_id, status["current_message_id"].as_str().unwrap(), &["He", "llo"]).await;
     let (text, types) = watch(&mut chat).await;
     assert_eq!((text.as_str(), types.len()), ("Hello", 3));
+    assert_eq!(chat.next().await.unwrap().event, "end");
     assert!(chat.next().await.is_none());
 }
 

@@ -27,7 +27,8 @@ CREATE TABLE public.agent_executions (
     steps bigint DEFAULT 0 NOT NULL,
     error_code text,
     started_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone
+    finished_at timestamp with time zone,
+    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.conversations (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -39,6 +40,10 @@ CREATE TABLE public.conversations (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+);
+CREATE TABLE public.deleted_conversations (
+    id text NOT NULL COLLATE pg_catalog."C",
+    deleted_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.execution_checkpoints (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -67,6 +72,7 @@ CREATE TABLE public.messages (
     content text NOT NULL,
     tool_calls jsonb NOT NULL,
     tool_results jsonb NOT NULL,
+    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.tool_execution_records (
@@ -123,6 +129,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.deleted_conversations
+    ADD CONSTRAINT deleted_conversations_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_step_number_checkp_key UNIQUE (agent_execution_id, step_number, checkpoint_type, execution_id);
 ALTER TABLE ONLY public.execution_checkpoints
@@ -147,10 +155,13 @@ CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree 
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
+CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE ((status = 'running'::text) AND (parent_execution_id IS NULL));
 CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
+CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
 CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
+CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 ALTER TABLE ONLY public.agent_execution_events

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, OutsideTools, Result, Retention, TurnStore},
+    api::{Conversations, EventReader, Keys, OutsideTools, Result, Retention, TurnStore},
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -22,18 +22,23 @@ pub struct Store {
     pub outside: Arc<dyn OutsideTools>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
+    /// For gateways and operators.
+    pub keys: Arc<dyn Keys>,
 }
 
 impl Store {
     /// Any back end.
-    pub fn new(store: impl EventReader + Conversations + TurnStore + OutsideTools + Retention + 'static) -> Self {
+    pub fn new(
+        store: impl EventReader + Conversations + TurnStore + OutsideTools + Retention + Keys + 'static,
+    ) -> Self {
         let store = Arc::new(store);
         Self {
             events: store.clone(),
             conversations: store.clone(),
             turns: store.clone(),
             outside: store.clone(),
-            retention: store,
+            retention: store.clone(),
+            keys: store,
         }
     }
 }

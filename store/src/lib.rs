@@ -2,7 +2,9 @@
 //!
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL
+//! - `list`: pure; a page of conversations, and what a search finds
 //! - [`batch`]: pure; turns a `SaveRequest` and what is stored into the rows of one transaction
+//! - `output`: what becomes of a tool's output: cut, kept whole, or an error
 //! - `sql`, `rows`, `sqlx_error`: texts, row types and errors that both databases share
 //! - `backend`: the traits' bodies, compiled once for each database; locks and costs are told there
 //! - [`sqlite`]: the embedded back end (one writer, readers beside it)
@@ -17,6 +19,8 @@ pub mod api;
 pub mod batch;
 mod connect;
 mod error;
+mod list;
+mod output;
 pub mod postgres;
 mod rows;
 mod sql;
@@ -26,6 +30,7 @@ mod sqlx_error;
 pub use api::*;
 pub use connect::{Store, StoreOptions, connect, migrate};
 pub use error::StoreError;
+pub use list::MAX_SCANNED;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
@@ -34,7 +39,8 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 pub mod hot {
     pub use crate::sql::{
         ADVANCE_CONVERSATION, BEGUN_TURNS, CHECKPOINT, CLAIM_STEP, CONTEXT, CONVERSATIONS_BEFORE, EVENTS,
-        EXECUTION_STATUS, INSERT_EVENTS, LAST_SEQUENCES, LOCK_CONVERSATION, LOCK_VISIBLE_CONVERSATION, OPEN_TOOLS,
-        OWN_CONVERSATIONS_BEFORE, QUEUED_MESSAGE, RESUME_POINT, SAVE_STATE, Text, WAITING_TOOLS,
+        EXECUTION_STATUS, INSERT_EVENTS, KEY, KEYS, LAST_SEQUENCES, LOCK_CONVERSATION, LOCK_VISIBLE_CONVERSATION,
+        OPEN_TOOLS, OWN_CONVERSATIONS_BEFORE, QUEUE_MESSAGE, QUEUED_MESSAGE, RESUME_POINT, SAVE_STATE, Text,
+        WAITING_TOOLS,
     };
 }

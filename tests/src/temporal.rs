@@ -101,7 +101,7 @@ impl Temporal {
         }
     }
 
-    /// On 127.0.0.1.
+    /// Its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }

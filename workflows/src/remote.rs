@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use everturn_proto::{
+    limits::TOOL_ATTEMPTS,
     turn::{
         PlannedCall, RecordRemoteToolRequest, RemoteTool, RemoteToolInput, RemoteToolResult,
         record_remote_tool_request::End,
@@ -20,7 +21,7 @@ use temporalio_common::{
 use temporalio_workflow::{ActivityCancellationType, ActivityExecutionError, ActivityOptions, RetryPolicy};
 
 use crate::{
-    calls::{self, CallError, TOOL_ATTEMPTS},
+    calls::{self, CallError},
     turn::Turn,
 };
 

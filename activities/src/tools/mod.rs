@@ -1,4 +1,4 @@
-//! The port to tools, and the registry that finds them and checks their arguments.
+//! The port to tools, the registry that finds them and checks their arguments, and the kinds of tools.
 //!
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
@@ -6,13 +6,22 @@
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
 //! - `remote`: tools that other workers run
+//! - [`http`]: endpoints described in the configuration
+//! - [`TypedTool`]: tools in Rust, with a typed input
+//! - [`content`], [`process`]: for tools that give bytes or run programs
 
 pub mod builtin;
 mod checked;
 mod client;
+pub mod content;
+pub mod http;
 pub mod names;
+pub mod process;
 mod registry;
 mod remote;
+mod typed;
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
@@ -22,6 +31,7 @@ pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use remote::RemoteTool;
+pub use typed::{TypedTool, typed};
 
 /// A tool an agent can use.
 #[async_trait]
@@ -48,7 +58,8 @@ pub struct ToolSpec {
 }
 
 /// What a tool changes, and so what a retry of an attempt that left nothing may do (invariant 6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing: may run again.
     Read,
@@ -104,14 +115,22 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool gave no result, in a sentence the model can read.
+/// Why a tool failed, in a sentence the model can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// It failed, and that is known: recorded as its end, never tried again.
+    /// A known failure: it is recorded and never retried.
     #[error("{0}")]
     Failed(String),
-    /// It was asked, and its answer was lost (a connection broke, a server died): it may or may not have had its
-    /// effect. A `once` tool ends with its outcome unknown; any other is tried again by the activity's retries.
+    /// It had no effect and may work later: a `read` or `idempotent` tool is tried again, else it is a known failure.
+    #[error("{message}")]
+    Unavailable {
+        /// What happened.
+        message: String,
+        /// How long the other side asks to wait; the engine's own pause when it does not say.
+        retry_after: Option<Duration>,
+    },
+    /// It was asked, and its answer was lost: it may or may not have had its effect. A `read` or `idempotent` tool is
+    /// tried again, the outcome of a `once` tool is reported as unknown (invariant 6).
     #[error("{0}")]
     Interrupted(String),
 }

@@ -44,12 +44,11 @@ impl Checker<'_> {
     pub(super) fn remote_tools(&mut self, tables: BTreeMap<Spanned<String>, RemoteToolTable>) -> Vec<RemoteTool> {
         let mut described = Vec::new();
         for (name, table) in tables {
-            if self.tools.contains(name.get_ref()) || self.client_tools.contains(name.get_ref()) {
-                self.wrong(&name, &format!("there already is a tool `{}`; choose another name", name.get_ref()));
-            }
             let call = self.remote_call(&name, &table);
             self.remote_tools.insert(name.get_ref().clone(), call);
-            described.push(RemoteTool(self.described(&name, &table.description, &table.input, table.effect)));
+            if self.add_tool(&name) {
+                described.push(RemoteTool(self.described(&name, &table.description, &table.input, table.effect)));
+            }
         }
         described
     }

@@ -1,12 +1,13 @@
 //! A worker: polls the task queue and runs turns.
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities,
+    AgentActivities, ToolThreads,
+    egress::Egress,
     model::{GenaiClient, Providers},
-    tools::ToolRegistry,
+    tools::{Tool, ToolRegistry, builtin, http::HttpTool},
 };
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
@@ -47,11 +48,10 @@ pub struct Parts {
     pub task_queue: String,
 }
 
-/// Runs a worker until SIGTERM or Ctrl-C.
-pub async fn run(common: &Common, options: WorkerOptions) -> anyhow::Result<ExitCode> {
+/// Runs a worker with these tools besides the built-in ones, until SIGTERM or Ctrl-C.
+pub async fn run(common: &Common, options: WorkerOptions, own: Vec<Arc<dyn Tool>>) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let tools = tools(options.test_tools)?;
-    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let (config, tools) = configure(common, options.test_tools, own)?;
     if config.needs_demo_model() {
         anyhow::bail!(
             "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \
@@ -69,33 +69,39 @@ pub async fn run(common: &Common, options: WorkerOptions) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// The built-in tools, and the test tools when asked for.
-pub fn tools(test_tools: Option<std::path::PathBuf>) -> anyhow::Result<ToolRegistry> {
-    use everturn_activities::tools::builtin;
-    let mut registry = ToolRegistry::default();
+/// The configuration, and all tools: the built-in ones, the test tools when asked for, `own`, and those that are
+/// configured.
+pub fn configure(
+    common: &Common,
+    test_tools: Option<PathBuf>,
+    own: Vec<Arc<dyn Tool>>,
+) -> anyhow::Result<(Config, ToolRegistry)> {
     let test_tools = test_tools.map(builtin::test_tools).unwrap_or_default();
-    for tool in builtin::all().into_iter().chain(test_tools) {
-        registry.register(tool)?;
+    let mut tools = ToolRegistry::of(builtin::all().into_iter().chain(test_tools).chain(own))?;
+    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let egress = Egress::new(config.egress.clone()).context("cannot set up the HTTP client of tools")?;
+    for definition in &config.http_tools {
+        tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
     }
-    Ok(registry)
+    for tool in &config.client_tools {
+        tools.register(Arc::new(tool.clone()))?;
+    }
+    for tool in &config.remote_tools {
+        tools.register(Arc::new(tool.clone()))?;
+    }
+    Ok((config, tools))
 }
 
 /// Runs a worker until `shutdown`, then gives what is in flight the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
-    let mut tools = parts.tools;
-    for tool in parts.config.client_tools {
-        tools.register(Arc::new(tool))?;
-    }
-    for tool in parts.config.remote_tools {
-        tools.register(Arc::new(tool))?;
-    }
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
         model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
-        tools: Arc::new(tools),
+        tools: Arc::new(parts.tools),
+        tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),
         shutdown: shutdown.clone(),
     };
