@@ -10,7 +10,21 @@ use tokio::process::{Child, Command};
 
 use crate::{model::Model, stack::Stack};
 
-/// A stack whose agent has the example's tools on a queue of its own, and `nobody`, which has no worker.
+/// What the example does not show: a queue without a worker, and a tool that is the example's under another name.
+const MORE_TOOLS: &str = r#"
+[remote_tools.nobody]
+description = "Nobody runs it."
+task_queue = "nobody"
+start_timeout = "1s"
+
+[remote_tools.asks]
+description = "Transfers money when a person approves."
+task_queue = "python-tools"
+activity_type = "transfer"
+"#;
+
+/// A stack whose agent has the example's tools on a queue of its own, `nobody`, which has no worker, and `asks`, which
+/// needs an approval.
 pub struct PythonTools {
     /// The stack.
     pub stack: Stack,
@@ -24,9 +38,9 @@ impl PythonTools {
         let example = fs::read_to_string(example().join("everturn.toml")).unwrap();
         // A shorter heartbeat time-out, for tests that kill the worker.
         let tables = example.replace("python-tools", &task_queue).replace("\"5s\"", "\"2s\"");
-        let nobody =
-            "[remote_tools.nobody]\ndescription = \"Nobody runs it.\"\ntask_queue = \"nobody\"\nstart_timeout = \"1s\"";
-        let agent = format!("tools = [\"transfer\", \"statement\", \"nobody\"]\n\n{tables}\n{nobody}\n");
+        let more = MORE_TOOLS.replace("python-tools", &task_queue);
+        let tools = r#"["transfer", "statement", "nobody", { name = "asks", approval = "always" }]"#;
+        let agent = format!("tools = {tools}\n\n{tables}\n{more}");
         Self { stack: Stack::with_agent(model, &agent).await, task_queue }
     }
 

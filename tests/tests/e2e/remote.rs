@@ -104,6 +104,24 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
 }
 
 #[tokio::test]
+async fn a_person_approves_a_python_tool_with_another_input() {
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
+    let (conversation, _) = remote.stack().ask(r#"[["asks", {"amount": 500}]]"#).await;
+    remote.stack().saw(&conversation, "approval_requested").await;
+    let events = remote.stack().events(&conversation).await;
+    let asked = events.iter().find(|event| event["event_type"] == "approval_requested").unwrap();
+    let execution_id = &asked["event_data"]["execution_id"];
+    let answer = json!({"execution_id": execution_id, "decision": "approve", "tool_input": {"amount": 7}}).to_string();
+    let id = ids::workflow_id(&conversation);
+    let signal = ["workflow", "signal", "--workflow-id", &id, "--name", "resolve_approval", "--input", &answer];
+    assert!(remote.stack().temporal.cli(&signal).await.status.success());
+    assert_eq!(remote.results_of(&conversation).await[0]["booked"], 7);
+    assert_eq!(remote.begun(), 1);
+}
+
+#[tokio::test]
 async fn a_cancel_reaches_a_python_tool() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
