@@ -21,7 +21,7 @@ use crate::{
     AgentActivities,
     attempt::{self, Ended},
     failpoint, failure as fail,
-    tools::{ToolContext, ToolError},
+    tools::{Progress, ToolContext, ToolError},
 };
 
 /// Of a `once` tool whose earlier attempt left no record.
@@ -61,7 +61,7 @@ async fn run(
     if record.call.effect.is_empty() {
         return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
     }
-    let cancellation = CancellationToken::new();
+    let (cancellation, progress) = (CancellationToken::new(), Progress::default());
     // Whatever the tool left running outside its future learns that the attempt is over.
     let _ends_with_attempt = cancellation.clone().drop_guard();
     let context = ToolContext {
@@ -72,6 +72,7 @@ async fn run(
         idempotency_key: ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id),
         attempt: record.attempt,
         cancellation,
+        progress: progress.clone(),
     };
     let input = record.call.tool_input.clone().unwrap_or_default();
     let started = Instant::now();
@@ -80,7 +81,7 @@ async fn run(
         found.validate(&input).map_err(ToolError::Failed)?;
         activities.tool_threads.run(Arc::clone(found.tool()), context, input).await
     };
-    let ended = attempt::run(ctx, ran).await;
+    let ended = attempt::run(ctx, &progress, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(output)) => Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events)),

@@ -164,7 +164,7 @@ pub const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tena
         ORDER BY conversation_id LIMIT $8) AS waiting \
        UNION SELECT conversation_id FROM \
        (SELECT DISTINCT conversation_id FROM agent_executions \
-        WHERE tenant_id = $7 AND status = 'running' AND parent_execution_id IS NULL AND conversation_id <> $1 \
+        WHERE tenant_id = $7 AND status = 'running' AND conversation_id <> $1 \
         ORDER BY conversation_id LIMIT $8) AS running) AS busy) < $8) \
      ON CONFLICT DO NOTHING";
 
@@ -191,14 +191,14 @@ pub const RESUME_POINT: &str = concat!(
      (SELECT MAX(k.step_number) FROM execution_checkpoints k \
       WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step, \
      EXISTS (SELECT 1 FROM agent_executions b WHERE b.conversation_id = c.id) AS has_begun, m.id AS waiting_id \
-     FROM conversations c \
+     FROM (SELECT id FROM conversations WHERE id = $1 AND ",
+    visible!("$2", "$3"),
+    ") c \
      LEFT JOIN agent_executions r ON r.id = (SELECT e.id FROM agent_executions e \
       WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
       ORDER BY e.started_at DESC LIMIT 1) \
      LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' \
-     WHERE c.id = $1 AND ",
-    visible!("$2", "$3"),
-    " ORDER BY m.created_at, m.id LIMIT $4"
+     ORDER BY m.created_at, m.id LIMIT $4"
 );
 
 /// conversation.

@@ -5,6 +5,7 @@
 //! - [`postgres`], [`redis`]: servers of one's own, to work with and to break
 //! - [`server`]: what these three have in common: a process on a leash, which ends with the tests
 //! - [`backends`]: embedded or production, by the environment
+//! - [`mcp`]: MCP servers that nobody here wrote
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`proxy`]: a connection that holds its answers back
@@ -27,6 +28,7 @@ pub mod backends;
 pub mod crowd;
 mod failpoints;
 pub mod line;
+pub mod mcp;
 pub mod model;
 pub mod ports;
 pub mod postgres;

@@ -230,8 +230,9 @@ impl Cli {
     /// Logs go to standard error; standard output is for what was asked for.
     pub fn start_logging(&self) -> anyhow::Result<()> {
         let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_) | Command::Keys(_));
-        // genai warns of every last chunk that has no text, which is every provider's.
-        let default = if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error" };
+        // genai warns of every last chunk that has no text, which is every provider's; rmcp says every message it gets.
+        let default =
+            if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error,rmcp=warn" };
         let filter = self.common.log.as_deref().unwrap_or(default);
         let filter = EnvFilter::try_new(filter).with_context(|| format!("`{filter}` is not a log filter"))?;
         let is_terminal = std::io::stderr().is_terminal();

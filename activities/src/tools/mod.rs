@@ -3,10 +3,12 @@
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
 //! - `remote`: tools that other workers run
 //! - [`http`]: endpoints described in the configuration
+//! - [`mcp`]: tools of MCP servers
 //! - [`TypedTool`]: tools in Rust, with a typed input
 //! - [`content`], [`process`]: for tools that give bytes or run programs
 
@@ -15,8 +17,10 @@ mod checked;
 mod client;
 pub mod content;
 pub mod http;
+pub mod mcp;
 pub mod names;
 pub mod process;
+mod progress;
 mod registry;
 mod remote;
 mod typed;
@@ -29,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
+pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use remote::RemoteTool;
 pub use typed::{TypedTool, typed};
@@ -97,6 +102,8 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Cancelled with the turn.
     pub cancellation: CancellationToken,
+    /// Where a tool that takes long may say how far it is.
+    pub progress: Progress,
 }
 
 /// What a tool gives back.

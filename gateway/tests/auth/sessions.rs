@@ -120,7 +120,9 @@ async fn revoking_a_key_ends_its_sessions_and_their_streams() {
     let cookie = open(&gateway, &key.reveal()).await;
     let request = gateway.request("GET", "/conversations/c/events/stream").header("cookie", &cookie);
     let mut stream = Sse::of(request.send().await.unwrap());
+    assert_eq!(stream.names(1).await, ["replay"]);
     gateway.keys.revoke_key(key.id()).await.unwrap();
+    assert_eq!(stream.names(1).await, ["end"]);
     assert!(stream.next().await.is_none());
     eventually("the session is refused", || async { from_page(&gateway, LIST, &cookie, OWN).await.status == 401 })
         .await;

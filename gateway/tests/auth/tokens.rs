@@ -227,7 +227,9 @@ async fn an_open_stream_ends_with_its_token() {
     let made = gateway.bearer(("POST", "/conversations"), &token).await;
     let path = format!("/conversations/{}/events/stream", made.json()["id"].as_str().unwrap());
     let request = gateway.request("GET", &path).bearer_auth(&token).send();
-    assert!(Sse::of(request.await.unwrap()).next().await.is_none());
+    let mut stream = Sse::of(request.await.unwrap());
+    assert_eq!(stream.names(2).await, ["replay", "end"]);
+    assert!(stream.next().await.is_none());
     assert!(Utc::now().timestamp() >= i64::try_from(end).unwrap(), "not before its time");
     super::eventually("the token is refused", || async { gateway.bearer(ROUTE, &token).await.status == 401 }).await;
     assert_unauthenticated(&gateway.bearer(ROUTE, &token).await, "expired");

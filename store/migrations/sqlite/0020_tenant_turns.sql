@@ -5,7 +5,7 @@ UPDATE messages SET tenant_id = (SELECT tenant_id FROM conversations WHERE id = 
 UPDATE agent_executions SET tenant_id = (SELECT tenant_id FROM conversations WHERE id = conversation_id);
 CREATE INDEX messages_queued_of_tenant ON messages (tenant_id, conversation_id) WHERE status = 'queued';
 CREATE INDEX agent_executions_running_of_tenant ON agent_executions (tenant_id, conversation_id)
-    WHERE status = 'running' AND parent_execution_id IS NULL;
+    WHERE status = 'running';
 
 -- Conversations that were deleted lately: a worker thought dead must not create them again.
 CREATE TABLE deleted_conversations (

@@ -18,6 +18,7 @@ mod faults;
 mod gateway_crash;
 mod http_tools;
 mod keys;
+mod mcp;
 mod operations;
 mod own_tools;
 mod parallel;

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::{
     model::{Provider, ProviderKind, Providers},
-    tools::http::HttpToolDefinition,
+    tools::{http::HttpToolDefinition, names},
 };
 use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
@@ -36,6 +36,8 @@ pub(super) struct Checker<'a> {
     file_name: &'a str,
     /// The names of all tools; `None` when any name will do.
     tools: Option<Vec<String>>,
+    /// Names of the MCP servers. What tools they have is known to them only.
+    servers: Vec<String>,
     environment: &'a dyn Fn(&str) -> Option<String>,
     /// Names of the client tools that the file describes.
     pub(super) client_tools: Vec<String>,
@@ -55,6 +57,7 @@ impl<'a> Checker<'a> {
             text,
             file_name,
             tools: tools.map(<[String]>::to_vec),
+            servers: Vec::new(),
             environment,
             client_tools: Vec::new(),
             remote_tools: BTreeMap::new(),
@@ -68,6 +71,8 @@ impl<'a> Checker<'a> {
         let client_tools = self.client_tools(file.client_tools);
         let remote_tools = self.remote_tools(file.remote_tools);
         let egress = self.egress(&file.egress);
+        self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
+        let mcp = self.mcp(file.mcp);
         let mut agents: Vec<_> =
             file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
@@ -92,6 +97,7 @@ impl<'a> Checker<'a> {
                 client_tools,
                 remote_tools,
                 egress,
+                mcp,
                 limits,
                 worker,
                 gateway,
@@ -226,7 +232,9 @@ impl<'a> Checker<'a> {
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
         let file::Tool { name, timeout, approval } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
-        if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
+        if let Some(server) = names::source_of(&name) {
+            self.of_server(tool, &name, server)?;
+        } else if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
             let known: Vec<_> = known.iter().map(String::as_str).collect();
             let message = format!("there is no tool `{name}`; {}", known_names("tools", &known));
             self.wrong(tool, &message);
@@ -249,6 +257,21 @@ impl<'a> Checker<'a> {
         };
         let (timeout_ms, remote) = (milliseconds(timeout), remote.map(|remote| remote.worker));
         Some(AgentTool { name, timeout_ms, approval, kind: kind.to_owned(), remote })
+    }
+
+    /// A tool of an MCP server, or all of them.
+    fn of_server(&mut self, tool: &Spanned<toml::Value>, name: &str, server: &str) -> Option<()> {
+        if !self.servers.iter().any(|known| known == server) {
+            let known: Vec<_> = self.servers.iter().map(String::as_str).collect();
+            let message = format!("there is no MCP server `{server}`; {}", known_names("[mcp.<name>] tables", &known));
+            self.wrong(tool, &message);
+            return None;
+        }
+        if !names::is_listable(name) {
+            self.wrong(tool, &format!("write `{server}__<tool>` for one tool of a server, `{server}__*` for all"));
+            return None;
+        }
+        Some(())
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -393,6 +416,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The value of an environment variable, unless it is empty.
+    pub(super) fn environment(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
+    }
+
     pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
@@ -400,7 +428,7 @@ impl<'a> Checker<'a> {
 }
 
 /// The names of variables that people use; keys have lower-case letters or dashes in them.
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     !name.is_empty() && name.bytes().all(is_fit)
 }

@@ -11,6 +11,7 @@ use super::{
     auth::Auth,
     gateway,
     http_tools::{Egress, HttpTool},
+    mcp,
     outside::{ClientToolTable, approval_policy},
     remote::RemoteToolTable,
 };
@@ -24,6 +25,7 @@ pub(super) struct File {
     pub(super) client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
     pub(super) remote_tools: BTreeMap<Spanned<String>, RemoteToolTable>,
     pub(super) egress: Egress,
+    pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
     pub(super) auth: Auth,

@@ -1,6 +1,7 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
 //! - `file`: the file's tables, as written
+//! - `mcp`: the tables of MCP servers, and their check
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //! - `auth`: both, for `[auth]`
 //! - `http_tools`: the same for endpoints as tools
@@ -15,6 +16,7 @@ mod check;
 mod file;
 mod gateway;
 mod http_tools;
+mod mcp;
 mod outside;
 mod remote;
 #[cfg(test)]
@@ -29,7 +31,7 @@ use std::{
 use everturn_activities::{
     egress::EgressPolicy,
     model::Providers,
-    tools::{ClientTool, RemoteTool, http::HttpToolDefinition},
+    tools::{ClientTool, RemoteTool, http::HttpToolDefinition, mcp::ServerOptions},
 };
 use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
@@ -59,6 +61,8 @@ pub struct Config {
     pub remote_tools: Vec<RemoteTool>,
     /// Where tools may connect to.
     pub egress: EgressPolicy,
+    /// MCP servers, for workers.
+    pub mcp: Vec<ServerOptions>,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.

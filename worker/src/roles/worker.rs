@@ -7,10 +7,15 @@ use everturn_activities::{
     AgentActivities, ToolThreads,
     egress::Egress,
     model::{GenaiClient, Providers},
-    tools::{Tool, ToolRegistry, builtin, http::HttpTool},
+    tools::{
+        Tool, ToolRegistry, builtin,
+        http::HttpTool,
+        mcp::{McpServer, ServerOptions},
+    },
 };
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
+use futures::future::join_all;
 use temporalio_client::Client;
 use temporalio_sdk::{
     Runtime, Worker, WorkerOptions as SdkOptions,
@@ -92,8 +97,20 @@ pub fn configure(
     Ok((config, tools))
 }
 
+/// Adds the tools of MCP servers. None of them is started here: each is when it is first needed.
+fn add_servers(tools: &mut ToolRegistry, servers: &[ServerOptions]) -> anyhow::Result<Vec<Arc<McpServer>>> {
+    let mut added = Vec::new();
+    for options in servers {
+        let server = Arc::new(McpServer::new(options.clone()));
+        tools.add_source(&options.name, server.clone())?;
+        added.push(server);
+    }
+    Ok(added)
+}
+
 /// Runs a worker until `shutdown`, then gives what is in flight the configured time to end.
-pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
+pub async fn serve(mut parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let servers = add_servers(&mut parts.tools, &parts.config.mcp)?;
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
     let activities = AgentActivities {
@@ -130,5 +147,6 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tracing::info!(task_queue = parts.task_queue, "worker is running");
     let ended = worker.run().await;
     stopper.abort();
+    join_all(servers.iter().map(|server| server.close())).await;
     ended.context("the worker ended")
 }

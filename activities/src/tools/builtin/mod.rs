@@ -5,7 +5,7 @@
 //! - [`work_plan`]: a plan the agent makes and follows, shown to the user as events
 //! - [`test_tool`], `hostile_tool`: tools whose behaviour a test commands; registered only when asked for
 //!
-//! To add one: a file here with its spec and `run`, a line in [`all`], and its row in docs/tools.
+//! To add one: a file here with its spec and `run`, a line in [`all`].
 
 pub mod calculate;
 pub mod current_time;
@@ -56,7 +56,7 @@ pub(crate) mod testing {
 
     use tokio_util::sync::CancellationToken;
 
-    use crate::tools::ToolContext;
+    use crate::tools::{Progress, ToolContext};
 
     pub(crate) fn context() -> ToolContext {
         ToolContext {
@@ -67,6 +67,7 @@ pub(crate) mod testing {
             idempotency_key: "c/m/exec_0123456789ab".into(),
             attempt: 1,
             cancellation: CancellationToken::new(),
+            progress: Progress::default(),
         }
     }
 }
