@@ -49,7 +49,9 @@ impl Turn<'_> {
         let end = match ran {
             Ok(result) => End::Result(encoded(result)),
             // The end of the turn observes it.
-            Err(_) if self.cancellation.is_cancelled() => return Err(CallError::Cancelled),
+            Err(error) if error.as_cancelled().is_some() && self.cancellation.is_cancelled() => {
+                return Err(CallError::Cancelled);
+            }
             Err(error) => match meaning(call, remote, &error) {
                 Meaning::Unknown(message) if is_once => End::Unknown(message),
                 Meaning::Known(message) | Meaning::Unknown(message) => End::Failed(message),
