@@ -30,6 +30,20 @@ CREATE TABLE public.agent_executions (
     finished_at timestamp with time zone,
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
+CREATE TABLE public.api_keys (
+    id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    parent_id text COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text COLLATE pg_catalog."C",
+    scopes text NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    last_used_at timestamp with time zone
+);
 CREATE TABLE public.conversations (
     id text NOT NULL COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -127,6 +141,8 @@ ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.deleted_conversations
@@ -155,7 +171,10 @@ CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree 
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
-CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE ((status = 'running'::text) AND (parent_execution_id IS NULL));
+CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE (status = 'running'::text);
+CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
+CREATE INDEX api_keys_by_parent ON public.api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+CREATE INDEX api_keys_ended_sessions ON public.api_keys USING btree (expires_at) WHERE (kind = 'session'::text);
 CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
@@ -176,6 +195,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_parent_execution_id_fkey FOREIGN KEY (parent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_root_execution_id_fkey FOREIGN KEY (root_execution_id) REFERENCES public.agent_executions(id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.execution_checkpoints

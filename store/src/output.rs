@@ -26,7 +26,8 @@ impl ToolEnd {
         Self { status, result, full_result, is_error, duration_ms, events: Vec::new() }
     }
 
-    /// The end of a tool that failed, in a sentence the model can read.
+    /// The end of a tool that failed, in a sentence the model can read. It may be a server's: of any length, with any
+    /// character.
     pub fn failed(message: &str, duration_ms: u32) -> Self {
         let result = Json::of(&json!({ "error": error_text(message) }));
         let status = tool_status::FAILED.to_owned();

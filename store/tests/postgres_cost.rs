@@ -137,7 +137,7 @@ const COSTS: [(&str, u32); 32] = [
     ("context", 1),
     ("used_call_ids", 1),
     ("save thought", 11),
-    ("save, repeated", 4),
+    ("save, repeated", 5),
     ("claim_tool", 4),
     ("finish_tool", 1),
     ("save observe", 10),
@@ -150,7 +150,7 @@ const COSTS: [(&str, u32); 32] = [
     ("conversation", 1),
     ("list_conversations", 1),
     ("rename_conversation", 1),
-    ("delete_conversation", 13),
+    ("delete_conversation", 14),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -357,6 +357,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("turns that have begun", hot::BEGUN_TURNS, "text, text", "'e2c5000', 'c5000'", 4),
         ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 7),
         ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
+        ("calls that wait for someone", hot::WAITING_TOOLS, "text, text, text, bigint", "'c5000', 't', NULL, 100", 2),
         ("repeated message", hot::QUEUED_MESSAGE, "text, text, text, text", "'c5000', 'm2', 'client3', 'x'", 4),
         (
             "accepted message, far over the limit of turns",

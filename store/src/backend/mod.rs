@@ -2,7 +2,7 @@
 //! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
 //! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
 //!
-//! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`: the traits
+//! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`, `outside.rs`: the traits
 //! - `begin.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
 //! - `removal.rs`: whole conversations, for retention and for a person who deletes one
@@ -17,7 +17,7 @@
 //!    other, and each reads what it depends on in statements after the one that locked, which see all that the one
 //!    before it committed. Numbers are taken under the lock and the lock ends after the commit is visible:
 //!    invariant 2.
-//! 2. Claims and ends do not: `claim_step` (row of the execution), `claim_tool` and `finish_tool` (row of the tool)
+//! 2. Claims and ends do not: `claim_step` (row of the execution), `claim_tool`, `finish_tool` and `store_client_result` (row of the tool)
 //!    decide in the `WHERE` of one `UPDATE`, `complete_step` and `save_partial` by the unique key of the checkpoint.
 //!    A `save` that closes tools locks their rows before it reads them, so that no end comes between.
 //! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write. Foreign keys make an
@@ -39,7 +39,7 @@
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
-//! | `delete_conversation` | 13 |
+//! | `delete_conversation` | 14 |
 //! | `queue_message` | 4; repeated: 5 |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4; after a lost turn that left nothing open: 18 |
@@ -50,7 +50,10 @@
 //! | `save`: observe | 10 |
 //! | `save`: steer | 8 |
 //! | `save`: end | 12; with open tools: 14 |
-//! | `save`, repeated | 4 |
+//! | `save`: approval | as observe, and its record, its answer, its grant |
+//! | `save`, repeated | 4; a thought: 5 |
+//! | `waiting_tools`, `outside_tool`, `granted_tools` | 1 |
+//! | `store_client_result` | 2 |
 //! | a turn of two steps with two tools, all its calls together | 73 |
 
 mod begin;

@@ -118,4 +118,6 @@ async fn what_is_left_of_its_time_counts_after_a_resume() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(data(&events, "approval_resolved")[0]["decision"], "expired");
     assert_eq!(stack.effects().len(), 0);
+    let history = stack.temporal.history(&workflow_id).await.to_string();
+    assert!(!history.contains(r#""startToFireTimeout":"4s""#), "the new run does not wait all of the time again");
 }

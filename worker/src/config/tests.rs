@@ -48,6 +48,50 @@ fn an_agent_takes_what_is_written() {
 }
 
 #[test]
+fn tools_may_ask_a_person_or_the_client() {
+    let text = format!(
+        "{PROVIDER}[client_tools.open_file]\ndescription = \"Reads a file.\"\neffect = \"read\"\n\
+         input = {{ required = [\"path\"] }}\n\
+         [agents.default]\nprovider = \"main\"\nmodel = \"m\"\n\
+         tools = [\"open_file\", {{ name = \"calculate\", approval = \"always\" }}, \
+         {{ name = \"current_time\", approval = {{ when = {{ required = [\"zone\"] }}, timeout = \"2h\" }} }}, \
+         {{ name = \"work_plan\", approval = \"never\" }}]\n"
+    );
+    let config = parse(&text, &[("KEY", "secret")]).unwrap();
+    let [client, always, rule, never] = &config.agents[0].tools[..] else { panic!("{config:?}") };
+    assert_eq!((client.kind.as_str(), client.timeout_ms), ("client", 3_600_000));
+    let policy = |tool: &everturn_proto::turn::AgentTool| {
+        let policy = tool.approval.as_ref()?;
+        Some((policy.when.as_ref().map(|when| when.as_str().to_owned()), policy.timeout_s))
+    };
+    assert_eq!(policy(always), Some((None, 72 * 3600)));
+    assert_eq!(policy(rule), Some((Some(r#"{"required":["zone"]}"#.to_owned()), 7200)));
+    assert_eq!((policy(never), policy(client)), (None, None));
+    let spec = &config.client_tools[0].0;
+    assert_eq!((spec.effect.as_str(), &spec.parameters["type"]), ("read", &"object".into()));
+
+    let agent =
+        |tool: &str| format!("{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\ntools = [{tool}]\n");
+    for (text, expected) in [
+        (agent("{ name = \"calculate\", approval = \"sometimes\" }"), "write `approval` as"),
+        (agent("{ name = \"calculate\", approval = { timeout = \"32days\" } }"), "from 1s to 31days"),
+        (agent("{ name = \"calculate\", approval = { wen = {} } }"), "an approval has no `wen`"),
+        (agent("{ name = \"calculate\", approval = { when = { type = 5 } } }"), "not a JSON schema"),
+        (
+            format!("{}[client_tools.calculate]\ndescription = \"x\"\n", agent("")),
+            "there already is a tool `calculate`",
+        ),
+        (format!("{}[client_tools.new]\ndescription = \" \"\n", agent("")), "must not be empty"),
+        (
+            format!("{}[client_tools.new]\ndescription = \"x\"\ninput = {{ type = 5 }}\n", agent("")),
+            "not a JSON schema",
+        ),
+    ] {
+        assert!(error(&text).contains(expected), "{text}\n{}", error(&text));
+    }
+}
+
+#[test]
 fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
     let tenant = parse("[limits]\nrequests_per_second = 0\nconcurrent_turns = 7\n", &[]).unwrap().limits.tenant;
     assert_eq!((tenant.requests_per_second, tenant.request_burst), (0, 2000));
