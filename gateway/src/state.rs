@@ -78,14 +78,11 @@ impl GatewayState {
     /// The caller's tool call; one that they may not see does not exist.
     pub async fn outside_tool(&self, caller: &Caller, path: &ToolCallPath) -> Result<OutsideTool, Problem> {
         let ToolCallPath { conversation_id, execution_id } = path;
-        let found = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await?;
-        match found {
-            Some(tool) => Ok(tool),
-            None => {
-                self.conversation(caller, conversation_id).await?;
-                Err(Problem::execution_not_found(execution_id))
-            }
+        if let Some(tool) = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await? {
+            return Ok(tool);
         }
+        self.conversation(caller, conversation_id).await?;
+        Err(Problem::execution_not_found(execution_id))
     }
 
     /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their

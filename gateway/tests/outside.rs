@@ -56,7 +56,7 @@ fn answer(decision: &str) -> Value {
 #[tokio::test]
 async fn lists_show_what_waits_for_whom() {
     let mut done = waiting("exec_done");
-    done.record.approval = approval::APPROVED.to_owned();
+    approval::APPROVED.clone_into(&mut done.record.approval);
     let gateway = gateway(vec![waiting("exec_1"), waiting("client_1"), done]).await;
     let list = gateway.get(APPROVALS).await;
     let shown = &list.json()["approvals"];
@@ -113,7 +113,7 @@ async fn what_the_turn_says_becomes_a_problem() {
 async fn what_is_stored_is_refused_without_asking() {
     let with = |id: &str, approval: &str| {
         let mut call = waiting(id);
-        call.record.approval = approval.to_owned();
+        approval.clone_into(&mut call.record.approval);
         call
     };
     let mut late = waiting("exec_late");
@@ -188,11 +188,11 @@ async fn a_result_is_stored_and_then_the_turn_is_told() {
 #[tokio::test]
 async fn a_result_that_comes_too_early_or_too_late_is_refused() {
     let mut early = waiting("client_early");
-    early.record.approval = approval::PENDING.to_owned();
+    approval::PENDING.clone_into(&mut early.record.approval);
     let mut late = waiting("client_late");
     late.expires_at = Some(Utc::now() - TimeDelta::seconds(1));
     let mut ended = waiting("client_ended");
-    ended.record.status = tool_status::CANCELLED.to_owned();
+    tool_status::CANCELLED.clone_into(&mut ended.record.status);
     let gateway = gateway(vec![early, late, ended]).await;
     for (id, code) in
         [("client_early", "conflict"), ("client_late", "client_tool_expired"), ("client_ended", "client_tool_answered")]

@@ -144,7 +144,9 @@ async fn a_lost_completion_changes_nothing() {
     for direction in [Direction::Requests, Direction::Answers] {
         let cases = begin(&stack, &["tool.after_record"]).await;
         line.lose(direction);
-        cases.iter().for_each(|case| stack.let_go(&case.conversation));
+        for case in &cases {
+            stack.let_go(&case.conversation);
+        }
         everturn_tests::wait::until("something is lost", || async { (line.lost(direction) > 0).then_some(()) }).await;
         line.cut();
         judge(&stack, &cases).await;

@@ -100,8 +100,8 @@ impl<'a> Checker<'a> {
                 mcp,
                 limits,
                 worker,
-                gateway,
                 auth,
+                gateway,
             })
         } else {
             Err(ConfigError::Wrong(self.problems))

@@ -84,13 +84,13 @@ impl Checker<'_> {
         for (name, table) in tables {
             self.client_tools.push(name.get_ref().clone());
             if self.add_tool(&name) {
-                described.push(self.client_tool(&name, table));
+                described.push(self.client_tool(&name, &table));
             }
         }
         described
     }
 
-    fn client_tool(&mut self, name: &Spanned<String>, table: ClientToolTable) -> ClientTool {
+    fn client_tool(&mut self, name: &Spanned<String>, table: &ClientToolTable) -> ClientTool {
         ClientTool(self.described(name, &table.description, &table.input, table.effect))
     }
 
