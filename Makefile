@@ -15,8 +15,8 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers python openapi \
-	histories clean
+.PHONY: help run stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers python \
+	python-tool openapi histories clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,7 +27,7 @@ run: temporal build ## Run everything with a sample turn, then stay up; ONCE=1 e
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server mcp-servers python check build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server mcp-servers python python-tool check build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -54,7 +54,7 @@ build: ## Build the binary everturn.
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server mcp-servers python build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server mcp-servers python python-tool build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
@@ -62,7 +62,17 @@ bench-streams: deps temporal ## Memory and latency of up to 10,000 open streams 
 	@cargo build --release --workspace --locked
 	@target/release/bench streams
 
-histories: temporal build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
+PYTHON_TOOL := $(CURDIR)/.tools/python-tool
+
+python-tool: $(PYTHON_TOOL)/installed ## Install what the example of a tool in Python needs into .tools, pinned.
+
+$(PYTHON_TOOL)/installed: examples/python-tool/requirements.txt
+	@echo "▸ Temporal's Python SDK into .tools/python-tool"
+	@test -x "$(PYTHON_TOOL)/bin/python" || python3 -m venv "$(PYTHON_TOOL)"
+	@"$(PYTHON_TOOL)/bin/python" -m pip install --quiet --disable-pip-version-check -r $<
+	@touch "$@"
+
+histories: temporal python-tool build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
 	@EVERTURN_RECORD_HISTORIES=1 cargo test --workspace --locked --test histories
 
 temporal: $(TEMPORAL) ## Install the temporal binary into .tools/bin, unless there is one.

@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use everturn_proto::{
     activities::declared,
     turn::{
-        AgentDefinition, LoadTurnRequest, LoadedTurn, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
-        ThinkRequest, ThinkResult,
+        AgentDefinition, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest,
+        RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
 };
 use everturn_store::TurnStore;
@@ -18,7 +18,7 @@ use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolThreads, load, model::ModelClient, run_tool, save, think, tools::ToolRegistry};
+use crate::{ToolThreads, load, model::ModelClient, remote, run_tool, save, think, tools::ToolRegistry};
 
 /// Everything the activities work with. One for the life of a worker.
 pub struct AgentActivities {
@@ -65,6 +65,24 @@ impl AgentActivities {
         request: RunToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
         run_tool::run_tool(&self, &ctx, request).await
+    }
+
+    #[activity(definition = declared::ClaimRemoteTool)]
+    pub async fn claim_remote_tool(
+        self: Arc<Self>,
+        ctx: ActivityContext,
+        request: RunToolRequest,
+    ) -> Result<ClaimedRemoteTool, ActivityError> {
+        remote::claim(&self, &ctx, request).await
+    }
+
+    #[activity(definition = declared::RecordRemoteTool)]
+    pub async fn record_remote_tool(
+        self: Arc<Self>,
+        _ctx: ActivityContext,
+        request: RecordRemoteToolRequest,
+    ) -> Result<RunToolResult, ActivityError> {
+        remote::record(&self, request).await
     }
 
     #[activity(definition = declared::SaveEvent)]

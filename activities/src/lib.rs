@@ -1,7 +1,7 @@
 //! The activities of a turn: everything the workflow decides on and may not do itself.
 //!
-//! - [`AgentActivities`]: the four activities as the worker registers them; each has a module of its own
-//!   (`load`, `think`, `run_tool`, `save`)
+//! - [`AgentActivities`]: the activities as the worker registers them; each has a module of its own
+//!   (`load`, `think`, `run_tool`, `save`; `remote` has two)
 //! - [`model`]: the port to language models and its adapter
 //! - [`tools`]: the port to tools, their registry, and the built-in ones
 //! - [`egress`]: where tools may connect to
@@ -19,6 +19,7 @@ pub mod failpoint;
 mod failure;
 mod load;
 pub mod model;
+mod remote;
 mod retry_after;
 mod run_tool;
 mod save;

@@ -38,6 +38,7 @@ pub(crate) async fn load_turn(
         agent: begun.agent.name,
         agent_hash: begun.agent_hash,
         max_steps: begun.agent.max_steps,
+        max_parallel_tools: begun.agent.max_parallel_tools,
         llm_timeout_ms: begun.agent.llm_timeout_ms,
         error_code: if cannot_run { failure::UNKNOWN_AGENT.to_owned() } else { String::new() },
         error_message: if cannot_run { error_message } else { String::new() },

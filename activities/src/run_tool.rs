@@ -10,7 +10,7 @@ use everturn_proto::{
     ids,
     limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult},
-    words::{effect, failure, tool_status},
+    words::{effect, failure},
 };
 use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use temporalio_common::ActivityError;
@@ -24,35 +24,29 @@ use crate::{
     tools::{Progress, ToolContext, ToolError},
 };
 
+/// Of a `once` tool whose earlier attempt left no record.
+pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run twice.";
+
 pub(crate) async fn run_tool(
     activities: &AgentActivities,
     ctx: &ActivityContext,
     request: RunToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
-    let key = ToolKey {
-        conversation_id: request.conversation_id,
-        message_id: request.message_id,
-        agent_execution_id: request.agent_execution_id,
-        step: request.step,
-        execution_id: request.execution_id,
-    };
-    failpoint::reach("tool.before_claim").await;
-    let claim = attempt::insist(ctx, || activities.turns.claim_tool(&key)).await?;
-    failpoint::reach("tool.after_claim").await;
+    let key = key_of(request);
+    let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
+    at("tool.before_claim").await;
+    // One name for all tries of this attempt: when the answer of a try is lost, the next one still gets the claim.
+    let claimant = uuid::Uuid::new_v4().to_string();
+    let claim = attempt::insist(ctx, || activities.turns.claim_tool(&key, &claimant)).await?;
+    at("tool.after_claim").await;
     let end = match claim {
         ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
-        ToolClaim::OutcomeUnknown(_) => ToolEnd {
-            status: tool_status::UNKNOWN.to_owned(),
-            ..ToolEnd::failed(
-                "The tool was interrupted and must not run twice: it may or may not have had its effect.",
-                0,
-            )
-        },
+        ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
         ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
-    failpoint::reach("tool.before_record").await;
+    at("tool.before_record").await;
     let stored = attempt::insist(ctx, || activities.turns.finish_tool(&key, end.clone())).await?;
-    failpoint::reach("tool.after_record").await;
+    at("tool.after_record").await;
     Ok(RunToolResult { status: stored.status })
 }
 
@@ -65,7 +59,7 @@ async fn run(
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
     if record.call.effect.is_empty() {
-        return Ok(ToolEnd::failed(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
+        return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
     }
     let (cancellation, progress) = (CancellationToken::new(), Progress::default());
     // Whatever the tool left running outside its future learns that the attempt is over.
@@ -114,19 +108,29 @@ fn failed(
     match error {
         ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, *retry_after)),
         ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
-        ToolError::Interrupted(_) if is_once => {
-            let message = format!("{message} It may or may not have had its effect.");
-            Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..ToolEnd::failed(&message, duration_ms) })
-        }
+        ToolError::Interrupted(_) if is_once => Ok(ToolEnd::unknown(&message, duration_ms)),
         _ => Ok(ToolEnd::failed(&message, duration_ms)),
     }
 }
 
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
+    let message = format!("The tool did not finish within {seconds} s and was stopped.");
     let is_once = record.call.effect == effect::ONCE;
-    let status = if is_once { tool_status::UNKNOWN } else { tool_status::FAILED };
-    let note = if is_once { " It may or may not have had its effect." } else { "" };
-    let message = format!("The tool did not finish within {seconds} s and was stopped.{note}");
-    ToolEnd { status: status.to_owned(), ..ToolEnd::failed(&message, duration_ms) }
+    if is_once { ToolEnd::unknown(&message, duration_ms) } else { ToolEnd::failed(&message, duration_ms) }
+}
+
+pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {
+    ToolKey {
+        conversation_id: request.conversation_id,
+        message_id: request.message_id,
+        agent_execution_id: request.agent_execution_id,
+        step: request.step,
+        execution_id: request.execution_id,
+    }
+}
+
+/// What is wrong with a call of a tool that the agent does not have.
+pub(crate) fn no_tool(tool_name: &str) -> String {
+    format!("There is no tool `{tool_name}`. Use only the tools you were given.")
 }

@@ -173,6 +173,7 @@ impl Call<'_> {
                 signatures: call.signatures.into_iter().map(without_nul).collect(),
                 // Empty: the agent has no such tool; running it says so.
                 effect: effect.map(|effect| effect.as_str().to_owned()).unwrap_or_default(),
+                remote: tool.and_then(|tool| tool.remote.clone()),
             });
         }
         self.drop_granted(&mut planned).await?;
@@ -225,6 +226,7 @@ fn plan(state: &LlmCompleteState) -> ThinkResult {
         approval_timeout_s: call.approval_timeout_s,
         // Only what an approval is bound to need be in the history.
         input_hash: if call.approval_timeout_s > 0 { call.input_hash.clone() } else { String::new() },
+        remote: call.remote.clone(),
     });
     ThinkResult { finish: state.finish.clone(), tool_calls: tool_calls.collect() }
 }

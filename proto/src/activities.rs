@@ -10,7 +10,8 @@ use temporalio_common::ActivityError;
 use temporalio_macros::activity_definitions;
 
 use crate::turn::{
-    LoadTurnRequest, LoadedTurn, RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+    ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult,
+    SaveRequest, SaveResult, ThinkRequest, ThinkResult,
 };
 
 /// The activities of a turn.
@@ -36,6 +37,18 @@ impl AgentActivities {
         unimplemented!()
     }
 
+    /// Claims a remote tool before its activity is scheduled. Local.
+    #[activity(name = "claim_remote_tool_activity")]
+    pub fn claim_remote_tool(_: RunToolRequest) -> Result<ClaimedRemoteTool, ActivityError> {
+        unimplemented!()
+    }
+
+    /// Records how a remote tool's activity ended. Local.
+    #[activity(name = "record_remote_tool_activity")]
+    pub fn record_remote_tool(_: RecordRemoteToolRequest) -> Result<RunToolResult, ActivityError> {
+        unimplemented!()
+    }
+
     /// Persists one batch of events. Local, and as an ordinary activity while the store is away.
     #[activity(name = "save_event_activity")]
     pub fn save_event(_: SaveRequest) -> Result<SaveResult, ActivityError> {
@@ -45,5 +58,7 @@ impl AgentActivities {
 
 /// Markers of the declarations, for `#[activity(definition = …)]`.
 pub mod declared {
-    pub use super::agent_activities::{LlmThinking, LoadTurn, SaveEvent, ToolExecution};
+    pub use super::agent_activities::{
+        ClaimRemoteTool, LlmThinking, LoadTurn, RecordRemoteTool, SaveEvent, ToolExecution,
+    };
 }

@@ -17,6 +17,9 @@ pub const TOOL_RESULT_INLINE_BYTES: usize = 16 * 1024;
 /// A tool result past this is an error (invariant 10).
 pub const TOOL_RESULT_MAX_BYTES: usize = 1024 * 1024;
 
+/// Input of a remote tool: it travels by value, through the history.
+pub const REMOTE_INPUT_MAX_BYTES: usize = 256 * 1024;
+
 /// The input that a person gives with an approval, in bytes of JSON: it travels through the engine, several at once.
 pub const MAX_APPROVED_INPUT_BYTES: usize = 64 * 1024;
 

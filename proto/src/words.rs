@@ -69,6 +69,16 @@ pub mod tool_kind {
     pub const WORKER: &str = "";
     /// The client: it posts the result.
     pub const CLIENT: &str = "client";
+    /// A worker of the operator's own, in any Temporal SDK's language.
+    pub const REMOTE: &str = "remote";
+}
+
+/// Failure types of a remote tool's activity that do not say how it ended. Any other one does.
+pub mod remote_failure {
+    /// The tool says so: it was asked, and does not know whether it had its effect.
+    pub const OUTCOME_UNKNOWN: &str = "OutcomeUnknown";
+    /// SDKs say so for an activity that was stopped because its worker shut down.
+    pub const WORKER_SHUTDOWN: &str = "WorkerShutdown";
 }
 
 /// How the approval of a tool execution stands.

@@ -116,7 +116,8 @@ CREATE TABLE public.tool_execution_records (
     kind text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     approval text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     input_hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    expires_at timestamp with time zone
+    expires_at timestamp with time zone,
+    claimant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.tool_grants (
     conversation_id text NOT NULL COLLATE pg_catalog."C",

@@ -282,8 +282,9 @@ pub trait TurnStore: Send + Sync {
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()>;
 
     /// Claims a tool execution before it runs; writes the checkpoint `tool_start` when it may run
-    /// (invariant 6).
-    async fn claim_tool(&self, key: &ToolKey) -> Result<ToolClaim>;
+    /// (invariant 6). `claimant` names who asks, not empty and never used by anyone else: when the answer of a claim
+    /// was lost (a connection broke at the commit), the same claimant asks again and may run it.
+    async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim>;
 
     /// Records how a tool execution ended. The first one wins; a loser gets the winner's.
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord>;

@@ -34,6 +34,12 @@ impl ToolEnd {
         Self { status, result, full_result: None, is_error: true, duration_ms, events: Vec::new() }
     }
 
+    /// The end of a tool of which all that is known is `message`.
+    pub fn unknown(message: &str, duration_ms: u32) -> Self {
+        let message = format!("{message} It may or may not have had its effect.");
+        Self { status: tool_status::UNKNOWN.to_owned(), ..Self::failed(&message, duration_ms) }
+    }
+
     /// Adds the events that the tool itself emits.
     #[must_use]
     pub fn with_events(self, events: Vec<(String, Json)>) -> Self {

@@ -354,6 +354,8 @@ impl ToolSqlRow {
             kind: self.kind,
             approval_timeout_s: 0,
             input_hash: self.input_hash,
+            // Who runs it is for the plan, which is read from the checkpoint.
+            remote: None,
         };
         Ok(ToolRow {
             step: narrow(self.step)?,

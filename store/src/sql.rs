@@ -312,12 +312,14 @@ pub(crate) const TOOL: &str = concat!(
      WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $3"
 );
 
-/// conversation, tool execution, agent execution, now. Gives the record when it may run.
+/// conversation, tool execution, agent execution, now, claimant. Gives the record when it may run. A claimant that asks
+/// again did not hear the answer, so nothing ran: that is the same attempt.
 pub(crate) const START_TOOL: &str = concat!(
-    "UPDATE tool_execution_records SET status = 'running', attempt = attempt + 1, \
+    "UPDATE tool_execution_records SET status = 'running', claimant = $5, \
+     attempt = attempt + CASE WHEN claimant = $5 THEN 0 ELSE 1 END, \
      started_at = COALESCE(started_at, $4) WHERE conversation_id = $1 AND execution_id = $2 \
-     AND agent_execution_id = $3 AND approval IN ('', 'approved') \
-     AND (status = 'pending' OR (status = 'running' AND effect IN ('read', 'idempotent'))) RETURNING ",
+     AND agent_execution_id = $3 AND approval IN ('', 'approved') AND (status = 'pending' \
+     OR (status = 'running' AND (effect IN ('read', 'idempotent') OR claimant = $5))) RETURNING ",
     tool_columns!()
 );
 

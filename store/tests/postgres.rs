@@ -124,7 +124,7 @@ async fn a_url_chooses_the_back_end() {
 async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
     let turn = Turn::begun(Database::migrated().await.open().await, "c", "m").await;
     turn.asks(0, "", &[effect::READ]).await;
-    turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let too_deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     for text in [r#""\u0000""#, r#""\ud800""#, "1e999999", &too_deep] {
         let refused = turn.store.finish_tool(&turn.tool(0, 0), tool_end(text)).await;
@@ -140,7 +140,7 @@ async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
     let refused = other.store.begin_turn(other.begin("a\0b")).await;
     assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
     assert_eq!(turn.store.conversation(&tenant(), "d").await.unwrap(), None);
-    assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0)).await, Ok(ToolClaim::Run(_))));
+    assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0), "a").await, Ok(ToolClaim::Run(_))));
 }
 
 #[tokio::test]
@@ -179,6 +179,23 @@ async fn a_full_pool_is_unavailable_in_time() {
     assert!(refused.is_retryable(), "{refused}");
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     waiting.await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
+    let database = Database::migrated().await;
+    let line = Line::to(Database::port()).await;
+    let store = PostgresStore::connect(&database.url_at(line.port), PostgresOptions::default()).await.unwrap();
+    let turn = Turn::begun(store, "c", "m").await;
+    turn.asks(0, "", &[effect::ONCE]).await;
+    let key = turn.tool(0, 0);
+    line.lose_commit();
+    let lost = turn.store.claim_tool(&key, "a").await.unwrap_err();
+    assert!(lost.is_retryable(), "{lost}");
+    let other = turn.store.claim_tool(&key, "b").await.unwrap();
+    assert!(matches!(&other, ToolClaim::OutcomeUnknown(left) if left.attempt == 1), "it was committed: {other:?}");
+    let again = turn.store.claim_tool(&key, "a").await.unwrap();
+    assert!(matches!(&again, ToolClaim::Run(record) if record.attempt == 1), "nothing ran yet: {again:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -70,7 +70,7 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     costs.of("save thought", turn.thought(0)).await;
     costs.of("save, repeated", turn.thought(0)).await;
     for index in usize::from(is_cancelled)..tools {
-        costs.of("claim_tool", store.claim_tool(&turn.tool(0, index))).await.unwrap();
+        costs.of("claim_tool", store.claim_tool(&turn.tool(0, index), "a")).await.unwrap();
         let end = fixture::tool_end("1");
         costs.of("finish_tool", store.finish_tool(&turn.tool(0, index), end)).await.unwrap();
         if !is_cancelled {

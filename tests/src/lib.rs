@@ -10,6 +10,9 @@
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`proxy`]: a connection that holds its answers back
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
+//! - [`python`]: the worker of `examples/python-tool`
+//! - `failpoints`: tool executions that stop where a test says
+//! - [`line`]: a line to a server that loses what is said
 //! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and what they read from
 //! - [`wait`]: waiting on conditions, never on time
 //! - [`random`]: numbers by a seed
@@ -23,11 +26,14 @@ mod account;
 pub mod arena;
 pub mod backends;
 pub mod crowd;
+mod failpoints;
+pub mod line;
 pub mod mcp;
 pub mod model;
 pub mod ports;
 pub mod postgres;
 pub mod proxy;
+pub mod python;
 pub mod random;
 pub mod reader;
 pub mod redis;

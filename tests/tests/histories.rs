@@ -12,6 +12,7 @@ use std::{
 use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
+    python::PythonTools,
     stack::Stack,
 };
 use everturn_workflows::AgentExecution;
@@ -47,7 +48,7 @@ async fn stored_histories_replay() {
     let histories = stored();
     let names: Vec<_> = histories.iter().map(|(name, _)| name.as_str()).collect();
     let needed = ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step", "cancel-waiting", "resumed"];
-    for needed in needed.into_iter().chain(["approval", "approval-cancelled", "client-tool"]) {
+    for needed in needed.into_iter().chain(["approval", "approval-cancelled", "client-tool", "remote-tools"]) {
         assert!(names.iter().any(|name| name.starts_with(needed)), "no stored history of {needed}");
     }
     for (name, history) in &histories {
@@ -239,6 +240,27 @@ async fn record_histories_of_what_waits_for_someone_when_asked() {
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
     record(&stack, "client-tool", &conversation, None).await;
+}
+
+#[tokio::test]
+async fn record_a_history_of_remote_tools_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let script = |request: &Request| match request.results_since_user() {
+        0 => Reply::text("Two, and one that nobody runs.")
+            .call("transfer", &json!({"amount": 5}))
+            .call("transfer", &json!({"amount": 0}))
+            .call("nobody", &json!({})),
+        _ => Reply::text("Done."),
+    };
+    let tools = PythonTools::new(Model::start(script).await).await;
+    let _running = tools.stack.start().await;
+    let _python = tools.worker();
+    let (conversation, _) = tools.stack.ask("go").await;
+    tools.stack.ended(&conversation, 1).await;
+    tools.stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&tools.stack, "remote-tools", &conversation, None).await;
 }
 
 fn script_that_hangs_once(request: &Request) -> Reply {

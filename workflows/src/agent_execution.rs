@@ -38,6 +38,8 @@ pub struct AgentExecution {
     input: Result<TurnInput, String>,
     inbox: Inbox,
     pub(crate) outside: Outside,
+    /// Tools that may begin now, of those of a step that may run at once.
+    pub(crate) free_slots: u32,
     current: Option<Current>,
     /// Messages named by this chain of runs so far.
     anonymous_messages: u32,
@@ -69,6 +71,7 @@ impl AgentExecution {
             input: input.0,
             inbox: Inbox::default(),
             outside: Outside::default(),
+            free_slots: 0,
             current: None,
             anonymous_messages: 0,
         };

@@ -8,7 +8,8 @@ use everturn_proto::{
     activities::AgentActivities,
     limits::TOOL_ATTEMPTS,
     turn::{
-        LoadTurnRequest, LoadedTurn, PlannedCall, RunToolRequest, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+        ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall, RecordRemoteToolRequest, RunToolRequest,
+        SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
     words::failure,
 };
@@ -54,6 +55,22 @@ pub(crate) async fn load_turn(ctx: &WorkflowContext<AgentExecution>, request: Lo
 /// Persists one batch. Not cancelled with the turn: what happened must be saved.
 pub(crate) async fn save(ctx: &WorkflowContext<AgentExecution>, request: SaveRequest) -> Result<SaveResult> {
     call_store(ctx, || AgentActivities::save_event, request).await
+}
+
+/// Claims a remote tool for this run, which may ask again: its activity is scheduled with the answer or not at all.
+pub(crate) async fn claim_remote_tool(
+    ctx: &WorkflowContext<AgentExecution>,
+    request: RunToolRequest,
+) -> Result<ClaimedRemoteTool> {
+    call_store(ctx, || AgentActivities::claim_remote_tool, request).await
+}
+
+/// Records how a remote tool ended. Not cancelled with the turn.
+pub(crate) async fn record_remote_tool(
+    ctx: &WorkflowContext<AgentExecution>,
+    request: RecordRemoteToolRequest,
+) -> Result<()> {
+    call_store(ctx, || AgentActivities::record_remote_tool, request).await.map(drop)
 }
 
 /// An activity of the store: as a local one, and when the store is away for longer, as an ordinary one.

@@ -1,5 +1,5 @@
-//! The tools of a step: all at once, each observed as it ends. Before it runs, a call may wait for a person's
-//! approval; a client tool runs at the client, and is waited for.
+//! The tools of a step: at once, as many as the agent may run, each observed as it ends. Before it runs, a call may wait for a person's
+//! approval; a client tool runs at the client, and is waited for; a remote one at another worker (`remote.rs`).
 //!
 //! Must not be here: how an activity is called (`calls.rs`), what a batch holds (the store).
 
@@ -29,10 +29,17 @@ enum Waited {
 }
 
 impl Turn<'_> {
-    /// Runs the step's tools at once; each is observed as it ends. `saved` is what the save of the thought gave.
-    pub(crate) async fn run_tools(&self, tool_calls: &[PlannedCall], saved: &SaveResult) -> Result<(), CallError> {
+    /// Runs the step's tools, `max_parallel` at once (0: all); each is observed as it ends. `saved` is what the save of
+    /// the thought gave.
+    pub(crate) async fn run_tools(
+        &self,
+        tool_calls: &[PlannedCall],
+        saved: &SaveResult,
+        max_parallel: u32,
+    ) -> Result<(), CallError> {
         self.enter(Phase::RunningTools(tool_calls.iter().map(|call| call.tool_name.clone()).collect()));
         self.ctx.state_mut(|state| {
+            state.free_slots = if max_parallel == 0 { u32::MAX } else { max_parallel };
             saved.approvals_answered.iter().for_each(|id| state.outside.skip_approval(id));
             saved.results_stored.iter().for_each(|id| state.outside.result_stored(id.clone()));
         });
@@ -58,7 +65,8 @@ impl Turn<'_> {
         }
         let ran = match call.kind.as_str() {
             tool_kind::CLIENT => self.await_client(call, left).await,
-            _ => self.run_activity(call).await,
+            tool_kind::REMOTE => self.in_slot(self.run_remote(call)).await,
+            _ => self.in_slot(self.run_activity(call)).await,
         };
         let failure = match ran {
             Ok(()) => String::new(),
@@ -71,15 +79,33 @@ impl Turn<'_> {
         self.save(Batch::Observe(observe)).await.map(drop)
     }
 
+    /// Runs it when few enough others of the step run. What waits for someone outside takes no slot.
+    async fn in_slot(&self, run: impl Future<Output = Result<(), CallError>>) -> Result<(), CallError> {
+        let is_free = |state: &AgentExecution| state.free_slots > 0;
+        // Whoever is woken first takes the slot, so the others look again.
+        while !self.ctx.state(is_free) {
+            if self.ctx.wait_condition(is_free).await.is_err() || self.cancellation.is_cancelled() {
+                return Err(CallError::Cancelled);
+            }
+        }
+        self.ctx.state_mut(|state| state.free_slots -= 1);
+        let ran = run.await;
+        self.ctx.state_mut(|state| state.free_slots += 1);
+        ran
+    }
+
     async fn run_activity(&self, call: &PlannedCall) -> Result<(), CallError> {
-        let request = RunToolRequest {
+        calls::run_tool(self.ctx, &self.cancellation, call, self.tool_request(call)).await
+    }
+
+    pub(crate) fn tool_request(&self, call: &PlannedCall) -> RunToolRequest {
+        RunToolRequest {
             conversation_id: self.conversation_id.clone(),
             message_id: self.message.message_id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             execution_id: call.execution_id.clone(),
-        };
-        calls::run_tool(self.ctx, &self.cancellation, call, request).await
+        }
     }
 
     /// Waits for the approval, for days if need be, and saves the answer. False when the call is not to run: it is

@@ -126,7 +126,7 @@ impl<'a> Turn<'a> {
         if let Some(end) = self.ended(&saved) {
             return Ok(Next::End(end));
         }
-        self.run_tools(&thought.tool_calls, &saved).await?;
+        self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools).await?;
         self.step += 1;
         // Only here: no tool, child or approval is pending (invariant 4).
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();

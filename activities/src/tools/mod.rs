@@ -6,6 +6,7 @@
 //! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
+//! - `remote`: tools that other workers run
 //! - [`http`]: endpoints described in the configuration
 //! - [`mcp`]: tools of MCP servers
 //! - [`skills`]: folders of instructions
@@ -22,6 +23,7 @@ pub mod names;
 pub mod process;
 mod progress;
 mod registry;
+mod remote;
 pub mod skills;
 mod typed;
 
@@ -35,6 +37,7 @@ pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
 pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
+pub use remote::RemoteTool;
 pub use typed::{TypedTool, typed};
 
 /// A tool an agent can use.

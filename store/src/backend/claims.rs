@@ -63,12 +63,13 @@ pub(super) async fn save_partial(connection: &mut Connection, step: &StepKey, st
 }
 
 /// Starts the tool if it may run; the record is read only when it may not, so that it says why.
-pub(super) async fn claim_tool(connection: &mut Connection, key: &ToolKey) -> Result<ToolClaim> {
+pub(super) async fn claim_tool(connection: &mut Connection, key: &ToolKey, claimant: &str) -> Result<ToolClaim> {
     let mut started: Vec<ToolSqlRow> = sqlx::query_as(sql::START_TOOL)
         .bind(&key.conversation_id)
         .bind(&key.execution_id)
         .bind(&key.agent_execution_id)
         .bind(now())
+        .bind(claimant)
         .fetch_all(&mut *connection)
         .await
         .map_err(sql_error)?;

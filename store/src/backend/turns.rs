@@ -75,10 +75,10 @@ impl TurnStore for Store {
         self.in_time(async { claims::save_partial(&mut *self.single().await?, step, &state).await }).await
     }
 
-    async fn claim_tool(&self, key: &ToolKey) -> Result<ToolClaim> {
+    async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim> {
         self.in_time(async {
             let mut transaction = self.begin().await?;
-            let claim = claims::claim_tool(&mut transaction, key).await?;
+            let claim = claims::claim_tool(&mut transaction, key, claimant).await?;
             commit(transaction).await?;
             Ok(claim)
         })

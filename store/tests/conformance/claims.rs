@@ -80,11 +80,11 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
     turn.asks(0, "", &EFFECTS).await;
     let rows = backend.row_count().await;
     for (index, effect) in EFFECTS.into_iter().enumerate() {
-        let claim = async || turn.store.claim_tool(&turn.tool(0, index)).await.unwrap();
-        let ToolClaim::Run(record) = claim().await else { panic!("{effect}: the first attempt runs") };
+        let claim = async |claimant| turn.store.claim_tool(&turn.tool(0, index), claimant).await.unwrap();
+        let ToolClaim::Run(record) = claim("a").await else { panic!("{effect}: the first attempt runs") };
         assert_eq!((record.status.as_str(), record.attempt), (tool_status::RUNNING, 1));
         assert_eq!(record.call, turn.call(0, index, effect));
-        match claim().await {
+        match claim("b").await {
             ToolClaim::Run(again) => {
                 assert_ne!(effect, effect::ONCE);
                 assert_eq!(again.attempt, 2);
@@ -96,27 +96,44 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
             ToolClaim::Ended(_) => panic!("{effect}: nothing ended it"),
         }
         let ended = turn.store.finish_tool(&turn.tool(0, index), tool_end("1")).await.unwrap();
-        assert_eq!(claim().await, ToolClaim::Ended(ended));
+        assert_eq!(claim("c").await, ToolClaim::Ended(ended));
     }
     assert_eq!(backend.row_count().await, rows + 3, "one tool_start each, whatever the attempts");
     let mut unknown = turn.tool(0, 0);
     unknown.execution_id = "exec_none".into();
-    assert!(matches!(turn.store.claim_tool(&unknown).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(turn.store.claim_tool(&unknown, "a").await, Err(StoreError::NotFound { .. })));
     assert!(matches!(turn.store.finish_tool(&unknown, tool_end("1")).await, Err(StoreError::NotFound { .. })));
+}
+
+/// The answer of a claim may be lost after its commit: nothing ran, so whoever asked may ask again.
+pub async fn the_same_claimant_may_ask_again(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "", &EFFECTS).await;
+    for (index, effect) in EFFECTS.into_iter().enumerate() {
+        let claim = async |claimant| turn.store.claim_tool(&turn.tool(0, index), claimant).await.unwrap();
+        let first = claim("a").await;
+        assert!(matches!(&first, ToolClaim::Run(record) if record.attempt == 1), "{effect}: {first:?}");
+        assert_eq!(claim("a").await, first, "{effect}: the same attempt");
+        let other = claim("b").await;
+        let may_run = matches!(&other, ToolClaim::Run(record) if record.attempt == 2);
+        assert_eq!(may_run, effect != effect::ONCE, "{other:?}");
+    }
+    let again = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
+    assert!(matches!(&again, ToolClaim::Run(record) if record.attempt == 3), "another has claimed it since: {again:?}");
 }
 
 pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.asks(0, "", &[effect::READ]).await;
     let key = turn.tool(0, 0);
-    turn.store.claim_tool(&key).await.unwrap();
+    turn.store.claim_tool(&key, "a").await.unwrap();
     let mut end = tool_end("\"first\"");
     end.full_result = Some(super::fixture::json("\"first and all of it\""));
     let first = turn.store.finish_tool(&key, end.clone()).await.unwrap();
     assert_eq!(first.end, Some(end));
     assert_eq!(turn.store.finish_tool(&key, tool_end("\"second\"")).await.unwrap(), first);
     turn.observe(0, 0, "").await;
-    assert_eq!(turn.store.claim_tool(&key).await.unwrap(), ToolClaim::Ended(first), "the observe keeps all of it");
+    assert_eq!(turn.store.claim_tool(&key, "a").await.unwrap(), ToolClaim::Ended(first), "the observe keeps all of it");
     let mut open = tool_end("1");
     open.status = tool_status::RUNNING.into();
     assert!(matches!(turn.store.finish_tool(&key, open).await, Err(StoreError::Conflict(_))));

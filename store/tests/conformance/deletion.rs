@@ -17,7 +17,7 @@ use super::{
 async fn running<S: EventReader + Conversations + TurnStore>(store: S, conversation: &str) -> Turn<S> {
     let turn = Turn::begun(store, conversation, "m").await;
     turn.asks(0, "", &[effect::READ, effect::READ]).await;
-    turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let mut end = tool_end("1");
     end.events = vec![("work_plan".into(), json(r#"{"plan_id":"p","title":"t","steps":[]}"#))];
     turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
@@ -65,7 +65,7 @@ pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
     assert!(is_missing(&store.claim_step(&turn.step(1)).await));
     assert!(is_missing(&store.complete_step(&turn.step(1), state("late", vec![])).await));
     assert!(is_missing(&store.save_partial(&turn.step(1), state("late", vec![])).await));
-    assert!(is_missing(&store.claim_tool(&turn.tool(0, 1)).await));
+    assert!(is_missing(&store.claim_tool(&turn.tool(0, 1), "a").await));
     assert!(is_missing(&store.finish_tool(&turn.tool(0, 1), tool_end("1")).await));
     assert!(is_missing(&store.save(&turn.request(1, end())).await));
     assert!(is_missing(&store.queue_message(&tenant(), new_message("c", "late", None)).await));
@@ -105,7 +105,7 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
                 let done = match task {
                     0 => turn.store.claim_step(&turn.step(1)).await.map(drop),
                     1 => turn.store.complete_step(&turn.step(1), state("answer", vec![])).await.map(drop),
-                    2 => turn.store.claim_tool(&turn.tool(0, 1)).await.map(drop),
+                    2 => turn.store.claim_tool(&turn.tool(0, 1), "a").await.map(drop),
                     3 => turn.store.finish_tool(&turn.tool(0, 1), tool_end("1")).await.map(drop),
                     4 => turn
                         .store
@@ -142,7 +142,7 @@ pub async fn a_large_conversation_is_deleted(backend: &impl Backend) {
     for index in 0..3 {
         let mut end = tool_end("1");
         end.events = (0..10_000).map(|number| ("progress".into(), json(&number.to_string()))).collect();
-        turn.store.claim_tool(&turn.tool(0, index)).await.unwrap();
+        turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap();
         turn.store.finish_tool(&turn.tool(0, index), end).await.unwrap();
         turn.observe(0, index, "").await;
     }

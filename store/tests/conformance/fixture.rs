@@ -116,7 +116,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
 
     /// Runs a tool to its end and saves its observe.
     pub async fn runs(&self, step: u32, index: usize) -> Saved {
-        self.store.claim_tool(&self.tool(step, index)).await.unwrap();
+        self.store.claim_tool(&self.tool(step, index), "a").await.unwrap();
         self.store.finish_tool(&self.tool(step, index), tool_end("\"found\"")).await.unwrap();
         self.observe(step, index, "").await
     }

@@ -48,7 +48,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
         // JSON null and no input are the same input.
         assert_eq!(stored.tool_calls[0].tool_input.clone().unwrap_or_default().as_str(), expected);
         turn.thought(0).await;
-        let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap() else { panic!() };
+        let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap() else { panic!() };
         assert_eq!(record.call.tool_input.unwrap().as_str(), expected);
         let ended = turn.store.finish_tool(&turn.tool(0, 0), tool_end(&text)).await.unwrap();
         assert_eq!(ended.end.unwrap().result.as_str(), expected);
@@ -85,7 +85,7 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
     turn.store.begin_turn(turn.begin(&large)).await.unwrap();
     turn.asks(0, &large, &[effect::READ]).await;
-    turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     turn.store.finish_tool(&turn.tool(0, 0), tool_end(&text)).await.unwrap();
     turn.observe(0, 0, "").await;
     let context = turn.store.context("c", 10).await.unwrap();

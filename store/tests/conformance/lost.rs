@@ -16,7 +16,7 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
     let lost = Turn::begun(backend.open().await, "c", "m1").await;
     lost.asks(0, "look", &[effect::READ, effect::ONCE]).await;
     lost.runs(0, 0).await;
-    lost.store.claim_tool(&lost.tool(0, 1)).await.unwrap();
+    lost.store.claim_tool(&lost.tool(0, 1), "a").await.unwrap();
     lost.queue("m2").await;
 
     let next = Turn::new(lost.store.clone(), "c", "m2");

@@ -98,6 +98,7 @@ macro_rules! conformance_suite {
             claims::the_newest_partial_wins,
             claims::an_ended_execution_gives_no_claim,
             claims::tools_of_each_effect_class,
+            claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,
             claims::used_call_ids_are_found,
             outside::a_call_runs_only_when_it_is_approved,

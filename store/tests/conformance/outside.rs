@@ -36,7 +36,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     assert_eq!(waiting[0].record.call.input_hash, "shown");
     assert_eq!(turn.store.waiting_tools(&Access::tenant("another"), "c", 10).await.unwrap(), []);
 
-    let early = turn.store.claim_tool(&turn.tool(0, 0)).await;
+    let early = turn.store.claim_tool(&turn.tool(0, 0), "a").await;
     assert!(matches!(early, Err(StoreError::Conflict(_))), "nobody approved it: {early:?}");
     let record = turn.store.outside_tool(&tenant(), "c", &names[0]).await.unwrap().unwrap().record;
     assert_eq!((record.status.as_str(), record.attempt), (tool_status::PENDING, 0));
@@ -46,7 +46,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     turn.store.save(&save).await.unwrap();
     turn.store.save(&save).await.unwrap();
     assert_eq!(turn.types().await.iter().filter(|kind| *kind == "approval_resolved").count(), 1);
-    let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap() else {
+    let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap() else {
         panic!("approved, so it may run");
     };
     assert_eq!(record.call.tool_input, Some(json(r#"{"q": "y"}"#)), "with what was approved");
@@ -64,12 +64,12 @@ pub async fn a_denied_call_never_runs(backend: &impl Backend) {
     let turn = asking(backend).await;
     let id = turn.execution_id(0, 0);
     turn.store.save(&turn.request(0, Batch::Approval(answer(&id, approval::DENIED)))).await.unwrap();
-    let claim = turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
+    let claim = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let ToolClaim::Ended(record) = claim else { panic!("{claim:?}") };
     assert!(record.end.unwrap().result.as_str().contains("because"), "the model is told why");
     let too_late = answer(&id, approval::APPROVED);
     turn.store.save(&turn.request(0, Batch::Approval(too_late))).await.unwrap();
-    assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap(), ToolClaim::Ended(_)));
+    assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap(), ToolClaim::Ended(_)));
     let refused = turn.store.save(&turn.request(0, Batch::Approval(answer("exec_unknown", approval::DENIED)))).await;
     assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");
 }

@@ -58,7 +58,7 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
         for number in 0..12 {
             let (store, key) = (handles[number % 2].clone(), turn.tool(0, index));
             tasks.spawn(async move {
-                match store.claim_tool(&key).await.unwrap() {
+                match store.claim_tool(&key, &format!("claimant {number}")).await.unwrap() {
                     ToolClaim::Run(record) => Some(record.attempt),
                     ToolClaim::OutcomeUnknown(record) => {
                         assert_eq!(record.status, tool_status::RUNNING, "as it is now, not as it was before the race");
@@ -87,7 +87,7 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
             let (store, key, start) = (handles[1].clone(), turn.tool(0, index), start.clone());
             tasks.spawn(async move {
                 start.wait().await;
-                let claim = store.claim_tool(&key).await.unwrap();
+                let claim = store.claim_tool(&key, "a").await.unwrap();
                 let ended = store.finish_tool(&key, tool_end("\"found\"")).await.unwrap();
                 (index, matches!(claim, ToolClaim::Run(_)), ended)
             });
@@ -106,7 +106,9 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
             let end = ended.end.unwrap();
             assert_eq!(observes[0]["result"], end.result.to_value(), "what finish_tool returned is what is shown");
             assert_eq!(has_run, ended.status != tool_status::CANCELLED, "cancelled means it never began");
-            let ToolClaim::Ended(stored) = turn.store.claim_tool(&turn.tool(0, index)).await.unwrap() else { panic!() };
+            let ToolClaim::Ended(stored) = turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap() else {
+                panic!()
+            };
             assert_eq!((stored.status, stored.end), (ended.status, Some(end)), "and what is stored");
         }
     }

@@ -40,7 +40,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     // A conversation with a row in every table.
     let turn = Turn::begun(store.clone(), "c", "m").await;
     turn.asks(0, "", &[effect::READ]).await;
-    turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let mut end = tool_end("1");
     end.events = vec![("work_plan".into(), json(r#"{"plan_id":"p","title":"t","steps":[]}"#))];
     turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
@@ -127,7 +127,7 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
         });
         // Workers thought dead.
         tasks.spawn(async move {
-            match late_tool.store.claim_tool(&late_tool.tool(0, 0)).await {
+            match late_tool.store.claim_tool(&late_tool.tool(0, 0), "a").await {
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}
                 Err(other) => panic!("{other}"),
             }

@@ -108,7 +108,7 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     let effects = [effect::READ, effect::READ, effect::ONCE, effect::ONCE, effect::READ];
     turn.asks(0, "look", &effects).await;
     for index in [1, 2, 3] {
-        turn.store.claim_tool(&turn.tool(0, index)).await.unwrap();
+        turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap();
     }
     turn.store.finish_tool(&turn.tool(0, 3), tool_end("\"done\"")).await.unwrap();
     turn.runs(0, 4).await;
@@ -125,7 +125,7 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     assert_eq!(events.last().unwrap().event_type, "cancelled");
     let mut statuses = Vec::new();
     for index in 0..effects.len() {
-        let ToolClaim::Ended(record) = turn.store.claim_tool(&turn.tool(0, index)).await.unwrap() else {
+        let ToolClaim::Ended(record) = turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap() else {
             panic!("tool {index} is open")
         };
         statuses.push(record.status);
@@ -172,8 +172,8 @@ pub async fn a_failed_end_does_not_read_the_partial_text(backend: &impl Backend)
 pub async fn a_tool_that_left_no_end_is_ended_by_its_observe(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.asks(0, "", &[effect::READ, effect::ONCE, effect::ONCE]).await;
-    turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
-    turn.store.claim_tool(&turn.tool(0, 1)).await.unwrap();
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
+    turn.store.claim_tool(&turn.tool(0, 1), "a").await.unwrap();
     for (index, expected) in [tool_status::FAILED, tool_status::UNKNOWN, tool_status::FAILED].into_iter().enumerate() {
         turn.observe(0, index, "it timed out").await;
         let record = turn.store.finish_tool(&turn.tool(0, index), tool_end("1")).await.unwrap();

@@ -1,4 +1,4 @@
-//! A line to the server: counts round trips, stalls, cuts.
+//! A line to the server: counts round trips, stalls, cuts, loses the answer to a COMMIT.
 
 use std::sync::{
     Arc,
@@ -28,6 +28,8 @@ struct State {
     stalled: watch::Sender<bool>,
     /// Counts cuts: connections end when it changes.
     cuts: watch::Sender<u32>,
+    /// The next COMMIT reaches the server, and its answer reaches nobody.
+    loses_commit: AtomicBool,
 }
 
 impl Line {
@@ -38,6 +40,7 @@ impl Line {
             is_asking: AtomicBool::new(false),
             stalled: watch::Sender::new(false),
             cuts: watch::Sender::new(0),
+            loses_commit: AtomicBool::new(false),
         });
         let line = Self { port: listener.local_addr().unwrap().port(), state: state.clone() };
         tokio::spawn(async move {
@@ -47,8 +50,9 @@ impl Line {
                 client.set_nodelay(true).unwrap();
                 server.set_nodelay(true).unwrap();
                 let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
-                tokio::spawn(pass(from_client, to_server, state.clone(), true));
-                tokio::spawn(pass(from_server, to_client, state.clone(), false));
+                let is_lost = Arc::new(AtomicBool::new(false));
+                tokio::spawn(pass(from_client, to_server, state.clone(), is_lost.clone(), true));
+                tokio::spawn(pass(from_server, to_client, state.clone(), is_lost, false));
             }
         });
         line
@@ -64,13 +68,25 @@ impl Line {
         self.state.stalled.send_replace(is_stalled);
     }
 
+    /// The next COMMIT takes effect, but instead of the answer the client sees its connection end.
+    pub fn lose_commit(&self) {
+        self.state.loses_commit.store(true, Ordering::SeqCst);
+    }
+
     /// Ends every connection.
     pub fn cut(&self) {
         self.state.cuts.send_modify(|cuts| *cuts += 1);
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: Arc<State>, is_client: bool) {
+/// One direction of a connection. `is_lost`: what the server answers on it from now on is not passed on.
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    state: Arc<State>,
+    is_lost: Arc<AtomicBool>,
+    is_client: bool,
+) {
     let (mut stalled, mut cuts) = (state.stalled.subscribe(), state.cuts.subscribe());
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -83,11 +99,18 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: Arc<State>
         }
         let bytes = &buffer[..count];
         if is_client {
+            if is_commit(bytes) && state.loses_commit.swap(false, Ordering::SeqCst) {
+                is_lost.store(true, Ordering::SeqCst);
+            }
             if bytes != PING && !state.is_asking.swap(true, Ordering::SeqCst) {
                 state.round_trips.fetch_add(1, Ordering::SeqCst);
             }
         } else {
             state.is_asking.store(false, Ordering::SeqCst);
+            // The server has answered, so it has done what it was asked for. The client sees the connection end.
+            if is_lost.load(Ordering::SeqCst) {
+                return;
+            }
         }
         tokio::select! {
             open = stalled.wait_for(|is_stalled| !is_stalled) => drop(open),
@@ -97,4 +120,10 @@ async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, state: Arc<State>
             return;
         }
     }
+}
+
+fn is_commit(bytes: &[u8]) -> bool {
+    // The whole text of a query: `BEGIN … READ COMMITTED` is another one.
+    const COMMIT: &[u8] = b"COMMIT\0";
+    bytes.windows(COMMIT.len()).any(|part| part == COMMIT)
 }

@@ -8,7 +8,7 @@ use everturn_activities::{
 };
 use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
-    limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
+    limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES, MAX_TOOL_CALLS},
     turn::{AgentDefinition, AgentTool},
     words::{DEFAULT_AGENT, tool_kind},
 };
@@ -16,10 +16,12 @@ use toml::Spanned;
 
 use super::{
     Config, ConfigError, DEFAULT_TOOL_TIMEOUT, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools,
-    outside::DEFAULT_CLIENT_TIMEOUT,
+    outside::DEFAULT_CLIENT_TIMEOUT, remote::RemoteCall,
 };
 
 const DEFAULT_MAX_STEPS: u32 = 20;
+/// A worker has 200 slots for all its turns, and whom the tools ask has limits, too.
+const DEFAULT_MAX_PARALLEL_TOOLS: u32 = 16;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
 const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
@@ -38,6 +40,8 @@ pub(super) struct Checker<'a> {
     environment: &'a dyn Fn(&str) -> Option<String>,
     /// Names of the client tools that the file describes.
     pub(super) client_tools: Vec<String>,
+    /// How the remote tools that the file describes are called, by name.
+    pub(super) remote_tools: BTreeMap<String, RemoteCall>,
     problems: Vec<Problem>,
 }
 
@@ -48,15 +52,23 @@ impl<'a> Checker<'a> {
         tools: Option<&[String]>,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        let tools = tools.map(<[String]>::to_vec);
-        let (servers, client_tools) = (Vec::new(), Vec::new());
-        Self { text, file_name, tools, servers, client_tools, environment, problems: Vec::new() }
+        Self {
+            text,
+            file_name,
+            tools: tools.map(<[String]>::to_vec),
+            servers: Vec::new(),
+            environment,
+            client_tools: Vec::new(),
+            remote_tools: BTreeMap::new(),
+            problems: Vec::new(),
+        }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
         let http_tools = self.http_tools(file.tools);
         let client_tools = self.client_tools(file.client_tools);
+        let remote_tools = self.remote_tools(file.remote_tools);
         let egress = self.egress(&file.egress);
         self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
         let mcp = self.mcp(file.mcp);
@@ -85,6 +97,7 @@ impl<'a> Checker<'a> {
                 providers,
                 http_tools,
                 client_tools,
+                remote_tools,
                 egress,
                 mcp,
                 skills,
@@ -190,6 +203,12 @@ impl<'a> Checker<'a> {
             instructions: table.instructions,
             tools,
             max_steps: self.number("max_steps", table.max_steps.as_ref(), DEFAULT_MAX_STEPS, 1..=1000),
+            max_parallel_tools: self.number(
+                "max_parallel_tools",
+                table.max_parallel_tools.as_ref(),
+                DEFAULT_MAX_PARALLEL_TOOLS,
+                1..=u32::try_from(MAX_TOOL_CALLS).unwrap_or(u32::MAX),
+            ),
             llm_timeout_ms: milliseconds(self.duration(
                 "llm_timeout",
                 table.llm_timeout.as_ref(),
@@ -233,12 +252,22 @@ impl<'a> Checker<'a> {
             return None;
         }
         let is_client = self.client_tools.contains(&name);
+        let remote = self.remote_tools.get(&name).cloned();
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
-        let (default_timeout, longest) =
-            if is_client { (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR) } else { (default_timeout, 24 * HOUR) };
+        let own_timeout = remote.as_ref().and_then(|remote| remote.timeout);
+        let (default_timeout, longest) = if is_client {
+            (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR)
+        } else {
+            (own_timeout.unwrap_or(default_timeout), 24 * HOUR)
+        };
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=longest);
-        let kind = if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned();
-        Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind })
+        let kind = match (is_client, &remote) {
+            (true, _) => tool_kind::CLIENT,
+            (false, Some(_)) => tool_kind::REMOTE,
+            (false, None) => tool_kind::WORKER,
+        };
+        let (timeout_ms, remote) = (milliseconds(timeout), remote.map(|remote| remote.worker));
+        Some(AgentTool { name, timeout_ms, approval, kind: kind.to_owned(), remote })
     }
 
     /// A tool of an MCP server, or all of them.
@@ -283,6 +312,7 @@ impl<'a> Checker<'a> {
             instructions: DEFAULT_INSTRUCTIONS.to_owned(),
             tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms, ..AgentTool::default() }).collect(),
             max_steps: DEFAULT_MAX_STEPS,
+            max_parallel_tools: DEFAULT_MAX_PARALLEL_TOOLS,
             llm_timeout_ms: milliseconds(DEFAULT_LLM_TIMEOUT),
             max_output_tokens: 0,
             max_context_messages: DEFAULT_CONTEXT_MESSAGES,
@@ -427,6 +457,6 @@ pub(super) fn known_names(kind: &str, names: &[&str]) -> String {
 }
 
 /// Time-outs are at most a day, far below 2^32 ms.
-fn milliseconds(duration: Duration) -> u32 {
+pub(super) fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }

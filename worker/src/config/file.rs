@@ -13,6 +13,7 @@ use super::{
     http_tools::{Egress, HttpTool},
     mcp,
     outside::{ClientToolTable, approval_policy},
+    remote::RemoteToolTable,
     skills,
 };
 
@@ -23,6 +24,7 @@ pub(super) struct File {
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
     pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
     pub(super) client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
+    pub(super) remote_tools: BTreeMap<Spanned<String>, RemoteToolTable>,
     pub(super) egress: Egress,
     pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
     pub(super) skills: skills::Table,
@@ -52,6 +54,7 @@ pub(super) struct Agent {
     #[serde(default)]
     pub(super) skills: Vec<Spanned<String>>,
     pub(super) max_steps: Option<Spanned<u32>>,
+    pub(super) max_parallel_tools: Option<Spanned<u32>>,
     pub(super) llm_timeout: Option<Spanned<String>>,
     pub(super) tool_timeout: Option<Spanned<String>>,
     #[serde(default)]

@@ -7,6 +7,7 @@
 //! - `http_tools`: the same for endpoints as tools
 //! - `skills`: `[skills]`, and the skills that agents name
 //! - `outside`: the same for client tools, and approval policies
+//! - `remote`: the same for tools that other workers run
 //! - `gateway`: the table `[gateway]`, as written and as checked
 //!
 //! Keys never stand in the file; it names the environment variables that hold them.
@@ -18,6 +19,7 @@ mod gateway;
 mod http_tools;
 mod mcp;
 mod outside;
+mod remote;
 mod skills;
 #[cfg(test)]
 mod tests;
@@ -31,7 +33,7 @@ use std::{
 use everturn_activities::{
     egress::EgressPolicy,
     model::Providers,
-    tools::{ClientTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
+    tools::{ClientTool, RemoteTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
 };
 use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
@@ -59,6 +61,8 @@ pub struct Config {
     pub http_tools: Vec<HttpToolDefinition>,
     /// Tools that run at the client; none for a gateway.
     pub client_tools: Vec<ClientTool>,
+    /// Tools that other workers run; none for a gateway.
+    pub remote_tools: Vec<RemoteTool>,
     /// Where tools may connect to.
     pub egress: EgressPolicy,
     /// MCP servers, for workers.

@@ -28,13 +28,13 @@ pub(super) struct ClientToolTable {
     #[serde(default)]
     input: toml::Table,
     #[serde(default)]
-    effect: ClientEffect,
+    effect: EffectWord,
 }
 
-/// What running the tool twice would do. The client runs it, so it is only what the model's retries are told.
+/// What running the tool twice would do.
 #[derive(Debug, Default, Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum ClientEffect {
+pub(super) enum EffectWord {
     Read,
     Idempotent,
     #[default]
@@ -84,29 +84,39 @@ impl Checker<'_> {
         for (name, table) in tables {
             self.client_tools.push(name.get_ref().clone());
             if self.add_tool(&name) {
-                described.push(self.client_tool(&name, table));
+                described.push(self.client_tool(&name, &table));
             }
         }
         described
     }
 
-    fn client_tool(&mut self, name: &Spanned<String>, table: ClientToolTable) -> ClientTool {
-        if table.description.get_ref().trim().is_empty() {
-            self.wrong(&table.description, "`description` tells the model when to use the tool; it must not be empty");
+    fn client_tool(&mut self, name: &Spanned<String>, table: &ClientToolTable) -> ClientTool {
+        ClientTool(self.described(name, &table.description, &table.input, table.effect))
+    }
+
+    /// A tool that is only described here, and runs elsewhere.
+    pub(super) fn described(
+        &mut self,
+        name: &Spanned<String>,
+        description: &Spanned<String>,
+        input: &toml::Table,
+        effect: EffectWord,
+    ) -> ToolSpec {
+        if description.get_ref().trim().is_empty() {
+            self.wrong(description, "`description` tells the model when to use the tool; it must not be empty");
         }
-        let mut parameters = Json::of(&table.input).to_value();
+        let mut parameters = Json::of(input).to_value();
         if let Some(object) = parameters.as_object_mut() {
             object.entry("type").or_insert_with(|| "object".into());
         }
         if let Err(error) = jsonschema::options().offline().build(&parameters) {
             self.wrong(name, &format!("the `input` of this tool is not a JSON schema: {error}"));
         }
-        let effect = match table.effect {
-            ClientEffect::Read => Effect::Read,
-            ClientEffect::Idempotent => Effect::Idempotent,
-            ClientEffect::Once => Effect::Once,
+        let effect = match effect {
+            EffectWord::Read => Effect::Read,
+            EffectWord::Idempotent => Effect::Idempotent,
+            EffectWord::Once => Effect::Once,
         };
-        let (name, description) = (name.get_ref().clone(), table.description.into_inner());
-        ClientTool(ToolSpec { name, description, parameters, effect })
+        ToolSpec { name: name.get_ref().clone(), description: description.get_ref().clone(), parameters, effect }
     }
 }

@@ -91,6 +91,9 @@ pub fn configure(
     for tool in &config.client_tools {
         tools.register(Arc::new(tool.clone()))?;
     }
+    for tool in &config.remote_tools {
+        tools.register(Arc::new(tool.clone()))?;
+    }
     Ok((config, tools))
 }
 

@@ -14,7 +14,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::read;
-use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{
+    failpoint,
+    tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec},
+};
 
 const MAX_SLEEP_MS: u64 = 600_000;
 /// Above every limit on results, so that the limits can be tested.
@@ -75,6 +78,7 @@ impl Tool for TestTool {
                 Err(error) => return Err(ToolError::Failed(format!("The effect file was not written: {error}."))),
             }
         }
+        failpoint::reach_in("tool.during", &context.conversation_id, &context.execution_id).await;
         tokio::time::sleep(Duration::from_millis(input.sleep_ms.min(MAX_SLEEP_MS))).await;
         assert!(!input.panic, "the test tool was told to panic");
         if let Some(message) = input.fail {

@@ -1,0 +1,139 @@
+//! A remote tool before and after its activity: the claim, and the record of how it ended (invariant 6).
+//!
+//! The activity itself is run by a worker of the operator's own, in any Temporal SDK's language; it does not know the
+//! store. So the workflow claims first, and its run is the claimant: the activity is scheduled with the answer to the
+//! claim or not at all, so a run that asks again has not scheduled it.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use everturn_proto::{
+    Json, ids,
+    limits::REMOTE_INPUT_MAX_BYTES,
+    turn::{
+        ClaimedRemoteTool, RecordRemoteToolRequest, RemoteToolInput, RemoteToolResult, RunToolRequest, RunToolResult,
+        record_remote_tool_request::End,
+    },
+    words::failure,
+};
+use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use serde_json::json;
+use temporalio_common::ActivityError;
+use temporalio_sdk::activities::ActivityContext;
+
+use crate::{
+    AgentActivities, failpoint, failure as fail,
+    run_tool::{INTERRUPTED, key_of, no_tool},
+};
+
+/// Claims the tool for the workflow's run. What cannot run is recorded as its end here.
+pub(crate) async fn claim(
+    activities: &AgentActivities,
+    ctx: &ActivityContext,
+    request: RunToolRequest,
+) -> Result<ClaimedRemoteTool, ActivityError> {
+    let run_id = ctx.info().workflow_run_id.clone().unwrap_or_default();
+    let key = key_of(request);
+    failpoint::reach_in("tool.before_claim", &key.conversation_id, &key.execution_id).await;
+    let claim = activities.turns.claim_tool(&key, &run_id).await.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
+    let refused = match claim {
+        ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
+        ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
+        ToolClaim::Run(record) => match refusal(activities, &record).await {
+            Some(message) => ToolEnd::failed(&message, 0),
+            None => return Ok(claimed(key, record, run_id)),
+        },
+    };
+    activities.turns.finish_tool(&key, refused).await.map_err(|error| fail::from_store(&error))?;
+    Ok(ClaimedRemoteTool::default())
+}
+
+/// Records the end, cut and checked as any tool's.
+pub(crate) async fn record(
+    activities: &AgentActivities,
+    request: RecordRemoteToolRequest,
+) -> Result<RunToolResult, ActivityError> {
+    let (Some(tool), Some(end)) = (request.tool, request.end) else {
+        return Err(fail::permanent(failure::INTERNAL, "The record names no tool or no end."));
+    };
+    let key = key_of(tool);
+    let end = match end {
+        End::Result(result) => ToolEnd::of_result(json_of(result), false, request.duration_ms),
+        End::Failed(message) => ToolEnd::failed(&message, request.duration_ms),
+        End::Unknown(message) => ToolEnd::unknown(&message, request.duration_ms),
+    };
+    failpoint::reach_in("tool.before_record", &key.conversation_id, &key.execution_id).await;
+    let stored = activities.turns.finish_tool(&key, end).await.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
+    Ok(RunToolResult { status: stored.status })
+}
+
+/// Why the call is not worth an activity, for the model.
+async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<String> {
+    let call = &record.call;
+    if call.effect.is_empty() {
+        return Some(no_tool(&call.tool_name));
+    }
+    let input = call.tool_input.clone().unwrap_or_default();
+    let bytes = input.as_str().len();
+    if bytes > REMOTE_INPUT_MAX_BYTES {
+        return Some(format!("The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."));
+    }
+    match activities.tools.find(&call.tool_name).await {
+        Ok(tool) => tool.validate(&input).err(),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn claimed(key: ToolKey, record: ToolRecord, run_id: String) -> ClaimedRemoteTool {
+    let call = record.call;
+    let idempotency_key = ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
+    let input = RemoteToolInput {
+        tool_name: call.tool_name,
+        tool_input: Some(call.tool_input.unwrap_or_default()),
+        tool_call_id: call.call_id,
+        execution_id: key.execution_id,
+        conversation_id: key.conversation_id,
+        message_id: key.message_id,
+        idempotency_key,
+        attempt: record.attempt,
+        effect: call.effect,
+        run_id,
+    };
+    ClaimedRemoteTool { input: Some(input) }
+}
+
+/// What SDKs give back: JSON, nothing, or bytes, which are shown as base64 with their type.
+fn json_of(result: RemoteToolResult) -> Json {
+    let RemoteToolResult { encoding, data } = result;
+    match encoding.as_str() {
+        "" | "binary/null" => Json::default(),
+        encoding => match String::from_utf8(data) {
+            Ok(text) if encoding.starts_with("json/") => Json::parse(text.clone()).unwrap_or_else(|_| Json::of(&text)),
+            Ok(text) => base64(encoding, text.as_bytes()),
+            Err(error) => base64(encoding, error.as_bytes()),
+        },
+    }
+}
+
+fn base64(encoding: &str, data: &[u8]) -> Json {
+    Json::of(&json!({ "encoding": "base64", "type": encoding, "data": STANDARD.encode(data) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(encoding: &str, data: &[u8]) -> serde_json::Value {
+        json_of(RemoteToolResult { encoding: encoding.into(), data: data.into() }).to_value()
+    }
+
+    #[test]
+    fn results_of_every_encoding_are_shown() {
+        assert_eq!(shown("json/plain", br#"{"n":1}"#), json!({"n": 1}));
+        assert_eq!(shown("json/protobuf", b"{}"), json!({}));
+        assert_eq!((shown("", b""), shown("binary/null", b"")), (json!(null), json!(null)));
+        let bytes = json!({"encoding": "base64", "type": "binary/plain", "data": "/w=="});
+        assert_eq!(shown("binary/plain", b"\xff"), bytes);
+        assert_eq!(shown("json/plain", b"no json"), json!("no json"));
+    }
+}

@@ -1,0 +1,80 @@
+"""Two tools for Everturn in Python: activities on a task queue of their own.
+
+`transfer` must not happen twice; `statement` only reads. Both keep to one file, LEDGER.
+"""
+
+import asyncio
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from temporalio import activity
+from temporalio.client import Client
+from temporalio.exceptions import ApplicationError
+from temporalio.worker import Worker
+
+LEDGER = Path(os.environ.get("LEDGER", "ledger.txt"))
+
+
+@dataclass
+class Call:
+    """The one argument of a tool's activity. Fields that a later Everturn adds are ignored."""
+
+    tool_name: str
+    tool_call_id: str
+    execution_id: str
+    conversation_id: str
+    message_id: str
+    idempotency_key: str
+    effect: str
+    run_id: str
+    attempt: int = 1
+    tool_input: dict[str, Any] = field(default_factory=dict)
+
+
+def write(line: str) -> None:
+    with LEDGER.open("a") as ledger:
+        ledger.write(line + "\n")
+
+
+async def wait(seconds: float) -> None:
+    """Takes its time, with heartbeats: they show that the worker lives, and bring a cancel."""
+    end = asyncio.get_running_loop().time() + seconds
+    while asyncio.get_running_loop().time() < end:
+        activity.heartbeat()
+        await asyncio.sleep(0.2)
+
+
+@activity.defn
+async def transfer(call: Call) -> dict[str, Any]:
+    # `temporal workflow reset` may start this activity again, for another run than the one that claimed the call.
+    if call.run_id != activity.info().workflow_run_id:
+        raise ApplicationError("The workflow was reset while the transfer was made.", type="OutcomeUnknown")
+    amount = call.tool_input["amount"]
+    if amount <= 0:
+        raise ApplicationError("An amount must be positive.")
+    write(f"{call.execution_id} {amount}")
+    try:
+        await wait(call.tool_input.get("seconds", 0))
+    except asyncio.CancelledError:
+        write(f"{call.execution_id} {-amount}")
+        raise
+    return {"booked": amount, "key": call.idempotency_key, "tool_call_id": call.tool_call_id}
+
+
+@activity.defn
+async def statement(call: Call) -> str:
+    await wait(call.tool_input.get("seconds", 0))
+    entries = LEDGER.read_text().splitlines() if LEDGER.exists() else []
+    return "\n".join(entries * call.tool_input.get("copies", 1))
+
+
+async def main() -> None:
+    client = await Client.connect(os.environ.get("TEMPORAL_ADDRESS", "127.0.0.1:7233"))
+    queue = os.environ.get("TASK_QUEUE", "python-tools")
+    await Worker(client, task_queue=queue, activities=[transfer, statement]).run()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,196 @@
+//! Tools in another language: the worker of `examples/python-tool`, run for real. It completes, fails, is slow, is
+//! cancelled, is killed, is not there; and a `once` tool of it runs once whatever happens to our own workers.
+
+use everturn_proto::ids;
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    python::PythonTools,
+    stack::Stack,
+    wait,
+};
+use serde_json::{Value, json};
+
+/// The message is the list of calls to make: `[["transfer", {"amount": 5}]]`.
+fn calls(request: &Request) -> Reply {
+    if request.results_since_user() > 0 {
+        return Reply::text("Done.");
+    }
+    let calls: Vec<(String, Value)> = serde_json::from_str(&request.last("user")).unwrap();
+    calls.iter().fold(Reply::text("Calling."), |reply, (tool, input)| reply.call(tool, input))
+}
+
+struct Remote {
+    tools: PythonTools,
+}
+
+impl Remote {
+    async fn new() -> Self {
+        Self { tools: PythonTools::new(Model::start(calls).await).await }
+    }
+
+    fn stack(&self) -> &Stack {
+        &self.tools.stack
+    }
+
+    /// Waits until transfers were begun so often.
+    async fn booked(&self, times: usize) {
+        wait::until(&format!("{times} transfers are booked"), || async { (self.begun() >= times).then_some(()) }).await;
+    }
+
+    fn begun(&self) -> usize {
+        self.tools.ledger().iter().filter(|entry| !entry.contains('-')).count()
+    }
+
+    /// Asks for these calls, waits for the end of the turn, and gives the results in call order.
+    async fn results(&self, calls: &Value) -> Vec<Value> {
+        let (conversation, _) = self.stack().ask(&calls.to_string()).await;
+        self.results_of(&conversation).await
+    }
+
+    async fn results_of(&self, conversation: &str) -> Vec<Value> {
+        let events = self.stack().ended(conversation, 1).await;
+        let of = |kind: &str| -> Vec<&Value> {
+            events.iter().filter(|event| event["event_type"] == kind).map(|event| &event["event_data"]).collect()
+        };
+        let observes = of("observe");
+        let result = |act: &Value| {
+            let id = &act["execution_id"];
+            observes.iter().find(|observe| &observe["execution_id"] == id).unwrap()["result"].clone()
+        };
+        of("act").into_iter().map(result).collect()
+    }
+
+    async fn reset(&self, conversation: &str, to: &str) {
+        let id = ids::workflow_id(conversation);
+        let output = self
+            .stack()
+            .temporal
+            .cli(&["workflow", "reset", "--workflow-id", &id, "--type", to, "--reason", "test"])
+            .await;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+fn error(result: &Value) -> &str {
+    result["error"].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_python_tool_completes_and_fails_and_is_slow() {
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
+    // All at once; the slow one takes longer than its heartbeat time-out.
+    let results = remote
+        .results(&json!([
+            ["transfer", {"amount": 5, "seconds": 3}],
+            ["transfer", {"amount": 0}],
+            ["transfer", {"amount": "many"}],
+            ["nobody", {}],
+        ]))
+        .await;
+    assert_eq!(results[0]["booked"], 5, "{results:#?}");
+    assert_eq!(results[1], json!({"error": "An amount must be positive."}), "known: it says so");
+    assert!(error(&results[2]).contains("do not fit the schema"), "{results:#?}");
+    assert!(error(&results[3]).contains("No worker took the call within 1 s"), "{results:#?}");
+    assert_eq!(remote.tools.ledger().len(), 1);
+
+    let results = remote.results(&json!([["statement", {}], ["statement", {"copies": 1000}]])).await;
+    assert_eq!(results[0], remote.tools.ledger()[0].as_str());
+    assert_eq!(results[1]["truncated"], true, "past 16 KiB the model sees a part");
+    let results = remote.results(&json!([["statement", {"copies": 60_000}]])).await;
+    assert!(error(&results[0]).contains("the limit is 1048576"), "{results:#?}");
+}
+
+#[tokio::test]
+async fn a_person_approves_a_python_tool_with_another_input() {
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
+    let (conversation, _) = remote.stack().ask(r#"[["asks", {"amount": 500}]]"#).await;
+    remote.stack().saw(&conversation, "approval_requested").await;
+    let events = remote.stack().events(&conversation).await;
+    let asked = events.iter().find(|event| event["event_type"] == "approval_requested").unwrap();
+    let execution_id = &asked["event_data"]["execution_id"];
+    let answer = json!({"execution_id": execution_id, "decision": "approve", "tool_input": {"amount": 7}}).to_string();
+    let id = ids::workflow_id(&conversation);
+    let signal = ["workflow", "signal", "--workflow-id", &id, "--name", "resolve_approval", "--input", &answer];
+    assert!(remote.stack().temporal.cli(&signal).await.status.success());
+    let result = &remote.results_of(&conversation).await[0];
+    assert_eq!(result["booked"], 7);
+    assert_eq!(result["tool_call_id"], asked["event_data"]["call_id"], "the tool knows its call (D1)");
+    assert_eq!(remote.begun(), 1);
+}
+
+#[tokio::test]
+async fn a_cancel_reaches_a_python_tool() {
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
+    let (conversation, _) = remote.stack().ask(r#"[["transfer", {"amount": 5, "seconds": 600}]]"#).await;
+    remote.booked(1).await;
+    remote.stack().post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
+    let events = remote.stack().ended(&conversation, 1).await;
+    assert_eq!(events.last().unwrap()["event_type"], "cancelled");
+    wait::until("the tool has taken it back", || async {
+        remote.tools.ledger().iter().any(|entry| entry.ends_with(" -5")).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_killed_python_worker_is_an_unknown_outcome_or_another_try() {
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let mut python = remote.tools.worker();
+    let calls = r#"[["transfer", {"amount": 5, "seconds": 600}], ["statement", {"seconds": 3}]]"#;
+    let (conversation, _) = remote.stack().ask(calls).await;
+    remote.booked(1).await;
+    python.kill().await.unwrap();
+    let _next = remote.tools.worker();
+    let results = remote.results_of(&conversation).await;
+    assert!(error(&results[0]).contains("may or may not have had its effect"), "{results:#?}");
+    assert_eq!(results[1], remote.tools.ledger()[0].as_str(), "a tool that only reads is tried again");
+    assert_eq!(remote.tools.ledger().len(), 1, "and the other is not");
+}
+
+#[tokio::test]
+async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
+    let remote = Remote::new().await;
+    let stack = remote.stack();
+    let _gateway = stack.gateway().await;
+    let _python = remote.tools.worker();
+    let worker = stack.worker_holding(&[]);
+    let message = r#"[["transfer", {"amount": 5}]]"#;
+    let mut conversations = Vec::new();
+    for place in ["tool.before_claim", "tool.after_claim", "tool.before_record", "tool.after_record"] {
+        let conversation = stack.ask_held(place, message).await;
+        stack.held(&conversation, 1).await;
+        conversations.push(conversation);
+    }
+    worker.kill().await;
+    let _next = stack.worker();
+    for conversation in &conversations {
+        let results = remote.results_of(conversation).await;
+        assert_eq!(results[0]["booked"], 5, "{conversation}: {results:#?}");
+    }
+    assert_eq!(remote.tools.ledger().len(), conversations.len(), "each once: {:?}", remote.tools.ledger());
+}
+
+#[tokio::test]
+async fn a_reset_starts_no_python_tool_again_that_runs_once() {
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let _python = remote.tools.worker();
+    // Once the statement is there, a workflow task lies behind the activity of the transfer: the second reset keeps it.
+    let calls = r#"[["transfer", {"amount": 5, "seconds": 600}], ["statement", {}]]"#;
+    for (booked, to) in [(1, "FirstWorkflowTask"), (2, "LastWorkflowTask")] {
+        let (conversation, _) = remote.stack().ask(calls).await;
+        remote.booked(booked).await;
+        remote.stack().saw(&conversation, "observe").await;
+        remote.reset(&conversation, to).await;
+        let results = remote.results_of(&conversation).await;
+        assert!(error(&results[0]).contains("may or may not have had its effect"), "{to}: {results:#?}");
+        assert_eq!(remote.begun(), booked, "{to}: {:?}", remote.tools.ledger());
+    }
+}

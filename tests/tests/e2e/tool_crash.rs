@@ -1,0 +1,154 @@
+//! The crash matrix of tools (invariant 6): kill -9 of the worker at every instant of a tool's life, for every effect
+//! class, with four calls at once; the same with a reset of the workflow; and completions that the engine never hears.
+
+use std::collections::HashMap;
+
+use everturn_proto::ids;
+use everturn_tests::{
+    line::{Direction, Line},
+    model::{Model, Reply, Request},
+    stack::Stack,
+};
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+const PLACES: [&str; 5] =
+    ["tool.before_claim", "tool.after_claim", "tool.during", "tool.before_record", "tool.after_record"];
+const TOOLS: [&str; 3] = ["test_read", "test_idempotent", "test_once"];
+const CALLS: usize = 4;
+const FAILURE: &str = "no such account";
+
+/// More executions are held than a worker runs by default: a held one does not heartbeat, so it is tried again.
+const AGENT: &str = r#"
+tools = ["test_once", "test_read", "test_idempotent"]
+
+[worker]
+max_concurrent_activities = 1000
+"#;
+
+/// Four calls at once of the tool that the message names; the last one fails, for a reason that is known.
+fn four_calls(request: &Request) -> Reply {
+    if request.results_since_user() > 0 {
+        return Reply::text("Done.");
+    }
+    let tool = request.last("user");
+    let reply = (1..CALLS).fold(Reply::text("Four."), |reply, _| reply.call(&tool, &json!({"effect": true})));
+    reply.call(&tool, &json!({"effect": true, "fail": FAILURE}))
+}
+
+/// A turn whose calls were held at a place when the worker died.
+struct Case {
+    place: &'static str,
+    tool: &'static str,
+    conversation: String,
+}
+
+impl Case {
+    async fn ask(stack: &Stack, place: &'static str, tool: &'static str) -> Self {
+        Self { place, tool, conversation: stack.ask_held(place, tool).await }
+    }
+
+    /// What a `once` tool had begun and left no record of is unknown; nothing else is.
+    fn is_unknown(&self) -> bool {
+        self.tool == "test_once" && !matches!(self.place, "tool.before_claim" | "tool.after_record")
+    }
+
+    /// How often each execution may have had its effect.
+    fn may_have_effects(&self, count: usize) -> bool {
+        match (self.tool, self.place) {
+            ("test_once", "tool.after_claim") => count == 0,
+            ("test_once", _) | (_, "tool.after_record") => count == 1,
+            // Tried again, how often depends on how long the others took to be held.
+            _ => count >= 1,
+        }
+    }
+
+    /// The turn went on, and each call was done and observed as its effect demands.
+    fn judge(&self, events: &[Value], effects: &HashMap<String, usize>) {
+        let what = format!("{} killed at {} ({})", self.tool, self.place, self.conversation);
+        let of = |kind: &str| -> Vec<&Value> {
+            events.iter().filter(|event| event["event_type"] == kind).map(|event| &event["event_data"]).collect()
+        };
+        assert_eq!(events.last().unwrap()["event_type"], "complete", "{what}");
+        assert_eq!(of("assistant_message")[0]["content"], "Done.", "{what}");
+        let (acts, observes) = (of("act"), of("observe"));
+        assert_eq!((acts.len(), observes.len()), (CALLS, CALLS), "{what}");
+        for (index, act) in acts.into_iter().enumerate() {
+            let id = &act["execution_id"];
+            let count = effects.get(id.as_str().unwrap()).copied().unwrap_or_default();
+            assert!(self.may_have_effects(count), "{what}: call {index} had {count} effects");
+            let observe = observes.iter().find(|observe| &observe["execution_id"] == id).unwrap();
+            let error = observe["result"]["error"].as_str().unwrap_or_default();
+            assert_eq!(error.contains("may or may not"), self.is_unknown(), "{what}: call {index}: {observe}");
+            if !self.is_unknown() {
+                assert_eq!(error, if index + 1 == CALLS { FAILURE } else { "" }, "{what}: call {index}");
+            }
+        }
+    }
+}
+
+async fn begin(stack: &Stack, places: &[&'static str]) -> Vec<Case> {
+    let pairs = places.iter().flat_map(|place| TOOLS.iter().map(move |tool| (*place, *tool)));
+    let cases = join_all(pairs.map(|(place, tool)| Case::ask(stack, place, tool))).await;
+    join_all(cases.iter().map(|case| stack.held(&case.conversation, CALLS))).await;
+    cases
+}
+
+async fn judge(stack: &Stack, cases: &[Case]) {
+    let ended = join_all(cases.iter().map(|case| stack.ended(&case.conversation, 1))).await;
+    let mut effects = HashMap::new();
+    for execution_id in stack.effects() {
+        *effects.entry(execution_id).or_default() += 1;
+    }
+    for (case, events) in cases.iter().zip(ended) {
+        case.judge(&events, &effects);
+    }
+}
+
+async fn reset(stack: &Stack, case: &Case) {
+    let id = ids::workflow_id(&case.conversation);
+    let reset = ["workflow", "reset", "--workflow-id", &id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    let output = stack.temporal.cli(&reset).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[tokio::test]
+async fn a_killed_worker_does_nothing_twice_and_forgets_nothing() {
+    let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_holding(&[]);
+    let cases = begin(&stack, &PLACES).await;
+    worker.kill().await;
+    let _next = stack.worker();
+    judge(&stack, &cases).await;
+}
+
+#[tokio::test]
+async fn nor_does_a_reset_after_the_kill() {
+    let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_holding(&[]);
+    let cases = begin(&stack, &PLACES).await;
+    worker.kill().await;
+    join_all(cases.iter().map(|case| reset(&stack, case))).await;
+    let _next = stack.worker();
+    judge(&stack, &cases).await;
+}
+
+#[tokio::test]
+async fn a_lost_completion_changes_nothing() {
+    let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
+    let _gateway = stack.gateway().await;
+    let line = Line::to(stack.temporal.port()).await;
+    let _worker = stack.worker_holding(&[("TEMPORAL_ADDRESS", &format!("127.0.0.1:{}", line.port))]);
+    for direction in [Direction::Requests, Direction::Answers] {
+        let cases = begin(&stack, &["tool.after_record"]).await;
+        line.lose(direction);
+        for case in &cases {
+            stack.let_go(&case.conversation);
+        }
+        everturn_tests::wait::until("something is lost", || async { (line.lost(direction) > 0).then_some(()) }).await;
+        line.cut();
+        judge(&stack, &cases).await;
+    }
+}

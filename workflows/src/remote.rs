@@ -1,0 +1,138 @@
+//! Tools that a worker of the operator's own runs, in any Temporal SDK's language: the claim, the activity by its name,
+//! and what its end means (invariant 6).
+//!
+//! The activity's result travels by value, through the history: its worker does not know the store.
+
+use std::time::Duration;
+
+use everturn_proto::{
+    limits::TOOL_ATTEMPTS,
+    turn::{
+        PlannedCall, RecordRemoteToolRequest, RemoteTool, RemoteToolInput, RemoteToolResult,
+        record_remote_tool_request::End,
+    },
+    words::{effect, remote_failure},
+};
+use temporalio_common::{
+    ActivityDefinition,
+    data_converters::RawValue,
+    error::{IncomingError, TimeoutType},
+};
+use temporalio_workflow::{ActivityCancellationType, ActivityExecutionError, ActivityOptions, RetryPolicy};
+
+use crate::{
+    calls::{self, CallError},
+    turn::Turn,
+};
+
+/// An activity of another worker, by its name. Its result stays as its SDK encoded it.
+struct RemoteActivity(String);
+
+impl ActivityDefinition for RemoteActivity {
+    type Input = RemoteToolInput;
+    type Output = RawValue;
+
+    fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Turn<'_> {
+    /// Claims the tool, runs its activity and records how that ended.
+    pub(crate) async fn run_remote(&self, call: &PlannedCall) -> Result<(), CallError> {
+        let request = self.tool_request(call);
+        let claimed = calls::claim_remote_tool(self.ctx, request.clone()).await?;
+        let (Some(input), Some(remote)) = (claimed.input, &call.remote) else { return Ok(()) };
+        let is_once = input.effect == effect::ONCE;
+        let begun = self.ctx.workflow_time();
+        let ran = self.call_remote(call, remote, input, is_once).await;
+        let end = match ran {
+            Ok(result) => End::Result(encoded(result)),
+            // The end of the turn observes it.
+            Err(error) if error.as_cancelled().is_some() && self.cancellation.is_cancelled() => {
+                return Err(CallError::Cancelled);
+            }
+            Err(error) => match meaning(call, remote, &error) {
+                Meaning::Unknown(message) if is_once => End::Unknown(message),
+                Meaning::Known(message) | Meaning::Unknown(message) => End::Failed(message),
+            },
+        };
+        let took = begun.zip(self.ctx.workflow_time()).and_then(|(begun, ended)| ended.duration_since(begun).ok());
+        let duration_ms = u32::try_from(took.unwrap_or_default().as_millis()).unwrap_or(u32::MAX);
+        let record = RecordRemoteToolRequest { tool: Some(request), duration_ms, end: Some(end) };
+        calls::record_remote_tool(self.ctx, record).await
+    }
+
+    /// A cancel is sent to the activity and not waited for: it may not heartbeat, and would hold the turn up.
+    async fn call_remote(
+        &self,
+        call: &PlannedCall,
+        remote: &RemoteTool,
+        input: RemoteToolInput,
+        is_once: bool,
+    ) -> Result<RawValue, ActivityExecutionError> {
+        let activity = RemoteActivity(remote.activity_type.clone());
+        let options = ActivityOptions::with_start_to_close_timeout(milliseconds(call.timeout_ms))
+            .activity_id(call.execution_id.clone())
+            .task_queue(remote.task_queue.clone())
+            .schedule_to_start_timeout(milliseconds(remote.start_timeout_ms))
+            .maybe_heartbeat_timeout(
+                (remote.heartbeat_timeout_ms > 0).then(|| milliseconds(remote.heartbeat_timeout_ms)),
+            )
+            .cancellation_type(ActivityCancellationType::TryCancel)
+            .cancellation_token(self.cancellation.clone())
+            .retry_policy(
+                RetryPolicy::builder()
+                    .initial_interval(Duration::from_secs(1))
+                    .maximum_interval(Duration::from_secs(10))
+                    .maximum_attempts(if is_once { 1 } else { TOOL_ATTEMPTS })
+                    .build(),
+            )
+            .summary(call.tool_name.clone())
+            .build();
+        self.ctx.execute_activity(activity, input, options).await
+    }
+}
+
+/// What the end of an activity says of its tool, in a sentence for the model.
+enum Meaning {
+    /// It failed, or never began.
+    Known(String),
+    /// It may have had its effect.
+    Unknown(String),
+}
+
+fn meaning(call: &PlannedCall, remote: &RemoteTool, error: &ActivityExecutionError) -> Meaning {
+    match error.reason() {
+        Some(IncomingError::Application(failure)) => {
+            let message = failure.source_error().to_string();
+            match failure.type_name() {
+                Some(remote_failure::OUTCOME_UNKNOWN | remote_failure::WORKER_SHUTDOWN) => Meaning::Unknown(message),
+                _ => Meaning::Known(message),
+            }
+        }
+        Some(IncomingError::Timeout(timeout)) if timeout.timeout_type() == TimeoutType::ScheduleToStart => {
+            Meaning::Known(format!(
+                "No worker took the call within {} s. The operator must run one on task queue `{}` with activity `{}`.",
+                remote.start_timeout_ms / 1000,
+                remote.task_queue,
+                remote.activity_type
+            ))
+        }
+        Some(IncomingError::Timeout(_)) => Meaning::Unknown(format!(
+            "The tool did not finish within {} s, or its worker was lost.",
+            call.timeout_ms / 1000
+        )),
+        _ => Meaning::Unknown(format!("The tool's activity ended without a result: {error}.")),
+    }
+}
+
+fn encoded(result: RawValue) -> RemoteToolResult {
+    let Some(payload) = result.payloads.into_iter().next() else { return RemoteToolResult::default() };
+    let encoding = payload.metadata.get("encoding").map(|encoding| String::from_utf8_lossy(encoding).into_owned());
+    RemoteToolResult { encoding: encoding.unwrap_or_default(), data: payload.data }
+}
+
+fn milliseconds(count: u32) -> Duration {
+    Duration::from_millis(u64::from(count))
+}
