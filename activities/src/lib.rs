@@ -16,7 +16,6 @@ pub mod failpoint;
 mod failure;
 mod load;
 pub mod model;
-mod output;
 mod run_tool;
 mod save;
 mod think;

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentActivities,
     attempt::{self, Ended},
-    failpoint, failure as fail, output,
+    failpoint, failure as fail,
     tools::{ToolContext, ToolError, ToolOutput, ToolRegistry},
 };
 
@@ -43,7 +43,10 @@ pub(crate) async fn run_tool(
         ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
         ToolClaim::OutcomeUnknown(_) => ToolEnd {
             status: tool_status::UNKNOWN.to_owned(),
-            ..error_end("The tool was interrupted and must not run twice: it may or may not have had its effect.", 0)
+            ..ToolEnd::failed(
+                "The tool was interrupted and must not run twice: it may or may not have had its effect.",
+                0,
+            )
         },
         ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
@@ -62,7 +65,7 @@ async fn run(
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
     if record.call.effect.is_empty() {
-        return Ok(error_end(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
+        return Ok(ToolEnd::failed(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
     }
     let cancellation = CancellationToken::new();
     // Whatever the tool left running outside its future learns that the attempt is over.
@@ -81,8 +84,8 @@ async fn run(
     let ended = attempt::run(ctx, run_caught(&activities.tools, tool_name, context, input)).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
-        Ended::Done(Ok(output)) => Ok(output::bounded(output, duration_ms)),
-        Ended::Done(Err(ToolError::Failed(message))) => Ok(error_end(&message, duration_ms)),
+        Ended::Done(Ok(output)) => Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events)),
+        Ended::Done(Err(ToolError::Failed(message))) => Ok(ToolEnd::failed(&message, duration_ms)),
         Ended::Done(Err(ToolError::Interrupted(message))) => interrupted(&record, &message, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => {
@@ -115,7 +118,7 @@ fn interrupted(record: &ToolRecord, message: &str, duration_ms: u32) -> Result<T
         return Err(fail::transient(failure::INTERNAL, message));
     }
     let message = format!("{message} The tool may or may not have had its effect.");
-    Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..error_end(&message, duration_ms) })
+    Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..ToolEnd::failed(&message, duration_ms) })
 }
 
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
@@ -124,16 +127,5 @@ fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let status = if is_once { tool_status::UNKNOWN } else { tool_status::FAILED };
     let note = if is_once { " It may or may not have had its effect." } else { "" };
     let message = format!("The tool did not finish within {seconds} s and was stopped.{note}");
-    ToolEnd { status: status.to_owned(), ..error_end(&message, duration_ms) }
-}
-
-pub(crate) fn error_end(message: &str, duration_ms: u32) -> ToolEnd {
-    ToolEnd {
-        status: tool_status::FAILED.to_owned(),
-        result: Json::of(&serde_json::json!({ "error": message })),
-        full_result: None,
-        is_error: true,
-        duration_ms,
-        events: Vec::new(),
-    }
+    ToolEnd { status: status.to_owned(), ..ToolEnd::failed(&message, duration_ms) }
 }

@@ -1,6 +1,8 @@
 //! What the store can do, in small traits by who needs it: readers of the event log, the gateway that accepts
 //! messages, the worker that runs turns, and the operator who removes what is old.
 
+use std::{collections::BTreeMap, time::Duration};
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{
@@ -291,15 +293,22 @@ pub trait TurnStore: Send + Sync {
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
 
+    /// Begins the sub-agent of a `delegate` call (D3): its row, its task and `sub_agent_start`, and the call runs from
+    /// now on, in one transaction. `agents` are those configured now, by name. Repeating it returns what is stored.
+    ///
+    /// A call that may not have a sub-agent (limits, wrong arguments) is ended with an error for the model; one that
+    /// has ended gets none. Both give a status that is not running.
+    async fn begin_sub_agent(&self, call: &ToolKey, agents: &BTreeMap<String, AgentDefinition>) -> Result<BegunTurn>;
+
     /// Name of the conversation's agent; `None` when there is no such conversation.
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
 
     /// A definition by its hash.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 
-    /// The conversation's messages for the model, oldest first: the newest `limit` of those that turns have
+    /// A thread's messages for the model (`ids::thread`), oldest first: the newest `limit` of those that turns have
     /// taken, never cutting an assistant's tool calls from what came before them in the same turn.
-    async fn context(&self, conversation_id: &str, limit: u32) -> Result<Vec<ContextMessage>>;
+    async fn context(&self, conversation_id: &str, thread: &str, limit: u32) -> Result<Vec<ContextMessage>>;
 
     /// Call ids already used in the conversation, of those given (D1).
     async fn used_call_ids(&self, conversation_id: &str, call_ids: &[String]) -> Result<Vec<String>>;
@@ -359,6 +368,8 @@ pub struct BegunTurn {
     pub last_sequence: u32,
     /// Texts of lost turns that were ended now: (agent execution, step).
     pub sealed: Vec<(String, u32)>,
+    /// How long ago it began.
+    pub age: Duration,
 }
 
 /// One step of one agent execution.

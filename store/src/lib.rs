@@ -3,6 +3,7 @@
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL
 //! - [`batch`]: pure; turns a `SaveRequest` and what is stored into the rows of one transaction
+//! - `output`: what becomes of a tool's output: cut, kept whole, or an error
 //! - `sql`, `rows`, `sqlx_error`: texts, row types and errors that both databases share
 //! - `backend`: the traits' bodies, compiled once for each database; locks and costs are told there
 //! - [`sqlite`]: the embedded back end (one writer, readers beside it)
@@ -17,6 +18,7 @@ pub mod api;
 pub mod batch;
 mod connect;
 mod error;
+mod output;
 pub mod postgres;
 mod rows;
 mod sql;
@@ -33,7 +35,7 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 #[doc(hidden)]
 pub mod hot {
     pub use crate::sql::{
-        ADVANCE_CONVERSATION, BEGUN_TURNS, CHECKPOINT, CLAIM_STEP, CONTEXT, CONVERSATIONS_BEFORE, EVENTS,
+        ADVANCE_CONVERSATION, BEGUN_TURNS, CHECKPOINT, CLAIM_STEP, CONTEXT, CONVERSATIONS_BEFORE, DELEGATOR, EVENTS,
         EXECUTION_STATUS, INSERT_EVENTS, LAST_SEQUENCES, LOCK_CONVERSATION, LOCK_VISIBLE_CONVERSATION, OPEN_TOOLS,
         OWN_CONVERSATIONS_BEFORE, QUEUED_MESSAGE, RESUME_POINT, SAVE_STATE, Text, WAITING_TOOLS,
     };

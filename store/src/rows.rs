@@ -5,14 +5,14 @@ use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 use everturn_proto::{
     Json,
     event::{Event, WorkPlan, WorkPlanStep},
-    turn::ToolCall,
+    turn::{AgentDefinition, ToolCall},
     words::tool_status,
 };
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
-    api::{ContextMessage, Conversation, OutsideTool, Removed, Result, ToolEnd, ToolRecord, ToolResult},
-    batch::{AssistantRow, ToolRow, Totals, WaitingMessage},
+    api::{BegunTurn, ContextMessage, Conversation, OutsideTool, Removed, Result, ToolEnd, ToolRecord, ToolResult},
+    batch::{AssistantRow, Delegation, Delegator, ToolRow, Totals, WaitingMessage},
     error::StoreError,
 };
 
@@ -116,8 +116,58 @@ pub(crate) struct BegunRow {
     pub(crate) message_id: String,
     pub(crate) status: String,
     pub(crate) steps: i64,
+    pub(crate) started_at: DateTime<Utc>,
     pub(crate) agent_hash: String,
-    pub(crate) definition: Column<everturn_proto::turn::AgentDefinition>,
+    pub(crate) definition: Column<AgentDefinition>,
+}
+
+impl BegunRow {
+    /// As it was begun before.
+    pub(crate) fn begun(self, last_sequence: u32) -> BegunTurn {
+        BegunTurn {
+            status: self.status,
+            agent: self.definition.0,
+            agent_hash: self.agent_hash,
+            last_sequence,
+            sealed: Vec::new(),
+            age: (now() - self.started_at).to_std().unwrap_or_default(),
+        }
+    }
+}
+
+/// An execution that calls `delegate`.
+#[derive(FromRow)]
+pub(crate) struct DelegatorRow {
+    depth: i64,
+    pub(crate) root_execution_id: String,
+    definition: Column<AgentDefinition>,
+    root_definition: Column<AgentDefinition>,
+    sub_agents: i64,
+}
+
+impl DelegatorRow {
+    pub(crate) fn delegator(&self) -> Result<Delegator<'_>> {
+        Ok(Delegator {
+            depth: narrow(self.depth)?,
+            sub_agents: narrow(self.sub_agents)?,
+            agent: &self.definition,
+            root_agent: &self.root_definition,
+        })
+    }
+}
+
+/// The call that started a sub-agent.
+#[derive(FromRow)]
+pub(crate) struct DelegationRow {
+    started_at: Option<DateTime<Utc>>,
+    #[sqlx(flatten)]
+    tool: ToolSqlRow,
+}
+
+impl DelegationRow {
+    pub(crate) fn delegation(self) -> Result<Delegation> {
+        Ok(Delegation { started_at: self.started_at, record: self.tool.tool()?.record })
+    }
 }
 
 #[derive(FromRow)]

@@ -166,7 +166,8 @@ pub const RESUME_POINT: &str = concat!(
 // ---- begin of a turn, context ----------------------------------------------------------------------
 
 /// execution, conversation. That turn, once it has begun, and every other one that says it runs.
-pub const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.agent_hash, d.definition \
+pub const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
+     d.definition \
      FROM (SELECT * FROM agent_executions WHERE id = $1 AND conversation_id = $2 \
            UNION ALL \
            SELECT * FROM agent_executions WHERE conversation_id = $2 AND status = 'running' \
@@ -193,9 +194,42 @@ pub(crate) const USER_MESSAGE: &str = "SELECT m.status, m.content, e.status AS t
 /// conversation, title.
 pub(crate) const SET_EMPTY_TITLE: &str = "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
 
-/// conversation, limit. The newest first.
+/// conversation, limit, thread. The newest first.
 pub const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
-     WHERE conversation_id = $1 AND sequence_number IS NOT NULL ORDER BY sequence_number DESC LIMIT $2";
+     WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL \
+     ORDER BY sequence_number DESC LIMIT $2";
+
+// ---- sub-agents ------------------------------------------------------------------------------------
+
+/// execution, conversation.
+pub(crate) const BEGUN_SUB_AGENT: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
+     d.definition FROM agent_executions e JOIN agent_definitions d ON d.hash = e.agent_hash \
+     WHERE e.id = $1 AND e.conversation_id = $2";
+
+/// execution, conversation. What its calls of `delegate` depend on.
+pub const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.definition, o.definition AS root_definition, \
+     (SELECT COUNT(*) FROM agent_executions s WHERE s.root_execution_id = p.root_execution_id \
+      AND s.parent_execution_id IS NOT NULL) AS sub_agents \
+     FROM agent_executions p JOIN agent_definitions d ON d.hash = p.agent_hash \
+     JOIN agent_executions r ON r.id = p.root_execution_id JOIN agent_definitions o ON o.hash = r.agent_hash \
+     WHERE p.id = $1 AND p.conversation_id = $2";
+
+/// id, conversation, message, parent execution, root execution, depth, call, agent, hash, now.
+pub(crate) const INSERT_SUB_AGENT: &str = "INSERT INTO agent_executions (id, conversation_id, message_id, \
+     parent_execution_id, root_execution_id, depth, parent_tool_call_id, agent, agent_hash, status, started_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running', $10)";
+
+/// conversation, execution of a sub-agent. The call that started it, locked as for an observe.
+pub(crate) const DELEGATION: Text = locking!(
+    "SELECT started_at, ",
+    tool_columns!(),
+    " FROM tool_execution_records WHERE conversation_id = $1 \
+     AND call_id = (SELECT parent_tool_call_id FROM agent_executions WHERE id = $2)"
+);
+
+/// conversation, tool execution, status, is error, duration, now, result, full result.
+pub(crate) const END_DELEGATION: &str = "UPDATE tool_execution_records SET status = $3, is_error = $4, \
+     duration_ms = $5, finished_at = $6, result = $7, full_result = $8 WHERE conversation_id = $1 AND execution_id = $2";
 
 // ---- claims ----------------------------------------------------------------------------------------
 
@@ -346,10 +380,10 @@ pub(crate) const USED_CALL_IDS: Text =
 pub(crate) const TAKE_MESSAGE: &str = "UPDATE messages SET status = 'taken', agent_execution_id = $3, \
      sequence_number = $4 WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
 
-/// conversation, id, role, execution, step, sequence, now, content, calls.
+/// conversation, id, role, execution, step, sequence, now, thread, content, calls.
 pub(crate) const INSERT_TAKEN_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, role, status, \
-     agent_execution_id, step, sequence_number, created_at, content, tool_calls, tool_results) \
-     VALUES ($1, $2, $3, 'taken', $4, $5, $6, $7, $8, $9, '[]')";
+     agent_execution_id, step, sequence_number, created_at, thread, content, tool_calls, tool_results) \
+     VALUES ($1, $2, $3, 'taken', $4, $5, $6, $7, $8, $9, $10, '[]')";
 
 /// conversation, id, results.
 pub(crate) const SET_TOOL_RESULTS: &str =

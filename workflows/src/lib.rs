@@ -5,6 +5,7 @@
 //! - `tools`: the tools of a step
 //! - `inbox`: pure; the messages that wait
 //! - `outside`: pure; approvals and client results that are waited for
+//! - `sub_agent`: how a sub-agent's workflow is started and awaited
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
 //! Pure (invariant 1): no I/O, no clock, no randomness; `clippy.toml` beside this crate bans what the crate
@@ -15,6 +16,7 @@ mod agent_execution;
 mod calls;
 mod inbox;
 mod outside;
+mod sub_agent;
 mod tools;
 mod turn;
 

@@ -5,10 +5,12 @@
 //! - `registry`: the worker's own tools, and sources whose tools come and go
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
+//! - `delegate`: the tool that starts sub-agents
 
 pub mod builtin;
 mod checked;
 mod client;
+pub(crate) mod delegate;
 pub mod names;
 mod registry;
 

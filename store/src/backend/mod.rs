@@ -3,7 +3,7 @@
 //! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
 //!
 //! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`: the traits
-//! - `begin.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
+//! - `begin.rs`, `delegate.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
 //!
 //! # Locks
@@ -49,6 +49,7 @@
 mod begin;
 mod claims;
 mod conversations;
+mod delegate;
 mod lock;
 mod outside;
 mod reader;

@@ -6,7 +6,7 @@ use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::{AgentDefinition, AgentTool},
-    words::{DEFAULT_AGENT, tool_kind},
+    words::{DEFAULT_AGENT, DELEGATE_TOOL, tool_kind},
 };
 use toml::Spanned;
 
@@ -19,8 +19,8 @@ const DEFAULT_CONTEXT_MESSAGES: u32 = 200;
 const DEFAULT_TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 const DEFAULT_INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+pub(super) const HOUR: Duration = Duration::from_hours(1);
 
 pub(super) struct Checker<'a> {
     text: &'a str,
@@ -29,6 +29,8 @@ pub(super) struct Checker<'a> {
     environment: &'a dyn Fn(&str) -> Option<String>,
     /// Names of the client tools that the file describes.
     pub(super) client_tools: Vec<String>,
+    /// Names of the agents in the file.
+    pub(super) agents: Vec<String>,
     problems: Vec<Problem>,
 }
 
@@ -39,12 +41,13 @@ impl<'a> Checker<'a> {
         tools: &'a [String],
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file_name, tools, environment, client_tools: Vec::new(), problems: Vec::new() }
+        Self { text, file_name, tools, environment, client_tools: Vec::new(), agents: Vec::new(), problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
         let client_tools = self.client_tools(file.client_tools);
+        self.agents = file.agents.keys().map(|name| name.get_ref().clone()).collect();
         let mut agents: Vec<_> =
             file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
         if !agents.iter().any(|agent| agent.name == DEFAULT_AGENT) {
@@ -117,11 +120,14 @@ impl<'a> Checker<'a> {
         }
         let tool_timeout =
             self.duration("tool_timeout", table.tool_timeout.as_ref(), DEFAULT_TOOL_TIMEOUT, SECOND..=24 * HOUR);
+        let limits = self.tree_limits(&table);
+        let mut tools = self.tools(&table.tools, tool_timeout);
+        self.delegate(&mut tools, &table.tools, &table.delegates);
         AgentDefinition {
             name: name.get_ref().clone(),
             model: table.model.into_inner(),
             instructions: table.instructions,
-            tools: self.tools(&table.tools, tool_timeout),
+            tools,
             max_steps: self.number("max_steps", table.max_steps.as_ref(), DEFAULT_MAX_STEPS, 1..=1000),
             llm_timeout_ms: milliseconds(self.duration(
                 "llm_timeout",
@@ -137,6 +143,8 @@ impl<'a> Checker<'a> {
                 1..=10_000,
             ),
             provider: table.provider.into_inner(),
+            description: table.description,
+            ..limits
         }
     }
 
@@ -157,6 +165,9 @@ impl<'a> Checker<'a> {
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
         let file::Tool { name, timeout, approval } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
+        if name == DELEGATE_TOOL {
+            return Some(self.listed_delegate(tool, timeout.is_some(), approval));
+        }
         let is_client = self.client_tools.contains(&name);
         if !is_client && !self.tools.contains(&name) {
             let known: Vec<_> = self.tools.iter().chain(&self.client_tools).map(String::as_str).collect();
@@ -168,7 +179,7 @@ impl<'a> Checker<'a> {
             if is_client { (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR) } else { (default_timeout, 24 * HOUR) };
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=longest);
         let kind = if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned();
-        Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind })
+        Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind, ..AgentTool::default() })
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -197,8 +208,8 @@ impl<'a> Checker<'a> {
             tools: tools.map(|name| AgentTool { name: name.to_owned(), timeout_ms, ..AgentTool::default() }).collect(),
             max_steps: DEFAULT_MAX_STEPS,
             llm_timeout_ms: milliseconds(DEFAULT_LLM_TIMEOUT),
-            max_output_tokens: 0,
             max_context_messages: DEFAULT_CONTEXT_MESSAGES,
+            ..AgentDefinition::default()
         }
     }
 
@@ -250,7 +261,13 @@ impl<'a> Checker<'a> {
         value.map_or(default, |_| usize::try_from(self.number(key, value, 0, 2..=100_000)).unwrap_or(default))
     }
 
-    fn number(&mut self, key: &str, value: Option<&Spanned<u32>>, default: u32, range: RangeInclusive<u32>) -> u32 {
+    pub(super) fn number(
+        &mut self,
+        key: &str,
+        value: Option<&Spanned<u32>>,
+        default: u32,
+        range: RangeInclusive<u32>,
+    ) -> u32 {
         let Some(value) = value else { return default };
         if !range.contains(value.get_ref()) {
             let message = format!("`{key}` must be from {} to {}, not {}", range.start(), range.end(), value.get_ref());
@@ -259,7 +276,7 @@ impl<'a> Checker<'a> {
         *value.get_ref()
     }
 
-    fn duration(
+    pub(super) fn duration(
         &mut self,
         key: &str,
         value: Option<&Spanned<String>>,
@@ -302,11 +319,11 @@ pub(super) fn place(file_name: &str, text: &str, at: usize) -> String {
     format!("{file_name}:{line}:{column}")
 }
 
-fn known_names(kind: &str, names: &[&str]) -> String {
+pub(super) fn known_names(kind: &str, names: &[&str]) -> String {
     if names.is_empty() { format!("no {kind} are configured") } else { format!("there are: {}", names.join(", ")) }
 }
 
 /// Time-outs are at most a day, far below 2^32 ms.
-fn milliseconds(duration: Duration) -> u32 {
+pub(super) fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
 }

@@ -1,12 +1,14 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
 //! - `outside`: approval policies and client tools
+//! - `delegates`: which agents an agent may start, and the limits of their tree
 //! - `file`: the file's tables, as written
 //! - `check`: from tables to definitions, collecting everything that is wrong
 //!
 //! Keys of providers never stand in the file; it names the environment variables that hold them.
 
 mod check;
+mod delegates;
 mod file;
 mod outside;
 #[cfg(test)]

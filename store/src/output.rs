@@ -7,29 +7,37 @@ use everturn_proto::{
     limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES},
     words::tool_status,
 };
-use everturn_store::ToolEnd;
 use serde_json::json;
 
-use crate::{run_tool::error_end, tools::ToolOutput};
+use crate::api::ToolEnd;
 
-/// The end of a tool that gave `output`.
-pub(crate) fn bounded(output: ToolOutput, duration_ms: u32) -> ToolEnd {
-    let bytes = output.result.as_str().len();
-    if bytes > TOOL_RESULT_MAX_BYTES {
-        let message = format!(
-            "The tool gave {bytes} bytes; the limit is {TOOL_RESULT_MAX_BYTES}. Ask it for less, or for a part."
-        );
-        return error_end(&message, duration_ms);
+impl ToolEnd {
+    /// The end of a tool that gave `result`; `is_error`: it says what went wrong.
+    pub fn of_result(result: Json, is_error: bool, duration_ms: u32) -> Self {
+        let bytes = result.as_str().len();
+        if bytes > TOOL_RESULT_MAX_BYTES {
+            let message = format!(
+                "The tool gave {bytes} bytes; the limit is {TOOL_RESULT_MAX_BYTES}. Ask it for less, or for a part."
+            );
+            return Self::failed(&message, duration_ms);
+        }
+        let (result, full_result) = cut(storable(result));
+        let status = if is_error { tool_status::FAILED } else { tool_status::COMPLETED }.to_owned();
+        Self { status, result, full_result, is_error, duration_ms, events: Vec::new() }
     }
-    let (result, full_result) = cut(storable(output.result));
-    let events = output.events.into_iter().map(|(name, data)| (name, data.made_storable().unwrap_or(data)));
-    ToolEnd {
-        status: tool_status::COMPLETED.to_owned(),
-        result,
-        full_result,
-        is_error: false,
-        duration_ms,
-        events: events.collect(),
+
+    /// The end of a tool that failed, in a sentence the model can read.
+    pub fn failed(message: &str, duration_ms: u32) -> Self {
+        let result = Json::of(&json!({ "error": message }));
+        let status = tool_status::FAILED.to_owned();
+        Self { status, result, full_result: None, is_error: true, duration_ms, events: Vec::new() }
+    }
+
+    /// Adds the events that the tool itself emits.
+    #[must_use]
+    pub fn with_events(self, events: Vec<(String, Json)>) -> Self {
+        let storable = |(name, data): (String, Json)| (name, data.made_storable().unwrap_or(data));
+        Self { events: events.into_iter().map(storable).collect(), ..self }
     }
 }
 
@@ -65,7 +73,7 @@ mod tests {
     use super::*;
 
     fn output(result: &impl serde::Serialize) -> ToolEnd {
-        bounded(ToolOutput::of(result), 1)
+        ToolEnd::of_result(Json::of(result), false, 1)
     }
 
     #[test]
