@@ -43,6 +43,29 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
     }
 }
 
+/// The conversation and the agent execution of the path.
+#[derive(Debug, Clone)]
+pub struct AgentExecutionPath {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The agent execution in it.
+    pub execution_id: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for AgentExecutionPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((conversation_id, execution_id))) => Ok(Self {
+                conversation_id: checked_id("conversation id", conversation_id)?,
+                execution_id: checked_id("agent execution id", execution_id)?,
+            }),
+            Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
+        }
+    }
+}
+
 /// Query parameters.
 #[derive(Debug)]
 pub struct Params<T>(pub T);

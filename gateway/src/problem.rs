@@ -66,6 +66,8 @@ codes! {
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// No such conversation, or it belongs to someone else.
     ConversationNotFound = "conversation_not_found", NOT_FOUND, "There is no such conversation";
+    /// No such agent execution in the conversation.
+    AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "There is no such agent execution";
     /// The endpoint has other methods; see the header `Allow`.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The id belongs to a conversation that the caller cannot see.

@@ -4,6 +4,7 @@ mod cancel;
 mod chat;
 mod conversations;
 mod events;
+mod executions;
 mod health;
 mod messages;
 mod resume;
@@ -34,6 +35,8 @@ pub fn router(state: GatewayState) -> Router {
         .route("/conversations/{id}/events", get(events::page))
         .route("/conversations/{id}/events/stream", get(events::stream))
         .route("/conversations/{id}/execution-status", get(status::show))
+        .route("/conversations/{id}/executions", get(executions::list))
+        .route("/conversations/{id}/executions/{execution_id}", get(executions::show))
         .route("/conversations/{id}/cancel", post(cancel::cancel))
         .route("/conversations/{id}/resume", post(resume::resume))
         .route("/chat", post(chat::chat));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_store::{Conversation, Conversations, EventReader};
+use everturn_store::{Conversation, Conversations, EventReader, Executions};
 use everturn_stream::StreamReader;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -19,6 +19,8 @@ pub struct Ports {
     pub events: Arc<dyn EventReader>,
     /// Conversations and the messages they accept.
     pub conversations: Arc<dyn Conversations>,
+    /// The tree of executions.
+    pub executions: Arc<dyn Executions>,
     /// Texts in the making.
     pub stream: Arc<dyn StreamReader>,
     /// The engine.

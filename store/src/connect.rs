@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, OutsideTools, Result, Retention, TurnStore},
+    api::{Conversations, EventReader, Executions, OutsideTools, Result, Retention, TurnStore},
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -20,19 +20,24 @@ pub struct Store {
     pub turns: Arc<dyn TurnStore>,
     /// For gateways.
     pub outside: Arc<dyn OutsideTools>,
+    /// For gateways.
+    pub executions: Arc<dyn Executions>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
 }
 
 impl Store {
     /// Any back end.
-    pub fn new(store: impl EventReader + Conversations + TurnStore + OutsideTools + Retention + 'static) -> Self {
+    pub fn new(
+        store: impl EventReader + Conversations + TurnStore + OutsideTools + Executions + Retention + 'static,
+    ) -> Self {
         let store = Arc::new(store);
         Self {
             events: store.clone(),
             conversations: store.clone(),
             turns: store.clone(),
             outside: store.clone(),
+            executions: store.clone(),
             retention: store,
         }
     }

@@ -11,7 +11,10 @@ use everturn_proto::{
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
-    api::{BegunTurn, ContextMessage, Conversation, OutsideTool, Removed, Result, ToolEnd, ToolRecord, ToolResult},
+    api::{
+        BegunTurn, ContextMessage, Conversation, Execution, OutsideTool, ParentCall, Removed, Result, ToolEnd,
+        ToolRecord, ToolResult,
+    },
     batch::{AssistantRow, Delegation, Delegator, ToolRow, Totals, WaitingMessage},
     error::StoreError,
 };
@@ -132,6 +135,57 @@ impl BegunRow {
             sealed: Vec::new(),
             age: (now() - self.started_at).to_std().unwrap_or_default(),
         }
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct ExecutionRow {
+    id: String,
+    message_id: String,
+    agent: String,
+    status: String,
+    depth: i64,
+    parent_execution_id: Option<String>,
+    root_execution_id: String,
+    steps: i64,
+    error_code: Option<String>,
+    started_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+    execution_id: Option<String>,
+    call_id: Option<String>,
+    tool_name: Option<String>,
+    tool_input: Option<Column<Json>>,
+    input_tokens: i64,
+    output_tokens: i64,
+}
+
+impl ExecutionRow {
+    pub(crate) fn execution(self) -> Result<Execution> {
+        let call = self.execution_id.zip(self.call_id).zip(self.tool_name).zip(self.tool_input);
+        let parent_call = call.map(|(((execution_id, call_id), tool_name), tool_input)| ParentCall {
+            execution_id,
+            call_id,
+            tool_name,
+            tool_input: tool_input.0,
+        });
+        // Sums past 32 bits stay at the largest number: they are for reading.
+        let cap = |sum: i64| u32::try_from(sum).unwrap_or(u32::MAX);
+        Ok(Execution {
+            id: self.id,
+            message_id: self.message_id,
+            agent: self.agent,
+            status: self.status,
+            depth: narrow(self.depth)?,
+            parent_execution_id: self.parent_execution_id,
+            root_execution_id: self.root_execution_id,
+            steps: narrow(self.steps)?,
+            error_code: self.error_code,
+            input_tokens: cap(self.input_tokens),
+            output_tokens: cap(self.output_tokens),
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            parent_call,
+        })
     }
 }
 

@@ -49,6 +49,10 @@ macro_rules! visible {
     };
 }
 
+mod sub_agents;
+
+pub use sub_agents::*;
+
 // ---- reader ----------------------------------------------------------------------------------------
 
 /// conversation, from, limit, tenant, owner.
@@ -198,38 +202,6 @@ pub(crate) const SET_EMPTY_TITLE: &str = "UPDATE conversations SET title = $2 WH
 pub const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
      WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL \
      ORDER BY sequence_number DESC LIMIT $2";
-
-// ---- sub-agents ------------------------------------------------------------------------------------
-
-/// execution, conversation.
-pub(crate) const BEGUN_SUB_AGENT: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
-     d.definition FROM agent_executions e JOIN agent_definitions d ON d.hash = e.agent_hash \
-     WHERE e.id = $1 AND e.conversation_id = $2";
-
-/// execution, conversation. What its calls of `delegate` depend on.
-pub const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.definition, o.definition AS root_definition, \
-     (SELECT COUNT(*) FROM agent_executions s WHERE s.root_execution_id = p.root_execution_id \
-      AND s.parent_execution_id IS NOT NULL) AS sub_agents \
-     FROM agent_executions p JOIN agent_definitions d ON d.hash = p.agent_hash \
-     JOIN agent_executions r ON r.id = p.root_execution_id JOIN agent_definitions o ON o.hash = r.agent_hash \
-     WHERE p.id = $1 AND p.conversation_id = $2";
-
-/// id, conversation, message, parent execution, root execution, depth, call, agent, hash, now.
-pub(crate) const INSERT_SUB_AGENT: &str = "INSERT INTO agent_executions (id, conversation_id, message_id, \
-     parent_execution_id, root_execution_id, depth, parent_tool_call_id, agent, agent_hash, status, started_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'running', $10)";
-
-/// conversation, execution of a sub-agent. The call that started it, locked as for an observe.
-pub(crate) const DELEGATION: Text = locking!(
-    "SELECT started_at, ",
-    tool_columns!(),
-    " FROM tool_execution_records WHERE conversation_id = $1 \
-     AND call_id = (SELECT parent_tool_call_id FROM agent_executions WHERE id = $2)"
-);
-
-/// conversation, tool execution, status, is error, duration, now, result, full result.
-pub(crate) const END_DELEGATION: &str = "UPDATE tool_execution_records SET status = $3, is_error = $4, \
-     duration_ms = $5, finished_at = $6, result = $7, full_result = $8 WHERE conversation_id = $1 AND execution_id = $2";
 
 // ---- claims ----------------------------------------------------------------------------------------
 

@@ -85,8 +85,13 @@ async fn turn(
         if !is_ours {
             continue;
         }
-        printer.print(&frame);
-        if event_type::ends_turn(&frame.event) {
+        // Of sub-agents only the lines: several may speak at once.
+        if frame.is_own()
+            || !matches!(frame.event.as_str(), "text_start" | "text_delta" | "thought" | "assistant_message")
+        {
+            printer.print(&frame);
+        }
+        if frame.is_own() && event_type::ends_turn(&frame.event) {
             println!();
             return Ok(frame.event == event_type::COMPLETE);
         }
@@ -109,7 +114,7 @@ impl Printer {
             // The whole text is what counts: it fills in what the stream lost.
             "thought" => self.seal(&text("thought")),
             "assistant_message" => self.seal(&text("content")),
-            "act" | "observe" | "error" | "cancelled" => {
+            "act" | "observe" | "error" | "cancelled" | "sub_agent_start" => {
                 if let Some(line) = show::line(frame) {
                     println!("{line}");
                 }

@@ -131,6 +131,7 @@ impl TestGateway {
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            executions: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };

@@ -2,7 +2,7 @@
 //! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
 //! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
 //!
-//! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`: the traits
+//! - `reader.rs`, `executions.rs`, `conversations.rs`, `turns.rs`, `retention.rs`: the traits
 //! - `begin.rs`, `delegate.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
 //!
@@ -50,6 +50,7 @@ mod begin;
 mod claims;
 mod conversations;
 mod delegate;
+mod executions;
 mod lock;
 mod outside;
 mod reader;

@@ -13,4 +13,5 @@ mod faults;
 mod operations;
 mod races;
 mod resume;
+mod subagents;
 mod turn;

@@ -59,6 +59,7 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
     let ports = Ports {
         events: parts.store.events,
         conversations: parts.store.conversations,
+        executions: parts.store.executions,
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
