@@ -57,7 +57,7 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     costs.of("begin_turn", store.begin_turn(turn.begin(""))).await.unwrap();
     costs.of("begin_turn, repeated", store.begin_turn(turn.begin(""))).await.unwrap();
     costs.of("claim_step", store.claim_step(&turn.step(0))).await.unwrap();
-    costs.of("context", store.context(id, 100)).await.unwrap();
+    costs.of("context", store.context(id, "", 100)).await.unwrap();
     let calls: Vec<_> = (0..tools).map(|index| turn.call(0, index, effect::READ)).collect();
     let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
     costs.of("used_call_ids", store.used_call_ids(id, &call_ids)).await.unwrap();
@@ -164,7 +164,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
         let whole = async {
             store.begin_turn(turn.begin("hello")).await.unwrap();
             store.claim_step(&turn.step(0)).await.unwrap();
-            store.context(id, 100).await.unwrap();
+            store.context(id, "", 100).await.unwrap();
             let calls: Vec<_> = (0..2).map(|index| turn.call(0, index, effect::READ)).collect();
             let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
             store.used_call_ids(id, &call_ids).await.unwrap();
@@ -174,7 +174,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             turn.runs(0, 0).await;
             turn.runs(0, 1).await;
             store.claim_step(&turn.step(1)).await.unwrap();
-            store.context(id, 100).await.unwrap();
+            store.context(id, "", 100).await.unwrap();
             turn.complete(1, "answer", &[]).await;
             turn.end(1, execution_status::COMPLETED).await;
         };
@@ -329,7 +329,15 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("latest checkpoint", hot::CHECKPOINT, "text, bigint, text", "'e1c5000', 2, 'llm_complete'", 1),
         ("claim of a step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 3", 1),
         ("claim of a stored step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 2", 2),
-        ("context", hot::CONTEXT, "text, bigint", "'c5000', 3", 3),
+        ("context", hot::CONTEXT, "text, bigint, text", "'c5000', 3, ''", 3),
+        ("who delegates", hot::DELEGATOR, "text, text", "'e1c5000', 'c5000'", 5),
+        (
+            "tree of executions",
+            hot::EXECUTIONS,
+            "text, text, text, timestamptz, text, bigint",
+            "'c5000', 't', NULL, '1970-01-01', '', 101",
+            20,
+        ),
         ("status", hot::EXECUTION_STATUS, "text, text, text", "'c5000', 't', NULL", 2),
         ("turns that have begun", hot::BEGUN_TURNS, "text, text", "'e2c5000', 'c5000'", 4),
         ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 7),

@@ -185,7 +185,7 @@ async fn a_killed_worker_loses_no_sub_agent() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!((count(&events, "sub_agent_start"), count(&events, "complete")), (6, 7), "{events:#?}");
     assert!(of_type(&events, "observe").iter().all(|observe| observe["is_error"] == false), "{events:#?}");
-    assert_eq!(stack.effects().len(), 2 * 3, "each tool once: its begin and its end");
+    assert_eq!(stack.effects().len(), 3, "each tool runs once");
     nothing_runs(&stack, &conversation).await;
 }
 
@@ -315,6 +315,6 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
         workflow_id = ids::sub_agent_workflow_id(&conversation, execution_id);
     }
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(stack.effects().len(), 2);
+    assert_eq!(stack.effects().len(), 1);
     assert!(of_type(&events, "observe").iter().all(|observe| observe["is_error"] == false), "{events:#?}");
 }
