@@ -9,8 +9,7 @@ pub(crate) const BEGUN_SUB_AGENT: &str = "SELECT e.id, e.message_id, e.status, e
 
 /// execution, conversation. What its calls of `delegate` depend on.
 pub const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.definition, o.definition AS root_definition, \
-     (SELECT COUNT(*) FROM agent_executions s WHERE s.root_execution_id = p.root_execution_id \
-      AND s.parent_execution_id IS NOT NULL) AS sub_agents \
+     (SELECT COUNT(*) - 1 FROM agent_executions s WHERE s.root_execution_id = p.root_execution_id) AS sub_agents \
      FROM agent_executions p JOIN agent_definitions d ON d.hash = p.agent_hash \
      JOIN agent_executions r ON r.id = p.root_execution_id JOIN agent_definitions o ON o.hash = r.agent_hash \
      WHERE p.id = $1 AND p.conversation_id = $2";
