@@ -330,7 +330,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("claim of a step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 3", 1),
         ("claim of a stored step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 2", 2),
         ("context", hot::CONTEXT, "text, bigint, text", "'c5000', 3, ''", 3),
-        ("who delegates", hot::DELEGATOR, "text, text", "'e1c5000', 'c5000'", 5),
+        ("who delegates", hot::DELEGATOR, "text, text", "'e1c5000', 'c5000'", 6),
         (
             "tree of executions",
             hot::EXECUTIONS,

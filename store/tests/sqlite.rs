@@ -238,7 +238,6 @@ async fn hot_queries_use_an_index() {
         ("latest checkpoint", hot::CHECKPOINT),
         ("claim of a step", hot::CLAIM_STEP),
         ("context", hot::CONTEXT),
-        ("who delegates", hot::DELEGATOR),
         ("tree of executions", hot::EXECUTIONS),
         ("status", hot::EXECUTION_STATUS),
         ("open tools", hot::OPEN_TOOLS.sqlite),
