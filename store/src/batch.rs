@@ -60,7 +60,7 @@ pub fn needs(request: &SaveRequest) -> Result<Needs> {
             partial: end.status == execution_status::CANCELLED || CUT_SHORT.contains(&end.code.as_str()),
             totals: end.status == execution_status::COMPLETED,
             tools: ToolsNeeded::Open,
-            delegation: is_sub_agent(request),
+            delegation: is_sub_agent(request).then(|| request.agent_execution_id.clone()),
             ..Needs::default()
         },
     })

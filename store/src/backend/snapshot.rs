@@ -44,10 +44,10 @@ pub(super) async fn load(connection: &mut Connection, request: &SaveRequest) -> 
         let message = load_message(connection, &request.conversation_id, message_id).await?;
         snapshot.message = message.as_ref().map(UserMessageRow::waiting);
     }
-    if needs.delegation {
+    if let Some(sub_agent) = &needs.delegation {
         let row: Option<DelegationRow> = sqlx::query_as(words(sql::DELEGATION))
             .bind(&request.conversation_id)
-            .bind(&request.agent_execution_id)
+            .bind(sub_agent)
             .fetch_optional(&mut *connection)
             .await
             .map_err(sql_error)?;

@@ -22,8 +22,8 @@ pub struct Needs {
     pub tools: ToolsNeeded,
     /// The row of this message.
     pub message: Option<String>,
-    /// The call that started the execution, a sub-agent's.
-    pub delegation: bool,
+    /// The call that started this sub-agent.
+    pub delegation: Option<String>,
 }
 
 /// Which tool records a batch reads.

@@ -122,7 +122,7 @@ impl Model {
             tools,
             plans: Vec::new(),
             message: needs.message.as_ref().and_then(stored),
-            delegation: needs.delegation.then(|| Delegation {
+            delegation: needs.delegation.as_ref().map(|_| Delegation {
                 started_at: None,
                 record: ToolRecord { end: self.delegation_end.clone(), ..ToolRecord::default() },
             }),
