@@ -10,10 +10,13 @@ mod support;
 use std::future::Future;
 
 use everturn_proto::{
-    turn::LlmCompleteState,
-    words::{effect, execution_status},
+    ids,
+    turn::{AgentDefinition, AgentTool, LlmCompleteState, ToolCall},
+    words::{effect, execution_status, tool_kind},
 };
-use everturn_store::{Conversations, EventReader, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot};
+use everturn_store::{
+    BeginTurn, Conversations, EventReader, Executions, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot,
+};
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -182,6 +185,37 @@ async fn a_turn_of_two_steps_and_two_tools() {
     }
     assert_eq!(costs.measured, [("turn", 73)]);
     assert_eq!(store.events(&tenant(), "c", 1, 100).await.unwrap().events.len(), 8);
+}
+
+/// ARCHITECTURE "What a turn costs": the begin and the end of a sub-agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sub_agent() {
+    let (line, store) = watched().await;
+    let mut costs = Costs { line: &line, measured: Vec::new() };
+    let kind = tool_kind::DELEGATE.to_owned();
+    let tool = AgentTool { kind: kind.clone(), delegates: vec!["default".into()], ..AgentTool::default() };
+    let agent = AgentDefinition { tools: vec![tool], max_depth: 1, max_sub_agents: 1, ..fixture::agent() };
+    let agents = [("default".to_owned(), agent.clone())].into();
+    for id in ["warm", "c"] {
+        costs.measured.clear();
+        let turn = Turn::new(store.clone(), id, "m");
+        store.begin_turn(BeginTurn { agent: agent.clone(), ..turn.begin("share") }).await.unwrap();
+        let tool_input = Some(fixture::json(r#"{"agent": "default", "task": "look"}"#));
+        let call = ToolCall { kind: kind.clone(), tool_input, ..turn.call(0, 0, effect::IDEMPOTENT) };
+        store.complete_step(&turn.step(0), fixture::state("sharing", vec![call])).await.unwrap();
+        turn.thought(0).await;
+        let key = turn.tool(0, 0);
+        costs.of("begin_sub_agent", store.begin_sub_agent(&key, &agents)).await.unwrap();
+        costs.of("begin_sub_agent, repeated", store.begin_sub_agent(&key, &agents)).await.unwrap();
+        let execution = ids::sub_agent_execution_id(id, &key.execution_id);
+        let sub = Turn { execution, ..turn.clone() };
+        sub.complete(0, "found", &[]).await;
+        costs.of("save end of a sub-agent", sub.end(0, execution_status::COMPLETED)).await;
+        costs.of("executions", store.executions(&tenant(), id, None, 100)).await.unwrap();
+    }
+    let expected =
+        [("begin_sub_agent", 12), ("begin_sub_agent, repeated", 4), ("save end of a sub-agent", 14), ("executions", 1)];
+    assert_eq!(costs.measured, expected);
 }
 
 // ---- plans -----------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@
 //!
 //! SQLite: a transaction that writes holds the whole file. PostgreSQL (READ COMMITTED):
 //!
-//! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`, `save`,
-//!    `queue_message`, `withdraw_message`, `remove_expired`) locks the conversation's row first. Such transactions of one conversation run one after the
-//!    other, and each reads what it depends on in statements after the one that locked, which see all that the one
+//! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`,
+//!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `remove_expired`) locks the conversation's row
+//!    first. Such transactions of one conversation run one after the other, and each reads what it depends on in statements after the one that locked, which see all that the one
 //!    before it committed. Numbers are taken under the lock and the lock ends after the commit is visible:
 //!    invariant 2.
 //! 2. Claims and ends do not: `claim_step` (row of the execution), `claim_tool` and `finish_tool` (row of the tool)
@@ -31,18 +31,19 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `queue_message` | 4; repeated: 5 |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4; after a lost turn that left nothing open: 18 |
+//! | `begin_sub_agent` | 12; repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `claim_tool` | 4 |
 //! | `save`: thought and acts | 11 |
 //! | `save`: observe | 10 |
 //! | `save`: steer | 8 |
-//! | `save`: end | 12; with open tools: 14 |
+//! | `save`: end | 12; with open tools: 14; of a sub-agent: 14 |
 //! | `save`, repeated | 4 |
 //! | a turn of two steps with two tools, all its calls together | 73 |
 

@@ -210,6 +210,26 @@ async fn a_terminated_turn_is_resumed_with_its_sub_agents() {
     nothing_runs(&stack, &conversation).await;
 }
 
+/// The sub-agents of the run before may still be at work: the new run starts those, or waits for them, by the same ids.
+#[tokio::test]
+async fn a_reset_turn_finds_its_sub_agents() {
+    let stack = stack(tree(|request| answering(request).held()), "").await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("Do much.").await;
+    stack.asked(1 + 3 + 3).await;
+    let workflow_id = ids::workflow_id(&conversation);
+    let reset = ["workflow", "reset", "--workflow-id", &workflow_id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    let output = stack.temporal.cli(&reset).await;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    stack.model.release();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!((count(&events, "sub_agent_start"), count(&events, "complete")), (6, 7), "{events:#?}");
+    assert!(of_type(&events, "observe").iter().all(|observe| observe["is_error"] == false), "{events:#?}");
+    let of_default = stack.model.requests().iter().filter(|r| !is(r, "helper") && !is(r, "lead")).count();
+    assert_eq!(of_default, 2, "what was paid is not paid again");
+    nothing_runs(&stack, &conversation).await;
+}
+
 #[tokio::test]
 async fn a_sub_agent_that_fails_is_an_observe() {
     let script = |request: &Request| match (is(request, "helper"), request.results_since_user()) {
