@@ -4,6 +4,9 @@ TEMPORAL_VERSION := v1.5.1
 # The production server: the version that is in the CLI.
 TEMPORAL_SERVER_VERSION := v1.29.1
 TOOLS := $(CURDIR)/.tools/bin
+# Programs in other languages that tests run, from package registries, pinned.
+NPM := $(CURDIR)/.tools/npm
+VENV := $(CURDIR)/.tools/venv
 # The temporal binary on PATH, else the project's own (installed by `make temporal`; .tools is ignored by git).
 TEMPORAL := $(shell command -v temporal 2>/dev/null || echo $(TOOLS)/temporal)
 SAMPLE := What is 21 * 2, and what time is it in Tokyo?
@@ -12,7 +15,7 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run stack test check fmt lint build unit e2e deps temporal temporal-server histories clean
+.PHONY: help run stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers histories clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,7 +26,7 @@ run: temporal build ## Run everything with a sample turn, then stay up; ONCE=1 e
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server check build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server mcp-servers check build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -50,9 +53,13 @@ build: ## Build the binary everturn.
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server mcp-servers build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
+
+bench-streams: deps temporal ## Memory and latency of up to 10,000 open streams on one gateway (a release build).
+	@cargo build --release --workspace --locked
+	@target/release/bench streams
 
 histories: temporal build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
 	@EVERTURN_RECORD_HISTORIES=1 cargo test --workspace --locked --test histories
@@ -78,6 +85,20 @@ $(TOOLS)/temporal-sql-tool:
 	@echo "▸ temporal-sql-tool $(TEMPORAL_SERVER_VERSION) with go install (about a minute, once)"
 	@GOBIN="$(TOOLS)/new" go install go.temporal.io/server/cmd/tools/sql@$(TEMPORAL_SERVER_VERSION)
 	@mv "$(TOOLS)/new/sql" "$@"
+
+mcp-servers: $(NPM)/installed $(VENV)/mcp-installed ## Install the MCP servers that tests run into .tools, pinned (tests/mcp).
+
+$(NPM)/installed: tests/mcp/package.json tests/mcp/package-lock.json
+	@echo "▸ MCP servers with npm ci (a few seconds, once)"
+	@mkdir -p "$(NPM)" && cp tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/.npmrc "$(NPM)"
+	@cd "$(NPM)" && npm ci --silent --no-audit --no-fund
+	@touch "$@"
+
+$(VENV)/mcp-installed: tests/mcp/requirements.txt
+	@echo "▸ MCP servers with pip (a few seconds, once)"
+	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
+	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/mcp/requirements.txt
+	@touch "$@"
 
 clean: ## Remove what was built; .tools stays.
 	@cargo clean

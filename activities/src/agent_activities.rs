@@ -18,7 +18,7 @@ use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{load, model::ModelClient, run_tool, save, think, tools::ToolRegistry};
+use crate::{ToolThreads, load, model::ModelClient, run_tool, save, think, tools::ToolRegistry};
 
 /// Everything the activities work with. One for the life of a worker.
 pub struct AgentActivities {
@@ -30,6 +30,8 @@ pub struct AgentActivities {
     pub model: Arc<dyn ModelClient>,
     /// What agents can use.
     pub tools: Arc<ToolRegistry>,
+    /// Where they run.
+    pub tool_threads: ToolThreads,
     /// The agents this worker knows, by name.
     pub agents: BTreeMap<String, AgentDefinition>,
     /// Cancelled when this worker begins to shut down: an attempt that is stopped then is not a cancelled turn.

@@ -9,7 +9,7 @@ use everturn_store::StoreError;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use crate::failure as fail;
+use crate::{failure as fail, tools::Progress};
 
 /// Between two heartbeats; the heartbeat time-out is 5 s, so that a worker may stall for a while.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
@@ -31,14 +31,15 @@ pub(crate) enum Ended<T> {
     OutOfTime,
 }
 
-/// Runs `work` as the attempt of `ctx`. The work is dropped when the attempt ends otherwise.
-pub(crate) async fn run<T>(ctx: &ActivityContext, work: impl Future<Output = T>) -> Ended<T> {
+/// Runs `work` as the attempt of `ctx`. The work is dropped when the attempt ends otherwise. Heartbeats say how far it
+/// is.
+pub(crate) async fn run<T>(ctx: &ActivityContext, progress: &Progress, work: impl Future<Output = T>) -> Ended<T> {
     tokio::select! {
         biased;
         done = work => Ended::Done(done),
         () = ctx.cancelled() => Ended::Stopped,
         () = tokio::time::sleep(time_left(ctx)) => Ended::OutOfTime,
-        () = heartbeat(ctx) => Ended::Stopped,
+        () = heartbeat(ctx, progress) => Ended::Stopped,
     }
 }
 
@@ -48,11 +49,12 @@ pub(crate) async fn insist<T, F>(ctx: &ActivityContext, call: impl FnMut() -> F)
 where
     F: Future<Output = Result<T, StoreError>>,
 {
+    let nothing = Progress::default();
     let answer = tokio::select! {
         biased;
         answer = until_available(call) => answer,
         () = tokio::time::sleep(time_to_deadline(ctx)) => return Err(fail::store_away()),
-        () = heartbeat(ctx) => return Err(fail::store_away()),
+        () = heartbeat(ctx, &nothing) => return Err(fail::store_away()),
     };
     answer.map_err(|error| fail::from_store(&error))
 }
@@ -74,9 +76,9 @@ where
     }
 }
 
-async fn heartbeat(ctx: &ActivityContext) {
+async fn heartbeat(ctx: &ActivityContext, progress: &Progress) {
     loop {
-        if let Err(error) = ctx.record_heartbeat(()).await {
+        if let Err(error) = ctx.record_heartbeat(progress.latest()).await {
             tracing::warn!(%error, "a heartbeat could not be encoded");
         }
         tokio::time::sleep(HEARTBEAT_INTERVAL).await;

@@ -1,5 +1,7 @@
 //! How errors become activity failures: what the engine retries, and the codes the workflow tells apart.
 
+use std::time::Duration;
+
 use everturn_proto::words::failure;
 use everturn_store::StoreError;
 use temporalio_common::{ActivityError, error::ApplicationFailure};
@@ -29,6 +31,15 @@ pub(crate) fn from_store(error: &StoreError) -> ActivityError {
 /// The store did not answer for as long as the attempt could wait.
 pub(crate) fn store_away() -> ActivityError {
     transient(failure::STORE_UNAVAILABLE, "The store did not answer in time.")
+}
+
+/// A tool that may work at the next try.
+pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -> ActivityError {
+    let failure = ApplicationFailure::builder(message)
+        .type_name(failure::TOOL_UNAVAILABLE.to_owned())
+        .maybe_next_retry_delay(retry_after)
+        .build();
+    ActivityError::application(failure)
 }
 
 /// Retry-After is honoured as the delay before the next try (A8).

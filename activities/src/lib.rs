@@ -4,6 +4,8 @@
 //!   (`load`, `think`, `run_tool`, `save`)
 //! - [`model`]: the port to language models and its adapter
 //! - [`tools`]: the port to tools, their registry, and the built-in ones
+//! - [`egress`]: where tools may connect to
+//! - [`ToolThreads`]: where tools run, apart from the worker
 //! - [`failpoint`]: places where a test can stop the process
 //!
 //! Must not be here: decisions about what happens next in a turn (`everturn-workflows`), SQL
@@ -12,13 +14,17 @@
 mod agent_activities;
 mod approval;
 mod attempt;
+pub mod egress;
 pub mod failpoint;
 mod failure;
 mod load;
 pub mod model;
+mod retry_after;
 mod run_tool;
 mod save;
 mod think;
+mod tool_threads;
 pub mod tools;
 
 pub use agent_activities::AgentActivities;
+pub use tool_threads::ToolThreads;

@@ -4,15 +4,15 @@
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
 //! the next attempt, decides what that means.
 
-use std::{panic::AssertUnwindSafe, time::Instant};
+use std::{sync::Arc, time::Instant};
 
 use everturn_proto::{
-    Json, ids,
+    ids,
+    limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult},
     words::{effect, failure, tool_status},
 };
 use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
-use futures::FutureExt;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ use crate::{
     AgentActivities,
     attempt::{self, Ended},
     failpoint, failure as fail,
-    tools::{ToolContext, ToolError, ToolOutput, ToolRegistry},
+    tools::{Progress, ToolContext, ToolError},
 };
 
 pub(crate) async fn run_tool(
@@ -67,7 +67,7 @@ async fn run(
     if record.call.effect.is_empty() {
         return Ok(ToolEnd::failed(&format!("There is no tool `{tool_name}`. Use only the tools you were given."), 0));
     }
-    let cancellation = CancellationToken::new();
+    let (cancellation, progress) = (CancellationToken::new(), Progress::default());
     // Whatever the tool left running outside its future learns that the attempt is over.
     let _ends_with_attempt = cancellation.clone().drop_guard();
     let context = ToolContext {
@@ -78,15 +78,20 @@ async fn run(
         idempotency_key: ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id),
         attempt: record.attempt,
         cancellation,
+        progress: progress.clone(),
     };
     let input = record.call.tool_input.clone().unwrap_or_default();
     let started = Instant::now();
-    let ended = attempt::run(ctx, run_caught(&activities.tools, tool_name, context, input)).await;
+    let ran = async {
+        let found = activities.tools.find(tool_name).await?;
+        found.validate(&input).map_err(ToolError::Failed)?;
+        activities.tool_threads.run(Arc::clone(found.tool()), context, input).await
+    };
+    let ended = attempt::run(ctx, &progress, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(output)) => Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events)),
-        Ended::Done(Err(ToolError::Failed(message))) => Ok(ToolEnd::failed(&message, duration_ms)),
-        Ended::Done(Err(ToolError::Interrupted(message))) => interrupted(&record, &message, duration_ms),
+        Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => {
             Err(fail::transient(failure::INTERNAL, "The worker shut down while the tool ran."))
@@ -95,30 +100,26 @@ async fn run(
     }
 }
 
-/// A panic of a tool is a known failure, like any other error of it.
-async fn run_caught(
-    tools: &ToolRegistry,
-    name: &str,
-    context: ToolContext,
-    input: Json,
-) -> Result<ToolOutput, ToolError> {
-    let run = async {
-        let found = tools.find(name).await?;
-        found.validate(&input).map_err(ToolError::Failed)?;
-        found.tool().run(context, input).await
-    };
-    let caught = AssertUnwindSafe(run).catch_unwind().await;
-    caught.unwrap_or_else(|_| Err(ToolError::Failed("The tool failed with an internal error.".to_owned())))
-}
-
-/// The answer of the tool was lost. What may run again does, by the activity's retries; else that is all there is to
-/// know.
-fn interrupted(record: &ToolRecord, message: &str, duration_ms: u32) -> Result<ToolEnd, ActivityError> {
-    if record.call.effect != effect::ONCE {
-        return Err(fail::transient(failure::INTERNAL, message));
+/// A known failure is recorded; one that may pass is tried again, when the tool's effect allows and the engine has a
+/// try left.
+fn failed(
+    ctx: &ActivityContext,
+    record: &ToolRecord,
+    error: &ToolError,
+    duration_ms: u32,
+) -> Result<ToolEnd, ActivityError> {
+    let is_once = record.call.effect == effect::ONCE;
+    let may_repeat = !is_once && ctx.info().attempt < TOOL_ATTEMPTS;
+    let message = error.to_string();
+    match error {
+        ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, *retry_after)),
+        ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
+        ToolError::Interrupted(_) if is_once => {
+            let message = format!("{message} It may or may not have had its effect.");
+            Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..ToolEnd::failed(&message, duration_ms) })
+        }
+        _ => Ok(ToolEnd::failed(&message, duration_ms)),
     }
-    let message = format!("{message} The tool may or may not have had its effect.");
-    Ok(ToolEnd { status: tool_status::UNKNOWN.to_owned(), ..ToolEnd::failed(&message, duration_ms) })
 }
 
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {

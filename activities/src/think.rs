@@ -18,7 +18,7 @@ use crate::{
     attempt::{self, Ended},
     failpoint, failure as fail,
     model::{ModelReply, ModelRequest, ModelToolCall},
-    tools::{Effect, ToolSpec, delegate, names},
+    tools::{Effect, Progress, ToolSpec, delegate, names},
 };
 
 /// Time-out of a tool the agent does not have: it only says so.
@@ -52,7 +52,7 @@ pub(crate) async fn think(
     );
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     // With heartbeats from here on: a source of tools may take its time, and a model does.
-    let ended = attempt::run(ctx, async {
+    let ended = attempt::run(ctx, &Progress::default(), async {
         let request = call.model_request(&agent, messages).await?;
         let offered = request.tools.clone();
         let reply = activities.model.complete(request, &mut emit_delta).await;

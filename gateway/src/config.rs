@@ -1,11 +1,13 @@
 //! The gateway's limits and defaults.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     words::DEFAULT_AGENT,
 };
+
+use crate::{auth::AuthConfig, limits::TenantLimits};
 
 /// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
 pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
@@ -19,6 +21,11 @@ pub struct GatewayConfig {
     pub default_agent: String,
     /// Bytes of one message. Default, and the most there can be: `limits::MAX_MESSAGE_BYTES`.
     pub max_message_bytes: usize,
+    /// Bytes of a request body. Default, and the most there can be: what a message of the largest size needs with every
+    /// byte escaped, and the other fields. 0: the default.
+    pub body_bytes: usize,
+    /// Limits of each tenant.
+    pub tenant: TenantLimits,
     /// Bytes of a title. Default 512.
     pub max_title_bytes: usize,
     /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
@@ -29,8 +36,16 @@ pub struct GatewayConfig {
     pub max_page: u32,
     /// Items of a timeline at the most, the newest. Default 10 000.
     pub max_timeline_items: usize,
-    /// Open SSE streams of this gateway. Default 10 000: each holds a socket and a follower's buffer.
+    /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,
+    /// Who may call, and how they prove it.
+    pub auth: AuthConfig,
+    /// Bytes of frames that one reader may lag behind; one that lags further is cut, and comes back with its cursor.
+    /// Default 2 MiB: the largest event, twice; or the deltas of three minutes. A frame is kept once for all readers.
+    pub reader_buffer: usize,
+    /// How long a conversation's live tail outlives its last reader. Default 10 s: one that comes back after a cut, or
+    /// from a look at another conversation, finds it running.
+    pub linger: Duration,
     /// How often the gateway looks into the store unasked, with one query for all its streams; also how long a
     /// stream waits before it follows again what could not be followed. An announcement makes it look at once, but
     /// one may be lost, and a worker in another process may have no way to announce. Default 1 s; with a stream
@@ -38,11 +53,16 @@ pub struct GatewayConfig {
     pub poll_interval: Duration,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,
-    /// How long a reader is told to wait before it comes back. Default 1 s.
-    pub retry_hint: Duration,
+    /// Readers are told to wait this long before they come back, each another time of the range: those of a gateway
+    /// that stops must not all come to the next one at once. Default 1 s to 3 s.
+    pub retry: RangeInclusive<Duration>,
     /// A connection that takes no byte for this long is cut; its reader comes back with its cursor. Default 30 s.
     pub stall_timeout: Duration,
-    /// How long `serve` waits for requests in flight once it is told to stop. Default 10 s.
+    /// How long `serve`, told to stop, goes on while it says that it is not ready: balancers must learn of it before
+    /// connections are refused. Default 5 s.
+    pub drain: Duration,
+    /// How long `serve` then waits for streams and requests in flight. Default 10 s: with `drain` and what else a
+    /// process has to do, less than the 30 s that Kubernetes gives.
     pub shutdown_grace: Duration,
 }
 
@@ -52,25 +72,40 @@ impl Default for GatewayConfig {
             agents: vec![DEFAULT_AGENT.to_owned()],
             default_agent: DEFAULT_AGENT.to_owned(),
             max_message_bytes: MAX_MESSAGE_BYTES,
+            body_bytes: 0,
+            tenant: TenantLimits::default(),
             max_title_bytes: 512,
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
             default_page: 100,
             max_page: 1000,
             max_timeline_items: 10_000,
             max_streams: 10_000,
+            auth: AuthConfig::default(),
+            reader_buffer: 2 * 1024 * 1024,
+            linger: Duration::from_secs(10),
             poll_interval: Duration::from_secs(1),
             heartbeat: Duration::from_secs(15),
-            retry_hint: Duration::from_secs(1),
+            retry: Duration::from_secs(1)..=Duration::from_secs(3),
             stall_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(5),
             shutdown_grace: Duration::from_secs(10),
         }
     }
 }
 
 impl GatewayConfig {
-    /// Bytes of a request body: a message of the largest size with every byte escaped, and the other fields.
+    /// Bytes of a request body.
     pub fn max_body_bytes(&self) -> usize {
-        self.message_limit().saturating_mul(6).saturating_add(16 * 1024)
+        let needed = self.message_limit().saturating_mul(6).saturating_add(16 * 1024);
+        if self.body_bytes == 0 { needed } else { self.body_bytes.min(needed) }
+    }
+
+    /// How long one reader is told to wait: any time of the range.
+    pub(crate) fn retry_delay(&self) -> Duration {
+        let (from, to) = (*self.retry.start(), *self.retry.end());
+        // Without randomness there is no jitter, and nothing worse.
+        let random = getrandom::u32().unwrap_or(0);
+        from + to.saturating_sub(from).mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
 
     /// Bytes of one message: a larger setting than the protocol's limit has no effect.

@@ -7,26 +7,11 @@ use axum::{
     },
     http::{StatusCode, request::Parts},
 };
-use everturn_proto::{ids, limits::MAX_ID_BYTES, words::DEFAULT_TENANT};
-use everturn_store::Access;
+use everturn_proto::{ids, limits::MAX_ID_BYTES};
 use serde::de::DeserializeOwned;
 
+pub use crate::auth::Caller;
 use crate::problem::{Code, Problem};
-
-/// Who is asking. One tenant for now; authentication will fill it, and handlers need not change.
-#[derive(Debug, Clone)]
-pub struct Caller {
-    /// What they may see: handed to every query of the store.
-    pub access: Access,
-}
-
-impl<S: Sync> FromRequestParts<S> for Caller {
-    type Rejection = Problem;
-
-    async fn from_request_parts(_: &mut Parts, _: &S) -> Result<Self, Problem> {
-        Ok(Self { access: Access::tenant(DEFAULT_TENANT) })
-    }
-}
 
 /// The conversation id of the path.
 #[derive(Debug, Clone)]
@@ -43,23 +28,23 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
     }
 }
 
-/// The conversation and the agent execution of the path.
+/// The conversation and the tool execution, or agent execution, of the path.
 #[derive(Debug, Clone)]
-pub struct AgentExecutionPath {
+pub struct ExecutionPath {
     /// The conversation.
     pub conversation_id: String,
-    /// The agent execution in it.
+    /// The execution in it.
     pub execution_id: String,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for AgentExecutionPath {
+impl<S: Send + Sync> FromRequestParts<S> for ExecutionPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         match Path::<(String, String)>::from_request_parts(parts, state).await {
             Ok(Path((conversation_id, execution_id))) => Ok(Self {
                 conversation_id: checked_id("conversation id", conversation_id)?,
-                execution_id: checked_id("agent execution id", execution_id)?,
+                execution_id: checked_id("execution id", execution_id)?,
             }),
             Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
         }

@@ -1,9 +1,9 @@
-//! A tail as the body of an HTTP response.
+//! A reader as the body of an HTTP response.
 //!
-//! The body is pulled: nothing runs, and nothing is buffered beyond the tail's page, while the reader does not
-//! read. Dropping the body drops the tail; the turn never notices.
+//! The body is pulled: nothing runs for it but its share of the live tail, whose frames wait in the reader's bounded
+//! buffer. Dropping the body drops the reader; the turn never notices.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc};
 
 use axum::{
     body::{Body, Bytes},
@@ -11,18 +11,18 @@ use axum::{
     response::Response,
 };
 use everturn_proto::{ids, words::event_type::ends_turn};
-use tokio::sync::OwnedSemaphorePermit;
+use futures::future::BoxFuture;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::GatewayConfig,
     fields::Fields,
-    sse,
-    tail::{Frame, Tail},
+    hub::{End, reader::Reader},
+    limits::StreamPermit,
+    sse::{self, EndReason, Rendered},
+    tail::Frame,
 };
-
-/// Bytes of frames handed to the connection at a time.
-const CHUNK_BYTES: usize = 32 * 1024;
 
 /// Which frames of a conversation a reader wants.
 enum Scope {
@@ -36,89 +36,120 @@ enum Scope {
 
 /// A stream of server-sent events.
 pub struct Feed {
-    tail: Tail,
+    reader: Reader,
     scope: Scope,
-    /// What goes out before the tail's frames.
+    /// What goes out before the reader's frames.
     preface: String,
-    heartbeat: Duration,
-    shutdown: CancellationToken,
+    config: Arc<GatewayConfig>,
+    /// Cancelled when the gateway closes its streams.
+    closing: CancellationToken,
+    /// Resolves when the reader may read no more.
+    until: BoxFuture<'static, ()>,
+    /// The last frame, once the others have gone out.
+    last: Option<EndReason>,
     is_over: bool,
-    _permit: OwnedSemaphorePermit,
+    _permit: StreamPermit,
 }
 
 impl Feed {
+    /// What the reader gets, behind the frame `replay`.
     pub(crate) fn new(
-        tail: Tail,
-        config: &GatewayConfig,
-        shutdown: CancellationToken,
-        permit: OwnedSemaphorePermit,
+        reader: Reader,
+        replay: &str,
+        config: Arc<GatewayConfig>,
+        closing: CancellationToken,
+        permit: StreamPermit,
     ) -> Self {
-        let preface = sse::retry(config.retry_hint);
-        let heartbeat = config.heartbeat;
-        Self { tail, scope: Scope::All, preface, heartbeat, shutdown, is_over: false, _permit: permit }
+        Self {
+            reader,
+            scope: Scope::All,
+            preface: sse::retry(config.retry_delay()) + replay,
+            config,
+            closing,
+            until: Box::pin(std::future::pending()),
+            last: None,
+            is_over: false,
+            _permit: permit,
+        }
     }
 
     /// Only the turn of this message, and only until it ends.
     #[must_use]
     pub(crate) fn of_turn(mut self, message_id: &str) -> Self {
-        let conversation_id = self.tail.conversation_id();
+        let conversation_id = self.reader.conversation_id();
         self.preface.push_str(&sse::conversation(conversation_id, message_id));
         let execution_id = ids::root_execution_id(conversation_id, message_id);
         self.scope = Scope::Turn { message_id: message_id.to_owned(), execution_id };
         self
     }
 
+    /// Ends when this resolves: the reader's credential does not hold any more.
+    #[must_use]
+    pub fn until(self, until: BoxFuture<'static, ()>) -> Self {
+        Self { until, ..self }
+    }
+
     /// The response.
-    pub(crate) fn into_response(self) -> Response {
+    pub fn into_response(self) -> Response {
         let chunks = futures::stream::unfold(self, |mut feed| async move {
             let chunk = feed.chunk().await?;
-            Some((Ok::<_, Infallible>(Bytes::from(chunk)), feed))
+            Some((Ok::<_, Infallible>(chunk), feed))
         });
         let mut response = Response::new(Body::from_stream(chunks));
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+        // Nobody on the way may keep it, or hold small frames back to compress them.
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
         // nginx and its kin would hold small frames back.
         headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
         response
     }
 
-    /// The next frames, or a heartbeat when there are none for long; `None` at the end.
-    async fn chunk(&mut self) -> Option<String> {
+    /// The next frame, or a comment when there is none for long; `None` at the end.
+    async fn chunk(&mut self) -> Option<Bytes> {
         if !self.preface.is_empty() {
-            return Some(std::mem::take(&mut self.preface));
+            return Some(std::mem::take(&mut self.preface).into());
         }
-        let idle = tokio::time::sleep(self.heartbeat);
+        let idle = sleep(self.config.heartbeat);
         tokio::pin!(idle);
-        let mut chunk = String::new();
-        while chunk.is_empty() && !self.is_over {
+        while !self.is_over {
             tokio::select! {
-                () = self.shutdown.cancelled() => return None,
-                () = &mut idle => return Some(sse::HEARTBEAT.to_owned()),
-                frame = self.tail.next() => match frame {
-                    Ok(frame) => self.add(&mut chunk, &frame),
-                    Err(error) => {
-                        tracing::warn!(%error, "a stream ends; its reader has a cursor to come back with");
+                biased;
+                () = self.closing.cancelled() => {
+                    self.is_over = true;
+                    return Some(sse::reconnect(self.config.retry_delay()).into());
+                }
+                () = &mut self.until => self.end(EndReason::TokenExpired),
+                next = self.reader.next() => match next {
+                    Ok(rendered) if self.wants(&rendered) => return Some(rendered.bytes.clone()),
+                    Ok(_) => {}
+                    Err(End::Deleted) => self.end(EndReason::ConversationDeleted),
+                    Err(end) => {
+                        tracing::info!(?end, "a stream ends; its reader has a cursor to come back with");
                         self.is_over = true;
                     }
                 },
-            }
-            while chunk.len() < CHUNK_BYTES && !self.is_over {
-                let Some(frame) = self.tail.next_ready() else { break };
-                self.add(&mut chunk, &frame);
+                () = &mut idle => return Some(Bytes::from_static(sse::HEARTBEAT.as_bytes())),
             }
         }
-        (!chunk.is_empty()).then_some(chunk)
+        self.last.take().map(|reason| sse::end(reason).into())
     }
 
-    fn add(&mut self, chunk: &mut String, frame: &Frame) {
-        if let Scope::Turn { message_id, execution_id } = &self.scope {
-            if frame.message_id() != message_id {
-                return;
-            }
-            self.is_over = ends(frame, execution_id);
+    fn end(&mut self, reason: EndReason) {
+        self.last = Some(reason);
+        self.is_over = true;
+    }
+
+    /// False for a frame of another turn than the one asked for. The last frame of that one ends the feed.
+    fn wants(&mut self, rendered: &Rendered) -> bool {
+        let Scope::Turn { message_id, execution_id } = &self.scope else { return true };
+        if rendered.frame.message_id() != message_id {
+            return false;
         }
-        chunk.push_str(&sse::render(self.tail.conversation_id(), frame));
+        if ends(&rendered.frame, execution_id) {
+            self.end(EndReason::TurnEnded);
+        }
+        true
     }
 }
 

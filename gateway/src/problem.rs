@@ -62,10 +62,18 @@ codes! {
     UnknownAgent = "unknown_agent", BAD_REQUEST, "There is no such agent";
     /// Any other request that HTTP itself finds wrong.
     BadRequest = "bad_request", BAD_REQUEST, "The request is not valid";
+    /// No credential, or one that does not hold.
+    Unauthenticated = "unauthenticated", UNAUTHORIZED, "Who you are is not known";
+    /// The credential holds, but does not allow this.
+    InsufficientScope = "insufficient_scope", FORBIDDEN, "Your credential does not allow this";
+    /// A page of another origin used what its browser sends by itself.
+    OriginNotAllowed = "origin_not_allowed", FORBIDDEN, "Pages of this origin may not do this";
     /// No such endpoint.
     NotFound = "not_found", NOT_FOUND, "There is nothing here";
     /// No such conversation, or it belongs to someone else.
     ConversationNotFound = "conversation_not_found", NOT_FOUND, "There is no such conversation";
+    /// No such tool execution in the conversation.
+    ExecutionNotFound = "execution_not_found", NOT_FOUND, "There is no such tool execution";
     /// No such agent execution in the conversation.
     AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "There is no such agent execution";
     /// The endpoint has other methods; see the header `Allow`.
@@ -78,20 +86,46 @@ codes! {
     TurnComplete = "turn_complete", CONFLICT, "The conversation's last turn has ended";
     /// Nothing to resume: no turn has ever begun, and no message waits.
     NoCheckpoint = "no_checkpoint", NOT_FOUND, "There is nothing to resume";
+    /// The call has an answer, needs none, or its turn ended.
+    ApprovalAnswered = "approval_answered", CONFLICT, "The approval has been answered";
+    /// Nobody answered in time.
+    ApprovalExpired = "approval_expired", CONFLICT, "The approval came too late";
+    /// The answer is for another tool or input.
+    ApprovalMismatch = "approval_mismatch", CONFLICT, "The approval is for another input";
+    /// Another result was first, or the turn ended.
+    ClientToolAnswered = "client_tool_answered", CONFLICT, "The client tool has a result";
+    /// No result came in time.
+    ClientToolExpired = "client_tool_expired", CONFLICT, "The result came too late";
+    /// What the call waits in is gone; resume it.
+    TurnNotRunning = "turn_not_running", CONFLICT, "The turn is not running";
+    /// The client's id of a message was used for another message.
+    IdempotencyConflict = "idempotency_conflict", CONFLICT, "The idempotency key was used for another message";
     /// The request contradicts what is stored.
     Conflict = "conflict", CONFLICT, "The request conflicts with what is stored";
     /// The message is over the limit.
     MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
+    /// The result of a client tool is over the limit.
+    ResultTooLarge = "result_too_large", PAYLOAD_TOO_LARGE, "The result is too large";
     /// The whole body is over the limit.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in this conversation";
+    /// Turns run or wait in as many conversations of the tenant as may be.
+    TooManyTurns = "too_many_turns", TOO_MANY_REQUESTS, "Too many turns run or wait";
+    /// The tenant sends requests faster than it may.
+    RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
+    /// The tenant has as many streams open at this gateway as it may.
+    TooManyStreamsOfTenant = "too_many_streams_of_tenant", TOO_MANY_REQUESTS, "Your tenant has too many streams open";
     /// This gateway serves as many streams as it may.
     TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "This gateway has no room for another stream";
     /// The database is away.
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is not available";
     /// The engine is away.
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
+    /// No worker took the call to the turn in time.
+    TurnUnavailable = "turn_unavailable", SERVICE_UNAVAILABLE, "The turn did not answer in time";
+    /// The identity provider's keys cannot be read.
+    IssuerUnavailable = "issuer_unavailable", SERVICE_UNAVAILABLE, "The identity provider is not available";
     /// This gateway is stopping.
     ShuttingDown = "shutting_down", SERVICE_UNAVAILABLE, "This gateway is shutting down";
     /// A bug, or data that this version cannot read.
@@ -119,6 +153,13 @@ impl Problem {
         self
     }
 
+    /// Says something else to do about it.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
     /// Its code.
     pub fn code(&self) -> Code {
         self.code
@@ -129,6 +170,16 @@ impl Problem {
         Self::new(Code::ConversationNotFound, format!("There is no conversation `{id}`."))
     }
 
+    /// The conversation has no such tool execution.
+    pub fn execution_not_found(id: &str) -> Self {
+        Self::new(Code::ExecutionNotFound, format!("The conversation has no such tool execution `{id}`."))
+    }
+
+    /// A bug, or something that the log tells better.
+    pub(crate) fn internal() -> Self {
+        Self::new(Code::Internal, "The log has more, under this request id.")
+    }
+
     /// A problem for a response that the framework made.
     fn of_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
@@ -136,7 +187,7 @@ impl Problem {
             StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "The header `Allow` lists the methods."),
             StatusCode::PAYLOAD_TOO_LARGE => (Code::BodyTooLarge, "Send a smaller body."),
             status if status.is_client_error() => (Code::BadRequest, "The request could not be read."),
-            _ => (Code::Internal, "The log has more, under this request id."),
+            _ => return Self::internal(),
         };
         Self::new(code, detail)
     }
@@ -155,13 +206,24 @@ impl From<StoreError> for Problem {
                 let detail = format!("{limit} messages wait already. Send this one again when a turn has ended.");
                 Self::new(Code::QueueFull, detail).retry_after_s(5)
             }
+            StoreError::TooManyTurns { limit } => {
+                let detail = format!(
+                    "Turns run or wait in {limit} conversations of your tenant. Send this message again when one has ended."
+                );
+                Self::new(Code::TooManyTurns, detail).retry_after_s(5)
+            }
+            StoreError::OtherContent { client_message_id } => {
+                let detail =
+                    format!("A message with another text was sent as `{client_message_id}`. Choose another id.");
+                Self::new(Code::IdempotencyConflict, detail)
+            }
             StoreError::Conflict(detail) => {
                 tracing::info!(detail, "a request conflicts with what is stored");
                 Self::new(Code::Conflict, "Read what is stored before trying again.")
             }
             StoreError::Corrupt(detail) => {
                 tracing::error!(detail, "the store holds something unexpected");
-                Self::of_status(StatusCode::INTERNAL_SERVER_ERROR)
+                Self::internal()
             }
         }
     }

@@ -7,16 +7,31 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{listener::StallGuardedListener, router, state::GatewayState};
 
-/// Serves until `shutdown` is cancelled. Then it accepts nothing more, ends every open stream, and gives requests
-/// in flight the configured grace to finish.
+/// Serves until `shutdown` is cancelled. Then, in this order: for `drain` it says that it is not ready, and takes no
+/// new streams; it tells open streams to reconnect, and ends them; it closes the listener, and lets requests in flight
+/// finish. What is still open `shutdown_grace` after the drain is cut.
 pub async fn serve(listener: TcpListener, state: GatewayState, shutdown: CancellationToken) -> io::Result<()> {
     let state = state.with_shutdown(shutdown.clone());
-    let grace = state.config.shutdown_grace;
+    let (drain, grace) = (state.config.drain, state.config.shutdown_grace);
     let listener = StallGuardedListener::new(listener, state.config.stall_timeout);
-    let serving = axum::serve(listener, router(state)).with_graceful_shutdown(shutdown.clone().cancelled_owned());
+    let closing = state.closing.clone();
+    let close_listener = {
+        let state = state.clone();
+        async move {
+            state.closing.cancelled().await;
+            state.streams_closed().await;
+        }
+    };
+    let serving = axum::serve(listener, router(state)).with_graceful_shutdown(close_listener);
+    let stop = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(drain).await;
+        closing.cancel();
+        tokio::time::sleep(grace).await;
+    };
     tokio::select! {
         result = serving => result,
-        () = async { shutdown.cancelled().await; tokio::time::sleep(grace).await } => {
+        () = stop => {
             tracing::warn!("the gateway stops with connections still open");
             Ok(())
         }

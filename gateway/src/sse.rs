@@ -5,6 +5,7 @@
 
 use std::{fmt::Write as _, time::Duration};
 
+use axum::body::Bytes;
 use everturn_proto::event::Event;
 use everturn_stream::{Part, TextKey};
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -14,9 +15,78 @@ use crate::{fields::Fields, tail::Frame};
 /// A comment: keeps proxies from cutting an idle stream.
 pub const HEARTBEAT: &str = ": still here\n\n";
 
+/// A frame and its bytes, made once for all who read it.
+#[derive(Debug)]
+pub struct Rendered {
+    /// What it says.
+    pub frame: Frame,
+    /// How it goes out.
+    pub bytes: Bytes,
+}
+
+impl Rendered {
+    /// Renders a frame of the conversation.
+    pub fn new(conversation_id: &str, frame: Frame) -> Self {
+        let bytes = Bytes::from(render(conversation_id, &frame));
+        Self { frame, bytes }
+    }
+}
+
 /// How long the reader should wait before it comes back.
 pub fn retry(after: Duration) -> String {
     format!("retry: {}\n\n", after.as_millis())
+}
+
+/// Where the replay begins: the first event that will come, and the last one there is now.
+pub fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u32) -> String {
+    #[derive(Serialize)]
+    struct Replay<'a> {
+        #[serde(rename = "type")]
+        kind: &'a str,
+        conversation_id: &'a str,
+        from_sequence: u32,
+        last_sequence: u32,
+    }
+    let body = Replay { kind: "replay", conversation_id, from_sequence, last_sequence };
+    message(None, body.kind, &json(&body))
+}
+
+/// This gateway stops: connect again, after a while.
+pub fn reconnect(delay: Duration) -> String {
+    #[derive(Serialize)]
+    struct Reconnect<'a> {
+        #[serde(rename = "type")]
+        kind: &'a str,
+        delay_ms: u128,
+    }
+    let body = Reconnect { kind: "reconnect", delay_ms: delay.as_millis() };
+    // In the frame itself: a client that reads no `delay_ms` has the same from its library.
+    format!("retry: {}\n{}", delay.as_millis(), message(None, body.kind, &json(&body)))
+}
+
+/// Why there is nothing to come back for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The turn that was asked for has ended.
+    TurnEnded,
+    /// The conversation is gone.
+    ConversationDeleted,
+    /// The reader's credential is no longer valid; with another one it may come back.
+    TokenExpired,
+}
+
+/// The last frame of a stream that its reader need not open again.
+pub fn end(reason: EndReason) -> String {
+    #[derive(Serialize)]
+    struct End<'a> {
+        #[serde(rename = "type")]
+        kind: &'a str,
+        reason: EndReason,
+        reconnect: bool,
+    }
+    let body = End { kind: "end", reason, reconnect: false };
+    message(None, body.kind, &json(&body))
 }
 
 /// The first frame of a chat: where the message went.
@@ -32,7 +102,7 @@ pub fn conversation(conversation_id: &str, message_id: &str) -> String {
 /// Any frame of a tail.
 pub fn render(conversation_id: &str, frame: &Frame) -> String {
     match frame {
-        Frame::Event(event) => message(Some(event.sequence_number), &event.event_type, &json(&Flat(event))),
+        Frame::Event(event) => message(Some(event.sequence_number), name(&event.event_type), &json(&Flat(event))),
         Frame::TextStart(text) => {
             let body = TextBody::new("text_start", conversation_id, &text.message_id, &text.key, text.generation);
             message(None, "text_start", &json(&TextBody { text: Some(&text.text), ..body }))
@@ -46,6 +116,16 @@ pub fn render(conversation_id: &str, frame: &Frame) -> String {
             let body = TextBody::new("text_end", conversation_id, message_id, key, *generation);
             message(None, "text_end", &json(&body))
         }
+    }
+}
+
+/// What `event:` says. A browser's `EventSource` has events of its own, which those of a conversation must not be
+/// taken for: an `error` there is a broken connection.
+fn name(event_type: &str) -> &str {
+    match event_type {
+        "error" => "turn_error",
+        "message" | "open" => "event",
+        other => other,
     }
 }
 
@@ -177,6 +257,31 @@ mod tests {
         assert_eq!(frame.matches("\n\n").count(), 1);
         assert!(frame.lines().filter(|line| !line.is_empty()).skip(2).all(|line| line.starts_with("data: ")));
         assert!(!frame.contains('\r'));
+    }
+
+    #[test]
+    fn no_event_is_taken_for_one_of_event_source() {
+        for (event_type, name) in [("error", "turn_error"), ("message", "event"), ("open", "event"), ("act", "act")] {
+            let frame = rendered(event_type, "{}");
+            assert!(frame.contains(&format!("\nevent: {name}\n")), "{frame}");
+            assert!(frame.contains(&format!(r#""type":"{event_type}""#)), "{frame}");
+        }
+    }
+
+    #[test]
+    fn frames_of_the_stream_itself_carry_no_id() {
+        assert_eq!(
+            replay("c", 5, 9),
+            "event: replay\ndata: {\"type\":\"replay\",\"conversation_id\":\"c\",\"from_sequence\":5,\"last_sequence\":9}\n\n"
+        );
+        assert_eq!(
+            reconnect(Duration::from_millis(1200)),
+            "retry: 1200\nevent: reconnect\ndata: {\"type\":\"reconnect\",\"delay_ms\":1200}\n\n"
+        );
+        assert_eq!(
+            end(EndReason::ConversationDeleted),
+            "event: end\ndata: {\"type\":\"end\",\"reason\":\"conversation_deleted\",\"reconnect\":false}\n\n"
+        );
     }
 
     #[test]

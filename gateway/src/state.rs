@@ -2,14 +2,22 @@
 
 use std::sync::Arc;
 
-use everturn_store::{Conversation, Conversations, EventReader, Executions};
+use everturn_proto::ids;
+use everturn_store::{Conversation, Conversations, EventReader, Executions, Keys, OutsideTool, OutsideTools};
 use everturn_stream::StreamReader;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    config::GatewayConfig, extract::Caller, feed::Feed, problem::Code, problem::Problem, tail::Tail,
-    turns::TurnStarter, watcher::Watcher,
+    auth::Authenticator,
+    config::GatewayConfig,
+    extract::{Caller, ExecutionPath},
+    feed::Feed,
+    hub::Hub,
+    limits::Limits,
+    problem::Code,
+    problem::Problem,
+    sse,
+    turns::TurnStarter,
 };
 
 /// The gateway's connections to the rest. It reads events and never writes them.
@@ -21,6 +29,10 @@ pub struct Ports {
     pub conversations: Arc<dyn Conversations>,
     /// The tree of executions.
     pub executions: Arc<dyn Executions>,
+    /// Tool calls that wait for a person or for the client.
+    pub outside: Arc<dyn OutsideTools>,
+    /// API keys and sessions.
+    pub keys: Arc<dyn Keys>,
     /// Texts in the making.
     pub stream: Arc<dyn StreamReader>,
     /// The engine.
@@ -34,21 +46,27 @@ pub struct GatewayState {
     pub ports: Ports,
     /// The limits.
     pub config: Arc<GatewayConfig>,
-    /// Ends every open stream when cancelled.
+    /// Who is asking.
+    pub(crate) auth: Arc<Authenticator>,
+    /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
     pub(crate) shutdown: CancellationToken,
-    streams: Arc<Semaphore>,
-    watcher: Watcher,
+    /// Cancelled some time later: open streams end.
+    pub(crate) closing: CancellationToken,
+    pub(crate) limits: Limits,
+    hub: Hub,
 }
 
 impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
-        let streams = Arc::new(Semaphore::new(config.max_streams.min(Semaphore::MAX_PERMITS)));
-        let watcher = Watcher::new(Arc::clone(&ports.events), config.poll_interval);
-        Self { ports, config: Arc::new(config), shutdown: CancellationToken::new(), streams, watcher }
+        let limits = Limits::new(&config);
+        let hub = Hub::new(Arc::clone(&ports.events), Arc::clone(&ports.stream), &config);
+        let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));
+        let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
+        Self { ports, config: Arc::new(config), auth, shutdown, closing, limits, hub }
     }
 
-    /// The same gateway; its streams end when `shutdown` is cancelled.
+    /// The same gateway; it stops when `shutdown` is cancelled.
     #[must_use]
     pub fn with_shutdown(self, shutdown: CancellationToken) -> Self {
         Self { shutdown, ..self }
@@ -60,18 +78,50 @@ impl GatewayState {
         found.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// A stream of the conversation from after `cursor`.
-    pub fn feed(&self, caller: &Caller, conversation_id: &str, cursor: u32) -> Result<Feed, Problem> {
+    /// The caller's tool call; one that they may not see does not exist.
+    pub async fn outside_tool(&self, caller: &Caller, path: &ExecutionPath) -> Result<OutsideTool, Problem> {
+        let ExecutionPath { conversation_id, execution_id } = path;
+        let found = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await?;
+        match found {
+            Some(tool) => Ok(tool),
+            None => {
+                self.conversation(caller, conversation_id).await?;
+                Err(Problem::execution_not_found(execution_id))
+            }
+        }
+    }
+
+    /// The tool execution that started the sub-agent which asked for a call; none when the turn's own agent did.
+    pub async fn sub_agent_of(
+        &self,
+        caller: &Caller,
+        conversation_id: &str,
+        call: &OutsideTool,
+    ) -> Result<Option<String>, Problem> {
+        if ids::thread(conversation_id, &call.message_id, &call.agent_execution_id).is_empty() {
+            return Ok(None);
+        }
+        let execution = self.ports.executions.execution(&caller.access, conversation_id, &call.agent_execution_id);
+        Ok(execution.await?.and_then(|execution| execution.parent_call).map(|parent| parent.execution_id))
+    }
+
+    /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their
+    /// credential does.
+    pub fn feed(&self, caller: &Caller, conversation: &Conversation, cursor: u32) -> Result<Feed, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(
                 Problem::new(Code::ShuttingDown, "Connect again; another gateway will answer.").retry_after_s(1)
             );
         }
-        let Ok(permit) = Arc::clone(&self.streams).try_acquire_owned() else {
-            return Err(Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5));
-        };
-        let (events, stream) = (Arc::clone(&self.ports.events), Arc::clone(&self.ports.stream));
-        let tail = Tail::new(events, stream, caller.access.clone(), conversation_id, cursor, &self.watcher);
-        Ok(Feed::new(tail, &self.config, self.shutdown.clone(), permit))
+        let permit = self.limits.open_stream(&caller.access)?;
+        let reader = self.hub.open(caller.access.clone(), conversation, cursor);
+        let replay = sse::replay(&conversation.id, cursor.saturating_add(1), conversation.last_sequence);
+        let feed = Feed::new(reader, &replay, Arc::clone(&self.config), self.closing.clone(), permit);
+        Ok(feed.until(self.auth.end_of(caller)))
+    }
+
+    /// Waits until no stream is open. None may be opened meanwhile.
+    pub(crate) async fn streams_closed(&self) {
+        self.limits.streams_closed().await;
     }
 }

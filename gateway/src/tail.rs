@@ -3,7 +3,7 @@
 //!
 //! The order that makes it hold: follow the stream first, read the store until caught up, then show the open
 //! texts that no event sent so far has sealed, then go live. Live, an announcement only makes the tail read the
-//! store; events never come from the stream.
+//! store; events never come from the stream. One tail serves all readers of a conversation: see [`crate::hub`].
 //!
 //! Must not be here: HTTP, SSE.
 
@@ -19,17 +19,17 @@ use tokio::{
     time::{Instant, Interval},
 };
 
-use self::seals::Seals;
-use crate::watcher::{Watched, Watcher};
+pub(crate) use self::seals::Seals;
+use crate::watcher::{News, Watched, Watcher};
 
-/// Events read at a time: bounds what a tail holds while its reader is slow.
-const PAGE: u32 = 200;
+/// Events read at a time: bounds what a tail or a reader holds.
+pub(crate) const PAGE: u32 = 200;
 
 /// Reads that may fail in a row, one each time the watcher looks, before the reader is sent away to come back later.
-const MAX_FAILURES: u32 = 30;
+pub(crate) const MAX_FAILURES: u32 = 30;
 
 /// Open texts a tail keeps track of; the stream has fewer. A text past it is shown anew when it goes on.
-const MAX_SHOWN: usize = 256;
+pub(crate) const MAX_SHOWN: usize = 256;
 
 /// Bytes of a text that the reader has from before the tail followed anew.
 const UNKNOWN: usize = usize::MAX;
@@ -77,7 +77,7 @@ struct Shown {
     bytes: usize,
 }
 
-/// One reader's place in one conversation. Dropping it touches nothing but the reader.
+/// A place in one conversation. Dropping it touches nothing else.
 pub struct Tail {
     events: Arc<dyn EventReader>,
     stream: Arc<dyn StreamReader>,
@@ -105,7 +105,7 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// A reader that has every event up to `cursor`. Must be called within a tokio runtime.
+    /// From behind the event `cursor`. Must be called within a tokio runtime.
     pub fn new(
         events: Arc<dyn EventReader>,
         stream: Arc<dyn StreamReader>,
@@ -136,13 +136,13 @@ impl Tail {
         }
     }
 
-    /// The conversation it reads.
-    pub fn conversation_id(&self) -> &str {
-        &self.conversation_id
+    /// Reads the store with the next [`Tail::next`]: somebody knows of events that have not been announced here.
+    pub fn look(&mut self) {
+        self.is_behind = true;
     }
 
-    /// The next frame; waits until there is one. An error means that the reader should come back later. Cancel
-    /// safe: dropping the future loses nothing.
+    /// The next frame; waits until there is one. The error [`StoreError::NotFound`] means that the conversation is
+    /// gone, any other that its readers should come back later. Cancel safe: dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Frame, StoreError> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
@@ -152,7 +152,7 @@ impl Tail {
                 self.follow().await;
             }
             if !self.is_behind {
-                self.wait().await;
+                self.wait().await?;
             } else if let Err(error) = self.catch_up().await {
                 self.failures += 1;
                 if !error.is_retryable() || self.failures >= MAX_FAILURES {
@@ -227,19 +227,27 @@ impl Tail {
     }
 
     /// Waits for news.
-    async fn wait(&mut self) {
+    async fn wait(&mut self) -> Result<(), StoreError> {
         let item = tokio::select! {
             item = receive(self.items.as_mut()) => item,
-            () = self.watched.is_behind(self.cursor) => {
-                self.is_behind = true;
-                return;
-            }
+            news = self.watched.news(self.cursor) => match news {
+                News::Behind => {
+                    self.is_behind = true;
+                    return Ok(());
+                }
+                News::Doubtful => return self.check_presence().await,
+            },
             _ = self.retry.tick(), if self.items.is_none() => {
                 self.may_follow = true;
-                return;
+                return Ok(());
             }
         };
         match item {
+            // Its event may be one of those before the first cursor; shown as the snapshot is, after a search there.
+            Some(Item::Start(text)) if self.is_past_unknown => {
+                self.snapshot.push(text);
+                self.is_behind = true;
+            }
             Some(Item::Start(text)) => self.start(text),
             Some(Item::Delta(piece)) => self.continue_text(piece),
             Some(Item::Announced(news)) => self.is_behind |= news.last_sequence > self.cursor,
@@ -247,6 +255,24 @@ impl Tail {
             None => {
                 self.items = None;
                 self.may_follow = self.followed_at.elapsed() >= MIN_FOLLOWED;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the conversation by itself after a look that found less of it than was read.
+    async fn check_presence(&self) -> Result<(), StoreError> {
+        match self.events.execution_status(&self.access, &self.conversation_id).await {
+            Ok(None) => Err(StoreError::not_found("conversation", &self.conversation_id)),
+            // Removed and created anew, or a replica that is late: readers who come back are told which.
+            Ok(Some(status)) if status.last_sequence < self.cursor => {
+                Err(StoreError::Conflict("the event log is shorter than what was read of it".to_owned()))
+            }
+            Ok(Some(_)) => Ok(()),
+            // The next look says more.
+            Err(error) => {
+                tracing::debug!(%error, "cannot tell whether a conversation is still there");
+                Ok(())
             }
         }
     }
@@ -302,7 +328,7 @@ impl Tail {
     }
 }
 
-fn text_end(message_id: &str, key: &TextKey, generation: u32) -> Frame {
+pub(crate) fn text_end(message_id: &str, key: &TextKey, generation: u32) -> Frame {
     Frame::TextEnd { message_id: message_id.to_owned(), key: key.clone(), generation }
 }
 

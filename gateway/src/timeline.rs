@@ -8,11 +8,13 @@ use chrono::DateTime;
 use everturn_proto::{
     Json,
     event::Event,
-    words::event_type::{ACT, ASSISTANT_MESSAGE, OBSERVE, SUB_AGENT_START, THOUGHT, USER_MESSAGE},
+    words::event_type::{ACT, APPROVAL_RESOLVED, ASSISTANT_MESSAGE, OBSERVE, SUB_AGENT_START, THOUGHT, USER_MESSAGE},
 };
 use serde::Serialize;
 
 use crate::fields::Fields;
+
+const TOOL_CALL: &str = "tool_call";
 
 /// One item of a timeline.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -74,6 +76,9 @@ impl Timeline {
 
     /// Adds the next event.
     pub fn push(&mut self, event: &Event) {
+        if event.event_type == APPROVAL_RESOLVED {
+            self.show_approved_input(event);
+        }
         let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
         let execution = fields.get::<String>("agent_execution_id").unwrap_or_default();
         if event.event_type == SUB_AGENT_START
@@ -91,6 +96,17 @@ impl Timeline {
             if self.items.len() > self.limit {
                 self.items.pop_front();
             }
+        }
+    }
+
+    /// A call that was approved with another input shows what ran.
+    fn show_approved_input(&mut self, event: &Event) {
+        let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
+        let input = fields.raw("tool_input").and_then(|raw| Json::parse(raw).ok());
+        let id = fields.get::<String>("execution_id");
+        let call = self.items.iter_mut().rev().find(|item| item.kind == TOOL_CALL && item.execution_id == id);
+        if let (Some(call), Some(input), Some(true)) = (call, input, fields.get("edited")) {
+            call.tool_input = Some(input);
         }
     }
 
@@ -132,7 +148,7 @@ pub fn item(event: &Event) -> Option<Item> {
             Item { kind: "thought", content: Some(content), ..base }
         }
         ACT => Item {
-            kind: "tool_call",
+            kind: TOOL_CALL,
             tool_name: Some(text("tool_name").unwrap_or_default()),
             tool_input: Some(json("tool_input").unwrap_or_default()),
             execution_id: id("execution_id"),
@@ -215,6 +231,21 @@ mod tests {
                 ),
             ]
         );
+    }
+
+    #[test]
+    fn a_call_shows_the_input_that_a_person_gave() {
+        let call = ("act", r#"{"execution_id":"e","tool_name":"t","tool_input":{"n":1}}"#);
+        let resolved = |edited| format!(r#"{{"execution_id":"e","edited":{edited},"tool_input":{{"n":2}}}}"#);
+        for (answer, shown) in [
+            (resolved(true), r#""toolInput":{"n":2}"#),
+            (resolved(false), r#""toolInput":{"n":1}"#),
+            (resolved(true).replace(r#""e""#, r#""other""#), r#""toolInput":{"n":1}"#),
+            ("null".to_owned(), r#""toolInput":{"n":1}"#),
+        ] {
+            let items = timeline(&[call, ("approval_resolved", &answer)]);
+            assert!(items.len() == 1 && items[0].contains(shown), "{items:?}");
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! The port to the engine: handing messages to turns, starting, cancelling and terminating them.
+//! The port to the engine: handing messages and answers to turns, starting, cancelling and terminating them.
 
 mod temporal;
 
 use std::error::Error;
 
 use async_trait::async_trait;
-use everturn_proto::words::on_busy;
+use everturn_proto::{turn::ResolveApproval, words::on_busy};
 use everturn_store::Conversation;
 use serde::Deserialize;
 
@@ -22,6 +22,24 @@ pub trait TurnStarter: Send + Sync {
 
     /// Asks the turn of this message, and no other, to end. One that waits ends as its turn begins.
     async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError>;
+
+    /// Gives a person's answer to the turn that asked, and waits until it has taken or refused it.
+    /// `sub_agent` is the tool execution that started the sub-agent which asked; none when the turn's own agent did.
+    async fn resolve_approval(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        answer: ResolveApproval,
+    ) -> Result<ApprovalOutcome, TurnError>;
+
+    /// Tells the turn that the result of a client tool is stored. Fine when none runs: one that is resumed finds it.
+    /// `sub_agent` as above.
+    async fn tool_result(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        execution_id: &str,
+    ) -> Result<(), TurnError>;
 
     /// Ends the conversation's workflow at once, with nothing saved: for a conversation that is removed. Fine when
     /// there is none.
@@ -62,6 +80,19 @@ pub enum CancelOutcome {
     Requested,
     /// No turn runs in the conversation.
     NotRunning,
+}
+
+/// What became of an answer to an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalOutcome {
+    /// The turn has it.
+    Taken,
+    /// The turn refused it: a word of `words::refusal`.
+    Refused(String),
+    /// No workflow runs for the conversation.
+    NotRunning,
+    /// No worker answered in time; the turn may still take the answer.
+    Unanswered,
 }
 
 /// What a message does when a turn is running.

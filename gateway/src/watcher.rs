@@ -36,14 +36,24 @@ struct Inner {
 
 #[derive(Default)]
 struct Conversations {
-    last_sequences: HashMap<String, watch::Sender<u32>>,
+    /// What the last look found; `None`: no such conversation.
+    last_sequences: HashMap<String, watch::Sender<Option<u32>>>,
     is_running: bool,
 }
 
 /// A watched conversation. Dropping it ends the watch.
 #[derive(Debug)]
 pub struct Watched {
-    last_sequence: watch::Receiver<u32>,
+    last_sequence: watch::Receiver<Option<u32>>,
+}
+
+/// What a look has to say to a tail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News {
+    /// There are events that the tail has not read.
+    Behind,
+    /// The conversation is not there, or has fewer events than the tail has read. A replica that is late shows the same.
+    Doubtful,
 }
 
 impl Watcher {
@@ -60,8 +70,14 @@ impl Watcher {
             watched.is_running = true;
             tokio::spawn(Arc::clone(&self.inner).run(self.pace()));
         }
-        let sender = watched.last_sequences.entry(conversation_id.to_owned()).or_insert_with(|| watch::Sender::new(0));
+        let sender =
+            watched.last_sequences.entry(conversation_id.to_owned()).or_insert_with(|| watch::Sender::new(Some(0)));
         Watched { last_sequence: sender.subscribe() }
+    }
+
+    /// Time between two looks.
+    pub(crate) fn interval(&self) -> Duration {
+        self.inner.interval
     }
 
     /// Ticks at the pace of the looks, for whoever wants to try something again.
@@ -73,16 +89,18 @@ impl Watcher {
 }
 
 impl Watched {
-    /// Waits for a look that finds an event behind `cursor`. Each look that does so counts, so that a reader whose
-    /// replica of the store is late is told again. Cancel safe.
-    pub async fn is_behind(&mut self, cursor: u32) {
+    /// Waits for a look that finds anything else than the event `cursor` at the end. Each look that does so counts, so
+    /// that a reader whose replica of the store is late is told again. Cancel safe.
+    pub async fn news(&mut self, cursor: u32) -> News {
         loop {
             if self.last_sequence.changed().await.is_err() {
                 // The runtime is shutting down.
                 pending::<()>().await;
             }
-            if *self.last_sequence.borrow_and_update() > cursor {
-                return;
+            match *self.last_sequence.borrow_and_update() {
+                Some(last_sequence) if last_sequence > cursor => return News::Behind,
+                Some(last_sequence) if last_sequence == cursor => {}
+                Some(_) | None => return News::Doubtful,
             }
         }
     }
@@ -95,7 +113,7 @@ impl Inner {
             let Some(conversation_ids) = self.conversations() else { return };
             for chunk in conversation_ids.chunks(MAX_IDS) {
                 match self.events.last_sequences(chunk).await {
-                    Ok(last_sequences) => self.tell(last_sequences),
+                    Ok(last_sequences) => self.tell(chunk, &last_sequences.into_iter().collect()),
                     Err(error) => tracing::debug!(%error, "a look for missed events failed; the next one follows"),
                 }
             }
@@ -110,11 +128,11 @@ impl Inner {
         watched.is_running.then(|| watched.last_sequences.keys().cloned().collect())
     }
 
-    fn tell(&self, last_sequences: Vec<(String, u32)>) {
+    fn tell(&self, asked: &[String], last_sequences: &HashMap<String, u32>) {
         let watched = self.lock();
-        for (conversation_id, last_sequence) in last_sequences {
-            if let Some(sender) = watched.last_sequences.get(&conversation_id) {
-                sender.send_replace(last_sequence);
+        for conversation_id in asked {
+            if let Some(sender) = watched.last_sequences.get(conversation_id) {
+                sender.send_replace(last_sequences.get(conversation_id).copied());
             }
         }
     }

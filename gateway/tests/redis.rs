@@ -9,14 +9,9 @@ mod support;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use everturn_gateway::{
-    tail::{Frame, Tail},
-    watcher::Watcher,
-};
-use everturn_store::{Access, EventReader};
-use everturn_stream::{
-    Announcement, Part, RedisStream, RedisStreamOptions, StreamReader, StreamWriter, TextKey, TextWriter,
-};
+use everturn_gateway::{GatewayConfig, hub::Hub, tail::Frame};
+use everturn_store::{Access, Conversations};
+use everturn_stream::{Announcement, Part, RedisStream, RedisStreamOptions, StreamWriter, TextKey, TextWriter};
 use redis_server::RedisServer;
 use support::memory::MemoryStore;
 use tokio::{
@@ -38,31 +33,28 @@ struct Screen {
 /// A process of its own that serves readers.
 struct Gateway {
     store: MemoryStore,
-    stream: RedisStream,
-    watcher: Watcher,
+    hub: Hub,
 }
 
 impl Gateway {
     fn new(store: &MemoryStore, server: &RedisServer) -> Self {
         let stream = RedisStream::connect(&server.url(), RedisStreamOptions::default()).unwrap();
-        let watcher = Watcher::new(Arc::new(store.clone()), INTERVAL);
-        Self { store: store.clone(), stream, watcher }
-    }
-
-    fn tail(&self) -> Tail {
-        let events: Arc<dyn EventReader> = Arc::new(self.store.clone());
-        let stream: Arc<dyn StreamReader> = Arc::new(self.stream.clone());
-        Tail::new(events, stream, Access::tenant("default"), "c", 0, &self.watcher)
+        let config = GatewayConfig { poll_interval: INTERVAL, ..GatewayConfig::default() };
+        let hub = Hub::new(Arc::new(store.clone()), Arc::new(stream), &config);
+        Self { store: store.clone(), hub }
     }
 
     /// A reader that stays until the turn's end.
     fn read(&self) -> JoinHandle<Screen> {
-        let mut tail = self.tail();
+        let (store, hub) = (self.store.clone(), self.hub.clone());
         tokio::spawn(async move {
+            let access = Access::tenant("default");
+            let conversation = store.conversation(&access, "c").await.unwrap().unwrap();
+            let mut reader = hub.open(access, &conversation, 0);
             let mut screen = Screen::default();
             while screen.events.last().is_none_or(|(_, event_type)| event_type != "complete") {
-                let next = timeout(Duration::from_secs(30), tail.next()).await;
-                screen.take(next.expect("nothing in 30 s").unwrap());
+                let next = timeout(Duration::from_secs(30), reader.next()).await;
+                screen.take(next.expect("nothing in 30 s").unwrap().frame.clone());
             }
             screen
         })
@@ -123,6 +115,7 @@ async fn work(store: &MemoryStore, url: &str) {
 async fn live_through(fault: impl AsyncFnOnce(&mut RedisServer)) -> Vec<usize> {
     let mut server = RedisServer::start();
     let store = MemoryStore::default();
+    store.add("c", "default");
     let gateways = [Gateway::new(&store, &server), Gateway::new(&store, &server)];
     let mut readers: Vec<_> = gateways.iter().flat_map(|gateway| [gateway.read(), gateway.read()]).collect();
     let worker = {

@@ -10,62 +10,6 @@ use serde_json::{Value, json};
 use support::{Answer, TestGateway};
 
 #[tokio::test]
-async fn conversations_are_created_once_and_shown() {
-    let gateway = TestGateway::start().await;
-    let created = gateway.post("/conversations", &json!({"id": "c1", "title": "Weather"})).await;
-    assert_eq!(created.status, 201);
-    let body = created.json();
-    assert_eq!((&body["id"], &body["agent"], &body["title"]), (&json!("c1"), &json!("default"), &json!("Weather")));
-    assert_eq!((&body["message_count"], &body["last_sequence"]), (&json!(0), &json!(0)));
-    assert!(body["created_at"].as_str().unwrap().ends_with('Z'));
-
-    let again = gateway.post("/conversations", &json!({"id": "c1", "title": "other"})).await;
-    assert_eq!((again.status.as_u16(), again.json()), (200, body.clone()));
-    let shown = gateway.get("/conversations/c1").await;
-    assert_eq!((shown.status.as_u16(), shown.json()), (200, body));
-
-    let made = gateway.post("/conversations", &json!({})).await;
-    assert_eq!(made.status, 201);
-    assert!(everturn_proto::ids::is_valid(made.json()["id"].as_str().unwrap()));
-}
-
-#[tokio::test]
-async fn conversations_are_listed_in_pages() {
-    let gateway = TestGateway::start().await;
-    for number in 0..5 {
-        gateway.store.add(&format!("c{number}"), "default");
-    }
-    gateway.store.add("foreign", "other tenant");
-    let mut seen = Vec::new();
-    let mut path = "/conversations?limit=2".to_owned();
-    loop {
-        let page = gateway.get(&path).await;
-        assert_eq!(page.status, 200, "{}", page.text);
-        let page = page.json();
-        seen.extend(page["conversations"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()));
-        let Some(next) = page["next_before"].as_str() else { break };
-        path = format!("/conversations?limit=2&before={next}");
-    }
-    assert_eq!(seen, ["c4", "c3", "c2", "c1", "c0"]);
-    for bad in ["limit=0", "limit=201", "limit=x", "before=x", "before=2026~c"] {
-        gateway.get(&format!("/conversations?{bad}")).await.assert_problem(400, "invalid_parameter");
-    }
-}
-
-#[tokio::test]
-async fn conversations_that_cannot_be_are_refused() {
-    let gateway = TestGateway::start().await;
-    let post = async |body: Value| gateway.post("/conversations", &body).await;
-    post(json!({"id": "a/b"})).await.assert_problem(400, "invalid_id");
-    post(json!({"id": ""})).await.assert_problem(400, "invalid_id");
-    post(json!({"agent": "nobody"})).await.assert_problem(400, "unknown_agent");
-    post(json!({"title": "x".repeat(513)})).await.assert_problem(400, "invalid_body");
-    post(json!({"title": "a\0b"})).await.assert_problem(400, "invalid_body");
-    gateway.store.add("theirs", "other tenant");
-    post(json!({"id": "theirs"})).await.assert_problem(409, "conversation_id_taken");
-}
-
-#[tokio::test]
 async fn another_tenants_conversation_does_not_exist() {
     let gateway = TestGateway::start().await;
     gateway.store.add("theirs", "other tenant");
@@ -78,6 +22,9 @@ async fn another_tenants_conversation_does_not_exist() {
             let answer = gateway.post(&format!("/conversations/{id}/{path}"), &body).await;
             answer.assert_problem(404, "conversation_not_found");
         }
+        let path = format!("/conversations/{id}");
+        gateway.patch(&path, &json!({"title": "mine"})).await.assert_problem(404, "conversation_not_found");
+        gateway.delete(&path).await.assert_problem(404, "conversation_not_found");
     }
     let chat = gateway.post("/chat", &json!({"message": "x", "conversation_id": "theirs"})).await;
     chat.assert_problem(404, "conversation_not_found");
@@ -123,6 +70,11 @@ async fn repeated_message_is_one_message() {
     assert_eq!((later.status.as_u16(), later.json()["status"].as_str()), (202, Some("accepted_before")));
     assert_eq!(later.json()["message_id"], first["message_id"]);
     assert_eq!(gateway.turns.take(), [""; 0], "one that was answered is not");
+
+    let other = gateway.post(path, &json!({"content": "something else", "message_id": "mine"})).await;
+    other.assert_problem(409, "idempotency_conflict");
+    assert!(other.text.contains("`mine`"), "{}", other.text);
+    assert_eq!(gateway.store.lock().messages.len(), 1);
 }
 
 #[tokio::test]
@@ -181,7 +133,7 @@ async fn everything_wrong_is_a_problem() {
     }
     send(gateway.request("POST", "/conversations").body("{}")).await.assert_problem(400, "invalid_body");
     send(post("/conversations/c/messages")).await.assert_problem(400, "invalid_body");
-    send(gateway.request("DELETE", "/conversations/c")).await.assert_problem(405, "method_not_allowed");
+    send(gateway.request("PUT", "/conversations/c")).await.assert_problem(405, "method_not_allowed");
     assert_eq!(send(gateway.request("PUT", "/chat")).await.header("allow"), "POST");
     gateway.get("/nothing").await.assert_problem(404, "not_found");
     gateway.get("/api/v2").await.assert_problem(404, "not_found");

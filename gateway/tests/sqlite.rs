@@ -32,6 +32,8 @@ impl Stack {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
+            outside: Arc::new(store.clone()),
+            keys: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::new(RecordingTurns::default()),
         };
@@ -120,7 +122,7 @@ async fn watch(stream: &mut Sse) -> (String, Vec<String>) {
                 assert_eq!(data["offset"].as_u64(), Some(text.len() as u64));
                 text.push_str(data["text"].as_str().unwrap());
             }
-            "text_end" | "conversation" => {}
+            "text_end" | "conversation" | "replay" => {}
             event => {
                 types.push(event.to_owned());
                 if event == "complete" {
@@ -176,6 +178,7 @@ async fn chat_gives_the_whole_turn() {
     stack.run_turn(&conversation_id, status["current_message_id"].as_str().unwrap(), &["He", "llo"]).await;
     let (text, types) = watch(&mut chat).await;
     assert_eq!((text.as_str(), types.len()), ("Hello", 3));
+    assert_eq!(chat.next().await.unwrap().event, "end");
     assert!(chat.next().await.is_none());
 }
 

@@ -125,8 +125,9 @@ async fn chat_follows_the_turn_that_a_message_joined() {
     gateway.store.append("c", "first", "complete", "{}");
     let body = json!({"message": "hi", "message_id": "mine", "conversation_id": "c"});
     let mut chat = Sse::of(gateway.request("POST", "/chat").json(&body).send().await.unwrap());
+    assert_eq!(chat.names(1).await, ["replay"]);
     let opening: Value = serde_json::from_str(&chat.next().await.unwrap().data).unwrap();
     assert_eq!(opening["message_id"], "first", "whose turn this is");
-    assert_eq!(chat.names(2).await, ["user_message 1", "complete 3"]);
+    assert_eq!(chat.names(3).await, ["user_message 1", "complete 3", "end"]);
     assert!(chat.next().await.is_none());
 }

@@ -32,6 +32,7 @@ impl Gateway {
     }
 
     fn tail(&self, conversation_id: &str) -> Tail {
+        self.store.add(conversation_id, "default");
         let (events, stream) = (Arc::new(self.store.clone()), Arc::new(self.stream.clone()));
         Tail::new(events, stream, Access::tenant("default"), conversation_id, 0, &self.watcher)
     }

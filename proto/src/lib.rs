@@ -4,6 +4,7 @@
 //! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states (A3)
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1)
+//! - `approval`: what an answer to an approval must be
 //! - [`words`]: the strings of statuses, event types, signals and search attributes
 //! - [`limits`]: sizes that all parts must agree on
 //!
@@ -11,6 +12,7 @@
 //! database; a change here is a change of the wire and of stored histories, so fields are only ever added.
 
 pub mod activities;
+mod approval;
 pub mod ids;
 mod json;
 mod lenient;

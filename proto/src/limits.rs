@@ -17,6 +17,16 @@ pub const TOOL_RESULT_INLINE_BYTES: usize = 16 * 1024;
 /// A tool result past this is an error (invariant 10).
 pub const TOOL_RESULT_MAX_BYTES: usize = 1024 * 1024;
 
+/// The input that a person gives with an approval, in bytes of JSON: it travels through the engine, several at once.
+pub const MAX_APPROVED_INPUT_BYTES: usize = 64 * 1024;
+
+/// Why a person approved or denied a call, in bytes: the model reads it.
+pub const MAX_APPROVAL_REASON_BYTES: usize = 4 * 1024;
+
+/// Tries of a tool whose worker died or that is not available: each passes the claim, which decides whether it may run
+/// again. The last one records why it failed; the server does not tell an activity which one that is.
+pub const TOOL_ATTEMPTS: u32 = 5;
+
 /// Tool calls of one step; more is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 

@@ -89,6 +89,18 @@ pub mod approval {
     pub const DENY: &str = "deny";
 }
 
+/// Why a turn refuses an answer to an approval: the first word of what update `resolve_approval` is refused with.
+pub mod refusal {
+    #![allow(missing_docs)]
+    /// No such call waits now.
+    pub const UNKNOWN: &str = "approval_unknown";
+    pub const ANSWERED: &str = "approval_answered";
+    /// It is for another input than the call's.
+    pub const MISMATCH: &str = "approval_mismatch";
+    /// The answer itself is wrong.
+    pub const INVALID: &str = "approval_invalid";
+}
+
 /// What a retry of a tool may do (invariant 6).
 pub mod effect {
     #![allow(missing_docs)]
@@ -148,6 +160,7 @@ pub mod failure {
     pub const LLM_CONTEXT_TOO_LONG: &str = "llm_context_too_long";
     pub const LLM_NOT_FOUND: &str = "llm_not_found";
     pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
+    pub const TOOL_UNAVAILABLE: &str = "tool_unavailable";
     pub const STEP_LIMIT: &str = "step_limit";
     /// The turn outlived `turn_timeout`.
     pub const TURN_TIMEOUT: &str = "turn_timeout";

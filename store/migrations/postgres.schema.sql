@@ -27,7 +27,22 @@ CREATE TABLE public.agent_executions (
     steps bigint DEFAULT 0 NOT NULL,
     error_code text,
     started_at timestamp with time zone NOT NULL,
-    finished_at timestamp with time zone
+    finished_at timestamp with time zone,
+    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+);
+CREATE TABLE public.api_keys (
+    id text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    parent_id text COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text COLLATE pg_catalog."C",
+    scopes text NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    last_used_at timestamp with time zone
 );
 CREATE TABLE public.conversations (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -39,6 +54,10 @@ CREATE TABLE public.conversations (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+);
+CREATE TABLE public.deleted_conversations (
+    id text NOT NULL COLLATE pg_catalog."C",
+    deleted_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.execution_checkpoints (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -67,6 +86,7 @@ CREATE TABLE public.messages (
     content text NOT NULL,
     tool_calls jsonb NOT NULL,
     tool_results jsonb NOT NULL,
+    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     thread text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
@@ -121,8 +141,12 @@ ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.deleted_conversations
+    ADD CONSTRAINT deleted_conversations_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_step_number_checkp_key UNIQUE (agent_execution_id, step_number, checkpoint_type, execution_id);
 ALTER TABLE ONLY public.execution_checkpoints
@@ -148,11 +172,17 @@ CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
 CREATE INDEX agent_executions_by_start ON public.agent_executions USING btree (conversation_id, started_at, id);
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
+CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE (status = 'running'::text);
+CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
+CREATE INDEX api_keys_by_parent ON public.api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL);
+CREATE INDEX api_keys_ended_sessions ON public.api_keys USING btree (expires_at) WHERE (kind = 'session'::text);
 CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
+CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
 CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
 CREATE INDEX messages_by_thread ON public.messages USING btree (conversation_id, thread, sequence_number);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
+CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 ALTER TABLE ONLY public.agent_execution_events
@@ -167,6 +197,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_parent_execution_id_fkey FOREIGN KEY (parent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_root_execution_id_fkey FOREIGN KEY (root_execution_id) REFERENCES public.agent_executions(id);
+ALTER TABLE ONLY public.api_keys
+    ADD CONSTRAINT api_keys_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.execution_checkpoints

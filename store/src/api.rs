@@ -1,5 +1,9 @@
 //! What the store can do, in small traits by who needs it: readers of the event log, the gateway that accepts
-//! messages, the worker that runs turns, and the operator who removes what is old.
+//! messages, the worker that runs turns, the operator who removes what is old, whoever asks who a caller is (`keys`), and
+//! whoever answers tool calls from outside (`outside`).
+
+mod keys;
+mod outside;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -9,14 +13,21 @@ use everturn_proto::{
     Json,
     event::Event,
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
-    words::{approval, tool_kind, tool_status},
 };
 
 mod executions;
 mod retention;
 
-pub use self::{executions::*, retention::*};
-pub use crate::error::Result;
+pub use self::{
+    executions::*,
+    keys::{ApiKey, KeyKind, Keys, NewKey},
+    outside::{OutsideTool, OutsideTools},
+    retention::*,
+};
+pub use crate::{
+    error::Result,
+    list::{ListFilter, ListPage, ListPlace, ListQuery},
+};
 
 /// Who asks. Part of every query that is made for a caller: what they may not see is as if it were not there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -91,19 +102,33 @@ pub trait Conversations: Send + Sync {
     /// One conversation.
     async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>>;
 
-    /// Conversations, the last updated first. `before` is exclusive: the place of the last row of the page before.
-    async fn list_conversations(
-        &self,
-        access: &Access,
-        before: Option<ListPlace>,
-        limit: u32,
-    ) -> Result<Vec<Conversation>>;
+    /// A page of the conversations, the last updated first.
+    async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
+
+    /// Gives the conversation another title, and leaves it at its place in lists; `None` when there is no such
+    /// conversation.
+    async fn rename_conversation(&self, access: &Access, id: &str, title: &str) -> Result<Option<Conversation>>;
+
+    /// Removes the conversation with all its rows, in one transaction, whatever runs in it; false when there is no
+    /// such conversation. Who still works on it finds nothing: [`StoreError::NotFound`]. For a day no turn creates
+    /// it again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`] may at once.
+    ///
+    /// One transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take about
+    /// a second, for which SQLite's other writers wait. About a million reach PostgreSQL's statement time-out: the call
+    /// is then [`StoreError::Unavailable`] each time, and the conversation stays.
+    ///
+    /// [`StoreError::Unavailable`]: crate::StoreError::Unavailable
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;
 
     /// Stores a message as `queued` (invariant 9). When the conversation already has a message with this
-    /// `client_message_id`, that one is returned and nothing is written. [`StoreError::QueueFull`] when
-    /// `max_queued` messages wait; [`StoreError::NotFound`] when there is no such conversation.
+    /// `client_message_id`, that one is returned and nothing is written; [`StoreError::OtherContent`] when it has
+    /// another text. [`StoreError::QueueFull`] when `max_queued` messages wait; [`StoreError::TooManyTurns`] when the
+    /// tenant has `max_turns`; [`StoreError::NotFound`] when there is no such conversation.
     ///
+    /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
+    /// [`StoreError::TooManyTurns`]: crate::StoreError::TooManyTurns
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
 
@@ -157,15 +182,6 @@ pub struct Conversation {
     pub updated_at: DateTime<Utc>,
 }
 
-/// A place in the list of conversations.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ListPlace {
-    /// `updated_at` of the row.
-    pub updated_at: DateTime<Utc>,
-    /// Its id, which breaks ties.
-    pub id: String,
-}
-
 /// A message to accept.
 #[derive(Debug, Clone)]
 pub struct NewMessage {
@@ -177,8 +193,11 @@ pub struct NewMessage {
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
-    /// Refuse when this many wait already.
+    /// Refuse when this many wait in the conversation already.
     pub max_queued: u32,
+    /// Refuse when turns run or messages wait in this many other conversations of the tenant; 0: never. Messages that
+    /// arrive at the same instant in several conversations may pass it together: no lock is worth that.
+    pub max_turns: u32,
 }
 
 /// What became of a message.
@@ -228,60 +247,6 @@ pub struct UnfinishedTurn {
     pub checkpoint_step: Option<u32>,
 }
 
-/// What turns ask of someone outside: approvals by a person, results of client tools. Used by the gateway.
-#[async_trait]
-pub trait OutsideTools: Send + Sync {
-    /// The calls of the conversation that wait for an approval or for the client's result, oldest first.
-    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>>;
-
-    /// One call, waiting or not; `None` when the conversation has no such call.
-    async fn outside_tool(
-        &self,
-        access: &Access,
-        conversation_id: &str,
-        execution_id: &str,
-    ) -> Result<Option<OutsideTool>>;
-
-    /// Records how the client's tool ended, when the call waits for it. The first result wins: the call is given back
-    /// as it is stored then, ended. `None` when the conversation has no such call.
-    async fn store_client_result(
-        &self,
-        access: &Access,
-        conversation_id: &str,
-        execution_id: &str,
-        end: ToolEnd,
-    ) -> Result<Option<OutsideTool>>;
-}
-
-/// A tool call as someone outside sees it.
-#[derive(Debug, Clone, PartialEq)]
-pub struct OutsideTool {
-    /// The message whose turn it is.
-    pub message_id: String,
-    /// The agent execution that asked.
-    pub agent_execution_id: String,
-    /// The call and how it stands.
-    pub record: ToolRecord,
-    /// When it was asked for.
-    pub requested_at: DateTime<Utc>,
-    /// Until when it is waited for.
-    pub expires_at: Option<DateTime<Utc>>,
-}
-
-impl OutsideTool {
-    /// True while a person must approve it.
-    pub fn needs_approval(&self) -> bool {
-        self.record.approval == approval::PENDING && self.record.status == tool_status::PENDING
-    }
-
-    /// True while the client is to run it.
-    pub fn needs_result(&self) -> bool {
-        self.record.call.kind == tool_kind::CLIENT
-            && self.record.status == tool_status::PENDING
-            && matches!(self.record.approval.as_str(), approval::NOT_NEEDED | approval::APPROVED)
-    }
-}
-
 /// What a worker needs to run turns. The claims make a call paid once (invariant 5) and a tool done once
 /// (invariant 6).
 #[async_trait]
@@ -289,7 +254,7 @@ pub trait TurnStore: Send + Sync {
     /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its
     /// hash, inserts the execution, marks the message taken and appends `user_message`, in one transaction.
     /// Repeating it returns what is stored. [`StoreError::NotFound`] when the message has neither a row nor
-    /// content.
+    /// content, or the conversation was deleted less than a day ago.
     ///
     /// A turn that says it runs while another begins has lost its workflow: the engine runs one a conversation, and
     /// goes on to the next message only when the turn has ended here. It is ended first, with `turn_lost`.

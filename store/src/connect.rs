@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, Executions, OutsideTools, Result, Retention, TurnStore},
+    api::{Conversations, EventReader, Executions, Keys, OutsideTools, Result, Retention, TurnStore},
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -24,12 +24,14 @@ pub struct Store {
     pub executions: Arc<dyn Executions>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
+    /// For gateways and operators.
+    pub keys: Arc<dyn Keys>,
 }
 
 impl Store {
     /// Any back end.
     pub fn new(
-        store: impl EventReader + Conversations + TurnStore + OutsideTools + Executions + Retention + 'static,
+        store: impl EventReader + Conversations + TurnStore + OutsideTools + Executions + Retention + Keys + 'static,
     ) -> Self {
         let store = Arc::new(store);
         Self {
@@ -38,7 +40,8 @@ impl Store {
             turns: store.clone(),
             outside: store.clone(),
             executions: store.clone(),
-            retention: store,
+            retention: store.clone(),
+            keys: store,
         }
     }
 }

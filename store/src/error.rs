@@ -23,6 +23,18 @@ pub enum StoreError {
         /// The limit.
         limit: u32,
     },
+    /// The tenant already has as many conversations with a turn that runs or waits as it may.
+    #[error("{limit} conversations of the tenant already have a turn that runs or waits; wait for one to end")]
+    TooManyTurns {
+        /// The limit.
+        limit: u32,
+    },
+    /// The client's id of a message belongs to a message with another text.
+    #[error("the message id `{client_message_id}` belongs to a message with another text; choose another id")]
+    OtherContent {
+        /// The client's id.
+        client_message_id: String,
+    },
     /// Stored data that this version cannot read, or a bug. Repeating the call will not help.
     #[error("the store holds something unexpected: {0}")]
     Corrupt(String),

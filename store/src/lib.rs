@@ -2,6 +2,7 @@
 //!
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL
+//! - `list`: pure; a page of conversations, and what a search finds
 //! - [`batch`]: pure; turns a `SaveRequest` and what is stored into the rows of one transaction
 //! - `output`: what becomes of a tool's output: cut, kept whole, or an error
 //! - `sql`, `rows`, `sqlx_error`: texts, row types and errors that both databases share
@@ -18,6 +19,7 @@ pub mod api;
 pub mod batch;
 mod connect;
 mod error;
+mod list;
 mod output;
 pub mod postgres;
 mod rows;
@@ -28,6 +30,7 @@ mod sqlx_error;
 pub use api::*;
 pub use connect::{Store, StoreOptions, connect, migrate};
 pub use error::StoreError;
+pub use list::MAX_SCANNED;
 pub use postgres::{PostgresOptions, PostgresStore};
 pub use sqlite::{SqliteOptions, SqliteStore};
 
@@ -36,7 +39,8 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 pub mod hot {
     pub use crate::sql::{
         ADVANCE_CONVERSATION, BEGUN_TURNS, CHECKPOINT, CLAIM_STEP, CONTEXT, CONVERSATIONS_BEFORE, DELEGATOR, EVENTS,
-        EXECUTION_STATUS, EXECUTIONS, INSERT_EVENTS, LAST_SEQUENCES, LOCK_CONVERSATION, LOCK_VISIBLE_CONVERSATION,
-        OPEN_TOOLS, OWN_CONVERSATIONS_BEFORE, QUEUED_MESSAGE, RESUME_POINT, SAVE_STATE, Text, WAITING_TOOLS,
+        EXECUTION_STATUS, EXECUTIONS, INSERT_EVENTS, KEY, KEYS, LAST_SEQUENCES, LOCK_CONVERSATION,
+        LOCK_VISIBLE_CONVERSATION, OPEN_TOOLS, OWN_CONVERSATIONS_BEFORE, QUEUE_MESSAGE, QUEUED_MESSAGE, RESUME_POINT,
+        SAVE_STATE, Text, WAITING_TOOLS,
     };
 }

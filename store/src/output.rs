@@ -26,9 +26,10 @@ impl ToolEnd {
         Self { status, result, full_result, is_error, duration_ms, events: Vec::new() }
     }
 
-    /// The end of a tool that failed, in a sentence the model can read.
+    /// The end of a tool that failed, in a sentence the model can read. It may be a server's: of any length, with any
+    /// character.
     pub fn failed(message: &str, duration_ms: u32) -> Self {
-        let result = Json::of(&json!({ "error": message }));
+        let result = Json::of(&json!({ "error": error_text(message) }));
         let status = tool_status::FAILED.to_owned();
         Self { status, result, full_result: None, is_error: true, duration_ms, events: Vec::new() }
     }
@@ -41,6 +42,19 @@ impl ToolEnd {
     }
 }
 
+/// The words of an error: at most as long as what a model sees of a result, and without NUL, which PostgreSQL cannot hold.
+fn error_text(message: &str) -> String {
+    let shown = beginning(message);
+    let note = if shown.len() < message.len() { " … (cut)" } else { "" };
+    format!("{}{note}", shown.replace('\0', "\u{FFFD}"))
+}
+
+/// As much of a text as a model sees, cut at a character.
+fn beginning(text: &str) -> &str {
+    let end = (0..=TOOL_RESULT_INLINE_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
 /// A result past the inline limit is cut, with a note that says so; the whole is the second part.
 fn cut(result: Json) -> (Json, Option<Json>) {
     let text = result.as_str();
@@ -49,12 +63,11 @@ fn cut(result: Json) -> (Json, Option<Json>) {
     }
     // A string is shown as text, anything else as its JSON.
     let shown: String = result.decode().unwrap_or_else(|_| text.to_owned());
-    let end = (0..=TOOL_RESULT_INLINE_BYTES.min(shown.len())).rev().find(|&end| shown.is_char_boundary(end));
     let cut = json!({
         "truncated": true,
         "total_bytes": text.len(),
         "note": "The result was cut; the whole is kept with the tool execution.",
-        "text": &shown[..end.unwrap_or(0)],
+        "text": beginning(&shown),
     });
     (Json::of(&cut), Some(result))
 }
@@ -96,6 +109,13 @@ mod tests {
         let end = output(&"x".repeat(TOOL_RESULT_MAX_BYTES));
         assert!(end.is_error);
         assert!(end.result.as_str().contains("limit"));
+    }
+
+    #[test]
+    fn errors_are_cut_and_storable() {
+        assert_eq!(error_text("a\0b"), "a\u{FFFD}b");
+        let long = error_text(&"ü".repeat(TOOL_RESULT_INLINE_BYTES));
+        assert!(long.ends_with("(cut)") && long.len() < TOOL_RESULT_INLINE_BYTES + 20);
     }
 
     #[test]

@@ -12,8 +12,8 @@ use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
     api::{
-        BegunTurn, ContextMessage, Conversation, Execution, OutsideTool, ParentCall, Removed, Result, ToolEnd,
-        ToolRecord, ToolResult,
+        Access, ApiKey, BegunTurn, ContextMessage, Conversation, Execution, KeyKind, OutsideTool, ParentCall, Removed,
+        Result, ToolEnd, ToolRecord, ToolResult,
     },
     batch::{AssistantRow, Delegation, Delegator, ToolRow, Totals, WaitingMessage},
     error::StoreError,
@@ -101,6 +101,7 @@ impl ConversationRow {
 #[derive(FromRow)]
 pub(crate) struct QueuedRow {
     pub(crate) id: String,
+    pub(crate) has_this_content: bool,
     pub(crate) turn_message_id: Option<String>,
     pub(crate) turn_status: Option<String>,
 }
@@ -111,6 +112,39 @@ pub(crate) struct ResumeRow {
     pub(crate) checkpoint_step: Option<i64>,
     pub(crate) has_begun: bool,
     pub(crate) waiting_id: Option<String>,
+}
+
+#[derive(FromRow)]
+pub(crate) struct KeyRow {
+    id: String,
+    kind: String,
+    secret_hash: Vec<u8>,
+    tenant_id: String,
+    owner_id: Option<String>,
+    scopes: String,
+    name: String,
+    created_at: DateTime<Utc>,
+    expires_at: Option<DateTime<Utc>>,
+    revoked_at: Option<DateTime<Utc>>,
+    last_used_at: Option<DateTime<Utc>>,
+}
+
+impl KeyRow {
+    pub(crate) fn key(self) -> Result<ApiKey> {
+        let kind = [KeyKind::Key, KeyKind::Session].into_iter().find(|kind| kind.as_str() == self.kind);
+        Ok(ApiKey {
+            id: self.id,
+            kind: kind.ok_or_else(|| StoreError::Corrupt(format!("a key of the unknown kind `{}`", self.kind)))?,
+            secret_hash: self.secret_hash,
+            access: Access { tenant_id: self.tenant_id, owner_id: self.owner_id },
+            scopes: self.scopes,
+            name: self.name,
+            created_at: self.created_at,
+            expires_at: self.expires_at,
+            revoked_at: self.revoked_at,
+            last_used_at: self.last_used_at,
+        })
+    }
 }
 
 #[derive(FromRow)]
@@ -276,6 +310,7 @@ pub(crate) struct AnsweredRow {
     pub(crate) execution_id: String,
     pub(crate) is_answered: bool,
     pub(crate) has_result: bool,
+    pub(crate) waits_until: Option<DateTime<Utc>>,
 }
 
 #[derive(FromRow)]

@@ -1,6 +1,11 @@
 //! SQL texts that SQLite and PostgreSQL 15 both read: `$n` parameters, `RETURNING`, `ON CONFLICT`. Two things they
 //! say differently, row locks and lists; such a text is a [`Text`] with both.
 
+mod keys;
+
+pub(crate) use keys::{INSERT_KEY, REMOVE_ENDED_SESSIONS, REVOKE_KEY, TOUCH_KEY};
+pub use keys::{KEY, KEYS};
+
 /// A text in the words of each database; a back end's `dialect::words` takes its own.
 #[derive(Debug, Clone, Copy)]
 pub struct Text {
@@ -52,6 +57,13 @@ macro_rules! visible {
 mod sub_agents;
 
 pub use sub_agents::*;
+// Behind the macros that it uses.
+mod outside;
+
+pub use outside::WAITING_TOOLS;
+pub(crate) use outside::{
+    ANSWERED_TOOLS, APPROVE_TOOL, GRANTED_TOOLS, INSERT_GRANT, OUTSIDE_TOOL, SET_TOOL_CALLS, STORE_CLIENT_RESULT,
+};
 
 // ---- reader ----------------------------------------------------------------------------------------
 
@@ -82,11 +94,23 @@ pub const LAST_SEQUENCES: Text = among!("SELECT id, last_sequence FROM conversat
 
 // ---- conversations ---------------------------------------------------------------------------------
 
+macro_rules! insert_conversation {
+    ($values:literal) => {
+        concat!(
+            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at) ",
+            $values,
+            " ON CONFLICT (id) DO NOTHING RETURNING ",
+            conversation_columns!()
+        )
+    };
+}
+
 /// id, tenant, owner, agent, title, now. Nothing when the id is taken.
-pub(crate) const INSERT_CONVERSATION: &str = concat!(
-    "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (id) DO NOTHING RETURNING ",
-    conversation_columns!()
+pub(crate) const INSERT_CONVERSATION: &str = insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6)");
+
+/// The same; nothing also when a conversation with this id was deleted lately.
+pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
+    "SELECT $1, $2, $3, $4, $5, $6, $6 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
 );
 
 /// id. Held until the transaction ends: it puts the writers of one conversation in a row (invariant 2).
@@ -129,20 +153,33 @@ pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id =
 /// tenant, owner, limit, updated_at, id.
 pub const OWN_CONVERSATIONS_BEFORE: &str = conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
-/// conversation, id, client id, content, now, most that may wait. Nothing when the message is there or the
-/// queue is full.
-pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages \
-     (conversation_id, id, role, status, client_message_id, created_at, content, tool_calls, tool_results) \
-     SELECT $1, $2, 'user', 'queued', $3, $5, $4, '[]', '[]' \
+/// conversation, id, client id, content, now, most that may wait, tenant, most other conversations of the tenant in
+/// which a turn runs or waits (0: any number; no more than that are looked at). Nothing when the message is there or a
+/// limit is reached.
+pub const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
+     client_message_id, created_at, content, tool_calls, tool_results) \
+     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $4, '[]', '[]' \
      WHERE (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
+     AND ($8 = 0 OR (SELECT COUNT(*) FROM \
+      (SELECT conversation_id FROM \
+       (SELECT DISTINCT conversation_id FROM messages \
+        WHERE tenant_id = $7 AND status = 'queued' AND conversation_id <> $1 \
+        ORDER BY conversation_id LIMIT $8) AS waiting \
+       UNION SELECT conversation_id FROM \
+       (SELECT DISTINCT conversation_id FROM agent_executions \
+        WHERE tenant_id = $7 AND status = 'running' AND conversation_id <> $1 \
+        ORDER BY conversation_id LIMIT $8) AS running) AS busy) < $8) \
      ON CONFLICT DO NOTHING";
 
-/// conversation, id, client id. The client's own id decides when both match. Also whose turn took it, and how that
-/// turn stands.
-pub const QUEUED_MESSAGE: &str = "SELECT found.id, e.message_id AS turn_message_id, e.status AS turn_status FROM \
-     (SELECT 0 AS place, id, agent_execution_id FROM messages WHERE conversation_id = $1 AND client_message_id = $3 \
+/// conversation, id, client id, content. The client's own id decides when both match. Also whose turn took it, and
+/// how that turn stands.
+pub const QUEUED_MESSAGE: &str = "SELECT found.id, found.content = $4 AS has_this_content, \
+     e.message_id AS turn_message_id, e.status AS turn_status FROM \
+     (SELECT 0 AS place, id, content, agent_execution_id FROM messages \
+      WHERE conversation_id = $1 AND client_message_id = $3 \
       UNION ALL \
-      SELECT 1 AS place, id, agent_execution_id FROM messages WHERE conversation_id = $1 AND id = $2) AS found \
+      SELECT 1 AS place, id, content, agent_execution_id FROM messages \
+      WHERE conversation_id = $1 AND id = $2) AS found \
      LEFT JOIN agent_executions e ON e.id = found.agent_execution_id \
      ORDER BY found.place LIMIT 1";
 
@@ -157,15 +194,45 @@ pub const RESUME_POINT: &str = concat!(
      (SELECT MAX(k.step_number) FROM execution_checkpoints k \
       WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step, \
      EXISTS (SELECT 1 FROM agent_executions b WHERE b.conversation_id = c.id) AS has_begun, m.id AS waiting_id \
-     FROM conversations c \
+     FROM (SELECT id FROM conversations WHERE id = $1 AND ",
+    visible!("$2", "$3"),
+    ") c \
      LEFT JOIN agent_executions r ON r.id = (SELECT e.id FROM agent_executions e \
       WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
       ORDER BY e.started_at DESC LIMIT 1) \
      LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' \
-     WHERE c.id = $1 AND ",
-    visible!("$2", "$3"),
-    " ORDER BY m.created_at, m.id LIMIT $4"
+     ORDER BY m.created_at, m.id LIMIT $4"
 );
+
+/// conversation.
+pub(crate) const COUNT_QUEUED: &str = "SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued'";
+
+/// id, tenant, owner, title.
+pub(crate) const RENAME_CONVERSATION: &str = concat!(
+    "UPDATE conversations SET title = $4 WHERE id = $1 AND ",
+    visible!("$2", "$3"),
+    " RETURNING ",
+    conversation_columns!()
+);
+
+/// id, now.
+pub(crate) const INSERT_DELETED: &str = "INSERT INTO deleted_conversations (id, deleted_at) VALUES ($1, $2) \
+     ON CONFLICT (id) DO UPDATE SET deleted_at = excluded.deleted_at";
+
+macro_rules! deleted_before {
+    () => {
+        "SELECT id FROM deleted_conversations WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2"
+    };
+}
+
+/// before, limit. What another transaction is about to remove is passed over.
+pub(crate) const FORGET_DELETED: Text = Text {
+    sqlite: concat!("DELETE FROM deleted_conversations WHERE id IN (", deleted_before!(), ")"),
+    postgres: concat!("DELETE FROM deleted_conversations WHERE id IN (", deleted_before!(), " FOR UPDATE SKIP LOCKED)"),
+};
+
+/// id.
+pub(crate) const IS_DELETED: &str = "SELECT COUNT(*) FROM deleted_conversations WHERE id = $1";
 
 // ---- begin of a turn, context ----------------------------------------------------------------------
 
@@ -187,8 +254,8 @@ pub(crate) const DEFINITION: &str = "SELECT definition FROM agent_definitions WH
 
 /// id, conversation, message, agent, hash, now. A root execution.
 pub(crate) const INSERT_EXECUTION: &str = "INSERT INTO agent_executions \
-     (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash, status, started_at) \
-     VALUES ($1, $2, $3, $1, 0, $4, $5, 'running', $6)";
+     (id, conversation_id, message_id, tenant_id, root_execution_id, depth, agent, agent_hash, status, started_at) \
+     VALUES ($1, $2, $3, (SELECT tenant_id FROM conversations WHERE id = $2), $1, 0, $4, $5, 'running', $6)";
 
 /// conversation, message. Also who took it, and how that execution stands.
 pub(crate) const USER_MESSAGE: &str = "SELECT m.status, m.content, e.status AS taker_status \
@@ -270,39 +337,6 @@ pub(crate) const FINISH_TOOL: &str = concat!(
     ", full_result"
 );
 
-// ---- calls that someone outside answers ------------------------------------------------------------
-
-macro_rules! outside_tools {
-    ($($condition:tt)*) => {
-        concat!(
-            "SELECT message_id, agent_execution_id, created_at, expires_at, ",
-            tool_columns!(),
-            " FROM tool_execution_records WHERE conversation_id = $1 \
-             AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
-            visible!("$2", "$3"),
-            ") AND ",
-            $($condition)*
-        )
-    };
-}
-
-/// conversation, tenant, owner, limit.
-pub const WAITING_TOOLS: &str = outside_tools!(
-    "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4"
-);
-
-/// conversation, tenant, owner, tool execution.
-pub(crate) const OUTSIDE_TOOL: &str = outside_tools!("execution_id = $4");
-
-/// conversation, tool execution, tenant, owner, status, is error, duration, now, result, full result.
-pub(crate) const STORE_CLIENT_RESULT: &str = concat!(
-    "UPDATE tool_execution_records SET status = $5, is_error = $6, duration_ms = $7, finished_at = $8, result = $9, \
-     full_result = $10 WHERE conversation_id = $1 AND execution_id = $2 \
-     AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
-    visible!("$3", "$4"),
-    ") AND kind = 'client' AND status = 'pending' AND approval IN ('', 'approved')"
-);
-
 // ---- save ------------------------------------------------------------------------------------------
 
 /// execution, conversation, event id. How the execution stands, and whether that event is stored.
@@ -353,9 +387,10 @@ pub(crate) const TAKE_MESSAGE: &str = "UPDATE messages SET status = 'taken', age
      sequence_number = $4 WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
 
 /// conversation, id, role, execution, step, sequence, now, thread, content, calls.
-pub(crate) const INSERT_TAKEN_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, role, status, \
+pub(crate) const INSERT_TAKEN_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
      agent_execution_id, step, sequence_number, created_at, thread, content, tool_calls, tool_results) \
-     VALUES ($1, $2, $3, 'taken', $4, $5, $6, $7, $8, $9, $10, '[]')";
+     VALUES ($1, $2, (SELECT tenant_id FROM conversations WHERE id = $1), $3, 'taken', $4, $5, $6, $7, $8, $9, $10, \
+     '[]')";
 
 /// conversation, id, results.
 pub(crate) const SET_TOOL_RESULTS: &str =
@@ -377,27 +412,6 @@ pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execut
      observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval, \
      finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
 
-/// conversation, tool execution, approval, input hash, expires at, input.
-pub(crate) const APPROVE_TOOL: &str = "UPDATE tool_execution_records SET approval = $3, input_hash = $4, \
-     expires_at = $5, tool_input = $6 WHERE conversation_id = $1 AND execution_id = $2";
-
-/// conversation, id, calls.
-pub(crate) const SET_TOOL_CALLS: &str = "UPDATE messages SET tool_calls = $3 WHERE conversation_id = $1 AND id = $2";
-
-/// conversation, tool, now.
-pub(crate) const INSERT_GRANT: &str = "INSERT INTO tool_grants (conversation_id, tool_name, granted_at) \
-     VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
-
-/// conversation, list of tools.
-pub(crate) const GRANTED_TOOLS: Text =
-    among!("SELECT tool_name FROM tool_grants WHERE conversation_id = $1 AND tool_name", "$2", "");
-
-/// execution, step. What a run that saves this step's thought again need not wait for.
-pub(crate) const ANSWERED_TOOLS: &str = "SELECT execution_id, approval NOT IN ('', 'pending') AS is_answered, \
-     kind = 'client' AND status NOT IN ('pending', 'running') AS has_result \
-     FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 \
-     AND (approval <> '' OR kind = 'client') ORDER BY call_index";
-
 /// Rows follow.
 pub(crate) const INSERT_PLANS: &str =
     "INSERT INTO work_plans (conversation_id, id, message_id, title, steps, created_at, updated_at) ";
@@ -414,7 +428,7 @@ pub const ADVANCE_CONVERSATION: &str = "UPDATE conversations SET last_sequence =
 pub(crate) const ADVANCE_EXECUTION: &str = "UPDATE agent_executions SET steps = $2, status = $3, error_code = $4, \
      finished_at = $5 WHERE id = $1";
 
-// ---- retention -------------------------------------------------------------------------------------
+// ---- retention, removal -------------------------------------------------------------------------------------
 
 /// Of the conversation `c`: nothing happened since `$1`, nothing runs and nothing waits.
 macro_rules! expired {

@@ -15,6 +15,10 @@ use everturn_proto::{
     words::{effect, execution_status, tool_kind},
 };
 use everturn_store::{
+    BeginTurn, Conversations, EventReader, Executions, KeyKind, Keys, ListQuery, MAX_SCANNED, NewConversation, NewKey,
+    PostgresOptions, PostgresStore, TurnStore, hot,
+};
+use everturn_store::{
     BeginTurn, Conversations, EventReader, Executions, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot,
 };
 use fixture::{Turn, new_message, tenant};
@@ -99,12 +103,29 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     costs.of("execution_status", store.execution_status(&tenant(), id)).await.unwrap();
     costs.of("last_sequences", store.last_sequences(&[id.to_owned()])).await.unwrap();
     costs.of("conversation", store.conversation(&tenant(), id)).await.unwrap();
-    costs.of("list_conversations", store.list_conversations(&tenant(), None, 10)).await.unwrap();
+    let query = ListQuery { limit: 10, ..ListQuery::default() };
+    costs.of("list_conversations", store.list_conversations(&tenant(), &query)).await.unwrap();
+    costs.of("rename_conversation", store.rename_conversation(&tenant(), id, "title")).await.unwrap();
+    costs.of("delete_conversation", store.delete_conversation(&tenant(), &new.conversation)).await.unwrap();
+    let key = NewKey {
+        id: id.into(),
+        kind: KeyKind::Key,
+        parent_id: None,
+        secret_hash: vec![1],
+        access: tenant(),
+        scopes: "read".into(),
+        name: String::new(),
+        expires_at: None,
+    };
+    costs.of("create_key", store.create_key(key)).await.unwrap();
+    costs.of("find_key", store.find_key(id)).await.unwrap();
 }
 
 /// The numbers of `store/src/backend/mod.rs`.
-const COSTS: [(&str, u32); 28] = [
+const COSTS: [(&str, u32); 32] = [
     ("create_conversation", 1),
+    ("create_key", 1),
+    ("find_key", 1),
     ("queue_message", 4),
     ("queue_message, repeated", 5),
     ("begin_turn", 11),
@@ -120,7 +141,7 @@ const COSTS: [(&str, u32); 28] = [
     ("context", 1),
     ("used_call_ids", 1),
     ("save thought", 11),
-    ("save, repeated", 4),
+    ("save, repeated", 5),
     ("claim_tool", 4),
     ("finish_tool", 1),
     ("save observe", 10),
@@ -132,6 +153,8 @@ const COSTS: [(&str, u32); 28] = [
     ("last_sequences", 1),
     ("conversation", 1),
     ("list_conversations", 1),
+    ("rename_conversation", 1),
+    ("delete_conversation", 14),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -237,9 +260,9 @@ async fn fill(connection: &mut PgConnection) {
         INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, now(), '', '[]', '[]'
             FROM conversations, generate_series(1, 5) k;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
-            status, started_at)
+            status, started_at, tenant_id)
             SELECT 'e' || k || id, id, 'm' || k, 'e' || k || id, 0, 'a', 'h',
-                CASE k WHEN 1 THEN 'running' ELSE 'completed' END, now()
+                CASE k WHEN 1 THEN 'running' ELSE 'completed' END, now(), tenant_id
             FROM conversations, generate_series(1, 5) k;
         INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type,
             step_number, created_at, execution_state)
@@ -349,6 +372,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     let mut connection = store.pool().acquire().await.unwrap();
     let execution = "text, text, bigint";
     let events = "text, bigint, bigint, text, text";
+    let queued = "text, text, text, text, timestamptz, bigint, text, bigint";
     // (name, text, types, values, rows read at the most)
     let queries = [
         ("page of events", hot::EVENTS, events, "'c5000', 40, 21, 't', NULL", 22),
@@ -376,13 +400,28 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("turns that have begun", hot::BEGUN_TURNS, "text, text", "'e2c5000', 'c5000'", 4),
         ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 7),
         ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
-        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text", "'c5000', 'm2', 'client3'", 4),
+        ("calls that wait for someone", hot::WAITING_TOOLS, "text, text, text, bigint", "'c5000', 't', NULL, 100", 2),
+        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text, text", "'c5000', 'm2', 'client3', 'x'", 4),
+        (
+            "accepted message, far over the limit of turns",
+            hot::QUEUE_MESSAGE,
+            queued,
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20",
+            20,
+        ),
         (
             "list of conversations",
             hot::CONVERSATIONS_BEFORE,
             "text, bigint, timestamptz, text",
             "'t', 20, now() + interval '1 h', 'c3600'",
             20,
+        ),
+        (
+            "list of conversations to search in",
+            hot::CONVERSATIONS_BEFORE,
+            "text, bigint, timestamptz, text",
+            &format!("'t', {MAX_SCANNED} + 1, now() + interval '1 h', 'c3600'"),
+            u64::from(MAX_SCANNED) + 1,
         ),
         (
             "list of one owner's conversations",

@@ -19,10 +19,15 @@ use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
+/// Between two pieces, so that they arrive as a stream and not as one read.
+const PACE: Duration = Duration::from_micros(200);
+
 /// What the model answers to one request.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pieces: Vec<String>,
+    /// Between two pieces; [`PACE`] without one.
+    pace: Option<Duration>,
     calls: Vec<(String, String, String)>,
     /// Holds the rest of the reply back until [`Model::release`].
     is_held: bool,
@@ -40,6 +45,11 @@ impl Reply {
     /// A text of `count` tokens.
     pub fn tokens(count: usize) -> Self {
         Self { pieces: (0..count).map(|n| format!("token{n} ")).collect(), ..Self::default() }
+    }
+
+    /// A text in these pieces, one at a time.
+    pub fn pieces(pieces: Vec<String>, pace: Duration) -> Self {
+        Self { pieces, pace: Some(pace), ..Self::default() }
     }
 
     /// Asks for a tool as well.
@@ -191,7 +201,7 @@ async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
 }
 
 fn frames(reply: Reply, mut released: watch::Receiver<bool>) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let is_held = reply.is_held;
+    let (is_held, pace) = (reply.is_held, reply.pace.unwrap_or(PACE));
     let text = reply.pieces.into_iter().map(|piece| delta(&json!({"role": "assistant", "content": piece}), None));
     let wait = stream::once(async move {
         if is_held {
@@ -212,9 +222,8 @@ fn frames(reply: Reply, mut released: watch::Receiver<bool>) -> impl Stream<Item
         rest.push(frame(&json!({"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": usage})));
         rest.push(Bytes::from_static(b"data: [DONE]\n\n"));
     }
-    // A moment between pieces, so that they arrive as a stream and not as one read.
-    let text = stream::iter(text).then(|piece| async {
-        tokio::time::sleep(Duration::from_micros(200)).await;
+    let text = stream::iter(text).then(move |piece| async move {
+        tokio::time::sleep(pace).await;
         Some(piece)
     });
     text.chain(wait).chain(stream::iter(rest.into_iter().map(Some))).filter_map(|piece| async { piece.map(Ok) })

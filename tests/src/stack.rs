@@ -50,6 +50,9 @@ const DEFAULT_AGENT: &str = r#"
 tools = ["calculate", "current_time", "work_plan", "test_once", "test_read", "test_idempotent"]
 "#;
 
+/// Keys of `[gateway]`: nothing balances between the gateways of a test.
+const GATEWAY: &str = "drain = \"0s\"";
+
 impl Stack {
     /// A stack with the default agent; nothing of it runs yet but the model and Temporal.
     pub async fn new(model: Model) -> Self {
@@ -75,7 +78,8 @@ impl Stack {
         let directory = tempfile::Builder::new().prefix("everturn-test-").tempdir().unwrap();
         let config = format!(
             "[providers.scripted]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key_env = \"SCRIPTED_KEY\"\n\n\
-             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n",
+             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n\n\
+             [gateway]\n{GATEWAY}\n",
             model.base_url()
         );
         fs::write(directory.path().join("everturn.toml"), config).unwrap();
@@ -83,6 +87,20 @@ impl Stack {
         let gateway_ports = (0..backends.processes()).map(|_| free_port()).collect();
         let next_gateway = AtomicUsize::new(0);
         Self { model, temporal, task_queue, directory, backends, gateway_ports, next_gateway }
+    }
+
+    /// Adds tables to the configuration, for what starts from now on.
+    pub fn configure(&self, tables: &str) {
+        let file = self.path("everturn.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, format!("{text}\n{tables}")).unwrap();
+    }
+
+    /// The same stack with this many gateways, each on a port of its own.
+    #[must_use]
+    pub fn with_gateways(mut self, count: usize) -> Self {
+        self.gateway_ports = (0..count).map(|_| free_port()).collect();
+        self
     }
 
     /// The PostgreSQL of a breakable stack.
@@ -112,6 +130,12 @@ impl Stack {
         Process { children: each.flat_map(|process| process.children).collect() }
     }
 
+    /// Starts a worker of another binary, one of the examples.
+    pub fn worker_of(&self, program: &str) -> Process {
+        let spawn = |_| self.spawn_command(self.command_of(program, &["worker"], &[]), "worker");
+        Process { children: (0..self.backends.processes()).map(spawn).collect() }
+    }
+
     /// Starts a worker that stops at a failpoint, and waits there to be killed.
     pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
         let file = self.path(failpoint);
@@ -129,36 +153,50 @@ impl Stack {
         fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();
     }
 
-    /// Starts a gateway and waits until it answers.
+    /// Adds to the table `[gateway]` of processes started from now on.
+    pub fn configure_gateway(&self, keys: &str) {
+        let path = self.path("everturn.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, format!("{text}\n{keys}\n")).unwrap();
+    }
+
+    /// Starts every gateway and waits until all answer.
     pub async fn gateway(&self) -> Process {
-        let mut children = Vec::new();
-        for port in &self.gateway_ports {
-            let listen = format!("127.0.0.1:{port}");
-            children.extend(self.spawn(&["gateway", "--listen", &listen], "gateway", &[]).children);
-        }
-        for port in &self.gateway_ports {
-            ready(&format!("http://127.0.0.1:{port}")).await;
-        }
-        Process { children }
+        self.gateway_with(&[]).await
+    }
+
+    /// Starts every gateway with more environment, and waits until all answer.
+    pub async fn gateway_with(&self, environment: &[(&str, &str)]) -> Process {
+        let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, environment));
+        let each = futures::future::join_all(each).await;
+        Process { children: each.into_iter().flat_map(|process| process.children).collect() }
+    }
+
+    /// Starts one of the gateways, with more environment, and waits until it answers.
+    pub async fn gateway_on(&self, number: usize, environment: &[(&str, &str)]) -> Process {
+        let listen = format!("127.0.0.1:{}", self.gateway_port(number));
+        let process = self.spawn(&["gateway", "--listen", &listen], "gateway", environment);
+        ready(&self.gateway_url(number)).await;
+        process
     }
 
     /// Starts any role of the binary.
     pub fn spawn(&self, args: &[&str], log: &str, environment: &[(&str, &str)]) -> Process {
+        Process { children: vec![self.spawn_command(self.command(args, environment), log)] }
+    }
+
+    fn spawn_command(&self, mut command: Command, log: &str) -> Child {
         let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{log}.log"))).unwrap();
-        let child = self
-            .command(args, environment)
-            .stdin(Stdio::null())
-            .stdout(log.try_clone().unwrap())
-            .stderr(log)
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        Process { children: vec![child] }
+        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).kill_on_drop(true).spawn().unwrap()
     }
 
     /// A command of the binary in this stack's surroundings.
     pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
-        let mut command = Command::new(binary());
+        self.command_of("everturn", args, environment)
+    }
+
+    fn command_of(&self, program: &str, args: &[&str], environment: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(built(program));
         command
             .args(args)
             .current_dir(self.directory.path())
@@ -185,8 +223,17 @@ impl Stack {
 
     /// Base URL of a gateway, each time of the next one.
     pub fn url(&self) -> String {
-        let next = self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len();
-        format!("http://127.0.0.1:{}", self.gateway_ports[next])
+        self.gateway_url(self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len())
+    }
+
+    /// Base URL of one of the gateways.
+    pub fn gateway_url(&self, number: usize) -> String {
+        format!("http://127.0.0.1:{}", self.gateway_port(number))
+    }
+
+    /// Port of one of the gateways on 127.0.0.1.
+    pub fn gateway_port(&self, number: usize) -> u16 {
+        self.gateway_ports[number]
     }
 
     /// A client of the gateway.
@@ -324,11 +371,26 @@ impl Drop for Stack {
 }
 
 impl Process {
+    /// The ids of its processes.
+    pub fn ids(&self) -> Vec<u32> {
+        self.children.iter().filter_map(Child::id).collect()
+    }
+
     /// kill -9.
     pub async fn kill(mut self) {
         for child in &mut self.children {
             child.kill().await.unwrap();
         }
+    }
+
+    /// The most memory that one of the processes has held at a time.
+    pub fn peak_memory_bytes(&self) -> u64 {
+        let peak = |child: &Child| {
+            let status = fs::read_to_string(format!("/proc/{}/status", child.id().unwrap())).unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+            line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+        };
+        self.children.iter().map(peak).max().unwrap()
     }
 
     /// SIGTERM; returns the exit code, the worst one of several processes.
@@ -346,12 +408,16 @@ impl Process {
     }
 }
 
-/// The binary under test: beside the test's own (cargo build made it).
+/// The binary under test.
 pub fn binary() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    let binary = test.parent().unwrap().parent().unwrap().join("everturn");
-    assert!(binary.is_file(), "{} is missing: run `make test`, or `cargo build` first", binary.display());
-    binary
+    built("everturn")
+}
+
+/// A binary of the workspace: in the directory of this one, or above it as tests are below (cargo build made it).
+fn built(program: &str) -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    let found = this.ancestors().skip(1).take(2).map(|directory| directory.join(program)).find(|file| file.is_file());
+    found.unwrap_or_else(|| panic!("{program} is missing: run `make test`, or `cargo build --workspace` first"))
 }
 
 /// Waits until the gateway at `url` answers.

@@ -101,6 +101,11 @@ impl Temporal {
         }
     }
 
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// `host:port`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)

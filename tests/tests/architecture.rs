@@ -15,7 +15,7 @@ fn root() -> PathBuf {
 }
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE "Crates").
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("proto", &[]),
     ("workflows", &["proto"]),
     ("store", &["proto"]),
@@ -23,7 +23,9 @@ const ARROWS: [(&str, &[&str]); 8] = [
     ("activities", &["proto", "store", "stream"]),
     ("gateway", &["proto", "store", "stream", "workflows"]),
     ("worker", &["proto", "store", "stream", "workflows", "activities", "gateway"]),
+    ("own-tool", &["worker"]),
     ("tests", &["proto", "store", "stream", "workflows", "activities", "gateway", "worker"]),
+    ("bench", &["tests"]),
 ];
 
 #[test]

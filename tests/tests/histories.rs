@@ -46,17 +46,9 @@ async fn replay(history: &Value) -> Result<(), String> {
 async fn stored_histories_replay() {
     let histories = stored();
     let names: Vec<_> = histories.iter().map(|(name, _)| name.as_str()).collect();
-    for needed in [
-        "plain",
-        "parallel-tools",
-        "cancel",
-        "queued-messages",
-        "retried-step",
-        "cancel-waiting",
-        "resumed",
-        "delegating",
-        "sub-agent",
-    ] {
+    let needed = ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step", "cancel-waiting", "resumed"];
+    let of_tools = ["approval", "approval-cancelled", "client-tool", "delegating", "sub-agent"];
+    for needed in needed.into_iter().chain(of_tools) {
         assert!(names.iter().any(|name| name.starts_with(needed)), "no stored history of {needed}");
     }
     for (name, history) in &histories {
@@ -203,6 +195,55 @@ async fn record_histories_of_what_waits_or_was_lost_when_asked() {
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
     record(&stack, "resumed", &conversation, None).await;
+}
+
+/// Two calls that a person must approve, or one that the client runs.
+fn script_for_someone(request: &Request) -> Reply {
+    match (request.last("user").as_str(), request.results_since_user()) {
+        ("approve", 0) => {
+            Reply::text("May I?").call("test_once", &json!({})).call("test_once", &json!({"effect": true}))
+        }
+        ("client", 0) => Reply::text("Your client does this.").call("open_file", &json!({})),
+        _ => Reply::text("Done."),
+    }
+}
+
+#[tokio::test]
+async fn record_histories_of_what_waits_for_someone_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let agent = "tools = [{ name = \"test_once\", approval = \"always\" }, \"open_file\"]\n\
+                 [client_tools.open_file]\ndescription = \"Reads a file of the user.\"";
+    let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("approve").await;
+    stack.saw(&conversation, "approval_requested").await;
+    let approvals = stack.get(&format!("/conversations/{conversation}/approvals")).await;
+    for (call, decision) in approvals["approvals"].as_array().unwrap().iter().zip(["approve", "deny"]) {
+        let id = call["execution_id"].as_str().unwrap();
+        let answer = json!({"decision": decision, "input_hash": call["input_hash"]});
+        stack.post(&format!("/conversations/{conversation}/approvals/{id}"), &answer).await;
+    }
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&stack, "approval", &conversation, None).await;
+
+    let (conversation, _) = stack.ask("approve").await;
+    stack.saw(&conversation, "approval_requested").await;
+    stack.client().cancel(&conversation).await.unwrap();
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&stack, "approval-cancelled", &conversation, None).await;
+
+    let (conversation, _) = stack.ask("client").await;
+    stack.saw(&conversation, "client_tool_requested").await;
+    let waiting = stack.get(&format!("/conversations/{conversation}/client-tools")).await;
+    let id = waiting["client_tools"][0]["execution_id"].as_str().unwrap();
+    stack.post(&format!("/conversations/{conversation}/client-tools/{id}"), &json!({"result": "a text"})).await;
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&stack, "client-tool", &conversation, None).await;
 }
 
 fn script_that_hangs_once(request: &Request) -> Reply {

@@ -1,5 +1,7 @@
 //! `everturn chat`: a conversation in the terminal.
 
+mod approval;
+
 use std::{
     io::{IsTerminal, Write},
     process::ExitCode,
@@ -7,9 +9,9 @@ use std::{
 
 use everturn_proto::words::event_type;
 use futures::StreamExt;
-use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio_util::sync::CancellationToken;
 
+use self::approval::Input;
 use crate::{
     cli::ChatOptions,
     client::{Frame, GatewayClient},
@@ -18,31 +20,31 @@ use crate::{
 
 /// Sends messages and prints answers until the input ends; Ctrl-C cancels the running turn, or leaves.
 pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
-    let client = GatewayClient::new(&options.url)?;
+    let client = GatewayClient::with_token(&options.url, options.token.as_deref())?;
     let conversation_id = match options.conversation {
         Some(id) => id,
         None => client.create_conversation(options.agent.as_deref()).await?,
     };
     let shutdown = shutdown::token()?;
+    let mut input = Input::new(options.approve);
     if let Some(message) = options.message {
-        let is_complete = turn(&client, &conversation_id, &message, &shutdown).await?;
+        let is_complete = turn(&client, &conversation_id, &message, &mut input, &shutdown).await?;
         return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     println!(
         "conversation {conversation_id} · Ctrl-D leaves, Ctrl-C cancels the running turn and leaves; go on with --conversation {conversation_id}"
     );
-    let mut lines = BufReader::new(tokio::io::stdin()).lines();
     loop {
         prompt();
         let line = tokio::select! {
-            line = lines.next_line() => line?,
+            line = input.lines.next_line() => line?,
             () = shutdown.cancelled() => None,
         };
         let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
         if line.trim().is_empty() {
             continue;
         }
-        turn(&client, &conversation_id, &line, &shutdown).await?;
+        turn(&client, &conversation_id, &line, &mut input, &shutdown).await?;
         if shutdown.is_cancelled() {
             return Ok(ExitCode::SUCCESS);
         }
@@ -61,6 +63,7 @@ async fn turn(
     client: &GatewayClient,
     conversation_id: &str,
     message: &str,
+    input: &mut Input,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<bool> {
     let cursor = client.last_sequence(conversation_id).await?;
@@ -91,6 +94,18 @@ async fn turn(
         {
             printer.print(&frame);
         }
+        if frame.event == event_type::APPROVAL_REQUESTED && !is_cancelling {
+            let answer = tokio::select! {
+                answer = input.decide(&frame.data) => answer?,
+                // The cancel above answers for all.
+                () = shutdown.cancelled() => continue,
+            };
+            let execution_id = frame.data["execution_id"].as_str().unwrap_or_default();
+            // Another device may have been faster: the turn goes on either way.
+            if let Err(error) = client.resolve_approval(conversation_id, execution_id, &answer).await {
+                println!("{error:#}");
+            }
+        }
         if frame.is_own() && event_type::ends_turn(&frame.event) {
             println!();
             return Ok(frame.event == event_type::COMPLETE);
@@ -114,7 +129,13 @@ impl Printer {
             // The whole text is what counts: it fills in what the stream lost.
             "thought" => self.seal(&text("thought")),
             "assistant_message" => self.seal(&text("content")),
-            "act" | "observe" | "error" | "cancelled" | "sub_agent_start" => {
+            "act"
+            | "observe"
+            | "approval_resolved"
+            | "client_tool_requested"
+            | "error"
+            | "cancelled"
+            | "sub_agent_start" => {
                 if let Some(line) = show::line(frame) {
                     println!("{line}");
                 }

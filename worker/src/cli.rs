@@ -3,9 +3,13 @@
 use std::{env, io::IsTerminal, net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand};
-use everturn_proto::words::TASK_QUEUE;
+use clap::{Args, Parser, Subcommand, builder::FalseyValueParser};
+use everturn_gateway::auth::{Scope, Scopes};
+use everturn_proto::{ids, limits::MAX_ID_BYTES, words::TASK_QUEUE};
 use tracing_subscriber::EnvFilter;
+
+/// Bytes of an owner's or a key's name: those of `sub` in a token.
+const MAX_NAME_BYTES: usize = 255;
 
 /// A durable runtime for LLM agents on Temporal.
 #[derive(Debug, Parser)]
@@ -55,6 +59,8 @@ pub enum Command {
     Migrate,
     /// Removes conversations whose last event is older than this. Never one with a turn running or waiting.
     Retention(RetentionOptions),
+    /// API keys for callers of the gateway.
+    Keys(KeysOptions),
     /// Talks to a running gateway from the terminal.
     Chat(ChatOptions),
 }
@@ -65,6 +71,12 @@ pub struct DevOptions {
     /// Address of the gateway.
     #[arg(long, env = "EVERTURN_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// See `gateway`.
+    #[arg(long, env = "EVERTURN_INSECURE_NO_AUTH", value_parser = FalseyValueParser::new())]
+    pub insecure_no_auth: bool,
+    /// Key or token that --once and --sample send, where the configuration requires one.
+    #[arg(long, env = "EVERTURN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
     /// Port of Temporal on 127.0.0.1; a server that runs there is used, else one is started (its web UI on port + 1000).
     #[arg(long, default_value_t = 7233, value_name = "PORT")]
     pub temporal_port: u16,
@@ -94,9 +106,69 @@ pub struct WorkerOptions {
 /// Options of `gateway`.
 #[derive(Debug, Clone, Args)]
 pub struct GatewayOptions {
-    /// Address to listen on. There is no authentication yet: keep it on loopback or behind something that has it.
+    /// Address to listen on. Other than loopback it needs `required = true` under [auth] in the configuration.
     #[arg(long, env = "EVERTURN_LISTEN", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
+    /// Listens on any address without authentication: whoever reaches it can do everything.
+    #[arg(long, env = "EVERTURN_INSECURE_NO_AUTH", value_parser = FalseyValueParser::new())]
+    pub insecure_no_auth: bool,
+}
+
+/// Options of `keys`.
+#[derive(Debug, Clone, Args)]
+pub struct KeysOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: KeysCommand,
+}
+
+/// What `keys` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum KeysCommand {
+    /// Makes a key and prints it, this once: only its hash is stored.
+    Create(CreateKey),
+    /// Lists keys, the oldest first; never their secrets.
+    List(ListKeys),
+    /// Revokes a key and ends its sessions. Gateways follow within seconds (`key_cache` of [auth]).
+    Revoke(RevokeKey),
+}
+
+/// Options of `keys create`.
+#[derive(Debug, Clone, Args)]
+pub struct CreateKey {
+    /// Tenant whose conversations the key is for.
+    #[arg(long, value_name = "TENANT", value_parser = parse_tenant)]
+    pub tenant: String,
+    /// Only this owner's conversations; without it, every owner's of the tenant.
+    #[arg(long, value_name = "OWNER", value_parser = parse_owner)]
+    pub owner: Option<String>,
+    /// What the key may do: read, write, approve.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "read,write", value_parser = parse_scope)]
+    pub scope: Vec<Scope>,
+    /// How long it is valid, e.g. 90d; without it, until it is revoked.
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub expires: Option<Duration>,
+    /// What it is for, shown in lists.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = parse_name)]
+    pub name: String,
+}
+
+/// Options of `keys list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListKeys {
+    /// Only this tenant's.
+    #[arg(long, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `keys revoke`.
+#[derive(Debug, Clone, Args)]
+pub struct RevokeKey {
+    /// The key's id, or the key itself.
+    pub id: String,
 }
 
 /// Options of `retention`.
@@ -114,18 +186,42 @@ fn parse_age(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90d or 12h"))
 }
 
+fn parse_tenant(text: &str) -> Result<String, String> {
+    let limits = format!("a tenant has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`");
+    if ids::is_valid(text) { Ok(text.to_owned()) } else { Err(limits) }
+}
+
+fn parse_owner(text: &str) -> Result<String, String> {
+    if text.is_empty() { Err("an owner must not be empty".to_owned()) } else { parse_name(text) }
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    let fits = text.len() <= MAX_NAME_BYTES && !text.contains(char::is_control);
+    if fits { Ok(text.to_owned()) } else { Err(format!("at most {MAX_NAME_BYTES} bytes, no control characters")) }
+}
+
+fn parse_scope(word: &str) -> Result<Scope, String> {
+    Scope::of(word).ok_or_else(|| format!("there are: {}", Scopes::all()))
+}
+
 /// Options of `chat`.
 #[derive(Debug, Clone, Args)]
 pub struct ChatOptions {
     /// URL of the gateway.
     #[arg(long, env = "EVERTURN_URL", default_value = "http://127.0.0.1:8080")]
     pub url: String,
+    /// Key or token, where the gateway requires one.
+    #[arg(long, env = "EVERTURN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub token: Option<String>,
     /// Goes on with this conversation; without it a new one begins.
     #[arg(long, value_name = "ID")]
     pub conversation: Option<String>,
     /// Agent of a new conversation.
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
+    /// Approves every tool call that waits for a person. Without it you are asked, and with no terminal calls are denied.
+    #[arg(long)]
+    pub approve: bool,
     /// Sends one message, prints the answer and exits; without it, messages are read line by line.
     pub message: Option<String>,
 }
@@ -133,9 +229,10 @@ pub struct ChatOptions {
 impl Cli {
     /// Logs go to standard error; standard output is for what was asked for.
     pub fn start_logging(&self) -> anyhow::Result<()> {
-        let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_));
-        // genai warns of every last chunk that has no text, which is every provider's.
-        let default = if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error" };
+        let is_terminal_role = matches!(self.command, Command::Dev(_) | Command::Chat(_) | Command::Keys(_));
+        // genai warns of every last chunk that has no text, which is every provider's; rmcp says every message it gets.
+        let default =
+            if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error,rmcp=warn" };
         let filter = self.common.log.as_deref().unwrap_or(default);
         let filter = EnvFilter::try_new(filter).with_context(|| format!("`{filter}` is not a log filter"))?;
         let is_terminal = std::io::stderr().is_terminal();

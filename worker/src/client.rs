@@ -6,7 +6,13 @@ use anyhow::{Context, bail};
 use eventsource_stream::Eventsource;
 use everturn_proto::ids;
 use futures::{Stream, StreamExt, stream::BoxStream};
+use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
+
+/// Before a broken stream is opened again, unless the gateway says otherwise.
+const RETRY: Duration = Duration::from_millis(500);
+/// Tries of an approval, a second apart: a worker that restarts is back by then.
+const APPROVAL_ATTEMPTS: u32 = 30;
 
 /// A gateway at a URL.
 #[derive(Debug, Clone)]
@@ -18,7 +24,7 @@ pub struct GatewayClient {
 /// A frame of an event stream.
 #[derive(Debug, Clone)]
 pub struct Frame {
-    /// `event:`, the type.
+    /// Its type: of an event, of a text's frame, or `replay`.
     pub event: String,
     /// The sequence number of a persisted event; deltas have none.
     pub id: Option<u32>,
@@ -36,13 +42,27 @@ impl Frame {
 }
 
 impl GatewayClient {
-    /// A client of the gateway at `url`.
+    /// A client of the gateway at `url`, without a credential.
     pub fn new(url: &str) -> anyhow::Result<Self> {
+        Self::with_token(url, None)
+    }
+
+    /// A client that sends this key or token with each request.
+    pub fn with_token(url: &str, token: Option<&str>) -> anyhow::Result<Self> {
         let is_http = url.parse::<url::Url>().is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
         if !is_http {
             bail!("`{url}` is not the URL of a gateway; it looks like http://127.0.0.1:8080");
         }
-        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).build()?;
+        let mut headers = header::HeaderMap::new();
+        if let Some(token) = token {
+            let value = header::HeaderValue::try_from(format!("Bearer {token}"));
+            let mut value = value.context("the token has characters that no key or token has")?;
+            // Keeps it out of what is logged of a request.
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).default_headers(headers);
+        let http = http.build()?;
         Ok(Self { url: format!("{}/api/v1/agent", url.trim_end_matches('/')), http })
     }
 
@@ -73,6 +93,26 @@ impl GatewayClient {
         self.post(&format!("/conversations/{conversation_id}/cancel"), &json!({})).await.map(drop)
     }
 
+    /// Answers an approval. Tries again for a while when the turn cannot be reached.
+    pub async fn resolve_approval(
+        &self,
+        conversation_id: &str,
+        execution_id: &str,
+        answer: &Value,
+    ) -> anyhow::Result<()> {
+        let url = format!("{}/conversations/{conversation_id}/approvals/{execution_id}", self.url);
+        let mut attempts_left = APPROVAL_ATTEMPTS;
+        loop {
+            attempts_left -= 1;
+            let response = self.http.post(&url).json(answer).send().await?;
+            if response.status() == StatusCode::SERVICE_UNAVAILABLE && attempts_left > 0 {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                continue;
+            }
+            return checked(response).await.map(drop);
+        }
+    }
+
     /// The conversation's largest sequence number.
     pub async fn last_sequence(&self, conversation_id: &str) -> anyhow::Result<u32> {
         let url = format!("{}/conversations/{conversation_id}/execution-status", self.url);
@@ -80,29 +120,14 @@ impl GatewayClient {
         Ok(status["last_sequence"].as_u64().and_then(|last| u32::try_from(last).ok()).unwrap_or(0))
     }
 
-    /// Follows the conversation from behind `cursor`, coming back with the cursor whenever the stream breaks.
+    /// Follows the conversation from behind `cursor`, coming back with the cursor whenever the stream breaks. Ends when
+    /// the gateway says that there is nothing to come back for, or refuses, as when the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
-        let client = self.clone();
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
-        let state = (client, url, cursor, None::<BoxStream<'static, Frame>>);
-        futures::stream::unfold(state, |(client, url, mut cursor, mut frames)| async move {
-            loop {
-                let mut open = match frames.take() {
-                    Some(open) => open,
-                    None => match client.connect(&url, cursor).await {
-                        Ok(open) => open,
-                        Err(error) => {
-                            tracing::debug!(%error, "the event stream is not available; trying again");
-                            tokio::time::sleep(Duration::from_millis(500)).await;
-                            continue;
-                        }
-                    },
-                };
-                if let Some(frame) = open.next().await {
-                    cursor = frame.id.unwrap_or(cursor);
-                    return Some((frame, (client, url, cursor, Some(open))));
-                }
-            }
+        let following = Following { client: self.clone(), url, cursor, delay: RETRY, frames: None };
+        futures::stream::unfold(following, |mut following| async move {
+            let frame = following.next().await?;
+            Some((frame, following))
         })
     }
 
@@ -111,11 +136,12 @@ impl GatewayClient {
         let frames = checked(response).await?.bytes_stream().eventsource();
         // A broken stream ends here; the follower comes back with its cursor.
         let frames = frames.take_while(|frame| futures::future::ready(frame.is_ok())).filter_map(|frame| async {
-            let frame = frame.ok()?;
-            let data: Value = serde_json::from_str(&frame.data).ok()?;
-            // Not the frame's id: by the SSE standard that stays in force for the frames without one behind it.
+            let data: Value = serde_json::from_str(&frame.ok()?.data).ok()?;
+            // Not the frame's own name, in which `error` is called otherwise for the sake of browsers.
+            let event = data["type"].as_str()?.to_owned();
+            // Nor its id: by the SSE standard that stays in force for the frames without one behind it.
             let id = data["sequence_number"].as_u64().and_then(|id| u32::try_from(id).ok());
-            Some(Frame { event: frame.event, id, data })
+            Some(Frame { event, id, data })
         });
         Ok(frames.boxed())
     }
@@ -127,6 +153,65 @@ impl GatewayClient {
     }
 }
 
+/// An answer that is a problem.
+#[derive(Debug, thiserror::Error)]
+#[error("the gateway answered {status}: {said}")]
+struct Answered {
+    status: StatusCode,
+    said: String,
+}
+
+impl Answered {
+    /// True when the same request will not do better later.
+    fn is_final(&self) -> bool {
+        self.status.is_client_error() && self.status != StatusCode::TOO_MANY_REQUESTS
+    }
+}
+
+/// A place in a conversation, and the connection there, if one is open.
+struct Following {
+    client: GatewayClient,
+    url: String,
+    cursor: u32,
+    /// Before the next connection.
+    delay: Duration,
+    frames: Option<BoxStream<'static, Frame>>,
+}
+
+impl Following {
+    async fn next(&mut self) -> Option<Frame> {
+        loop {
+            let Some(frames) = &mut self.frames else {
+                match self.client.connect(&self.url, self.cursor).await {
+                    Ok(frames) => self.frames = Some(frames),
+                    Err(error) if error.downcast_ref().is_some_and(Answered::is_final) => {
+                        tracing::warn!(%error, "the event stream has ended");
+                        return None;
+                    }
+                    Err(error) => {
+                        tracing::debug!(%error, "the event stream is not available; trying again");
+                        tokio::time::sleep(RETRY).await;
+                    }
+                }
+                continue;
+            };
+            let Some(frame) = frames.next().await else {
+                self.frames = None;
+                tokio::time::sleep(std::mem::replace(&mut self.delay, RETRY)).await;
+                continue;
+            };
+            match frame.event.as_str() {
+                "end" if frame.data["reconnect"] == false => return None,
+                "reconnect" => self.delay = frame.data["delay_ms"].as_u64().map_or(RETRY, Duration::from_millis),
+                _ => {
+                    self.cursor = frame.id.unwrap_or(self.cursor);
+                    return Some(frame);
+                }
+            }
+        }
+    }
+}
+
 /// Turns a problem+json answer into its sentence.
 async fn checked(response: reqwest::Response) -> anyhow::Result<reqwest::Response> {
     if response.status().is_success() {
@@ -135,5 +220,6 @@ async fn checked(response: reqwest::Response) -> anyhow::Result<reqwest::Respons
     let status = response.status();
     let problem: Value = response.json().await.unwrap_or_default();
     let said = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
-    bail!("the gateway answered {status}: {} {} ({})", said("title"), said("detail"), said("code"))
+    let said = format!("{} {} ({})", said("title"), said("detail"), said("code"));
+    Err(Answered { status, said }.into())
 }

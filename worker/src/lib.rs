@@ -1,5 +1,7 @@
-//! The binary `everturn` as a library: every role takes what it works with, so that a test can drive it.
+//! The binary `everturn` as a library: for binaries with tools of their own, and for tests, since every role takes what
+//! it works with.
 //!
+//! - [`App`]: the whole binary, with tools of one's own; [`TypedTool`] is what they implement
 //! - [`cli`]: the command line
 //! - [`config`]: the file `everturn.toml`, read and checked
 //! - [`connections`]: Temporal and the store, waited for with back-off
@@ -11,6 +13,7 @@
 //!
 //! Must not be here: anything a second gateway or worker could not do as well; no state but handles.
 
+mod app;
 pub mod chat;
 pub mod cli;
 pub mod client;
@@ -21,3 +24,6 @@ pub mod dev;
 pub mod roles;
 pub mod show;
 pub mod shutdown;
+
+pub use app::App;
+pub use everturn_activities::tools::{Effect, Tool, ToolContext, ToolError, TypedTool, content, process};

@@ -19,6 +19,12 @@ pub fn line(frame: &Frame) -> Option<String> {
             let mark = if data["is_error"] == true { "failed: " } else { "" };
             format!("{} → {mark}{} ({} ms)", text(&data["tool_name"]), data["result"], data["duration_ms"])
         }
+        "approval_requested" | "client_tool_requested" => {
+            format!("{} {}", text(&data["tool_name"]), data["tool_input"])
+        }
+        "approval_resolved" => {
+            format!("{} {} {}", text(&data["tool_name"]), text(&data["decision"]), text(&data["reason"]))
+        }
         "complete" if data["steps"] == 1 => "1 step".to_owned(),
         "complete" => format!("{} steps", data["steps"]),
         "sub_agent_start" => format!("{}: {}", text(&data["agent"]), text(&data["task"])),

@@ -9,7 +9,7 @@ use everturn_proto::{
     Lenient, ids,
     limits::MAX_MESSAGE_BYTES,
     turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput, TurnOutput, TurnStatus},
-    words::{DEFAULT_TENANT, execution_status, failure, on_busy, search_attribute},
+    words::{DEFAULT_TENANT, execution_status, failure, on_busy, refusal, search_attribute},
 };
 use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
 use temporalio_macros::{workflow, workflow_methods};
@@ -24,6 +24,10 @@ use crate::{
     outside::Outside,
     turn::{Outcome, Turn, TurnEnd},
 };
+
+const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
+/// TurnStatus while a turn waits for a person.
+const WAITING: &str = "waiting";
 
 /// Patch: a cancel reaches a message that waits. Runs from before it let that message, a steer too, go on.
 const CANCEL_WAITING: &str = "cancel-waiting";
@@ -145,8 +149,8 @@ impl AgentExecution {
         _ctx: &WorkflowContextView,
         answer: &Lenient<ResolveApproval>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let answer = answer.0.as_ref().map_err(|error| format!("approval_invalid: {error}"))?;
-        self.outside.check(answer).map_err(|refusal| refusal.as_str().into())
+        let answer = answer.0.as_ref().map_err(|error| format!("{}: {error}", refusal::INVALID))?;
+        self.outside.check(answer).map_err(|refusal| refusal.to_string().into())
     }
 
     /// The same from the command line (`temporal workflow signal`). One that does not fit is ignored: a signal has
@@ -283,7 +287,6 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
     const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
     const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
     const TENANT_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TENANT_ID);
-    const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
     if ctx.search_attributes().contains_key(&CONVERSATION_ID) {
         return;
     }
@@ -294,6 +297,14 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
         TENANT_ID.value_set(tenant.to_owned()),
         TURN_STATUS.value_set(execution_status::RUNNING.to_owned()),
     ]);
+}
+
+/// Says in TurnStatus whether the turn waits for a person. Each change is an event of the history: only when it changes.
+pub(crate) fn show_waiting(ctx: &WorkflowContext<AgentExecution>) {
+    if let Some(is_waiting) = ctx.state_mut(|state| state.outside.status_change()) {
+        let status = if is_waiting { WAITING } else { execution_status::RUNNING };
+        ctx.upsert_search_attributes([TURN_STATUS.value_set(status.to_owned())]);
+    }
 }
 
 /// Ends the run: with the next message's turn, a new run for the same turn, or the turn's result.

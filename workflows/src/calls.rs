@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use everturn_proto::{
     activities::AgentActivities,
+    limits::TOOL_ATTEMPTS,
     turn::{
         LoadTurnRequest, LoadedTurn, PlannedCall, RunToolRequest, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
@@ -33,8 +34,6 @@ const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 const LLM_ATTEMPTS: u32 = 6;
 /// After this many start-to-close time-outs the turn ends instead of paying for the same long answer again.
 const LLM_TIMEOUTS: u32 = 2;
-/// Tries of a tool whose worker died: each passes the claim, which decides whether it may run again.
-const TOOL_ATTEMPTS: u32 = 5;
 
 /// Why a call did not give a result.
 #[derive(Debug, Clone)]

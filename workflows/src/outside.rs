@@ -4,11 +4,14 @@
 //! is stored, and may answer before the engine has noted the save (invariant 3). For the same reason an answer to an
 //! unknown call is kept for a while: after a replay it may come before the call.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fmt,
+};
 
 use everturn_proto::{
     turn::{PlannedCall, ResolveApproval},
-    words::approval,
+    words::{refusal, tool_kind},
 };
 
 /// Answers to unknown calls that are kept: more than a step can have calls.
@@ -22,6 +25,8 @@ pub(crate) struct Outside {
     results: BTreeMap<String, bool>,
     early_answers: VecDeque<ResolveApproval>,
     early_results: VecDeque<String>,
+    /// What search attribute TurnStatus says.
+    is_shown_waiting: bool,
 }
 
 #[derive(Debug)]
@@ -30,7 +35,7 @@ struct Approval {
     answer: Option<ResolveApproval>,
 }
 
-/// Why an answer to an approval is refused. Its text begins with a word that a gateway tells apart.
+/// Why an answer to an approval is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// No such call waits now.
@@ -39,19 +44,20 @@ pub(crate) enum Refusal {
     Answered,
     /// It was given for another input.
     OtherInput,
-    /// It says neither yes nor no.
-    NoDecision,
+    /// It is wrong whatever the call.
+    Invalid(&'static str),
 }
 
-impl Refusal {
-    /// The word, and a sentence.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Unknown => "approval_unknown: no such call waits for an approval now",
-            Self::Answered => "approval_answered: the call has been answered",
-            Self::OtherInput => "approval_mismatch: the approval is for another input than the call's",
-            Self::NoDecision => "approval_invalid: `decision` is `approve` or `deny`",
-        }
+impl fmt::Display for Refusal {
+    /// A word that a gateway tells apart, and a sentence.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (word, sentence) = match self {
+            Self::Unknown => (refusal::UNKNOWN, "no such call waits for an approval now"),
+            Self::Answered => (refusal::ANSWERED, "the call has been answered"),
+            Self::OtherInput => (refusal::MISMATCH, "the approval is for another input than the call's"),
+            Self::Invalid(flaw) => (refusal::INVALID, *flaw),
+        };
+        write!(formatter, "{word}: {sentence}")
     }
 }
 
@@ -65,7 +71,7 @@ impl Outside {
                 let (input_hash, answer) = (call.input_hash.clone(), None);
                 self.approvals.insert(call.execution_id.clone(), Approval { input_hash, answer });
             }
-            if call.kind == everturn_proto::words::tool_kind::CLIENT {
+            if call.kind == tool_kind::CLIENT {
                 self.results.insert(call.execution_id.clone(), false);
             }
         }
@@ -79,8 +85,8 @@ impl Outside {
 
     /// Whether the answer would be taken.
     pub(crate) fn check(&self, answer: &ResolveApproval) -> Result<(), Refusal> {
-        if !matches!(answer.decision.as_str(), approval::APPROVE | approval::DENY) {
-            return Err(Refusal::NoDecision);
+        if let Some(flaw) = answer.flaw() {
+            return Err(Refusal::Invalid(flaw));
         }
         let known = self.approvals.get(&answer.execution_id).ok_or(Refusal::Unknown)?;
         if known.answer.is_some() {
@@ -136,6 +142,17 @@ impl Outside {
         }
     }
 
+    /// The turn is over with its tools: nothing is waited for any more.
+    pub(crate) fn end_step(&mut self) {
+        self.begin_step(&[]);
+    }
+
+    /// Whether TurnStatus is to say that a person is waited for; `None` when it says so, or the contrary, already.
+    pub(crate) fn status_change(&mut self) -> Option<bool> {
+        let is_waiting = self.approvals.values().any(|known| known.answer.is_none());
+        (std::mem::replace(&mut self.is_shown_waiting, is_waiting) != is_waiting).then_some(is_waiting)
+    }
+
     /// True once the client's result is stored.
     pub(crate) fn has_result(&self, execution_id: &str) -> bool {
         self.results.get(execution_id).is_some_and(|is_stored| *is_stored)
@@ -189,7 +206,10 @@ mod tests {
         outside.begin_step(&[call("a", "")]);
         assert_eq!(outside.check(&answer("b", "approve", "")), Err(Refusal::Unknown));
         assert_eq!(outside.check(&answer("a", "approve", "other")), Err(Refusal::OtherInput));
-        assert_eq!(outside.check(&answer("a", "maybe", "hash")), Err(Refusal::NoDecision));
+        assert_eq!(
+            outside.check(&answer("a", "maybe", "hash")),
+            Err(Refusal::Invalid("`decision` is `approve` or `deny`"))
+        );
         outside.resolve(answer("a", "approve", "other"));
         assert!(outside.answer("a").is_none());
         outside.resolve(answer("a", "deny", "hash"));
@@ -216,6 +236,18 @@ mod tests {
             outside.result_stored(number.to_string());
         }
         assert_eq!((outside.early_answers.len(), outside.early_results.len()), (MAX_EARLY, MAX_EARLY));
+    }
+
+    #[test]
+    fn a_change_of_the_status_is_told_once() {
+        let mut outside = Outside::default();
+        assert_eq!(outside.status_change(), None);
+        outside.begin_step(&[call("a", ""), call("b", "")]);
+        assert_eq!((outside.status_change(), outside.status_change()), (Some(true), None));
+        outside.resolve(answer("a", "approve", ""));
+        assert_eq!(outside.status_change(), None, "another one waits");
+        outside.expire("b");
+        assert_eq!((outside.status_change(), outside.status_change()), (Some(false), None));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use temporalio_workflow::{TimerOptions, join_all, select};
 
 use crate::{
     AgentExecution,
-    agent_execution::Phase,
+    agent_execution::{Phase, show_waiting},
     calls::{self, CallError},
     sub_agent,
     turn::Turn,
@@ -40,16 +40,28 @@ impl Turn<'_> {
             saved.approvals_answered.iter().for_each(|id| state.outside.skip_approval(id));
             saved.results_stored.iter().for_each(|id| state.outside.result_stored(id.clone()));
         });
-        let runs = tool_calls.iter().map(|call| self.run_tool(call));
-        join_all(runs).await.into_iter().collect()
+        show_waiting(self.ctx);
+        let left = |call: &PlannedCall| saved.still_waiting.iter().find(|left| left.execution_id == call.execution_id);
+        let left_ms = |call| left(call).map(|left| Duration::from_millis(u64::from(left.left_ms)));
+        let runs = tool_calls.iter().map(|call| self.run_tool(call, left_ms(call)));
+        let ended = join_all(runs).await.into_iter().collect();
+        self.ctx.state_mut(|state| state.outside.end_step());
+        // Only after a cancel something was still waited for.
+        show_waiting(self.ctx);
+        ended
     }
 
-    async fn run_tool(&self, call: &PlannedCall) -> Result<(), CallError> {
-        if self.ctx.state(|state| state.outside.needs_approval(&call.execution_id)) && !self.is_approved(call).await? {
-            return Ok(());
+    /// `left` is what is left of the time to wait, when the call was asked for by a run before.
+    async fn run_tool(&self, call: &PlannedCall, mut left: Option<Duration>) -> Result<(), CallError> {
+        if self.ctx.state(|state| state.outside.needs_approval(&call.execution_id)) {
+            let is_approved = self.is_approved(call, left.take()).await;
+            show_waiting(self.ctx);
+            if !is_approved? {
+                return Ok(());
+            }
         }
         let ran = match call.kind.as_str() {
-            tool_kind::CLIENT => self.await_client(call).await,
+            tool_kind::CLIENT => self.await_client(call, left).await,
             tool_kind::DELEGATE => self.delegate(call).await,
             _ => self.run_activity(call).await,
         };
@@ -94,9 +106,9 @@ impl Turn<'_> {
 
     /// Waits for the approval, for days if need be, and saves the answer. False when the call is not to run: it is
     /// observed with the answer, or by the end of the turn.
-    async fn is_approved(&self, call: &PlannedCall) -> Result<bool, CallError> {
+    async fn is_approved(&self, call: &PlannedCall, left: Option<Duration>) -> Result<bool, CallError> {
         let id = call.execution_id.as_str();
-        let timeout = Duration::from_secs(u64::from(call.approval_timeout_s));
+        let timeout = left.unwrap_or(Duration::from_secs(u64::from(call.approval_timeout_s)));
         let waited = self.wait(timeout, "approval", call, |state| state.outside.answer(id).is_some()).await;
         let (decision, answer) = match waited {
             Waited::Cancelled => return Ok(false),
@@ -123,9 +135,9 @@ impl Turn<'_> {
     }
 
     /// Waits for the client's result. It is stored by whoever received it; the observe reads it from there.
-    async fn await_client(&self, call: &PlannedCall) -> Result<(), CallError> {
+    async fn await_client(&self, call: &PlannedCall, left: Option<Duration>) -> Result<(), CallError> {
         let id = call.execution_id.as_str();
-        let timeout = Duration::from_millis(u64::from(call.timeout_ms));
+        let timeout = left.unwrap_or(Duration::from_millis(u64::from(call.timeout_ms)));
         match self.wait(timeout, "result", call, |state| state.outside.has_result(id)).await {
             Waited::Done => Ok(()),
             Waited::Cancelled => Err(CallError::Cancelled),

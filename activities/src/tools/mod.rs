@@ -1,18 +1,31 @@
-//! The port to tools, and the registry that finds them and checks their arguments.
+//! The port to tools, the registry that finds them and checks their arguments, and the kinds of tools.
 //!
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - `progress`: how far a call is
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
 //! - `delegate`: the tool that starts sub-agents
+//! - [`http`]: endpoints described in the configuration
+//! - [`mcp`]: tools of MCP servers
+//! - [`TypedTool`]: tools in Rust, with a typed input
+//! - [`content`], [`process`]: for tools that give bytes or run programs
 
 pub mod builtin;
 mod checked;
 mod client;
+pub mod content;
 pub(crate) mod delegate;
+pub mod http;
+pub mod mcp;
 pub mod names;
+pub mod process;
+mod progress;
 mod registry;
+mod typed;
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
@@ -20,7 +33,9 @@ use tokio_util::sync::CancellationToken;
 
 pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
+pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
+pub use typed::{TypedTool, typed};
 
 /// A tool an agent can use.
 #[async_trait]
@@ -47,7 +62,8 @@ pub struct ToolSpec {
 }
 
 /// What a tool changes, and so what a retry of an attempt that left nothing may do (invariant 6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effect {
     /// Changes nothing: may run again.
     Read,
@@ -85,6 +101,8 @@ pub struct ToolContext {
     pub attempt: u32,
     /// Cancelled with the turn.
     pub cancellation: CancellationToken,
+    /// Where a tool that takes long may say how far it is.
+    pub progress: Progress,
 }
 
 /// What a tool gives back.
@@ -103,14 +121,22 @@ impl ToolOutput {
     }
 }
 
-/// Why a tool gave no result, in a sentence the model can read.
+/// Why a tool failed, in a sentence the model can read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// It failed, and that is known: recorded as its end, never tried again.
+    /// A known failure: it is recorded and never retried.
     #[error("{0}")]
     Failed(String),
-    /// It was asked, and its answer was lost (a connection broke, a server died): it may or may not have had its
-    /// effect. A `once` tool ends with its outcome unknown; any other is tried again by the activity's retries.
+    /// It had no effect and may work later: a `read` or `idempotent` tool is tried again, else it is a known failure.
+    #[error("{message}")]
+    Unavailable {
+        /// What happened.
+        message: String,
+        /// How long the other side asks to wait; the engine's own pause when it does not say.
+        retry_after: Option<Duration>,
+    },
+    /// It was asked, and its answer was lost: it may or may not have had its effect. A `read` or `idempotent` tool is
+    /// tried again, the outcome of a `once` tool is reported as unknown (invariant 6).
     #[error("{0}")]
     Interrupted(String),
 }

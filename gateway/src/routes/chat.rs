@@ -7,7 +7,10 @@ use axum::{
 };
 use serde::Deserialize;
 
-use super::{conversations::find_or_create, messages};
+use super::{
+    conversations::{find_or_create, id_or_key},
+    messages,
+};
 use crate::{
     extract::{Body, Caller},
     problem::{Code, Problem},
@@ -36,8 +39,9 @@ pub(super) async fn chat(
 ) -> Result<Response, Problem> {
     messages::check_content(&state, &body.message)?;
     let client_message_id = messages::client_message_id(&headers, body.message_id)?;
-    let named = body.conversation_id.clone().unwrap_or_default();
-    let found = find_or_create(&state, &caller, body.conversation_id, String::new(), body.agent).await;
+    let conversation_id = id_or_key(&caller, body.conversation_id, &headers)?;
+    let named = conversation_id.clone().unwrap_or_default();
+    let found = find_or_create(&state, &caller, conversation_id, String::new(), body.agent).await;
     let (conversation, _) = found.map_err(|problem| match problem.code() {
         // One that the caller may not see does not exist, here as everywhere.
         Code::ConversationIdTaken => Problem::conversation_not_found(&named),
@@ -50,7 +54,7 @@ pub(super) async fn chat(
     let cursor = if queued.is_new { conversation.last_sequence } else { 0 };
     // A message that joined another one's turn has no end of its own.
     let turn = queued.turn.map_or(queued.message_id, |turn| turn.message_id);
-    let mut response = state.feed(&caller, &conversation.id, cursor)?.of_turn(&turn).into_response();
+    let mut response = state.feed(&caller, &conversation, cursor)?.of_turn(&turn).into_response();
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }

@@ -56,8 +56,8 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let cursor = last_event_id(&headers)?.or(query.cursor).unwrap_or(0);
-    state.conversation(&caller, &id).await?;
-    Ok(state.feed(&caller, &id, cursor)?.into_response())
+    let conversation = state.conversation(&caller, &id).await?;
+    Ok(state.feed(&caller, &conversation, cursor)?.into_response())
 }
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.

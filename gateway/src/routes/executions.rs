@@ -6,7 +6,7 @@ use everturn_store::{Execution, ExecutionPlace, ParentCall};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    extract::{AgentExecutionPath, Caller, ConversationId, Params},
+    extract::{Caller, ConversationId, ExecutionPath, Params},
     problem::{Code, Problem},
     state::GatewayState,
 };
@@ -121,7 +121,7 @@ fn parse_place(text: &str) -> Result<ExecutionPlace, Problem> {
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
-    AgentExecutionPath { conversation_id, execution_id }: AgentExecutionPath,
+    ExecutionPath { conversation_id, execution_id }: ExecutionPath,
 ) -> Result<Json<Shown>, Problem> {
     state.conversation(&caller, &conversation_id).await?;
     let found = state.ports.executions.execution(&caller.access, &conversation_id, &execution_id).await?;

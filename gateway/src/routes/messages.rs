@@ -69,6 +69,7 @@ pub(super) async fn submit(
         client_message_id,
         content,
         max_queued: state.config.max_queued_messages,
+        max_turns: state.config.tenant.concurrent_turns,
     };
     let queued = state.ports.conversations.queue_message(&caller.access, new).await?;
     match &queued.turn {
@@ -123,6 +124,11 @@ pub(super) fn client_message_id(headers: &HeaderMap, of_body: Option<String>) ->
     if let Some(id) = of_body {
         return checked_id("message id", id).map(Some);
     }
+    idempotency_key(headers)
+}
+
+/// The key with which the client repeats a request.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     checked_id("Idempotency-Key", key.to_str().unwrap_or_default().to_owned()).map(Some)
 }

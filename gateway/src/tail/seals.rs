@@ -16,11 +16,11 @@ const MAX_EXECUTIONS: usize = 256;
 /// The last sealed step of each agent execution; `u32::MAX` once it has ended. Steps of one execution follow one
 /// another, so a seal covers the steps before it.
 #[derive(Debug, Default)]
-pub(super) struct Seals(VecDeque<(String, u32)>);
+pub(crate) struct Seals(VecDeque<(String, u32)>);
 
 impl Seals {
     /// Notes what an event seals. Most seal nothing.
-    pub(super) fn note(&mut self, event: &Event) {
+    pub(crate) fn note(&mut self, event: &Event) {
         let is_end = ends_turn(&event.event_type);
         if !is_end && !matches!(event.event_type.as_str(), THOUGHT | ASSISTANT_MESSAGE) {
             return;
@@ -35,7 +35,7 @@ impl Seals {
     }
 
     /// True when the reader has the event that replaced this text.
-    pub(super) fn cover(&self, key: &TextKey) -> bool {
+    pub(crate) fn cover(&self, key: &TextKey) -> bool {
         self.0.iter().any(|(execution, step)| *execution == key.agent_execution_id && key.step <= *step)
     }
 

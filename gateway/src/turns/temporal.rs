@@ -5,22 +5,23 @@ use std::{error::Error, time::Duration};
 use async_trait::async_trait;
 use everturn_proto::{
     ids,
-    turn::{Cancel, Submit, TurnInput},
+    turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput},
     words::{TASK_QUEUE, execution_status, search_attribute},
 };
 use everturn_store::Conversation;
 use everturn_workflows::AgentExecution;
 use temporalio_client::{
-    Client, RpcOptions, WorkflowDescribeOptions, WorkflowHandle, WorkflowIdConflictPolicy, WorkflowSignalOptions,
-    WorkflowStartOptions, WorkflowTerminateOptions,
-    errors::{WorkflowInteractionError, WorkflowStartError},
+    Client, RpcOptions, WorkflowDescribeOptions, WorkflowExecuteUpdateOptions, WorkflowHandle,
+    WorkflowIdConflictPolicy, WorkflowSignalOptions, WorkflowStartOptions, WorkflowTerminateOptions,
+    errors::{WorkflowInteractionError, WorkflowStartError, WorkflowUpdateError},
+    tonic::{Code, Status},
 };
 use temporalio_common::{
     HasWorkflowDefinition, MemoValues,
     search_attributes::{SearchAttributeKey, SearchAttributes},
 };
 
-use super::{CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter};
+use super::{ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter};
 
 const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
 const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
@@ -150,6 +151,46 @@ impl TurnStarter for TemporalTurns {
         }
     }
 
+    async fn resolve_approval(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        answer: ResolveApproval,
+    ) -> Result<ApprovalOutcome, TurnError> {
+        let handle = asker(&self.client, AgentExecution::run, conversation_id, sub_agent);
+        let options = WorkflowExecuteUpdateOptions::builder().rpc_options(self.rpc_options()).build();
+        let call = handle.execute_update(AgentExecution::resolve_approval, answer.into(), options);
+        // The engine waits for a worker as long as we do.
+        let Ok(answered) = tokio::time::timeout(self.options.timeout, call).await else {
+            return Ok(ApprovalOutcome::Unanswered);
+        };
+        match answered {
+            Ok(()) => Ok(ApprovalOutcome::Taken),
+            Err(WorkflowUpdateError::Failed(refused)) => {
+                let word = refused.message.split(':').next().unwrap_or_default();
+                Ok(ApprovalOutcome::Refused(word.to_owned()))
+            }
+            Err(WorkflowUpdateError::NotFound(_)) => Ok(ApprovalOutcome::NotRunning),
+            Err(WorkflowUpdateError::Rpc(status)) if is_out_of_time(&status) => Ok(ApprovalOutcome::Unanswered),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn tool_result(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        execution_id: &str,
+    ) -> Result<(), TurnError> {
+        let stored = ToolResultStored { execution_id: execution_id.to_owned() };
+        let handle = asker(&self.client, AgentExecution::run, conversation_id, sub_agent);
+        let options = WorkflowSignalOptions::builder().rpc_options(self.rpc_options()).build();
+        match self.within(handle.signal(AgentExecution::tool_result, stored.into(), options)).await? {
+            Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
         let options = WorkflowTerminateOptions::builder().reason(reason.to_owned()).rpc_options(self.rpc_options());
@@ -170,6 +211,17 @@ fn turn_input(conversation: &Conversation) -> TurnInput {
     }
 }
 
+/// A handle of the workflow that asked: the conversation's, or a sub-agent's.
+fn asker<W: HasWorkflowDefinition>(
+    client: &Client,
+    _definition: W,
+    conversation_id: &str,
+    sub_agent: Option<&str>,
+) -> WorkflowHandle<Client, W> {
+    let own = || ids::workflow_id(conversation_id);
+    client.get_workflow_handle(sub_agent.map_or_else(own, |call| ids::sub_agent_workflow_id(conversation_id, call)))
+}
+
 /// A handle typed by the workflow's definition: the workflow's state is not `Send`, and a handle typed by it would
 /// not be either.
 fn handle<W: HasWorkflowDefinition>(
@@ -178,6 +230,10 @@ fn handle<W: HasWorkflowDefinition>(
     conversation_id: &str,
 ) -> WorkflowHandle<Client, W> {
     client.get_workflow_handle(ids::workflow_id(conversation_id))
+}
+
+fn is_out_of_time(status: &Status) -> bool {
+    matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled)
 }
 
 fn unavailable(error: impl Error + Send + Sync + 'static) -> TurnError {

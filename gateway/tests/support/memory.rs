@@ -10,7 +10,8 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
     Access, Conversation, Conversations, EventPage, EventReader, Execution, ExecutionPlace, ExecutionStatus,
-    Executions, ListPlace, NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError, TakenBy,
+    Executions, ListPage, ListPlace, ListQuery, NewConversation, NewMessage, OutsideTool, OutsideTools, QueuedMessage,
+    ResumePoint, StoreError, TakenBy, ToolEnd,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -27,6 +28,8 @@ pub struct Tables {
     pub taken: Vec<(String, TakenBy)>,
     /// Agent executions in order, each with its conversation.
     pub executions: Vec<(String, Execution)>,
+    /// Tool calls that someone outside answers, each with its conversation.
+    pub outside: Vec<(String, OutsideTool)>,
     /// What there is to resume, in every conversation.
     pub resume_point: Option<ResumePoint>,
     pub current: Option<String>,
@@ -88,6 +91,18 @@ impl MemoryStore {
             title: String::new(),
         };
         self.lock().create(new);
+    }
+
+    /// A conversation's events.
+    pub fn log(&self, id: &str) -> Vec<Event> {
+        self.lock().events.get(id).cloned().unwrap_or_default()
+    }
+
+    /// Removes a conversation with all it has.
+    pub fn remove(&self, id: &str) {
+        let mut tables = self.lock();
+        tables.conversations.remove(id);
+        tables.events.remove(id);
     }
 }
 
@@ -153,7 +168,8 @@ impl EventReader for MemoryStore {
     async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>> {
         let mut tables = self.open()?;
         tables.looks.push(conversation_ids.to_vec());
-        let known = conversation_ids.iter().filter(|id| tables.events.contains_key(*id));
+        let is_known = |id: &&String| tables.events.contains_key(*id) || tables.conversations.contains_key(*id);
+        let known = conversation_ids.iter().filter(is_known);
         Ok(known.map(|id| (id.clone(), tables.last_sequence(id))).collect())
     }
 }
@@ -171,20 +187,36 @@ impl Conversations for MemoryStore {
         Ok(tables.conversations.get(id).filter(|_| tables.shows(access, id)).cloned())
     }
 
-    async fn list_conversations(
-        &self,
-        access: &Access,
-        before: Option<ListPlace>,
-        limit: u32,
-    ) -> Result<Vec<Conversation>> {
+    async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
         let tables = self.open()?;
-        let place = |row: &Conversation| (row.updated_at, row.id.clone());
+        let place = |row: &Conversation| ListPlace { updated_at: row.updated_at, id: row.id.clone() };
         let mut rows: Vec<_> =
             tables.conversations.values().filter(|row| access.sees(&row.tenant_id, &row.owner_id)).cloned().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
-        rows.retain(|row| before.as_ref().is_none_or(|before| place(row) < (before.updated_at, before.id.clone())));
-        rows.truncate(limit as usize);
-        Ok(rows)
+        rows.retain(|row| query.before.as_ref().is_none_or(|before| place(row) < *before));
+        rows.truncate(query.rows_to_read() as usize);
+        Ok(query.page(rows))
+    }
+
+    async fn rename_conversation(&self, access: &Access, id: &str, title: &str) -> Result<Option<Conversation>> {
+        let mut tables = self.open()?;
+        if !tables.shows(access, id) {
+            return Ok(None);
+        }
+        Ok(tables.conversations.get_mut(id).map(|row| {
+            title.clone_into(&mut row.title);
+            row.clone()
+        }))
+    }
+
+    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool> {
+        let mut tables = self.open()?;
+        let is_there = tables.shows(access, id) && tables.conversations.remove(id).is_some();
+        if is_there {
+            tables.events.remove(id);
+            tables.messages.retain(|row| row.conversation_id != id);
+        }
+        Ok(is_there)
     }
 
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
@@ -199,6 +231,10 @@ impl Conversations for MemoryStore {
                 && row.client_message_id == new.client_message_id
         };
         if let Some(stored) = tables.messages.iter().find(same) {
+            if stored.content != new.content {
+                let client_message_id = new.client_message_id.unwrap_or_default();
+                return Err(StoreError::OtherContent { client_message_id });
+            }
             let message_id = stored.message_id.clone();
             let turn = tables.taken.iter().find(|(taken, _)| *taken == message_id).map(|(_, by)| by.clone());
             return Ok(QueuedMessage { message_id, is_new: false, turn });
@@ -252,5 +288,45 @@ impl Executions for MemoryStore {
     async fn execution(&self, access: &Access, conversation_id: &str, id: &str) -> Result<Option<Execution>> {
         let rows = self.executions(access, conversation_id, None, u32::MAX).await?;
         Ok(rows.into_iter().find(|row| row.id == id))
+    }
+}
+
+#[async_trait]
+impl OutsideTools for MemoryStore {
+    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>> {
+        let tables = self.open()?;
+        let of = |(id, _): &&(String, OutsideTool)| id == conversation_id && tables.shows(access, id);
+        let waits = |tool: &&OutsideTool| tool.needs_approval() || tool.needs_result();
+        let waiting = tables.outside.iter().filter(of).map(|(_, tool)| tool).filter(waits);
+        Ok(waiting.take(limit as usize).cloned().collect())
+    }
+
+    async fn outside_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+    ) -> Result<Option<OutsideTool>> {
+        let tables = self.open()?;
+        let is_it = |(id, tool): &&(String, OutsideTool)| {
+            id == conversation_id && tables.shows(access, id) && tool.record.call.execution_id == execution_id
+        };
+        Ok(tables.outside.iter().find(is_it).map(|(_, tool)| tool.clone()))
+    }
+
+    async fn store_client_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        end: ToolEnd,
+    ) -> Result<Option<OutsideTool>> {
+        for (id, tool) in &mut self.open()?.outside {
+            if id == conversation_id && tool.record.call.execution_id == execution_id && tool.needs_result() {
+                tool.record.status.clone_from(&end.status);
+                tool.record.end = Some(end.clone());
+            }
+        }
+        self.outside_tool(access, conversation_id, execution_id).await
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // each test binary uses a part
 
 pub mod memory;
+pub mod world;
 
 use std::{
     net::SocketAddr,
@@ -14,9 +15,10 @@ use async_trait::async_trait;
 use eventsource_stream::{Event as SseEvent, EventStream, Eventsource};
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports, TurnStarter, serve,
-    turns::{CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
+    turns::{ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
 };
-use everturn_store::Conversation;
+use everturn_proto::turn::ResolveApproval;
+use everturn_store::{Conversation, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
 use reqwest::{Response, StatusCode, header::HeaderMap};
@@ -32,6 +34,8 @@ pub struct RecordingTurns {
     pub calls: Mutex<Vec<String>>,
     pub is_down: Mutex<bool>,
     pub is_idle: Mutex<bool>,
+    /// What becomes of an answer to an approval.
+    pub approval_outcome: Mutex<Option<ApprovalOutcome>>,
     /// What a start finds.
     pub start_outcome: Mutex<Option<StartOutcome>>,
 }
@@ -59,6 +63,28 @@ impl TurnStarter for RecordingTurns {
         Ok(self.start_outcome.lock().unwrap().unwrap_or(StartOutcome::Started))
     }
 
+    async fn resolve_approval(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        answer: ResolveApproval,
+    ) -> Result<ApprovalOutcome, TurnError> {
+        let conversation_id = asker(conversation_id, sub_agent);
+        let input = answer.tool_input.map(|input| input.as_str().to_owned()).unwrap_or_default();
+        let (id, hash) = (answer.execution_id, answer.input_hash);
+        self.record(format!("{} {conversation_id} {id} {hash} {input} by {}", answer.decision, answer.resolved_by))?;
+        Ok(self.approval_outcome.lock().unwrap().clone().unwrap_or(ApprovalOutcome::Taken))
+    }
+
+    async fn tool_result(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        execution_id: &str,
+    ) -> Result<(), TurnError> {
+        self.record(format!("result {} {execution_id}", asker(conversation_id, sub_agent)))
+    }
+
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
         self.record(format!("terminate {conversation_id} {reason}"))
     }
@@ -70,10 +96,17 @@ impl TurnStarter for RecordingTurns {
     }
 }
 
+/// Who asked: a conversation, or a sub-agent in it.
+fn asker(conversation_id: &str, sub_agent: Option<&str>) -> String {
+    sub_agent.map_or_else(|| conversation_id.to_owned(), |call| format!("{conversation_id}/{call}"))
+}
+
 /// A gateway on a port of its own.
 pub struct TestGateway {
     pub address: SocketAddr,
     pub store: MemoryStore,
+    /// API keys and sessions.
+    pub keys: SqliteStore,
     pub stream: InProcessStream,
     pub turns: Arc<RecordingTurns>,
     pub shutdown: CancellationToken,
@@ -121,22 +154,26 @@ impl Answer {
 
 impl TestGateway {
     pub async fn start() -> Self {
-        Self::with(GatewayConfig { poll_interval: Duration::from_millis(50), ..GatewayConfig::default() }).await
+        let (poll_interval, drain) = (Duration::from_millis(50), Duration::ZERO);
+        Self::with(GatewayConfig { poll_interval, drain, ..GatewayConfig::default() }).await
     }
 
     pub async fn with(config: GatewayConfig) -> Self {
         let store = MemoryStore::default();
         let stream = InProcessStream::default();
         let turns = Arc::new(RecordingTurns::default());
+        let keys = SqliteStore::open_in_memory().await.unwrap();
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
+            outside: Arc::new(store.clone()),
+            keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };
         let (address, shutdown, serving) = listen(GatewayState::new(ports, config)).await;
-        Self { address, store, stream, turns, shutdown, serving, client: client() }
+        Self { address, store, keys, stream, turns, shutdown, serving, client: client() }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -154,6 +191,14 @@ impl TestGateway {
 
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         Answer::of(self.request("POST", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn patch(&self, path: &str, body: &Value) -> Answer {
+        Answer::of(self.request("PATCH", path).json(body).send().await.unwrap()).await
+    }
+
+    pub async fn delete(&self, path: &str) -> Answer {
+        Answer::of(self.request("DELETE", path).send().await.unwrap()).await
     }
 }
 

@@ -77,6 +77,9 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
 
 /// Locks the conversation, creating it when it is unknown; gives its largest sequence number. Of several who create
 /// it at once the others wait for the first, and then for its lock.
+///
+/// One that was deleted is not created again by a worker that was about to begin its turn: whoever finds no row to lock
+/// sees that it was deleted in the statement after, for both were committed at once.
 async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Result<u32> {
     if let Some(last_sequence) = lock_conversation(connection, &begin.conversation_id).await? {
         return Ok(last_sequence);
@@ -87,9 +90,19 @@ async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Resul
         agent: begin.agent.name.clone(),
         title: String::new(),
     };
-    insert_conversation(connection, &new).await?;
-    let locked = lock_conversation(connection, &begin.conversation_id).await?;
-    locked.ok_or_else(|| StoreError::Unavailable("the conversation was removed as its turn began".into()))
+    insert_conversation(connection, sql::INSERT_CONVERSATION_UNLESS_DELETED, &new).await?;
+    if let Some(last_sequence) = lock_conversation(connection, &begin.conversation_id).await? {
+        return Ok(last_sequence);
+    }
+    let deleted: i64 = sqlx::query_scalar(sql::IS_DELETED)
+        .bind(&begin.conversation_id)
+        .fetch_one(connection)
+        .await
+        .map_err(sql_error)?;
+    if deleted > 0 {
+        return Err(StoreError::not_found("conversation", &begin.conversation_id));
+    }
+    Err(StoreError::Unavailable("the conversation was removed as its turn began".into()))
 }
 
 /// The turn as it was begun before, and the turns that say they run.

@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     turn::{LlmCompleteState, ToolStartState},
-    words::{checkpoint, tool_status},
+    words::{approval, checkpoint, tool_status},
 };
 use serde::Serialize;
 use sqlx::types::Json as Column;
@@ -74,6 +74,9 @@ pub(super) async fn claim_tool(connection: &mut Connection, key: &ToolKey) -> Re
         .map_err(sql_error)?;
     let Some(started) = started.pop() else {
         let record = tool(connection, key).await?;
+        if record.approval == approval::PENDING {
+            return Err(StoreError::Conflict(format!("nobody has approved `{}` yet", key.execution_id)));
+        }
         let has_ended = tool_status::is_final(&record.status);
         return Ok(if has_ended { ToolClaim::Ended(record) } else { ToolClaim::OutcomeUnknown(record) });
     };

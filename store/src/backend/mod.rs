@@ -1,27 +1,31 @@
-//! The three traits and retention, once for both databases. This folder is compiled twice, as `sqlite::backend` and
+//! The traits of `api`, once for both databases. This folder is compiled twice, as `sqlite::backend` and
 //! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
 //! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
 //!
-//! - `reader.rs`, `executions.rs`, `conversations.rs`, `turns.rs`, `retention.rs`: the traits
+//! - `reader.rs`, `executions.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`, `outside.rs`: the traits
 //! - `begin.rs`, `delegate.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
+//! - `removal.rs`: whole conversations, for retention and for a person who deletes one
 //!
 //! # Locks
 //!
 //! SQLite: a transaction that writes holds the whole file. PostgreSQL (READ COMMITTED):
 //!
 //! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`,
-//!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `remove_expired`) locks the conversation's row
-//!    first. Such transactions of one conversation run one after the other, and each reads what it depends on in statements after the one that locked, which see all that the one
+//!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`) locks the
+//!    conversation's row first. Such transactions of one conversation run one after the
+//!    other, and each reads what it depends on in statements after the one that locked, which see all that the one
 //!    before it committed. Numbers are taken under the lock and the lock ends after the commit is visible:
 //!    invariant 2.
-//! 2. Claims and ends do not: `claim_step` (row of the execution), `claim_tool` and `finish_tool` (row of the tool)
+//! 2. Claims and ends do not: `claim_step` (row of the execution), `claim_tool`, `finish_tool` and `store_client_result` (row of the tool)
 //!    decide in the `WHERE` of one `UPDATE`, `complete_step` and `save_partial` by the unique key of the checkpoint.
 //!    A `save` that closes tools locks their rows before it reads them, so that no end comes between.
 //! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write. Foreign keys make an
-//!    insert share-lock the rows it names, executions before messages; only `remove_expired` takes such rows from
-//!    others, in the same order: tool records, executions, then the rows that name them, messages, conversations. It
-//!    passes over conversations that are locked instead of waiting. So there is no circle to wait in.
+//!    insert share-lock the rows it names, executions before messages; only a removal takes such rows from others, in
+//!    the same order: tool records, executions, then the rows that name them, messages, conversations. Like all of 1 it
+//!    has the conversation's lock first; `remove_expired`, which takes several, passes over those that are locked
+//!    instead of waiting. So there is no circle to wait in.
+//! 4. `rename_conversation` writes the conversation's row and nothing else.
 //!
 //! # What a call costs
 //!
@@ -32,7 +36,10 @@
 //! | call | round trips |
 //! |---|---|
 //! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
+//! | `rename_conversation` | 1 |
+//! | `delete_conversation` | 14 |
 //! | `queue_message` | 4; repeated: 5 |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4; after a lost turn that left nothing open: 18 |
@@ -44,7 +51,10 @@
 //! | `save`: observe | 10 |
 //! | `save`: steer | 8 |
 //! | `save`: end | 12; with open tools: 14; of a sub-agent: 14 |
-//! | `save`, repeated | 4 |
+//! | `save`: approval | as observe, and its record, its answer, its grant |
+//! | `save`, repeated | 4; a thought: 5 |
+//! | `waiting_tools`, `outside_tool`, `granted_tools` | 1 |
+//! | `store_client_result` | 2 |
 //! | a turn of two steps with two tools, all its calls together | 73 |
 
 mod begin;
@@ -52,9 +62,11 @@ mod claims;
 mod conversations;
 mod delegate;
 mod executions;
+mod keys;
 mod lock;
 mod outside;
 mod reader;
+mod removal;
 mod retention;
 mod save;
 mod snapshot;

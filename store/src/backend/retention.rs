@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use super::{
     Connection, Store, commit,
     dialect::{list, sql_error, words},
+    removal::remove,
 };
 use crate::{
     api::{Removed, RemovedBatch, Result, Retention},
@@ -75,25 +76,4 @@ fn within(conversations: Vec<(String, i64)>, max_events: i64) -> Vec<String> {
         *place == 0 || events <= max_events
     };
     conversations.into_iter().enumerate().take_while(fits).map(|(_, (id, _))| id).collect()
-}
-
-async fn remove(connection: &mut Connection, conversation_ids: &[String]) -> Result<Removed> {
-    // The order keeps workers thought dead from being in the way: see "Locks" in `backend/mod.rs`.
-    delete(connection, sql::REMOVE_TOOLS, conversation_ids).await?;
-    sqlx::query(words(sql::LOCK_EXECUTIONS))
-        .bind(list(conversation_ids))
-        .fetch_all(&mut *connection)
-        .await
-        .map_err(sql_error)?;
-    let events = delete(connection, sql::REMOVE_EVENTS, conversation_ids).await?;
-    for text in sql::REMOVE_ROWS {
-        delete(connection, text, conversation_ids).await?;
-    }
-    let conversations = delete(connection, sql::REMOVE_CONVERSATIONS, conversation_ids).await?;
-    Ok(Removed { conversations, events })
-}
-
-async fn delete(connection: &mut Connection, text: sql::Text, conversation_ids: &[String]) -> Result<u64> {
-    let done = sqlx::query(words(text)).bind(list(conversation_ids)).execute(connection).await.map_err(sql_error)?;
-    Ok(done.rows_affected())
 }

@@ -1,7 +1,7 @@
 //! The save of one batch: lock, look whether it is stored, build, write (invariants 2 and 3).
 
 use everturn_proto::{
-    turn::{SaveRequest, SaveResult, save_request},
+    turn::{SaveRequest, SaveResult, StillWaiting, save_request},
     words::execution_status,
 };
 
@@ -83,12 +83,17 @@ async fn note_answers(connection: &mut Connection, request: &SaveRequest, result
         .fetch_all(connection)
         .await
         .map_err(sql_error)?;
-    for row in rows {
-        if row.is_answered {
-            result.approvals_answered.push(row.execution_id.clone());
+    let now = now();
+    for AnsweredRow { execution_id, is_answered, has_result, waits_until } in rows {
+        if let Some(until) = waits_until {
+            let left_ms = u32::try_from((until - now).num_milliseconds().max(0)).unwrap_or(u32::MAX);
+            result.still_waiting.push(StillWaiting { execution_id: execution_id.clone(), left_ms });
         }
-        if row.has_result {
-            result.results_stored.push(row.execution_id);
+        if is_answered {
+            result.approvals_answered.push(execution_id.clone());
+        }
+        if has_result {
+            result.results_stored.push(execution_id);
         }
     }
     Ok(())

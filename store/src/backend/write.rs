@@ -30,12 +30,13 @@ const ROWS_KEPT_PREPARED: usize = 8;
 /// What a user's message has.
 const NO_CALLS: &[ToolCall] = &[];
 
-/// Inserts a conversation; `None` when its id is taken.
+/// Inserts a conversation, by one of the texts for that; `None` when it inserts nothing.
 pub(super) async fn insert_conversation(
     connection: &mut Connection,
+    text: &'static str,
     new: &NewConversation,
 ) -> Result<Option<ConversationRow>> {
-    let mut inserted: Vec<ConversationRow> = sqlx::query_as(sql::INSERT_CONVERSATION)
+    let mut inserted: Vec<ConversationRow> = sqlx::query_as(text)
         .bind(&new.id)
         .bind(&new.access.tenant_id)
         .bind(new.access.owner_id.as_deref().unwrap_or_default())

@@ -1,8 +1,9 @@
 //! Conversations and the messages they accept (invariant 9).
 
-use std::time::Duration;
-
-use everturn_store::{Access, Conversations, EventReader, ListPlace, NewConversation, StoreError};
+use everturn_proto::words::execution_status;
+use everturn_store::{
+    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, NewConversation, NewMessage, StoreError,
+};
 
 use super::{
     Backend,
@@ -37,6 +38,11 @@ pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
         assert!(store.create_conversation(new).await.unwrap().is_some());
     }
     Turn::begun(store.clone(), "anns", "m").await;
+    for access in [&bob, &stranger] {
+        assert_eq!(store.rename_conversation(access, "anns", "mine").await.unwrap(), None, "{access:?}");
+        assert!(!store.delete_conversation(access, "anns").await.unwrap(), "{access:?}");
+    }
+    assert_eq!(store.conversation(&ann, "anns").await.unwrap().unwrap().title, "about anns");
     for (access, sees) in [(tenant(), true), (ann, true), (bob, false), (stranger, false)] {
         let who = format!("{access:?}");
         assert_eq!(store.conversation(&access, "anns").await.unwrap().is_some(), sees, "{who}");
@@ -48,8 +54,10 @@ pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
         assert_eq!(queued.is_ok(), sees, "{who}");
         assert!(sees || matches!(queued, Err(StoreError::NotFound { .. })), "{who}");
         let place = Some(ListPlace { updated_at: "2100-01-01T00:00:00Z".parse().unwrap(), id: "x".into() });
-        for before in [None, place] {
-            let listed = store.list_conversations(&access, before, 10).await.unwrap();
+        let search = ListFilter::new(Some("ABOUT"), Some("default".into()));
+        for (before, filter) in [(None, search.clone()), (None, ListFilter::default()), (place, search)] {
+            let query = ListQuery { before, limit: 10, filter };
+            let listed = store.list_conversations(&access, &query).await.unwrap().conversations;
             let mut ids: Vec<_> = listed.iter().map(|row| row.id.as_str()).collect();
             ids.sort_unstable();
             let expected: &[&str] = match access.owner_id.as_deref() {
@@ -63,35 +71,6 @@ pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
     }
 }
 
-pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
-    let store = backend.open().await;
-    // Created together, so that some share a millisecond and the id breaks the tie.
-    for number in 0..10 {
-        store.create_conversation(new_conversation(&format!("c{number}"), "tenant")).await.unwrap();
-    }
-    store.create_conversation(new_conversation("other", "t2")).await.unwrap();
-    tokio::time::sleep(Duration::from_millis(5)).await;
-    Turn::begun(store.clone(), "c3", "m").await;
-
-    let mut seen = Vec::new();
-    let mut before = None;
-    loop {
-        let page = store.list_conversations(&tenant(), before, 3).await.unwrap();
-        assert!(page.len() <= 3 && seen.len() < 20, "each page begins behind the one before");
-        let Some(last) = page.last() else { break };
-        before = Some(ListPlace { updated_at: last.updated_at, id: last.id.clone() });
-        seen.extend(page);
-    }
-    assert_eq!(seen[0].id, "c3", "the last updated first");
-    let mut places: Vec<_> = seen.iter().map(|row| (row.updated_at, row.id.clone())).collect();
-    assert_eq!(places.len(), 10);
-    places.sort_unstable();
-    places.dedup();
-    places.reverse();
-    let listed: Vec<_> = seen.iter().map(|row| (row.updated_at, row.id.clone())).collect();
-    assert_eq!(listed, places, "each once, in order");
-}
-
 pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     let store = backend.open().await;
     store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
@@ -99,11 +78,16 @@ pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     assert!(first.is_new && first.is_waiting());
     let again = store.queue_message(&tenant(), new_message("c", "m2", Some("client"))).await.unwrap();
     assert_eq!((again.message_id.as_str(), again.is_new, again.is_waiting()), ("m1", false, true));
-    let same_id = store.queue_message(&tenant(), new_message("c", "m1", None)).await.unwrap();
+    let same_id = NewMessage { content: "say client".into(), ..new_message("c", "m1", None) };
+    let same_id = store.queue_message(&tenant(), same_id).await.unwrap();
     assert_eq!((same_id.message_id.as_str(), same_id.is_new), ("m1", false));
     Turn::begun(store.clone(), "c", "m1").await;
     let taken = store.queue_message(&tenant(), new_message("c", "m3", Some("client"))).await.unwrap();
     assert_eq!((taken.message_id.as_str(), taken.is_waiting()), ("m1", false));
+    // Another text would vanish if this were the same message.
+    let other = NewMessage { content: "say something else".into(), ..new_message("c", "m4", Some("client")) };
+    let refused = store.queue_message(&tenant(), other).await;
+    assert!(matches!(&refused, Err(StoreError::OtherContent { client_message_id }) if client_message_id == "client"));
     // Another conversation has its own.
     store.create_conversation(new_conversation("d", "tenant")).await.unwrap();
     assert!(store.queue_message(&tenant(), new_message("d", "m1", Some("client"))).await.unwrap().is_new);
@@ -149,4 +133,58 @@ pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
     let store = backend.open().await;
     let refused = store.queue_message(&tenant(), new_message("unknown", "m", None)).await;
     assert!(matches!(refused, Err(StoreError::NotFound { what: "conversation", .. })), "{refused:?}");
+}
+
+/// Conversations of the tenant in which something runs or waits are counted, whoever owns them; a message to one of
+/// them is never one too many.
+pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
+    let store = backend.open().await;
+    let (ann, other) = (Access::owner("tenant", "ann"), Access::tenant("t2"));
+    for (id, access) in [("a", tenant()), ("b", ann.clone()), ("c", tenant()), ("d", tenant()), ("x", other.clone())] {
+        let new = NewConversation { access, ..new_conversation(id, "") };
+        store.create_conversation(new).await.unwrap();
+    }
+    let post = async |access: &Access, conversation: &str, message: &str, max_turns: u32| {
+        let new = NewMessage { max_turns, ..new_message(conversation, message, Some(message)) };
+        store.queue_message(access, new).await
+    };
+    let is_refused = async |conversation: &str, message: &str| match post(&tenant(), conversation, message, 2).await {
+        Err(StoreError::TooManyTurns { limit: 2 }) => true,
+        Err(other) => panic!("{other}"),
+        Ok(_) => false,
+    };
+    // One runs, with a message behind it, and one waits.
+    let running = Turn::begun(store.clone(), "a", "m1").await;
+    assert!(!is_refused("a", "m2").await);
+    post(&ann, "b", "m1", 2).await.unwrap();
+    assert!(is_refused("c", "m1").await);
+    assert!(!is_refused("a", "m3").await, "no more turns at once by this");
+    assert!(!is_refused("b", "m1").await, "a repeat is answered");
+    post(&other, "x", "m1", 2).await.unwrap();
+    post(&tenant(), "c", "m1", 0).await.unwrap();
+    assert!(is_refused("d", "m1").await);
+
+    // Ended, removed: they count no more.
+    running.end(0, execution_status::CANCELLED).await;
+    for message in ["m2", "m3"] {
+        assert!(is_refused("d", "m1").await, "one still waits");
+        Turn::begun(store.clone(), "a", message).await.end(0, execution_status::FAILED).await;
+    }
+    assert!(is_refused("d", "m1").await);
+    assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
+    assert!(!is_refused("d", "m1").await);
+}
+
+pub async fn a_conversation_is_renamed(backend: &impl Backend) {
+    let store = backend.open().await;
+    let made = store.create_conversation(new_conversation("c", "tenant")).await.unwrap().unwrap();
+    let renamed = store.rename_conversation(&tenant(), "c", "Grüße 'n' \\ %").await.unwrap().unwrap();
+    assert_eq!(renamed.title, "Grüße 'n' \\ %");
+    assert_eq!((&renamed.id, renamed.updated_at, &renamed.agent), (&made.id, made.updated_at, &made.agent));
+    assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), Some(renamed));
+    assert_eq!(store.rename_conversation(&tenant(), "unknown", "x").await.unwrap(), None);
+    // Without a title it is named after its next message.
+    store.rename_conversation(&tenant(), "c", "").await.unwrap();
+    Turn::begun(store.clone(), "c", "m").await;
+    assert_eq!(store.conversation(&tenant(), "c").await.unwrap().unwrap().title, "say m");
 }

@@ -216,8 +216,9 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         conversation_id: conversation.into(),
         message_id: message.into(),
         client_message_id: client.map(Into::into),
-        content: format!("say {message}"),
+        content: format!("say {}", client.unwrap_or(message)),
         max_queued: 100,
+        max_turns: 0,
     }
 }
 

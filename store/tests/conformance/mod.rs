@@ -6,8 +6,11 @@
 pub mod claims;
 pub mod conversations;
 pub mod delegation;
+pub mod deletion;
 pub mod fixture;
 pub mod json;
+pub mod keys;
+pub mod lists;
 pub mod log;
 pub mod lost;
 pub mod outside;
@@ -18,7 +21,7 @@ pub mod turns;
 
 use std::future::Future;
 
-use everturn_store::{Conversations, EventReader, Executions, OutsideTools, Retention, TurnStore};
+use everturn_store::{Conversations, EventReader, Executions, Keys, OutsideTools, Retention, TurnStore};
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {
@@ -28,6 +31,7 @@ pub trait Backend: Send + Sync {
         + OutsideTools
         + Executions
         + Retention
+        + Keys
         + Clone
         + Send
         + Sync
@@ -113,14 +117,29 @@ macro_rules! conformance_suite {
             delegation::executions_are_a_tree_of_pages,
             conversations::creating_twice_gives_the_first,
             conversations::a_caller_sees_only_what_is_theirs,
-            conversations::lists_are_paged_by_last_update,
             conversations::a_client_message_id_is_accepted_once,
             conversations::racing_posts_of_one_message_store_one,
             conversations::the_queue_has_a_limit,
             conversations::a_message_needs_its_conversation,
+            conversations::a_tenant_has_a_limit_of_turns,
+            conversations::a_conversation_is_renamed,
+            lists::lists_are_paged_by_last_update,
+            lists::titles_are_searched_alike,
+            lists::a_search_is_bounded_and_goes_on,
+            deletion::a_conversation_is_deleted_whole,
+            deletion::who_still_works_on_it_finds_nothing,
+            deletion::no_turn_creates_it_again,
+            deletion::a_deletion_amid_its_turn,
+            deletion::a_large_conversation_is_deleted,
             json::tool_input_and_result_are_kept,
             json::every_character_survives,
             json::a_megabyte_survives,
+            keys::a_key_is_found_as_it_was_made,
+            keys::an_id_is_given_once,
+            keys::a_revoked_key_takes_its_sessions_along,
+            keys::lists_are_paged_and_by_tenant,
+            keys::use_is_noted_coarsely,
+            keys::sessions_that_ended_are_removed,
         }
     };
     (@tests $fresh:expr; $($module:ident::$name:ident,)*) => {

@@ -36,8 +36,8 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     assert_eq!(waiting[0].record.call.input_hash, "shown");
     assert_eq!(turn.store.waiting_tools(&Access::tenant("another"), "c", 10).await.unwrap(), []);
 
-    let early = turn.store.claim_tool(&turn.tool(0, 0)).await.unwrap();
-    assert!(matches!(early, ToolClaim::OutcomeUnknown(_)), "not claimed: nobody approved it");
+    let early = turn.store.claim_tool(&turn.tool(0, 0)).await;
+    assert!(matches!(early, Err(StoreError::Conflict(_))), "nobody approved it: {early:?}");
     let record = turn.store.outside_tool(&tenant(), "c", &names[0]).await.unwrap().unwrap().record;
     assert_eq!((record.status.as_str(), record.attempt), (tool_status::PENDING, 0));
 
@@ -55,6 +55,9 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
 
     let again = turn.store.save(&turn.request(0, Batch::Thought(SaveThought {}))).await.unwrap().result;
     assert_eq!((again.approvals_answered, again.results_stored), (vec![names[0].clone()], vec![]));
+    let [client] = &again.still_waiting[..] else { panic!("{:?}", again.still_waiting) };
+    assert_eq!(client.execution_id, names[1]);
+    assert!(client.left_ms <= 1000, "of the second that the client has, what is left: {}", client.left_ms);
 }
 
 pub async fn a_denied_call_never_runs(backend: &impl Backend) {

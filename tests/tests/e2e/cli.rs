@@ -12,12 +12,18 @@ use everturn_tests::{
 use serde_json::{Value, json};
 use tokio::process::Command;
 
+use crate::approvals;
+
 /// The `temporal workflow …` commands of the README, continuation lines joined.
 fn commands_of_the_readme() -> Vec<String> {
     let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
     let joined = readme.replace("\\\n", " ");
     let commands = joined.lines().map(str::trim).filter(|line| line.starts_with("temporal workflow "));
     commands.map(str::to_owned).collect()
+}
+
+fn is_about_approvals(command: &str) -> bool {
+    command.contains("waiting") || command.contains("resolve_approval")
 }
 
 async fn run(stack: &Stack, command: &str) -> String {
@@ -41,7 +47,7 @@ async fn the_commands_of_the_readme_work_as_written() {
     let _running = stack.start().await;
     let conversation = format!("demo-{}", uuid::Uuid::new_v4().simple());
     let mut seen = Vec::new();
-    for command in commands_of_the_readme() {
+    for command in commands_of_the_readme().into_iter().filter(|command| !is_about_approvals(command)) {
         // Other tests share the server: a conversation and a task queue of one's own.
         let mine = command
             .replace("conversation-demo", &ids::workflow_id(&conversation))
@@ -77,6 +83,24 @@ async fn the_commands_of_the_readme_work_as_written() {
     assert_eq!(types.join(" "), expected, "the cancel ended the first message only; the signalled one was answered");
     let stored = stack.get(&format!("/conversations/{conversation}")).await;
     assert_eq!(stored["agent"], "default", "an unknown conversation is created");
+}
+
+#[tokio::test]
+async fn an_approval_is_found_and_answered_as_the_readme_says() {
+    let stack = Stack::with_agent(Model::start(approvals::one_call).await, approvals::ASKING).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    let call = approvals::pending(&stack, &conversation, 1).await.remove(0);
+    let commands: Vec<_> = commands_of_the_readme().into_iter().filter(|command| is_about_approvals(command)).collect();
+    let [list, signal] = &commands[..] else { panic!("{commands:?}") };
+    wait::until("the workflow is listed", || async {
+        run(&stack, list).await.contains(&conversation[..20]).then_some(())
+    })
+    .await;
+    let signal = signal.replace("conversation-demo", &ids::workflow_id(&conversation));
+    run(&stack, &signal.replace("exec_0123456789ab", call["execution_id"].as_str().unwrap())).await;
+    assert_eq!(approvals::types(&stack.ended(&conversation, 1).await), approvals::APPROVED_TURN);
+    assert_eq!(stack.effects().len(), 1);
 }
 
 async fn start(stack: &Stack, workflow_id: &str, input: &str) {

@@ -4,14 +4,25 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod approvals;
+mod approvals_survive;
 mod bad_input;
 mod cli;
+mod client_tools;
+mod conversations;
 mod cost;
 mod crash;
 mod dev;
+mod devices;
 mod faults;
+mod gateway_crash;
+mod http_tools;
+mod keys;
+mod mcp;
 mod operations;
+mod own_tools;
 mod races;
+mod readers;
 mod resume;
 mod subagents;
 mod turn;

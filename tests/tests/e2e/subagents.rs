@@ -319,7 +319,6 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
     let stack = Stack::with_agent(Model::start(script).await, &agents).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Try.").await;
-    let mut workflow_id = ids::workflow_id(&conversation);
     for asked in 0..2 {
         let request = wait::until("an approval is asked for", || async {
             let events = stack.events(&conversation).await;
@@ -328,11 +327,15 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
         .await;
         assert_eq!(count(&stack.events(&conversation).await, "sub_agent_start"), asked);
         let execution_id = request["execution_id"].as_str().unwrap();
-        let answer = json!({"execution_id": execution_id, "decision": "approve"}).to_string();
-        let signal = ["workflow", "signal", "--workflow-id", &workflow_id, "--name", "resolve_approval", "--input"];
-        let sent = stack.temporal.cli(&[signal.as_slice(), &[answer.as_str()]].concat()).await;
-        assert!(sent.status.success());
-        workflow_id = ids::sub_agent_workflow_id(&conversation, execution_id);
+        let answer = json!({"decision": "approve", "input_hash": request["input_hash"]});
+        let path = format!("/conversations/{conversation}/approvals/{execution_id}");
+        // The turn may not wait yet: its request is seen as soon as it is stored.
+        wait::until("the answer is taken", || async {
+            let (status, body) = stack.post(&path, &answer).await;
+            assert!(matches!(status, 200 | 503), "{body}");
+            (status == 200).then_some(())
+        })
+        .await;
     }
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(stack.effects().len(), 1);

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
-use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_activities::{
+    model::{Provider, ProviderKind, Providers},
+    tools::{http::HttpToolDefinition, names},
+};
+use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::{AgentDefinition, AgentTool},
@@ -10,7 +14,10 @@ use everturn_proto::{
 };
 use toml::Spanned;
 
-use super::{Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, outside::DEFAULT_CLIENT_TIMEOUT};
+use super::{
+    Config, ConfigError, DEMO_PROVIDER, Limits, Problem, WorkerLimits, file, http_tools,
+    outside::DEFAULT_CLIENT_TIMEOUT,
+};
 
 const DEFAULT_MAX_STEPS: u32 = 20;
 const DEFAULT_LLM_TIMEOUT: Duration = Duration::from_mins(1);
@@ -25,7 +32,10 @@ pub(super) const HOUR: Duration = Duration::from_hours(1);
 pub(super) struct Checker<'a> {
     text: &'a str,
     file_name: &'a str,
-    pub(super) tools: &'a [String],
+    /// The names of all tools; `None` when any name will do.
+    tools: Option<Vec<String>>,
+    /// Names of the MCP servers. What tools they have is known to them only.
+    servers: Vec<String>,
     environment: &'a dyn Fn(&str) -> Option<String>,
     /// Names of the client tools that the file describes.
     pub(super) client_tools: Vec<String>,
@@ -38,15 +48,21 @@ impl<'a> Checker<'a> {
     pub(super) fn new(
         text: &'a str,
         file_name: &'a str,
-        tools: &'a [String],
+        tools: Option<&[String]>,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self { text, file_name, tools, environment, client_tools: Vec::new(), agents: Vec::new(), problems: Vec::new() }
+        let tools = tools.map(<[String]>::to_vec);
+        let (servers, client_tools, agents) = (Vec::new(), Vec::new(), Vec::new());
+        Self { text, file_name, tools, servers, client_tools, agents, environment, problems: Vec::new() }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
         let mut providers = self.providers(file.providers);
+        let http_tools = self.http_tools(file.tools);
         let client_tools = self.client_tools(file.client_tools);
+        let egress = self.egress(&file.egress);
+        self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
+        let mcp = self.mcp(file.mcp);
         self.agents = file.agents.keys().map(|name| name.get_ref().clone()).collect();
         let mut agents: Vec<_> =
             file.agents.into_iter().map(|(name, agent)| self.agent(&name, agent, &providers)).collect();
@@ -62,8 +78,10 @@ impl<'a> Checker<'a> {
         }
         let limits = self.limits(&file.limits);
         let worker = self.worker(&file.worker);
+        let auth = self.auth(file.auth);
+        let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, client_tools, limits, worker })
+            Ok(Config { agents, providers, http_tools, client_tools, egress, mcp, limits, worker, gateway, auth })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
@@ -73,7 +91,8 @@ impl<'a> Checker<'a> {
         let mut providers = Providers::new();
         for (name, table) in tables {
             let base_url = table.base_url.as_ref().map(|url| self.base_url(url));
-            let api_key = table.api_key_env.as_ref().map(|variable| self.api_key(variable)).unwrap_or_default();
+            let api_key =
+                table.api_key_env.as_ref().map(|variable| self.secret("api_key_env", variable)).unwrap_or_default();
             let provider = Provider { kind: table.kind, base_url, api_key };
             providers.insert(name.into_inner(), provider);
         }
@@ -88,21 +107,47 @@ impl<'a> Checker<'a> {
         format!("{}/", url.get_ref().trim_end_matches('/'))
     }
 
-    fn api_key(&mut self, variable: &Spanned<String>) -> String {
-        // Whoever writes the key itself here must not find it in a log.
+    /// The value of the variable that `key` names.
+    pub(super) fn secret(&mut self, key: &str, variable: &Spanned<String>) -> String {
+        // Whoever writes the secret itself here must not find it in a log.
         if !is_variable(variable.get_ref()) {
-            self.wrong(
-                variable,
-                "`api_key_env` is the name of an environment variable, like OPENAI_API_KEY, not a key",
-            );
+            let message = format!("`{key}` is the name of an environment variable, like OPENAI_API_KEY, not a key");
+            self.wrong(variable, &message);
             return String::new();
         }
-        let key = (self.environment)(variable.get_ref());
-        if key.is_none() {
-            let message = format!("the environment variable {} named by `api_key_env` is not set", variable.get_ref());
+        let value = (self.environment)(variable.get_ref());
+        if value.is_none() {
+            let message = format!("the environment variable {} named by `{key}` is not set", variable.get_ref());
             self.wrong(variable, &message);
         }
-        key.unwrap_or_default()
+        value.unwrap_or_default()
+    }
+
+    /// Endpoints as tools.
+    fn http_tools(&mut self, tables: BTreeMap<Spanned<String>, http_tools::HttpTool>) -> Vec<HttpToolDefinition> {
+        let mut definitions = Vec::new();
+        for (name, table) in tables {
+            if self.add_tool(&name) {
+                definitions.extend(self.http_tool(&name, &table));
+            }
+        }
+        definitions
+    }
+
+    /// From here on agents may name the tool. False where it does not matter which tools there are.
+    pub(super) fn add_tool(&mut self, name: &Spanned<String>) -> bool {
+        match &mut self.tools {
+            None => return false,
+            Some(known) if known.contains(name.get_ref()) || name.get_ref() == DELEGATE_TOOL => {
+                self.wrong(name, &format!("there already is a tool `{}`", name.get_ref()));
+            }
+            Some(known) => known.push(name.get_ref().clone()),
+        }
+        true
+    }
+
+    pub(super) fn file_name(&self) -> &str {
+        self.file_name
     }
 
     fn agent(&mut self, name: &Spanned<String>, table: file::Agent, providers: &Providers) -> AgentDefinition {
@@ -168,18 +213,36 @@ impl<'a> Checker<'a> {
         if name == DELEGATE_TOOL {
             return Some(self.listed_delegate(tool, timeout.is_some(), approval));
         }
-        let is_client = self.client_tools.contains(&name);
-        if !is_client && !self.tools.contains(&name) {
-            let known: Vec<_> = self.tools.iter().chain(&self.client_tools).map(String::as_str).collect();
-            self.wrong(tool, &format!("there is no tool `{name}`; {}", known_names("tools", &known)));
+        if let Some(server) = names::source_of(&name) {
+            self.of_server(tool, &name, server)?;
+        } else if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
+            let known: Vec<_> = known.iter().map(String::as_str).collect();
+            let message = format!("there is no tool `{name}`; {}", known_names("tools", &known));
+            self.wrong(tool, &message);
             return None;
         }
+        let is_client = self.client_tools.contains(&name);
         let timeout = timeout.map(|text| Spanned::new(tool.span(), text));
         let (default_timeout, longest) =
             if is_client { (DEFAULT_CLIENT_TIMEOUT, 31 * 24 * HOUR) } else { (default_timeout, 24 * HOUR) };
         let timeout = self.duration("timeout", timeout.as_ref(), default_timeout, SECOND..=longest);
         let kind = if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned();
         Some(AgentTool { name, timeout_ms: milliseconds(timeout), approval, kind, ..AgentTool::default() })
+    }
+
+    /// A tool of an MCP server, or all of them.
+    fn of_server(&mut self, tool: &Spanned<toml::Value>, name: &str, server: &str) -> Option<()> {
+        if !self.servers.iter().any(|known| known == server) {
+            let known: Vec<_> = self.servers.iter().map(String::as_str).collect();
+            let message = format!("there is no MCP server `{server}`; {}", known_names("[mcp.<name>] tables", &known));
+            self.wrong(tool, &message);
+            return None;
+        }
+        if !names::is_listable(name) {
+            self.wrong(tool, &format!("write `{server}__<tool>` for one tool of a server, `{server}__*` for all"));
+            return None;
+        }
+        Some(())
     }
 
     /// The agent `default` of a file without one: on the first provider whose key there is, else the demo model.
@@ -198,7 +261,9 @@ impl<'a> Checker<'a> {
             }
             None => (DEMO_PROVIDER, DEMO_PROVIDER.to_owned()),
         };
-        let tools = DEFAULT_TOOLS.into_iter().filter(|name| self.tools.iter().any(|known| known == name));
+        let tools = DEFAULT_TOOLS
+            .into_iter()
+            .filter(|name| self.tools.as_ref().is_none_or(|known| known.iter().any(|known| known == name)));
         let timeout_ms = milliseconds(DEFAULT_TOOL_TIMEOUT);
         AgentDefinition {
             name: DEFAULT_AGENT.to_owned(),
@@ -218,14 +283,36 @@ impl<'a> Checker<'a> {
         let max_bytes = u32::try_from(MAX_MESSAGE_BYTES).unwrap_or(u32::MAX);
         let max_queued = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
         let bytes = self.number("message_bytes", table.message_bytes.as_ref(), max_bytes, 1..=max_bytes);
+        let body_bytes = self.number("body_bytes", table.body_bytes.as_ref(), 0, 0..=u32::MAX);
         Limits {
             message_bytes: usize::try_from(bytes).unwrap_or(MAX_MESSAGE_BYTES),
+            body_bytes: usize::try_from(body_bytes).unwrap_or(usize::MAX),
+            tenant: self.tenant_limits(table),
             queued_messages: self.number(
                 "queued_messages",
                 table.queued_messages.as_ref(),
                 default.queued_messages,
                 1..=max_queued,
             ),
+        }
+    }
+
+    fn tenant_limits(&mut self, table: &file::Limits) -> TenantLimits {
+        let default = TenantLimits::default();
+        // 0 takes a limit away.
+        let mut limit = |key, value: &Option<Spanned<u32>>, default, least| {
+            self.number(key, value.as_ref(), default, least..=1_000_000)
+        };
+        TenantLimits {
+            requests_per_second: limit(
+                "requests_per_second",
+                &table.requests_per_second,
+                default.requests_per_second,
+                0,
+            ),
+            request_burst: limit("request_burst", &table.request_burst, default.request_burst, 1),
+            open_streams: limit("open_streams", &table.open_streams, default.open_streams, 0),
+            concurrent_turns: limit("concurrent_turns", &table.concurrent_turns, default.concurrent_turns, 0),
         }
     }
 
@@ -299,6 +386,11 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// The value of an environment variable, unless it is empty.
+    pub(super) fn environment(&self, name: &str) -> Option<String> {
+        (self.environment)(name)
+    }
+
     pub(super) fn wrong<T>(&mut self, at: &Spanned<T>, message: &str) {
         let place = place(self.file_name, self.text, at.span().start);
         self.problems.push(Problem { place, message: message.to_owned() });
@@ -306,7 +398,7 @@ impl<'a> Checker<'a> {
 }
 
 /// The names of variables that people use; keys have lower-case letters or dashes in them.
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     !name.is_empty() && name.bytes().all(is_fit)
 }

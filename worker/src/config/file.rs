@@ -7,16 +7,27 @@ use everturn_proto::turn::ApprovalPolicy;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::outside::{ClientToolTable, approval_policy};
+use super::{
+    auth::Auth,
+    gateway,
+    http_tools::{Egress, HttpTool},
+    mcp,
+    outside::{ClientToolTable, approval_policy},
+};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
     pub(super) providers: BTreeMap<Spanned<String>, Provider>,
     pub(super) agents: BTreeMap<Spanned<String>, Agent>,
+    pub(super) tools: BTreeMap<Spanned<String>, HttpTool>,
     pub(super) client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
+    pub(super) egress: Egress,
+    pub(super) mcp: BTreeMap<Spanned<String>, mcp::Table>,
     pub(super) limits: Limits,
     pub(super) worker: Worker,
+    pub(super) auth: Auth,
+    pub(super) gateway: gateway::Table,
 }
 
 #[derive(Debug, Deserialize)]
@@ -84,6 +95,11 @@ const TOOL_FORMS: &str = r#"write a tool as "name" or { name = "name", timeout =
 pub(super) struct Limits {
     pub(super) message_bytes: Option<Spanned<u32>>,
     pub(super) queued_messages: Option<Spanned<u32>>,
+    pub(super) body_bytes: Option<Spanned<u32>>,
+    pub(super) requests_per_second: Option<Spanned<u32>>,
+    pub(super) request_burst: Option<Spanned<u32>>,
+    pub(super) open_streams: Option<Spanned<u32>>,
+    pub(super) concurrent_turns: Option<Spanned<u32>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

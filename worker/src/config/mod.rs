@@ -1,15 +1,23 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
-//! - `outside`: approval policies and client tools
 //! - `delegates`: which agents an agent may start, and the limits of their tree
 //! - `file`: the file's tables, as written
+//! - `mcp`: the tables of MCP servers, and their check
 //! - `check`: from tables to definitions, collecting everything that is wrong
+//! - `auth`: both, for `[auth]`
+//! - `http_tools`: the same for endpoints as tools
+//! - `outside`: the same for client tools, and approval policies
+//! - `gateway`: the table `[gateway]`, as written and as checked
 //!
-//! Keys of providers never stand in the file; it names the environment variables that hold them.
+//! Keys never stand in the file; it names the environment variables that hold them.
 
+mod auth;
 mod check;
 mod delegates;
 mod file;
+mod gateway;
+mod http_tools;
+mod mcp;
 mod outside;
 #[cfg(test)]
 mod tests;
@@ -20,11 +28,18 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::{model::Providers, tools::ClientTool};
+use everturn_activities::{
+    egress::EgressPolicy,
+    model::Providers,
+    tools::{ClientTool, http::HttpToolDefinition, mcp::ServerOptions},
+};
+use everturn_gateway::{AuthConfig, limits::TenantLimits};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,
 };
+
+pub use gateway::Gateway;
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -38,12 +53,22 @@ pub struct Config {
     pub agents: Vec<AgentDefinition>,
     /// Providers of models, without the demo model.
     pub providers: Providers,
-    /// Tools that run at the client.
+    /// Endpoints that are tools; none for a gateway.
+    pub http_tools: Vec<HttpToolDefinition>,
+    /// Tools that run at the client; none for a gateway.
     pub client_tools: Vec<ClientTool>,
+    /// Where tools may connect to.
+    pub egress: EgressPolicy,
+    /// MCP servers, for workers.
+    pub mcp: Vec<ServerOptions>,
     /// Limits of the gateway.
     pub limits: Limits,
     /// Limits of a worker.
     pub worker: WorkerLimits,
+    /// Who may call the gateway.
+    pub auth: AuthConfig,
+    /// Streams and the way a gateway stops.
+    pub gateway: Gateway,
 }
 
 /// Limits of the gateway.
@@ -53,6 +78,10 @@ pub struct Limits {
     pub message_bytes: usize,
     /// Messages that may wait in one conversation. Default and maximum: `limits::MAX_QUEUED_MESSAGES`.
     pub queued_messages: u32,
+    /// Bytes of a request body. Default 0: as many as the largest message needs.
+    pub body_bytes: usize,
+    /// Of each tenant.
+    pub tenant: TenantLimits,
 }
 
 /// Limits of a worker.
@@ -71,7 +100,7 @@ pub struct WorkerLimits {
 impl Default for Limits {
     fn default() -> Self {
         let queued_messages = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
-        Self { message_bytes: MAX_MESSAGE_BYTES, queued_messages }
+        Self { message_bytes: MAX_MESSAGE_BYTES, queued_messages, body_bytes: 0, tenant: TenantLimits::default() }
     }
 }
 
@@ -125,19 +154,20 @@ impl fmt::Display for Listed<'_> {
 
 impl Config {
     /// Reads `path`; without one, ./everturn.toml when it exists, else built-in defaults. `tools` are the names an
-    /// agent may use.
+    /// agent may use besides those of the file.
     pub fn load(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
-        Self::load_with(path, tools, &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        Self::load_with(path, Some(tools), &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
     }
 
-    /// The same for a process that calls no model, like the gateway: the keys of providers need not be there.
-    pub fn load_without_keys(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
-        Self::load_with(path, tools, &|_| Some(String::new()))
+    /// The same for a gateway, which calls no model and runs no tool: keys need not be there, and which tools there are
+    /// is the workers' matter.
+    pub fn load_for_gateway(path: Option<&Path>) -> Result<Self, ConfigError> {
+        Self::load_with(path, None, &|_| Some(String::new()))
     }
 
     fn load_with(
         path: Option<&Path>,
-        tools: &[String],
+        tools: Option<&[String]>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let (path, is_named) = path.map_or((Path::new(DEFAULT_FILE), false), |path| (path, true));
@@ -150,11 +180,12 @@ impl Config {
         }
     }
 
-    /// Reads the text of a file. `environment` gives the value of a variable.
+    /// Reads the text of a file. `tools` are the names an agent may use besides those of the file, any when `None`;
+    /// `environment` gives the value of a variable.
     pub fn parse(
         text: &str,
         file_name: &str,
-        tools: &[String],
+        tools: Option<&[String]>,
         environment: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, ConfigError> {
         let file: file::File = toml::from_str(text).map_err(|error| {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use everturn_activities::tools::{ClientTool, Effect, ToolSpec};
-use everturn_proto::{Json, turn::ApprovalPolicy, words::DELEGATE_TOOL};
+use everturn_proto::{Json, turn::ApprovalPolicy};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -82,11 +82,10 @@ impl Checker<'_> {
     pub(super) fn client_tools(&mut self, tables: BTreeMap<Spanned<String>, ClientToolTable>) -> Vec<ClientTool> {
         let mut described = Vec::new();
         for (name, table) in tables {
-            if self.tools.contains(name.get_ref()) || name.get_ref() == DELEGATE_TOOL {
-                self.wrong(&name, &format!("there already is a tool `{}`; choose another name", name.get_ref()));
-            }
             self.client_tools.push(name.get_ref().clone());
-            described.push(self.client_tool(&name, table));
+            if self.add_tool(&name) {
+                described.push(self.client_tool(&name, table));
+            }
         }
         described
     }

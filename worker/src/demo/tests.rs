@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use everturn_activities::{
     model::{GenaiClient, ModelClient, ModelReply, ModelRequest, Provider, ProviderKind},
-    tools::{ToolContext, ToolRegistry, builtin},
+    tools::{Progress, ToolContext, ToolRegistry, builtin},
 };
 use everturn_proto::turn::ToolCall;
 use everturn_store::{ContextMessage, ToolResult};
@@ -23,6 +23,7 @@ pub(super) fn tool_context() -> ToolContext {
         idempotency_key: "c/m/exec_0123456789ab".into(),
         attempt: 1,
         cancellation: tokio_util::sync::CancellationToken::new(),
+        progress: Progress::default(),
     }
 }
 

@@ -6,10 +6,14 @@ mod progress;
 mod temporal_server;
 mod turn;
 
-use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode};
+use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
-use everturn_activities::model::{Provider, ProviderKind};
+use everturn_activities::{
+    model::{Provider, ProviderKind},
+    tools::{Tool, ToolRegistry},
+};
+use everturn_gateway::listener;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -26,17 +30,18 @@ pub use leash::{Leash, Signal};
 use progress::Progress;
 pub use temporal_server::{TemporalOptions, TemporalServer};
 
-/// Runs everything until Ctrl-C, or until the one turn of `--once` has ended.
-pub async fn run(common: &Common, options: DevOptions) -> anyhow::Result<ExitCode> {
+/// Runs everything, with these tools besides the built-in ones, until Ctrl-C or until the one turn of `--once` has ended.
+pub async fn run(common: &Common, options: DevOptions, own: Vec<Arc<dyn Tool>>) -> anyhow::Result<ExitCode> {
     if options.once.iter().chain(&options.sample).any(|message| message.trim().is_empty()) {
         bail!("the message of the turn is empty");
     }
     let shutdown = shutdown::token()?;
-    let tools = roles::worker::tools(options.test_tools.clone())?;
-    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let (mut config, tools) = roles::worker::configure(common, options.test_tools.clone(), own)?;
+    roles::gateway::check_exposure(options.listen, &config, options.insecure_no_auth)?;
+    // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
+    config.gateway.limits.drain = Duration::ZERO;
     // Before anything is started: a port that is taken is the most common mistake.
-    let listener = TcpListener::bind(options.listen)
-        .await
+    let listener = listener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir).with_context(|| format!("cannot create {}", data_dir.display()))?;
@@ -97,7 +102,7 @@ async fn serve(
     options: &DevOptions,
     is_adopted: bool,
     config: Config,
-    tools: everturn_activities::tools::ToolRegistry,
+    tools: ToolRegistry,
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
@@ -157,7 +162,7 @@ async fn serve(
 
 /// What happens while everything runs: the sample turn, then nothing until told to stop.
 async fn visit(options: &DevOptions, url: &str, shutdown: &CancellationToken) -> anyhow::Result<ExitCode> {
-    let client = GatewayClient::new(url)?;
+    let client = GatewayClient::with_token(url, options.token.as_deref())?;
     if let Some(message) = options.once.as_deref().or(options.sample.as_deref()) {
         let turn = turn::run_and_print(&client, message);
         let (conversation_id, is_complete) = tokio::select! {

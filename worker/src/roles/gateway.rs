@@ -1,10 +1,11 @@
 //! A gateway: REST and SSE.
 
-use std::{process::ExitCode, sync::Arc};
+use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use everturn_gateway::{
-    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, turns::TemporalTurnsOptions,
+    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
+    turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
 use temporalio_client::Client;
@@ -13,9 +14,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, GatewayOptions},
-    config::Config,
+    config::{Config, Gateway},
     connections::{self, Stream},
-    roles::worker,
     shutdown,
 };
 
@@ -36,11 +36,9 @@ pub struct Parts {
 /// Runs a gateway until SIGTERM or Ctrl-C.
 pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    // Agents may name test tools; whether they run is the worker's matter.
-    let tools = worker::tools(Some(std::path::PathBuf::new()))?;
-    let config = Config::load_without_keys(common.config.as_deref(), &tools.names())?;
-    let listener = TcpListener::bind(options.listen)
-        .await
+    let config = Config::load_for_gateway(common.config.as_deref())?;
+    check_exposure(options.listen, &config, options.insecure_no_auth)?;
+    let listener = listener::bind(options.listen)
         .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
     let store = connections::store(common, &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
@@ -52,6 +50,19 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
+/// Refuses to serve everyone who can reach an address by accident.
+pub fn check_exposure(listen: SocketAddr, config: &Config, insecure_no_auth: bool) -> anyhow::Result<()> {
+    if listen.ip().is_loopback() || config.auth.required || insecure_no_auth {
+        return Ok(());
+    }
+    bail!(
+        "refusing to listen on {listen} without authentication: whoever reaches that address could read and write \
+         every conversation. Write `required = true` under [auth] in everturn.toml and make a key with `everturn keys \
+         create --tenant default`, or listen on 127.0.0.1. When something in front of it asks who is calling, \
+         --insecure-no-auth (EVERTURN_INSECURE_NO_AUTH=1) goes on without"
+    )
+}
+
 /// Runs a gateway until `shutdown`.
 pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
     let options = TemporalTurnsOptions { task_queue: parts.task_queue, ..TemporalTurnsOptions::default() };
@@ -60,16 +71,43 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
         events: parts.store.events,
         conversations: parts.store.conversations,
         executions: parts.store.executions,
+        outside: parts.store.outside,
+        keys: parts.store.keys,
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
-    let default = GatewayConfig::default();
+    let Gateway { limits, poll_interval } = parts.config.gateway;
+    let default = if is_announced { ANNOUNCED_POLL_INTERVAL } else { limits.poll_interval };
     let config = GatewayConfig {
-        poll_interval: if is_announced { ANNOUNCED_POLL_INTERVAL } else { default.poll_interval },
+        poll_interval: poll_interval.unwrap_or(default),
         agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
         max_message_bytes: parts.config.limits.message_bytes,
         max_queued_messages: parts.config.limits.queued_messages,
-        ..default
+        body_bytes: parts.config.limits.body_bytes,
+        tenant: parts.config.limits.tenant,
+        auth: parts.config.auth,
+        ..limits
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_is_served_without_authentication() {
+        let config = |text: &str| Config::parse(text, "everturn.toml", Some(&[]), &|_| None).unwrap();
+        let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
+        let is_served =
+            |listen: &str, config: &Config, insecure| check_exposure(listen.parse().unwrap(), config, insecure).is_ok();
+        for loopback in ["127.0.0.1:80", "127.1.2.3:80", "[::1]:80"] {
+            assert!(is_served(loopback, &open, false), "{loopback}");
+        }
+        for reachable in ["0.0.0.0:80", "[::]:80", "10.0.0.1:80", "[::ffff:127.0.0.1]:80"] {
+            assert!(!is_served(reachable, &open, false), "{reachable}");
+            assert!(is_served(reachable, &closed, false) && is_served(reachable, &open, true), "{reachable}");
+        }
+    }
 }

@@ -1,15 +1,21 @@
 //! A worker: polls the task queue and runs turns.
 
-use std::{process::ExitCode, sync::Arc, time::Duration};
+use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities,
+    AgentActivities, ToolThreads,
+    egress::Egress,
     model::{GenaiClient, Providers},
-    tools::ToolRegistry,
+    tools::{
+        Tool, ToolRegistry, builtin,
+        http::HttpTool,
+        mcp::{McpServer, ServerOptions},
+    },
 };
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
+use futures::future::join_all;
 use temporalio_client::Client;
 use temporalio_sdk::{
     Runtime, Worker, WorkerOptions as SdkOptions,
@@ -47,11 +53,10 @@ pub struct Parts {
     pub task_queue: String,
 }
 
-/// Runs a worker until SIGTERM or Ctrl-C.
-pub async fn run(common: &Common, options: WorkerOptions) -> anyhow::Result<ExitCode> {
+/// Runs a worker with these tools besides the built-in ones, until SIGTERM or Ctrl-C.
+pub async fn run(common: &Common, options: WorkerOptions, own: Vec<Arc<dyn Tool>>) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let tools = tools(options.test_tools)?;
-    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let (config, tools) = configure(common, options.test_tools, own)?;
     if config.needs_demo_model() {
         anyhow::bail!(
             "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \
@@ -69,30 +74,48 @@ pub async fn run(common: &Common, options: WorkerOptions) -> anyhow::Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// The built-in tools, and the test tools when asked for.
-pub fn tools(test_tools: Option<std::path::PathBuf>) -> anyhow::Result<ToolRegistry> {
-    use everturn_activities::tools::builtin;
-    let mut registry = ToolRegistry::default();
+/// The configuration, and all tools: the built-in ones, the test tools when asked for, `own`, and those that are
+/// configured.
+pub fn configure(
+    common: &Common,
+    test_tools: Option<PathBuf>,
+    own: Vec<Arc<dyn Tool>>,
+) -> anyhow::Result<(Config, ToolRegistry)> {
     let test_tools = test_tools.map(builtin::test_tools).unwrap_or_default();
-    for tool in builtin::all().into_iter().chain(test_tools) {
-        registry.register(tool)?;
+    let mut tools = ToolRegistry::of(builtin::all().into_iter().chain(test_tools).chain(own))?;
+    let config = Config::load(common.config.as_deref(), &tools.names())?;
+    let egress = Egress::new(config.egress.clone()).context("cannot set up the HTTP client of tools")?;
+    for definition in &config.http_tools {
+        tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
     }
-    Ok(registry)
+    for tool in &config.client_tools {
+        tools.register(Arc::new(tool.clone()))?;
+    }
+    Ok((config, tools))
+}
+
+/// Adds the tools of MCP servers. None of them is started here: each is when it is first needed.
+fn add_servers(tools: &mut ToolRegistry, servers: &[ServerOptions]) -> anyhow::Result<Vec<Arc<McpServer>>> {
+    let mut added = Vec::new();
+    for options in servers {
+        let server = Arc::new(McpServer::new(options.clone()));
+        tools.add_source(&options.name, server.clone())?;
+        added.push(server);
+    }
+    Ok(added)
 }
 
 /// Runs a worker until `shutdown`, then gives what is in flight the configured time to end.
-pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
+pub async fn serve(mut parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
+    let servers = add_servers(&mut parts.tools, &parts.config.mcp)?;
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
-    let mut tools = parts.tools;
-    for tool in parts.config.client_tools {
-        tools.register(Arc::new(tool))?;
-    }
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
         model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
-        tools: Arc::new(tools),
+        tools: Arc::new(parts.tools),
+        tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),
         shutdown: shutdown.clone(),
     };
@@ -121,5 +144,6 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tracing::info!(task_queue = parts.task_queue, "worker is running");
     let ended = worker.run().await;
     stopper.abort();
+    join_all(servers.iter().map(|server| server.close())).await;
     ended.context("the worker ended")
 }

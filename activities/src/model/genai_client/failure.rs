@@ -5,19 +5,13 @@
 
 use std::{error::Error as StdError, time::Duration};
 
-use chrono::{DateTime, Utc};
 use everturn_proto::words::failure as code;
 use genai::{Error, webc};
-use reqwest::{
-    StatusCode,
-    header::{HeaderMap, RETRY_AFTER},
-};
+use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
 
-use crate::model::ModelError;
+use crate::{model::ModelError, retry_after};
 
-/// The longest wait a provider may ask for; past it, the next attempt may as well find out.
-const MAX_RETRY_AFTER: Duration = Duration::from_mins(10);
 /// What is kept of a provider's own words.
 const MAX_DETAIL_CHARS: usize = 500;
 /// How providers say that the context is too long, beside OpenAI's code (FACTS, genai trap 8).
@@ -119,12 +113,12 @@ fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderM
         429 => ModelError {
             code: code::LLM_RATE_LIMITED,
             message: said("limits the rate of calls"),
-            retry_after: retry_after(headers),
+            retry_after: retry_after::from_headers(headers),
         },
         408 | 409 | 425 | 500..=599 => ModelError {
             code: code::LLM_UNAVAILABLE,
             message: said("is not available"),
-            retry_after: retry_after(headers),
+            retry_after: retry_after::from_headers(headers),
         },
         400 | 413 | 422 if is_too_long(&body, detail.as_deref()) => context_too_long(call),
         300..=399 => ModelError::new(
@@ -218,24 +212,6 @@ fn is_too_long(body: &Value, detail: Option<&str>) -> bool {
         ["/error/code", "/error/type", "/code", "/type"].into_iter().filter_map(|place| body.pointer(place)?.as_str());
     let said = detail.unwrap_or_default().to_lowercase();
     code.into_iter().any(|code| code == TOO_LONG[0]) || TOO_LONG.iter().any(|words| said.contains(words))
-}
-
-/// How long to wait: seconds or an HTTP date, or OpenAI's milliseconds.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let wait = header("retry-after-ms").and_then(|ms| seconds(ms, 0.001)).or_else(|| {
-        let value = header(RETRY_AFTER.as_str())?;
-        seconds(value, 1.0).or_else(|| {
-            let at = DateTime::parse_from_rfc2822(value).ok()?;
-            Some((at.to_utc() - Utc::now()).to_std().unwrap_or_default())
-        })
-    });
-    wait.map(|wait| wait.min(MAX_RETRY_AFTER))
-}
-
-fn seconds(text: &str, unit: f64) -> Option<Duration> {
-    let value: f64 = text.parse().ok().filter(|value: &f64| !value.is_nan())?;
-    Duration::try_from_secs_f64((value * unit).min(MAX_RETRY_AFTER.as_secs_f64())).ok()
 }
 
 /// The innermost reason; the outer ones only say that sending failed, and the URL.

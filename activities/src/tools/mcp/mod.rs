@@ -1,0 +1,25 @@
+//! Tools of MCP servers, through the official `rmcp`.
+//!
+//! - [`options`]: what the operator says about a server
+//! - `server`: one connection a worker, made when first needed, made anew with a back-off when it ends
+//! - `connection`: the handshake, the list of tools, one call with its progress and its cancel
+//! - `stdio`: a server as a child process, with bounded messages
+//! - `http`: a server behind a URL (streamable HTTP)
+//! - `catalog`: from what a server lists to tools that agents can be offered
+//! - `tool`: a tool of a server as the runtime calls it
+//! - `result`: from a server's answer to a tool's output, and what each error means for the call
+//!
+//! A server is never a reason for a worker to stop or a turn to fail: while it is away, its tools are not offered, and
+//! a call of one of them ends as an error that the model can read.
+
+mod catalog;
+mod connection;
+mod http;
+pub mod options;
+mod result;
+mod server;
+mod stdio;
+mod tool;
+
+pub use options::{Place, ServerOptions};
+pub use server::McpServer;

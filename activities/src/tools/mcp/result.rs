@@ -1,0 +1,180 @@
+//! From a server's answer to a tool's output, and what each error means for the call.
+
+use everturn_proto::Json;
+use rmcp::{
+    model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
+    service::ServiceError,
+    transport::streamable_http_client::StreamableHttpError,
+};
+use serde_json::{Value, json};
+
+use super::connection::CallError;
+use crate::tools::{Effect, ToolError, ToolOutput};
+
+/// The output of a tool that answered. A result that the server calls an error is a known failure.
+pub(super) fn output(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
+    match answer {
+        ServerResult::CallToolResult(result) if result.is_error == Some(true) => {
+            Err(ToolError::Failed(error_text(&value(result))))
+        }
+        ServerResult::CallToolResult(result) => Ok(ToolOutput::of(&value(result))),
+        // Nobody declared that there is someone to ask, or that tasks are awaited.
+        ServerResult::InputRequiredResult(_) => {
+            Err(ToolError::Failed(format!("MCP server `{server}` wants to ask a person something, and there is none.")))
+        }
+        _ => Err(ToolError::Failed(format!("MCP server `{server}` answered with something that is no result."))),
+    }
+}
+
+/// What the model sees: structured content where there is some, a text as it is, several parts as a list.
+fn value(result: CallToolResult) -> Value {
+    let is_text = result.content.iter().all(|block| matches!(block, ContentBlock::Text(_)));
+    let mut parts: Vec<Value> = result.content.into_iter().map(part).collect();
+    match result.structured_content {
+        // Servers repeat it as text for those who cannot read it.
+        Some(structured) if is_text => structured,
+        Some(structured) => json!({"structured": structured, "content": parts}),
+        None if parts.is_empty() => json!(""),
+        None if parts.len() == 1 => parts.remove(0),
+        None => Value::Array(parts),
+    }
+}
+
+/// Binary parts are base64 with their type, as everywhere in Everturn.
+fn part(block: ContentBlock) -> Value {
+    match block {
+        ContentBlock::Text(text) => Value::String(text.text),
+        ContentBlock::Image(image) => json!({"encoding": "base64", "type": image.mime_type, "data": image.data}),
+        ContentBlock::Audio(audio) => json!({"encoding": "base64", "type": audio.mime_type, "data": audio.data}),
+        ContentBlock::Resource(embedded) => match embedded.resource {
+            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+                json!({"uri": uri, "type": mime_type, "text": text})
+            }
+            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+                json!({"uri": uri, "encoding": "base64", "type": mime_type, "data": blob})
+            }
+            other => json!(other),
+        },
+        ContentBlock::ResourceLink(link) => {
+            json!({"uri": link.uri, "name": link.name, "type": link.mime_type, "description": link.description})
+        }
+        other => json!(other),
+    }
+}
+
+fn error_text(value: &Value) -> String {
+    match value {
+        Value::String(text) if text.trim().is_empty() => "The tool failed and did not say why.".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(parts) if parts.iter().all(Value::is_string) => {
+            parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+        }
+        other => Json::of(other).as_str().to_owned(),
+    }
+}
+
+/// True when the connection is of no more use: the next call makes a new one.
+pub(super) fn is_broken(error: &CallError) -> bool {
+    matches!(error, CallError::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed))
+}
+
+/// What a call without an answer means. Details stay in the log: they may name addresses and paths.
+pub(super) fn failure(server: &str, effect: Effect, error: &CallError) -> ToolError {
+    match error {
+        CallError::Service(ServiceError::McpError(refusal)) => {
+            ToolError::Failed(format!("MCP server `{server}` refused the call: {}", refusal.message))
+        }
+        CallError::Service(ServiceError::TransportSend(sent)) if was_not_sent(&*sent.error) => {
+            ToolError::Failed(format!("MCP server `{server}` cannot be reached; the tool was not called."))
+        }
+        CallError::Service(ServiceError::UnexpectedResponse) => {
+            ToolError::Failed(format!("MCP server `{server}` answered with something that is no result."))
+        }
+        CallError::Service(_) => {
+            ToolError::Interrupted(format!("The connection to MCP server `{server}` broke before the tool answered."))
+        }
+        CallError::Ended(why) => {
+            let message = format!("The connection to MCP server `{server}` was ended: {why}.");
+            // The same call would give the same answer.
+            if effect == Effect::Once { ToolError::Interrupted(message) } else { ToolError::Failed(message) }
+        }
+        CallError::Silent(limit) => ToolError::Interrupted(format!(
+            "The tool gave neither an answer nor a sign of progress for {} s and was cancelled.",
+            limit.as_secs()
+        )),
+    }
+}
+
+/// True when the request surely did not reach the tool: no connection was made, or the server turned it away unread.
+fn was_not_sent(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(error)) => return error.is_connect(),
+            Some(
+                StreamableHttpError::AuthRequired(_)
+                | StreamableHttpError::InsufficientScope(_)
+                | StreamableHttpError::SessionExpired,
+            ) => return true,
+            _ => next = error.source(),
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rmcp::model::ErrorData;
+
+    use super::*;
+
+    fn answer(result: Value) -> Result<Value, ToolError> {
+        let result: CallToolResult = serde_json::from_value(result).unwrap();
+        output("s", ServerResult::CallToolResult(result)).map(|output| output.result.to_value())
+    }
+
+    fn text(text: &str) -> Value {
+        json!({"type": "text", "text": text})
+    }
+
+    #[test]
+    fn results_are_as_plain_as_they_can_be() {
+        assert_eq!(answer(json!({"content": []})).unwrap(), "");
+        assert_eq!(answer(json!({"content": [text("42")]})).unwrap(), "42");
+        assert_eq!(answer(json!({"content": [text("a"), text("b")]})).unwrap(), json!(["a", "b"]));
+        let structured = json!({"content": [text("{\"n\":1}")], "structuredContent": {"n": 1}});
+        assert_eq!(answer(structured).unwrap(), json!({"n": 1}));
+    }
+
+    #[test]
+    fn binary_parts_are_base64_with_their_type() {
+        let image = json!({"type": "image", "data": "AAA=", "mimeType": "image/png"});
+        let plain = json!({"encoding": "base64", "type": "image/png", "data": "AAA="});
+        assert_eq!(answer(json!({"content": [image]})).unwrap(), plain);
+        let both = answer(json!({"content": [image], "structuredContent": 1})).unwrap();
+        assert_eq!(both, json!({"structured": 1, "content": [plain]}));
+        let resource = json!({"type": "resource", "resource": {"uri": "x:y", "mimeType": "audio/wav", "blob": "AAA="}});
+        let expected = json!({"uri": "x:y", "encoding": "base64", "type": "audio/wav", "data": "AAA="});
+        assert_eq!(answer(json!({"content": [resource]})).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_error_of_the_tool_is_known() {
+        let failed = |content: Value| answer(json!({"content": content, "isError": true})).unwrap_err();
+        assert_eq!(failed(json!([text("no"), text("such file")])), ToolError::Failed("no\nsuch file".into()));
+        assert_eq!(failed(json!([])), ToolError::Failed("The tool failed and did not say why.".into()));
+    }
+
+    #[test]
+    fn only_a_lost_answer_leaves_the_outcome_open() {
+        let is_open = |effect, error: CallError| matches!(failure("s", effect, &error), ToolError::Interrupted(_));
+        let large = || CallError::Ended("it sent too much".into());
+        assert!(is_open(Effect::Once, CallError::Service(ServiceError::TransportClosed)));
+        assert!(is_open(Effect::Read, CallError::Silent(Duration::from_secs(1))));
+        assert!(is_open(Effect::Once, large()) && !is_open(Effect::Read, large()));
+        let refused = ServiceError::McpError(ErrorData::invalid_params("no", None));
+        assert!(!is_open(Effect::Once, CallError::Service(refused)));
+    }
+}

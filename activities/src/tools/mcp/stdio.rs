@@ -1,0 +1,369 @@
+//! A server as a child process: one JSON-RPC message a line on its standard input and output.
+//!
+//! rmcp has such a transport, too. This one ends the connection at a message past the limit (rmcp drops the message, and
+//! the call waits for ever), reads a message whose text is not UTF-8, notices the end of the child although something
+//! it forked holds its output open, and stops all of its process group.
+
+use std::{
+    io,
+    process::Stdio,
+    sync::{Arc, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use rmcp::{
+    RoleClient,
+    model::{ClientRequest, JsonRpcMessage, RequestId},
+    service::{RxJsonRpcMessage, TxJsonRpcMessage},
+    transport::Transport,
+};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::{Child, ChildStdin, Command},
+    sync::{Mutex, mpsc},
+    time::timeout,
+};
+
+/// Messages read ahead of whoever handles them; then the server waits.
+const READ_AHEAD: usize = 4;
+/// What the child may take to end once its input is closed, and again once it was told to.
+const END_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long what a child wrote before it ended may take to be read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// One line of a server's standard error in our log.
+const MAX_LOG_BYTES: u64 = 2000;
+/// Variables of the worker that a server gets without asking: what programs need to run, and no keys.
+const COMMON_VARIABLES: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR"];
+/// A signal to a process group: the standard library reaches only the leader.
+const SIGNAL_GROUP: &str = r#"kill -s "$1" -- "-$2" 2>/dev/null"#;
+
+/// Ends the group of a server whose worker was killed, in case the end of its input is not enough: one that still works
+/// on a call goes on otherwise. In the same group, so that it ends with the server.
+const WATCH: &str = r#"while kill -0 "$1" 2>/dev/null; do sleep 2; done; kill -s KILL -- "-$2""#;
+
+type Message = RxJsonRpcMessage<RoleClient>;
+
+/// Why our side ended a connection: too large a message. Read by the calls that were in flight.
+pub(super) type Ending = Arc<OnceLock<String>>;
+
+/// A running server. Clones share it, so that one handshake can follow another; dropping the last kills the server.
+#[derive(Clone)]
+pub(super) struct ChildTransport {
+    stdin: Arc<Mutex<Option<ChildStdin>>>,
+    probe: Arc<std::sync::Mutex<Probe>>,
+    process: Arc<Mutex<Process>>,
+}
+
+struct Process {
+    child: Child,
+    /// Group of the child and of what it starts.
+    group: Option<u32>,
+    messages: mpsc::Receiver<Message>,
+    has_ended: bool,
+    /// Reaped with this.
+    _watch: Option<Child>,
+}
+
+/// A server that was slow to start may answer `server/discover` when it was already given up for `initialize`. It answers
+/// in order, and both have the same id: the first answer is dropped.
+#[derive(Default)]
+struct Probe {
+    unanswered: Option<RequestId>,
+    is_given_up: bool,
+}
+
+impl Probe {
+    fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
+        let JsonRpcMessage::Request(request) = message else { return };
+        match request.request {
+            ClientRequest::DiscoverRequest(_) => self.unanswered = Some(request.id.clone()),
+            ClientRequest::InitializeRequest(_) => self.is_given_up = self.unanswered.is_some(),
+            _ => {}
+        }
+    }
+
+    /// True for the answer to a probe that was given up.
+    fn is_late(&mut self, message: &Message) -> bool {
+        let id = match message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if id.is_none() || id != self.unanswered.as_ref() {
+            return false;
+        }
+        self.unanswered = None;
+        self.is_given_up
+    }
+}
+
+impl ChildTransport {
+    /// Starts the command. `name` is the server's, for the log.
+    pub(super) fn start(
+        name: &str,
+        mut command: Command,
+        environment: &[(String, String)],
+        max_message_bytes: usize,
+        ending: Ending,
+    ) -> io::Result<Self> {
+        let common = COMMON_VARIABLES.into_iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        let mut child = command
+            .env_clear()
+            .envs(common)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C in the worker's terminal is for the worker, which ends things in order.
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn()?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(io::Error::other("a pipe to the child is missing"));
+        };
+        let (sender, messages) = mpsc::channel(READ_AHEAD);
+        tokio::spawn(read_messages(name.to_owned(), stdout, max_message_bytes, sender, ending));
+        tokio::spawn(log_lines(name.to_owned(), stderr));
+        let group = child.id();
+        let watch = group.and_then(|group| watch(name, group));
+        Ok(Self {
+            stdin: Arc::new(Mutex::new(Some(stdin))),
+            probe: Arc::default(),
+            process: Arc::new(Mutex::new(Process { child, group, messages, has_ended: false, _watch: watch })),
+        })
+    }
+
+    fn probe(&self) -> std::sync::MutexGuard<'_, Probe> {
+        self.probe.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Transport<RoleClient> for ChildTransport {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+        self.probe().sent(&message);
+        let stdin = Arc::clone(&self.stdin);
+        async move {
+            let mut line = serde_json::to_vec(&message).map_err(io::Error::other)?;
+            line.push(b'\n');
+            let mut stdin = stdin.lock().await;
+            let stdin = stdin.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            stdin.write_all(&line).await?;
+            stdin.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        loop {
+            let message = self.process.lock().await.next().await?;
+            if !self.probe().is_late(&message) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), io::Error> {
+        self.process.lock().await.close(&self.stdin).await;
+        Ok(())
+    }
+}
+
+impl Process {
+    /// The next message, unless the child has ended. May be dropped and called again.
+    async fn next(&mut self) -> Option<Message> {
+        if !self.has_ended {
+            tokio::select! {
+                biased;
+                message = self.messages.recv() => return message,
+                _status = self.child.wait() => self.has_ended = true,
+            }
+        }
+        timeout(LAST_WORDS, self.messages.recv()).await.ok().flatten()
+    }
+
+    /// Closes the child's input, tells it to end, and kills it: each when the step before was not enough.
+    async fn close(&mut self, stdin: &Mutex<Option<ChildStdin>>) {
+        let leave = async {
+            drop(stdin.lock().await.take());
+            self.child.wait().await
+        };
+        if timeout(END_TIMEOUT, leave).await.is_err() {
+            self.signal_and_wait("TERM").await;
+        }
+        // What the child left behind, too.
+        self.signal_and_wait("KILL").await;
+        self.group = None;
+    }
+
+    fn signal(&self, name: &str) -> Option<std::process::Command> {
+        let mut command = std::process::Command::new("/bin/sh");
+        command.args(["-c", SIGNAL_GROUP, "sh", name, &self.group?.to_string()]);
+        Some(command)
+    }
+
+    async fn signal_and_wait(&mut self, name: &str) {
+        if let Some(command) = self.signal(name)
+            && let Err(error) = Command::from(command).status().await
+        {
+            tracing::warn!(%error, "an MCP server cannot be told to end");
+        }
+        let _still_runs = timeout(END_TIMEOUT, self.child.wait()).await;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Takes a few milliseconds; the way here is a connection that could not be closed in order.
+        if let Some(mut command) = self.signal("KILL") {
+            let _best_effort = command.status();
+        }
+    }
+}
+
+fn watch(server: &str, group: u32) -> Option<Child> {
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", WATCH, "sh", &std::process::id().to_string(), &group.to_string()]);
+    command.process_group(i32::try_from(group).ok()?).kill_on_drop(true);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // A group that is gone already needs no watch.
+    command.spawn().inspect_err(|error| tracing::debug!(server, %error, "an MCP server is not watched")).ok()
+}
+
+/// Reads messages until the server's output ends, nobody listens, or a message is larger than it may be.
+async fn read_messages(
+    server: String,
+    stdout: impl AsyncRead + Unpin,
+    max_bytes: usize,
+    messages: mpsc::Sender<Message>,
+    ending: Ending,
+) {
+    let mut stdout = BufReader::new(stdout);
+    loop {
+        // A new one each time: one large message must not hold its memory for ever.
+        let mut line = Vec::new();
+        let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
+        match (&mut stdout).take(limit).read_until(b'\n', &mut line).await {
+            Ok(0) => return,
+            Ok(_) if line.ends_with(b"\n") => {}
+            Ok(_) if line.len() >= max_bytes => {
+                let why = format!("it sent a message of more than {max_bytes} bytes (`max_message_bytes`)");
+                let _first_wins = ending.set(why);
+                return;
+            }
+            Ok(_) => return,
+            Err(error) => {
+                tracing::warn!(server, %error, "the output of an MCP server cannot be read");
+                return;
+            }
+        }
+        let Some(message) = parse(&server, &line) else { continue };
+        if messages.send(message).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The message in a line; `None` for what is none: servers also print what is not for us.
+fn parse(server: &str, line: &[u8]) -> Option<Message> {
+    let text = String::from_utf8_lossy(line);
+    let text = text.trim();
+    if text.is_empty() {
+        return None;
+    }
+    serde_json::from_str(text)
+        .inspect_err(|error| tracing::debug!(server, %error, "an MCP server sent a line that is no message"))
+        .ok()
+}
+
+async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
+    let mut stderr = BufReader::new(stderr);
+    let mut line = Vec::new();
+    while let Ok(1..) = (&mut stderr).take(MAX_LOG_BYTES).read_until(b'\n', &mut line).await {
+        tracing::debug!(server, "{}", String::from_utf8_lossy(&line).trim_end());
+        line.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const MAX_BYTES: usize = 64 * 1024;
+
+    fn start(script: &str) -> (ChildTransport, Ending) {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", script]);
+        let ending = Ending::default();
+        (ChildTransport::start("test", command, &[], MAX_BYTES, ending.clone()).unwrap(), ending)
+    }
+
+    fn text(message: &Message) -> String {
+        serde_json::to_string(message).unwrap()
+    }
+
+    #[tokio::test]
+    async fn an_endless_message_ends_the_connection_and_is_not_kept() {
+        let (mut server, ending) = start("exec yes | tr -d '\\n'");
+        assert!(server.receive().await.is_none());
+        assert!(ending.get().unwrap().contains("more than 65536 bytes"), "{ending:?}");
+        server.close().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_no_message_is_skipped_and_what_is_no_utf_8_is_read() {
+        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"caf\351"}]}}"#;
+        let (mut server, _) = start(&format!("printf 'Listening …\\n\\n{{\\n{answer}\\n'"));
+        let message = server.receive().await.unwrap();
+        assert!(text(&message).contains("caf\u{FFFD}"), "{}", text(&message));
+        assert!(server.receive().await.is_none(), "it has ended");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_leaves_something_running_has_ended_all_the_same() {
+        let (mut server, _) = start("sleep 600 & echo '{\"jsonrpc\":\"2.0\",\"id\":'$!',\"result\":{}}'");
+        let began = Instant::now();
+        let JsonRpcMessage::Response(said) = server.receive().await.unwrap() else { panic!("no answer") };
+        assert!(server.receive().await.is_none());
+        // The command line of a process that has ended is empty, also while nobody has reaped it.
+        let file = format!("/proc/{}/cmdline", said.id);
+        let runs = || std::fs::read(&file).is_ok_and(|line| !line.is_empty());
+        assert!(runs());
+        server.close().await.unwrap();
+        assert!(began.elapsed() < Duration::from_secs(30));
+        while runs() {
+            assert!(began.elapsed() < Duration::from_secs(60), "what it started is gone");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The order of the handshake with a server that takes long to start.
+    #[tokio::test]
+    async fn a_late_answer_to_the_probe_is_dropped() {
+        let refusal = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
+        let answer = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
+        let (mut server, _) = start(&format!("read -r probe; read -r begin; echo '{refusal}'; echo '{answer}'"));
+        for request in [r#""id":0,"method":"server/discover""#, r#""id":0,"method":"initialize""#] {
+            let info = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}"#;
+            let request = format!(r#"{{"jsonrpc":"2.0",{request},"params":{{{info}}}}}"#);
+            server.send(serde_json::from_str(&request).unwrap()).await.unwrap();
+        }
+        let first = text(&server.receive().await.unwrap());
+        assert!(first.contains("result"), "{first}");
+    }
+
+    #[tokio::test]
+    async fn a_server_gets_no_variable_it_was_not_given() {
+        let (mut server, _) =
+            start(r#"printf '{"jsonrpc":"2.0","id":1,"result":{"keys":"%s"}}\n' "$(env | tr '\n' ' ')""#);
+        let message = text(&server.receive().await.unwrap());
+        assert!(message.contains("PATH=") && !message.contains("CARGO"), "{message}");
+    }
+}

@@ -1,0 +1,168 @@
+//! Programs for tools: run in a process group of their own that ends with the tool, however the tool ends.
+//!
+//! A shell in the group waits for its standard input to close, and then kills the group. It closes when the program has
+//! ended, when the tool's future is dropped, and when the worker dies, be it of kill -9. Only what leaves the group
+//! (setsid) lives on.
+
+use std::{ffi::OsStr, io, process::ExitStatus, process::Stdio, time::Duration};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt},
+    process::Command,
+};
+
+/// Descriptor 3 is the leash; the program has no standard input and does not hold the leash itself.
+const LEASH: &str = r#"exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec "$@" 3<&-"#;
+/// Programs are found here when the worker has no PATH.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// How long what left the group may hold the output open after the program has ended.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// What it wrote to standard output, up to the limit.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error, up to the limit.
+    pub stderr: Vec<u8>,
+    /// True when it wrote more than the limit; the rest was read and thrown away.
+    pub is_cut: bool,
+}
+
+/// Runs a program to its end, with no standard input and no environment but PATH: the worker's holds secrets. At most
+/// `max_bytes` of each output are kept. When this is dropped, the program and what it started are killed.
+pub async fn run<S: AsRef<OsStr>>(
+    program: &str,
+    arguments: impl IntoIterator<Item = S>,
+    max_bytes: usize,
+) -> io::Result<Finished> {
+    let mut child = Command::new("/bin/sh")
+        .args(["-c", LEASH, "sh", program])
+        .args(arguments)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let leash = child.stdin.take();
+    let mut output = (Kept::default(), Kept::default());
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let status = {
+        let reading = async { tokio::join!(output.0.read(stdout, max_bytes), output.1.read(stderr, max_bytes)) };
+        tokio::pin!(reading);
+        let mut is_read = false;
+        let status = loop {
+            tokio::select! {
+                status = child.wait() => break status?,
+                _ = &mut reading, if !is_read => is_read = true,
+            }
+        };
+        drop(leash);
+        if !is_read {
+            // What is still in the pipes. What left the group may hold them open for ever.
+            let _ = tokio::time::timeout(DRAIN_TIMEOUT, reading).await;
+        }
+        status
+    };
+    let is_cut = output.0.is_cut || output.1.is_cut;
+    Ok(Finished { status, stdout: output.0.bytes, stderr: output.1.bytes, is_cut })
+}
+
+#[derive(Default)]
+struct Kept {
+    bytes: Vec<u8>,
+    is_cut: bool,
+}
+
+impl Kept {
+    /// Reads to the end, keeping what fits: a program whose output nobody reads would wait for ever.
+    async fn read(&mut self, pipe: Option<impl AsyncRead + Unpin>, max_bytes: usize) {
+        let Some(mut pipe) = pipe else { return };
+        let mut piece = vec![0; 64 * 1024];
+        // A pipe that cannot be read has ended.
+        while let Ok(count @ 1..) = pipe.read(&mut piece).await {
+            let room = max_bytes - self.bytes.len();
+            self.is_cut |= count > room;
+            self.bytes.extend_from_slice(&piece[..count.min(room)]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::Path, time::Instant};
+
+    use super::*;
+
+    async fn sh(script: &str) -> Finished {
+        run("sh", ["-c", script], 1000).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn output_and_status_are_kept() {
+        let finished = sh("echo out; echo err >&2; exit 3").await;
+        assert_eq!((finished.stdout, finished.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+        assert_eq!((finished.status.code(), finished.is_cut), (Some(3), false));
+    }
+
+    #[tokio::test]
+    async fn a_program_gets_no_secrets_and_no_input() {
+        let finished = run("env", [] as [&str; 0], 1000).await.unwrap();
+        let text = String::from_utf8(finished.stdout).unwrap();
+        assert!(
+            text.lines().all(|line| ["PATH=", "PWD=", "_=", "SHLVL="].iter().any(|own| line.starts_with(own))),
+            "{text}"
+        );
+        assert_eq!(sh("cat").await.stdout, b"");
+    }
+
+    #[tokio::test]
+    async fn much_output_is_cut_and_read_to_its_end() {
+        let finished = sh("head -c 5000000 /dev/zero; echo end >&2").await;
+        assert_eq!((finished.stdout.len(), finished.is_cut), (1000, true));
+        assert_eq!(finished.stderr, b"end\n");
+    }
+
+    #[tokio::test]
+    async fn what_a_program_leaves_behind_ends_with_it() {
+        let started = Instant::now();
+        let finished = sh("sleep 600 & echo $!").await;
+        assert!(started.elapsed() < Duration::from_secs(60), "its child held the output open");
+        gone(&finished.stdout).await;
+    }
+
+    #[tokio::test]
+    async fn a_dropped_program_is_killed_with_its_children() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pids");
+        let script = format!("(sleep 600 & echo $! >> {0}; wait) & echo $! >> {0}; wait", file.display());
+        let running = tokio::spawn(async move { sh(&script).await });
+        let pids = loop {
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            if text.matches('\n').count() == 2 {
+                break text;
+            }
+            tokio::task::yield_now().await;
+        };
+        running.abort();
+        gone(pids.as_bytes()).await;
+    }
+
+    /// Waits until none of these processes is left but as a zombie.
+    async fn gone(pids: &[u8]) {
+        let pids = String::from_utf8(pids.to_vec()).unwrap();
+        for pid in pids.split_whitespace() {
+            let is_alive = || {
+                let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+                stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+            };
+            while is_alive() {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Tools in Rust: a name, what it does, and a function from a typed input to a typed output.
+
+use std::{future::Future, io, sync::Arc};
+
+use async_trait::async_trait;
+use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES};
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+
+/// A tool with a typed input, whose schema is derived from the type. Doc comments of its fields are what the model is
+/// told about them; `#[serde(deny_unknown_fields)]` refuses arguments that the model made up.
+///
+/// It runs on a thread of its own, so it may compute or block. When the turn is cancelled or its time is up its future
+/// is dropped at the next await.
+pub trait TypedTool: Send + Sync + 'static {
+    /// What it is called with: a struct.
+    type Input: DeserializeOwned + JsonSchema + Send;
+    /// What it gives back: anything that has a JSON form, at most 1 MiB of it.
+    type Output: Serialize;
+
+    /// Its name: letters, digits, `_` and `-`, at most 64 of them.
+    const NAME: &'static str;
+    /// What it does, for the model.
+    const DESCRIPTION: &'static str;
+    /// What a retry may do. A tool that does not say must not run twice.
+    const EFFECT: Effect = Effect::Once;
+
+    /// Runs it.
+    fn run(
+        &self,
+        context: ToolContext,
+        input: Self::Input,
+    ) -> impl Future<Output = Result<Self::Output, ToolError>> + Send;
+}
+
+/// A typed tool as the registry takes it.
+pub fn typed<T: TypedTool>(tool: T) -> Arc<dyn Tool> {
+    let spec = ToolSpec {
+        name: T::NAME.to_owned(),
+        description: T::DESCRIPTION.to_owned(),
+        parameters: schema_of::<T::Input>(),
+        effect: T::EFFECT,
+    };
+    Arc::new(Typed { tool, spec })
+}
+
+struct Typed<T> {
+    tool: T,
+    spec: ToolSpec,
+}
+
+#[async_trait]
+impl<T: TypedTool> Tool for Typed<T> {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+        let input = input.decode();
+        // The registry has checked the schema; what only the type knows (ranges, patterns) shows here.
+        let input = input.map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))?;
+        let output = self.tool.run(context, input).await?;
+        Ok(ToolOutput { result: bounded_json(&output)?, events: Vec::new() })
+    }
+}
+
+/// The schema without what only tells tools of JSON Schema about itself; providers count it as input.
+fn schema_of<T: JsonSchema>() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None);
+    let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.remove("description");
+    schema.to_value()
+}
+
+/// The JSON of a value, of which no more than the limit is ever held in memory.
+fn bounded_json(value: &impl Serialize) -> Result<Json, ToolError> {
+    let mut writer = Bounded::default();
+    match serde_json::to_writer(&mut writer, value) {
+        Ok(()) => {}
+        Err(_) if writer.is_full => {
+            return Err(ToolError::Failed(format!(
+                "The tool gave more than {TOOL_RESULT_MAX_BYTES} bytes. Ask it for less, or for a part."
+            )));
+        }
+        Err(error) => return Err(ToolError::Failed(format!("The tool's output has no JSON form: {error}."))),
+    }
+    let text = String::from_utf8(writer.bytes).ok();
+    let json = text.and_then(|text| Json::parse(text).ok());
+    json.ok_or_else(|| ToolError::Failed("The tool's output is not JSON.".to_owned()))
+}
+
+/// Takes so many bytes and no more.
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if bytes.len() > TOOL_RESULT_MAX_BYTES - self.bytes.len() {
+            self.is_full = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::tools::{CheckedTool, builtin::testing::context};
+
+    struct Repeat;
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    struct Input {
+        /// What is repeated.
+        text: String,
+        /// How often.
+        times: Option<usize>,
+    }
+
+    impl TypedTool for Repeat {
+        type Input = Input;
+        type Output = String;
+        const NAME: &'static str = "repeat";
+        const DESCRIPTION: &'static str = "Repeats a text.";
+        const EFFECT: Effect = Effect::Read;
+
+        async fn run(&self, _: ToolContext, input: Input) -> Result<String, ToolError> {
+            Ok(input.text.repeat(input.times.unwrap_or(1)))
+        }
+    }
+
+    async fn run(input: serde_json::Value) -> Result<Json, ToolError> {
+        typed(Repeat).run(context(), Json::of(&input)).await.map(|output| output.result)
+    }
+
+    #[test]
+    fn the_schema_is_that_of_the_input() {
+        let spec = typed(Repeat).spec().clone();
+        assert_eq!(spec.parameters["type"], "object");
+        assert_eq!(spec.parameters["required"], json!(["text"]));
+        assert_eq!(spec.parameters["additionalProperties"], false);
+        assert_eq!(spec.parameters["properties"]["text"]["description"], "What is repeated.");
+        assert!(spec.parameters.get("$schema").is_none() && spec.parameters.get("title").is_none());
+        let checked = CheckedTool::new(typed(Repeat)).unwrap();
+        assert!(checked.validate(&Json::of(&json!({"text": "a", "wrong": 1}))).is_err());
+    }
+
+    #[tokio::test]
+    async fn input_and_output_are_typed() {
+        assert_eq!(run(json!({"text": "ab", "times": 2})).await.unwrap().as_str(), "\"abab\"");
+        assert!(matches!(run(json!({"text": 5})).await, Err(ToolError::Failed(_))));
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_is_an_error_and_not_held_twice() {
+        let error = run(json!({"text": "x".repeat(1024), "times": 2048})).await.unwrap_err();
+        assert!(error.to_string().contains("more than 1048576 bytes"), "{error}");
+    }
+}

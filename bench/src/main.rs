@@ -1,0 +1,28 @@
+//! `bench`: measurements on real processes, one subcommand each. Numbers belong here, promises in the tests.
+//!
+//! It runs the `everturn` beside it: build both with `cargo build --workspace`, `--release` for numbers to compare.
+
+mod streams;
+
+use clap::{Parser, Subcommand};
+
+/// Measurements on real processes.
+#[derive(Debug, Parser)]
+#[command(max_term_width = 110)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Open event streams on one gateway: memory of each, and how late what is said reaches them.
+    Streams(streams::Options),
+}
+
+#[tokio::main]
+async fn main() {
+    match Cli::parse().command {
+        Command::Streams(options) => streams::run(&options).await,
+    }
+}

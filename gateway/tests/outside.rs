@@ -1,0 +1,203 @@
+//! Approvals and client tools, with an engine that only records. The real one: `tests/tests/e2e`.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use chrono::{TimeDelta, Utc};
+use everturn_gateway::turns::ApprovalOutcome;
+use everturn_proto::{
+    Json,
+    turn::ToolCall,
+    words::{approval, refusal, tool_kind, tool_status},
+};
+use everturn_store::{OutsideTool, StoreError, ToolRecord};
+use serde_json::{Value, json};
+use support::TestGateway;
+
+const APPROVALS: &str = "/conversations/c/approvals";
+const CLIENT_TOOLS: &str = "/conversations/c/client-tools";
+
+/// A call that waits for an hour; its name says for whom.
+fn waiting(execution_id: &str) -> OutsideTool {
+    let is_client = execution_id.starts_with("client");
+    let call = ToolCall {
+        execution_id: execution_id.to_owned(),
+        call_id: format!("call_{execution_id}"),
+        tool_name: "refund".to_owned(),
+        tool_input: Some(Json::parse(r#"{"amount":9007199254740993}"#).unwrap()),
+        kind: if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned(),
+        timeout_ms: 3_600_000,
+        input_hash: "h".to_owned(),
+        ..ToolCall::default()
+    };
+    let approval = if is_client { approval::NOT_NEEDED } else { approval::PENDING }.to_owned();
+    OutsideTool {
+        message_id: "m".to_owned(),
+        agent_execution_id: "run_1".to_owned(),
+        record: ToolRecord { call, status: tool_status::PENDING.to_owned(), approval, ..ToolRecord::default() },
+        requested_at: Utc::now(),
+        expires_at: Some(Utc::now() + TimeDelta::hours(1)),
+    }
+}
+
+async fn gateway(calls: Vec<OutsideTool>) -> TestGateway {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    gateway.store.add("theirs", "another tenant");
+    gateway.store.lock().outside = calls.into_iter().map(|call| ("c".to_owned(), call)).collect();
+    gateway
+}
+
+fn answer(decision: &str) -> Value {
+    json!({"decision": decision, "input_hash": "h"})
+}
+
+#[tokio::test]
+async fn lists_show_what_waits_for_whom() {
+    let mut done = waiting("exec_done");
+    done.record.approval = approval::APPROVED.to_owned();
+    let gateway = gateway(vec![waiting("exec_1"), waiting("client_1"), done]).await;
+    let list = gateway.get(APPROVALS).await;
+    let shown = &list.json()["approvals"];
+    assert_eq!(shown.as_array().unwrap().len(), 1, "{}", list.text);
+    assert!(list.text.contains(r#""tool_input":{"amount":9007199254740993}"#), "{}", list.text);
+    let (shown, expected) = (&shown[0], [("execution_id", "exec_1"), ("input_hash", "h"), ("message_id", "m")]);
+    assert!(expected.iter().all(|(field, value)| shown[field] == *value), "{shown}");
+    assert!(shown["expires_at"].as_str() > shown["requested_at"].as_str());
+
+    let list = gateway.get(CLIENT_TOOLS).await.json();
+    assert_eq!(list["client_tools"].as_array().unwrap().len(), 1);
+    assert_eq!(list["client_tools"][0]["execution_id"], "client_1");
+    for path in ["/conversations/theirs/approvals", "/conversations/theirs/client-tools"] {
+        gateway.get(path).await.assert_problem(404, "conversation_not_found");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_goes_to_the_turn() {
+    let gateway = gateway(vec![waiting("exec_1")]).await;
+    let path = format!("{APPROVALS}/exec_1");
+    let answered = gateway.post(&path, &answer("deny")).await;
+    assert_eq!((answered.status.as_u16(), &answered.json()["decision"]), (200, &json!("denied")), "{}", answered.text);
+    let edited = json!({"decision": "approve", "input_hash": "h", "tool_input": {"amount": 1.0}, "remember": true});
+    let answered = gateway.post(&path, &edited).await;
+    assert_eq!(answered.json()["tool_input"], json!({"amount": 1.0}));
+    assert_eq!(gateway.turns.take(), ["deny c exec_1 h  by ", r#"approve c exec_1 h {"amount":1.0} by "#]);
+}
+
+#[tokio::test]
+async fn what_the_turn_says_becomes_a_problem() {
+    let gateway = gateway(vec![waiting("exec_1")]).await;
+    let refused = |word: &str| ApprovalOutcome::Refused(word.to_owned());
+    for (outcome, status, code) in [
+        (refused(refusal::ANSWERED), 409, "approval_answered"),
+        (refused(refusal::MISMATCH), 409, "approval_mismatch"),
+        (refused(refusal::INVALID), 400, "invalid_body"),
+        (refused(refusal::UNKNOWN), 503, "turn_unavailable"),
+        (refused("of a later version"), 503, "turn_unavailable"),
+        (ApprovalOutcome::Unanswered, 503, "turn_unavailable"),
+        (ApprovalOutcome::NotRunning, 409, "turn_not_running"),
+    ] {
+        *gateway.turns.approval_outcome.lock().unwrap() = Some(outcome);
+        let answered = gateway.post(&format!("{APPROVALS}/exec_1"), &answer("approve")).await;
+        answered.assert_problem(status, code);
+        assert_eq!(answered.header("retry-after"), if status == 503 { "1" } else { "" });
+    }
+    *gateway.turns.is_down.lock().unwrap() = true;
+    let answered = gateway.post(&format!("{APPROVALS}/exec_1"), &answer("approve")).await;
+    answered.assert_problem(503, "temporal_unavailable");
+}
+
+#[tokio::test]
+async fn what_is_stored_is_refused_without_asking() {
+    let with = |id: &str, approval: &str| {
+        let mut call = waiting(id);
+        call.record.approval = approval.to_owned();
+        call
+    };
+    let mut late = waiting("exec_late");
+    late.expires_at = Some(Utc::now() - TimeDelta::seconds(1));
+    let calls = vec![
+        with("exec_yes", approval::APPROVED),
+        with("exec_no", approval::DENIED),
+        with("exec_expired", approval::EXPIRED),
+        with("exec_cancelled", approval::CANCELLED),
+        with("exec_free", approval::NOT_NEEDED),
+        late,
+        waiting("exec_1"),
+    ];
+    let gateway = gateway(calls).await;
+    for (id, code) in [
+        ("exec_yes", "approval_answered"),
+        ("exec_no", "approval_answered"),
+        ("exec_cancelled", "approval_answered"),
+        ("exec_free", "approval_answered"),
+        ("exec_expired", "approval_expired"),
+        ("exec_late", "approval_expired"),
+    ] {
+        gateway.post(&format!("{APPROVALS}/{id}"), &answer("approve")).await.assert_problem(409, code);
+    }
+    let path = format!("{APPROVALS}/exec_1");
+    for body in [
+        json!({"decision": "approve"}),
+        answer("perhaps"),
+        json!({"decision": "deny", "input_hash": "h", "remember": true}),
+        json!({"decision": "approve", "input_hash": "h", "tool_input": []}),
+        json!({"decision": "approve", "input_hash": "h", "tool_input": {"a": "\0"}}),
+        json!({"decision": "approve", "input_hash": "h", "tool_input": {"a": "x".repeat(64 * 1024)}}),
+        json!({"decision": "deny", "input_hash": "h", "reason": "x".repeat(4 * 1024 + 1)}),
+    ] {
+        gateway.post(&path, &body).await.assert_problem(400, "invalid_body");
+    }
+    let other = json!({"decision": "approve", "input_hash": "of another input"});
+    gateway.post(&path, &other).await.assert_problem(409, "approval_mismatch");
+    gateway.post(&format!("{APPROVALS}/exec_0"), &answer("deny")).await.assert_problem(404, "execution_not_found");
+    gateway.post(&format!("{APPROVALS}/a%2Fb"), &answer("deny")).await.assert_problem(400, "invalid_id");
+    let theirs = "/conversations/theirs/approvals/exec_1";
+    gateway.post(theirs, &answer("deny")).await.assert_problem(404, "conversation_not_found");
+    gateway.store.lock().broken = Some(|| StoreError::Unavailable("secret".into()));
+    gateway.post(&path, &answer("deny")).await.assert_problem(503, "store_unavailable");
+    assert_eq!(gateway.turns.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_result_is_stored_and_then_the_turn_is_told() {
+    let gateway = gateway(vec![waiting("client_1"), waiting("exec_1")]).await;
+    let path = format!("{CLIENT_TOOLS}/client_1");
+    let body = json!({"result": {"ok": true}});
+    *gateway.turns.is_down.lock().unwrap() = true;
+    gateway.post(&path, &body).await.assert_problem(503, "temporal_unavailable");
+    *gateway.turns.is_down.lock().unwrap() = false;
+    for _again in 0..2 {
+        let stored = gateway.post(&path, &body).await;
+        let expected = json!({"execution_id": "client_1", "status": "stored"});
+        assert_eq!((stored.status.as_u16(), stored.json()), (202, expected));
+    }
+    assert_eq!(gateway.turns.take(), ["result c client_1"; 3], "told again: whoever stored it may not have told it");
+    gateway.post(&path, &json!({"result": 2})).await.assert_problem(409, "client_tool_answered");
+    let error = json!({"result": {"ok": true}, "is_error": true});
+    gateway.post(&path, &error).await.assert_problem(409, "client_tool_answered");
+    gateway.post(&format!("{CLIENT_TOOLS}/exec_1"), &body).await.assert_problem(404, "execution_not_found");
+    gateway.post(&path, &json!({})).await.assert_problem(400, "invalid_body");
+    let huge = json!({"result": "x".repeat(1024 * 1024)});
+    gateway.post(&path, &huge).await.assert_problem(413, "result_too_large");
+    assert_eq!(gateway.turns.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_result_that_comes_too_early_or_too_late_is_refused() {
+    let mut early = waiting("client_early");
+    early.record.approval = approval::PENDING.to_owned();
+    let mut late = waiting("client_late");
+    late.expires_at = Some(Utc::now() - TimeDelta::seconds(1));
+    let mut ended = waiting("client_ended");
+    ended.record.status = tool_status::CANCELLED.to_owned();
+    let gateway = gateway(vec![early, late, ended]).await;
+    for (id, code) in
+        [("client_early", "conflict"), ("client_late", "client_tool_expired"), ("client_ended", "client_tool_answered")]
+    {
+        gateway.post(&format!("{CLIENT_TOOLS}/{id}"), &json!({"result": 1})).await.assert_problem(409, code);
+    }
+    assert_eq!(gateway.turns.take(), [""; 0]);
+}

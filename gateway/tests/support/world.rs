@@ -1,0 +1,128 @@
+//! A conversation with the worker that writes it, and an onlooker that objects to everything a reader must not see.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_gateway::tail::Frame;
+use everturn_proto::event::Event;
+use everturn_stream::{Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey};
+use tokio::time::advance;
+
+use super::memory::MemoryStore;
+
+/// A gateway's interval.
+pub const POLL: Duration = Duration::from_secs(1);
+
+/// A conversation and the worker that writes it.
+pub struct World {
+    pub store: MemoryStore,
+    pub stream: InProcessStream,
+    /// Steps saved so far.
+    pub step: u32,
+    pub generation: u32,
+    pub text: String,
+}
+
+impl World {
+    pub fn new(options: StreamOptions) -> Self {
+        let (store, stream) = (MemoryStore::default(), InProcessStream::new(options));
+        store.add("c", "default");
+        Self { store, stream, step: 0, generation: 1, text: String::new() }
+    }
+
+    pub fn last_sequence(&self) -> u32 {
+        self.store.lock().last_sequence("c")
+    }
+
+    pub fn key(&self) -> TextKey {
+        TextKey { agent_execution_id: "run".to_owned(), step: self.step, part: Part::Text }
+    }
+
+    pub fn piece(&self, generation: u32, offset: usize, text: &str) -> Piece {
+        let (message_id, text) = ("m".to_owned(), text.to_owned());
+        Piece { message_id, key: self.key(), generation, offset, text, is_end: false }
+    }
+
+    pub async fn say(&mut self, text: &str) {
+        let piece = self.piece(self.generation, self.text.len(), text);
+        self.text.push_str(text);
+        if self.stream.publish("c", piece).await.unwrap() == Published::Gap {
+            let whole = self.piece(self.generation, 0, &self.text);
+            assert_eq!(self.stream.publish("c", whole).await.unwrap(), Published::Accepted);
+        }
+    }
+
+    /// The worker dies; another one begins the step again.
+    pub fn retry(&mut self) {
+        self.generation += 1;
+        self.text.clear();
+    }
+
+    /// Saves the step, with or without news of it.
+    pub async fn save(&mut self, is_announced: bool) {
+        let data = format!(r#"{{"thought":"{}","agent_execution_id":"run","step":{}}}"#, self.text, self.step);
+        self.store.append("c", "m", "thought", &data);
+        let last_sequence = self.store.append("c", "m", "act", "{}");
+        if is_announced {
+            let sealed = vec![("run".to_owned(), self.step)];
+            self.stream.announce("c", Announcement { last_sequence, sealed }).await.unwrap();
+        }
+        self.step += 1;
+        self.generation += 1;
+        self.text.clear();
+    }
+}
+
+/// Lets time pass, and the watcher look when it is time.
+pub async fn elapse(time: Duration) {
+    advance(time).await;
+    for _ in 0..5 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// What a reader has seen.
+#[derive(Default)]
+pub struct Onlooker {
+    pub events: Vec<u32>,
+    pub texts: BTreeMap<TextKey, (u32, String)>,
+    sealed_step: Option<u32>,
+}
+
+impl Onlooker {
+    /// One that has these events already.
+    pub fn having(events: &[Event]) -> Self {
+        let mut onlooker = Self::default();
+        for event in events {
+            onlooker.note(event);
+        }
+        onlooker
+    }
+
+    fn note(&mut self, event: &Event) {
+        if event.event_type == "thought" {
+            let step = event.event_data.as_ref().unwrap().to_value()["step"].as_u64();
+            self.sealed_step = self.sealed_step.max(step.map(|step| u32::try_from(step).unwrap()));
+            self.texts.retain(|key, _| Some(key.step) > self.sealed_step);
+        }
+    }
+
+    pub fn take(&mut self, frame: &Frame) {
+        match frame {
+            Frame::Event(event) => {
+                self.events.push(event.sequence_number);
+                self.note(event);
+            }
+            Frame::TextStart(text) => {
+                assert!(Some(text.key.step) > self.sealed_step, "a text that an event has replaced");
+                let older = self.texts.insert(text.key.clone(), (text.generation, text.text.clone()));
+                assert!(older.is_none_or(|(generation, _)| generation <= text.generation));
+            }
+            Frame::TextDelta(piece) => {
+                let (generation, text) = self.texts.get_mut(&piece.key).expect("a delta without its text");
+                assert_eq!((*generation, text.len()), (piece.generation, piece.offset));
+                text.push_str(&piece.text);
+            }
+            Frame::TextEnd { key, .. } => assert!(self.texts.contains_key(key)),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What an answer to an approval must be, wherever it comes from: the gateway or the command line.
+
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+use crate::{
+    Json,
+    limits::{MAX_APPROVAL_REASON_BYTES, MAX_APPROVED_INPUT_BYTES},
+    turn::ResolveApproval,
+    words::approval,
+};
+
+impl ResolveApproval {
+    /// What is wrong with the answer itself, whatever call it is for; `None` when it can be taken.
+    pub fn flaw(&self) -> Option<&'static str> {
+        let is_approved = match self.decision.as_str() {
+            approval::APPROVE => true,
+            approval::DENY => false,
+            _ => return Some("`decision` is `approve` or `deny`"),
+        };
+        if !is_approved && (self.tool_input.is_some() || self.remember) {
+            return Some("`tool_input` and `remember` go with the decision `approve`");
+        }
+        if self.tool_input.as_ref().is_some_and(|input| !is_usable(input)) {
+            return Some("`tool_input` is an object of at most 64 KiB, with no NUL in it");
+        }
+        if self.reason.len() > MAX_APPROVAL_REASON_BYTES || self.reason.contains('\0') {
+            return Some("`reason` has at most 4 KiB, with no NUL in it");
+        }
+        if self.resolved_by.len() > MAX_APPROVAL_REASON_BYTES || self.resolved_by.contains('\0') {
+            return Some("`resolved_by` has at most 4 KiB, with no NUL in it");
+        }
+        None
+    }
+}
+
+/// It is what tools take, travels through the engine, and can be stored as it is: what was approved is what runs.
+fn is_usable(input: &Json) -> bool {
+    input.as_str().len() <= MAX_APPROVED_INPUT_BYTES
+        && input.made_storable().is_none()
+        && input.decode::<BTreeMap<String, Box<RawValue>>>().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_can_be_stored_and_run_is_taken() {
+        let answer = |decision: &str| ResolveApproval { decision: decision.to_owned(), ..ResolveApproval::default() };
+        let with = |input: &str| ResolveApproval { tool_input: Json::parse(input).ok(), ..answer("approve") };
+        let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_APPROVED_INPUT_BYTES));
+        for (answer, is_fine) in [
+            (answer("approve"), true),
+            (answer("deny"), true),
+            (answer("maybe"), false),
+            (with(r#"{"a":{"b":[1]}}"#), true),
+            (with("[1]"), false),
+            (with("null"), false),
+            (with(r#"{"a":"\u0000"}"#), false),
+            (with(&large), false),
+            (ResolveApproval { remember: true, ..answer("approve") }, true),
+            (ResolveApproval { remember: true, ..answer("deny") }, false),
+            (ResolveApproval { reason: "because".to_owned(), ..answer("deny") }, true),
+            (ResolveApproval { reason: "a\0b".to_owned(), ..answer("deny") }, false),
+            (ResolveApproval { reason: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1), ..answer("deny") }, false),
+            (ResolveApproval { resolved_by: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1), ..answer("deny") }, false),
+        ] {
+            assert_eq!(answer.flaw().is_none(), is_fine, "{:?}", answer.flaw());
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! API keys and browser sessions: what callers prove who they are with. Secrets are never here, only their hashes.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::{Access, Result};
+
+/// Keys and sessions, one table: a session is a short-lived key, so that every gateway knows it.
+#[async_trait]
+pub trait Keys: Send + Sync {
+    /// Stores a key. [`StoreError::Conflict`] when its id is taken; [`StoreError::NotFound`] when its parent does not
+    /// exist.
+    ///
+    /// [`StoreError::Conflict`]: crate::StoreError::Conflict
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn create_key(&self, new: NewKey) -> Result<()>;
+
+    /// One key or session, also when it has expired or was revoked: the caller decides by [`ApiKey::is_valid_at`].
+    async fn find_key(&self, id: &str) -> Result<Option<ApiKey>>;
+
+    /// Keys by id behind `after` (empty: from the first), at most `limit` of them, of one tenant or of all. No sessions.
+    async fn list_keys(&self, tenant_id: Option<&str>, after: &str, limit: u32) -> Result<Vec<ApiKey>>;
+
+    /// Revokes a key or ends a session; a key's sessions end with it. False when there is no such key. Repeating it
+    /// keeps the first time.
+    async fn revoke_key(&self, id: &str) -> Result<bool>;
+
+    /// Notes that the key was used now, unless that was noted after `before`.
+    async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()>;
+
+    /// Removes at most `limit` sessions that ended before this time, and says how many. Keys stay: they are the record
+    /// of who could do what.
+    async fn remove_ended_sessions(&self, before: DateTime<Utc>, limit: u32) -> Result<u64>;
+}
+
+/// What a row of `api_keys` is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Made by an operator, sent as a bearer token.
+    Key,
+    /// Made for a browser, sent as a cookie.
+    Session,
+}
+
+impl KeyKind {
+    /// As it is stored.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Key => "key",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// A key to store.
+#[derive(Debug, Clone)]
+pub struct NewKey {
+    /// Unique, and no secret.
+    pub id: String,
+    /// Key or session.
+    pub kind: KeyKind,
+    /// The key that a session was opened with; `None`: it was opened with a token that is not stored.
+    pub parent_id: Option<String>,
+    /// SHA-256 of the secret.
+    pub secret_hash: Vec<u8>,
+    /// Whose conversations its bearer sees.
+    pub access: Access,
+    /// What its bearer may do: words separated by spaces, as in OAuth.
+    pub scopes: String,
+    /// For people, possibly empty.
+    pub name: String,
+    /// Not valid from then on; `None`: valid until it is revoked.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+/// A stored key or session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiKey {
+    /// Its id.
+    pub id: String,
+    /// Key or session.
+    pub kind: KeyKind,
+    /// SHA-256 of the secret.
+    pub secret_hash: Vec<u8>,
+    /// Whose conversations its bearer sees.
+    pub access: Access,
+    /// What its bearer may do: words separated by spaces.
+    pub scopes: String,
+    /// For people, possibly empty.
+    pub name: String,
+    /// When it was made.
+    pub created_at: DateTime<Utc>,
+    /// Not valid from then on.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// When it was revoked, or the key that it was opened with.
+    pub revoked_at: Option<DateTime<Utc>>,
+    /// When it was last used, to a minute or so.
+    pub last_used_at: Option<DateTime<Utc>>,
+}
+
+impl ApiKey {
+    /// True when it is neither revoked nor expired at this time.
+    pub fn is_valid_at(&self, now: DateTime<Utc>) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|expires_at| now < expires_at)
+    }
+}

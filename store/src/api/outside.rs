@@ -1,0 +1,66 @@
+//! Tool calls that someone outside answers: a person approves, the client runs. What gateways need of them.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use everturn_proto::words::{approval, tool_kind, tool_status};
+
+use super::{Access, Result, ToolEnd, ToolRecord};
+
+/// What turns ask of someone outside: approvals by a person, results of client tools. Used by the gateway.
+#[async_trait]
+pub trait OutsideTools: Send + Sync {
+    /// The calls of the conversation that wait for an approval or for the client's result, oldest first.
+    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>>;
+
+    /// One call, waiting or not; `None` when the conversation has no such call.
+    async fn outside_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+    ) -> Result<Option<OutsideTool>>;
+
+    /// Records how the client's tool ended, when the call waits for it. The first result wins: the call is given back
+    /// as it is stored then, ended. `None` when the conversation has no such call.
+    async fn store_client_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        end: ToolEnd,
+    ) -> Result<Option<OutsideTool>>;
+}
+
+/// A tool call as someone outside sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutsideTool {
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// The agent execution that asked.
+    pub agent_execution_id: String,
+    /// The call and how it stands.
+    pub record: ToolRecord,
+    /// When it was asked for.
+    pub requested_at: DateTime<Utc>,
+    /// Until when it is waited for.
+    pub expires_at: Option<DateTime<Utc>>,
+}
+
+impl OutsideTool {
+    /// True while a person must approve it.
+    pub fn needs_approval(&self) -> bool {
+        self.record.approval == approval::PENDING && self.record.status == tool_status::PENDING
+    }
+
+    /// True once it is waited for no longer. The turn may not have noticed yet: its worker may be away.
+    pub fn is_expired(&self, now: DateTime<Utc>) -> bool {
+        self.expires_at.is_some_and(|at| at <= now)
+    }
+
+    /// True while the client is to run it.
+    pub fn needs_result(&self) -> bool {
+        self.record.call.kind == tool_kind::CLIENT
+            && self.record.status == tool_status::PENDING
+            && matches!(self.record.approval.as_str(), approval::NOT_NEEDED | approval::APPROVED)
+    }
+}

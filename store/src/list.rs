@@ -1,0 +1,201 @@
+//! A page of the list of conversations, cut from rows in order. Pure, and so the same for every database: what a
+//! search finds does not depend on what a database knows of upper and lower case.
+
+use chrono::{DateTime, Utc};
+
+use crate::api::Conversation;
+
+/// Rows that a page with a filter looks at, at the most: 100 KB or so, a few milliseconds. A search that finds nothing
+/// in a long list costs no more; it gives a place to go on.
+pub const MAX_SCANNED: u32 = 1000;
+
+/// A place in the list of conversations.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListPlace {
+    /// `updated_at` of the row.
+    pub updated_at: DateTime<Utc>,
+    /// Its id, which breaks ties.
+    pub id: String,
+}
+
+/// Which page of the list.
+#[derive(Debug, Clone, Default)]
+pub struct ListQuery {
+    /// Behind this place, exclusive: [`ListPage::next`] of the page before.
+    pub before: Option<ListPlace>,
+    /// Rows at the most.
+    pub limit: u32,
+    /// Only those that fit.
+    pub filter: ListFilter,
+}
+
+/// Which conversations of the list. Empty: all.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    search: Option<String>,
+    agent: Option<String>,
+}
+
+/// A page of the list, the last updated first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ListPage {
+    /// The rows.
+    pub conversations: Vec<Conversation>,
+    /// Where the next page begins; `None` when nothing is left. With a filter a page that is not full may have one:
+    /// it looked at [`MAX_SCANNED`] rows.
+    pub next: Option<ListPlace>,
+}
+
+impl ListFilter {
+    /// Those whose title has `search` in it, in upper or lower case, and those of this agent. Every character of
+    /// `search` stands for itself; one without any finds all.
+    pub fn new(search: Option<&str>, agent: Option<String>) -> Self {
+        Self { search: search.map(folded).filter(|text| !text.is_empty()), agent }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.search.is_none() && self.agent.is_none()
+    }
+
+    fn fits(&self, conversation: &Conversation) -> bool {
+        self.agent.as_ref().is_none_or(|agent| *agent == conversation.agent)
+            && self.search.as_ref().is_none_or(|search| folded(&conversation.title).contains(search.as_str()))
+    }
+}
+
+impl ListQuery {
+    /// Rows to read behind `before`: those to look at, and one more that says whether there are more.
+    pub fn rows_to_read(&self) -> u32 {
+        self.scanned().saturating_add(1)
+    }
+
+    /// The page, from rows in the order of the list, of which there are [`ListQuery::rows_to_read`] if there are any
+    /// more.
+    pub fn page(&self, rows: impl IntoIterator<Item = Conversation>) -> ListPage {
+        let (limit, scanned) = (to_usize(self.limit), to_usize(self.scanned()));
+        let mut page = ListPage::default();
+        let mut place = None;
+        for (looked_at, row) in rows.into_iter().enumerate() {
+            if looked_at == scanned || page.conversations.len() == limit {
+                page.next = place;
+                break;
+            }
+            place = Some(ListPlace { updated_at: row.updated_at, id: row.id.clone() });
+            if self.filter.fits(&row) {
+                page.conversations.push(row);
+            }
+        }
+        page
+    }
+
+    fn scanned(&self) -> u32 {
+        if self.filter.is_empty() { self.limit } else { self.limit.max(MAX_SCANNED) }
+    }
+}
+
+/// Without the difference between upper and lower case, in every script: to upper case first, which makes one of the
+/// two small sigmas, and "ss" of "ß". Accents and composed characters stay as they are.
+fn folded(text: &str) -> String {
+    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+fn to_usize(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(number: u32, title: &str, agent: &str) -> Conversation {
+        let at = DateTime::<Utc>::from_timestamp_millis(i64::from(u32::MAX - number)).unwrap();
+        Conversation {
+            id: format!("c{number}"),
+            tenant_id: "t".into(),
+            owner_id: String::new(),
+            agent: agent.into(),
+            title: title.into(),
+            message_count: 0,
+            last_sequence: 0,
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
+    fn finds(search: &str, title: &str) -> bool {
+        ListFilter::new(Some(search), None).fits(&row(0, title, "a"))
+    }
+
+    #[test]
+    fn a_search_knows_no_case_in_any_script() {
+        for (search, title) in [
+            ("", "anything"),
+            ("weather", "The WEATHER in Rome"),
+            ("ÉTÉ", "un été"),
+            ("москва", "Поездка в МОСКВА"),
+            ("ὈΔΥΣΣΕΎΣ", "ὀδυσσεύς"),
+            ("οδοσ", "ΟΔΟΣ"),
+            ("STRASSE", "Hauptstraße"),
+            ("天气", "今天天气"),
+        ] {
+            assert!(finds(search, title), "{search} in {title}");
+        }
+        for (search, title) in [("rain", "Weather"), ("ete", "été"), (" ", "one")] {
+            assert!(!finds(search, title), "{search} not in {title}");
+        }
+    }
+
+    #[test]
+    fn no_character_is_a_wildcard() {
+        assert!(finds("100%", "100% sure") && finds("a_b", "A_B") && finds("\\", "a\\b") && finds("[x]", "[X]"));
+        assert!(!finds("%", "x") && !finds("_", "x") && !finds("1.0", "110") && !finds("*", "x"));
+    }
+
+    /// Reads all pages; gives the ids of all rows and the size of each page.
+    fn pages(rows: &[Conversation], limit: u32, filter: &ListFilter) -> (Vec<String>, Vec<usize>) {
+        let (mut ids, mut sizes, mut query) = (Vec::new(), Vec::new(), ListQuery::default());
+        (query.limit, query.filter) = (limit, filter.clone());
+        loop {
+            let is_behind = |row: &&Conversation| {
+                query.before.as_ref().is_none_or(|place| (row.updated_at, &row.id) < (place.updated_at, &place.id))
+            };
+            let read: Vec<_> = rows.iter().filter(is_behind).take(to_usize(query.rows_to_read())).cloned().collect();
+            let page = query.page(read);
+            ids.extend(page.conversations.iter().map(|row| row.id.clone()));
+            sizes.push(page.conversations.len());
+            query.before = page.next;
+            if query.before.is_none() {
+                return (ids, sizes);
+            }
+        }
+    }
+
+    #[test]
+    fn pages_end_exactly() {
+        let rows: Vec<_> = (0..6).map(|number| row(number, "x", "a")).collect();
+        for (limit, sizes) in [(4, vec![4, 2]), (3, vec![3, 3]), (6, vec![6]), (7, vec![6])] {
+            let found = pages(&rows, limit, &ListFilter::default());
+            assert_eq!((found.0.len(), found.1), (6, sizes), "{limit}");
+        }
+        assert_eq!(pages(&[], 3, &ListFilter::default()).1, [0]);
+    }
+
+    #[test]
+    fn a_search_looks_at_a_bounded_number_of_rows_and_says_where_to_go_on() {
+        let title = |number| if number % 1500 == 1400 { "rare" } else { "common" };
+        let rows: Vec<_> = (0..3000).map(|number| row(number, title(number), "a")).collect();
+        let nothing = ListFilter::new(Some("missing"), None);
+        assert_eq!(pages(&rows, 50, &nothing), (Vec::new(), vec![0, 0, 0]));
+        let rare = ListFilter::new(Some("RARE"), None);
+        assert_eq!(pages(&rows, 50, &rare), (vec!["c1400".into(), "c2900".into()], vec![0, 1, 1]));
+        let common = ListFilter::new(Some("common"), None);
+        assert_eq!(pages(&rows, 200, &common).0.len(), 2998);
+    }
+
+    #[test]
+    fn an_agent_is_matched_to_the_letter() {
+        let rows = [row(0, "x", "a"), row(1, "x", "A"), row(2, "x", "ab")];
+        assert_eq!(pages(&rows, 1, &ListFilter::new(None, Some("a".into()))).0, ["c0"]);
+        assert_eq!(pages(&rows, 9, &ListFilter::new(Some("y"), Some("a".into()))).0, [""; 0]);
+    }
+}

@@ -1,0 +1,101 @@
+//! The list of conversations: its order, its pages, and what a search finds.
+
+use std::time::Duration;
+
+use everturn_store::{Conversation, Conversations, ListFilter, ListQuery, MAX_SCANNED, NewConversation};
+
+use super::{
+    Backend,
+    fixture::{Turn, tenant},
+};
+
+async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) {
+    let new = NewConversation { id: id.into(), access: tenant(), agent: agent.into(), title: title.into() };
+    store.create_conversation(new).await.unwrap();
+}
+
+/// All pages of a list: the rows, and how many pages there were.
+async fn all(store: &impl Conversations, limit: u32, filter: &ListFilter) -> (Vec<Conversation>, u32) {
+    let mut query = ListQuery { before: None, limit, filter: filter.clone() };
+    let (mut rows, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = store.list_conversations(&tenant(), &query).await.unwrap();
+        assert!(page.conversations.len() <= limit as usize);
+        rows.extend(page.conversations);
+        pages += 1;
+        assert!(pages < 20, "each page begins behind the one before");
+        query.before = page.next;
+        if query.before.is_none() {
+            return (rows, pages);
+        }
+    }
+}
+
+async fn found(store: &impl Conversations, search: &str, agent: Option<&str>) -> Vec<String> {
+    let filter = ListFilter::new(Some(search), agent.map(Into::into));
+    let (rows, _) = all(store, 2, &filter).await;
+    let mut ids: Vec<_> = rows.into_iter().map(|row| row.id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
+    let store = backend.open().await;
+    // Created together, so that some share a millisecond and the id breaks the tie.
+    for number in 0..10 {
+        create(&store, &format!("c{number}"), "", "a").await;
+    }
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    Turn::begun(store.clone(), "c3", "m").await;
+
+    let (seen, pages) = all(&store, 3, &ListFilter::default()).await;
+    assert_eq!(pages, 4);
+    assert_eq!(seen[0].id, "c3", "the last updated first");
+    let listed: Vec<_> = seen.iter().map(|row| (row.updated_at, row.id.clone())).collect();
+    let mut places = listed.clone();
+    assert_eq!(places.len(), 10);
+    places.sort_unstable();
+    places.dedup();
+    places.reverse();
+    assert_eq!(listed, places, "each once, in order");
+    assert_eq!(all(&store, 10, &ListFilter::default()).await.1, 1, "a last page that is full is the last");
+}
+
+/// The same on each database, whatever it knows of scripts.
+pub async fn titles_are_searched_alike(backend: &impl Backend) {
+    let store = backend.open().await;
+    for (id, title) in
+        [("a", "Straße nach ROM"), ("b", "été à Rome"), ("c", "МОСКВА 100%"), ("d", "a_b \\ 天气"), ("e", "")]
+    {
+        create(&store, id, title, if id == "b" { "guide" } else { "default" }).await;
+    }
+    for (search, agent, expected) in [
+        ("rom", None, &["a", "b"][..]),
+        ("STRASSE", None, &["a"]),
+        ("ÉTÉ", None, &["b"]),
+        ("москва", None, &["c"]),
+        ("天气", None, &["d"]),
+        ("%", None, &["c"]),
+        ("_", None, &["d"]),
+        ("\\", None, &["d"]),
+        ("'", None, &[]),
+        ("rom", Some("guide"), &["b"]),
+        ("", Some("guide"), &["b"]),
+        ("", Some("nobody"), &[]),
+        ("", None, &["a", "b", "c", "d", "e"]),
+    ] {
+        assert_eq!(found(&store, search, agent).await, expected, "{search} {agent:?}");
+    }
+}
+
+pub async fn a_search_is_bounded_and_goes_on(backend: &impl Backend) {
+    let store = backend.open().await;
+    create(&store, "first", "needle", "a").await;
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    for number in 0..=MAX_SCANNED {
+        create(&store, &format!("c{number}"), "hay", "a").await;
+    }
+    let (rows, pages) = all(&store, 50, &ListFilter::new(Some("needle"), None)).await;
+    assert_eq!((rows.len(), pages), (1, 2), "found behind the rows that one page looks at");
+    assert_eq!(rows[0].id, "first");
+}

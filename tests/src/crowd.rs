@@ -1,0 +1,227 @@
+//! Many readers of event streams, over raw TCP: an HTTP client for each would cost more than what is measured.
+//!
+//! A chunk of the response holds whole frames, so the lines of all chunks are the lines of the stream, with the chunks'
+//! own lines between them, which no field of a frame looks like.
+
+use std::{
+    hash::{DefaultHasher, Hasher},
+    net::SocketAddr,
+    process::Command,
+    sync::{
+        Arc, Mutex, OnceLock,
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use futures::{StreamExt, stream};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpSocket, TcpStream},
+    task::JoinHandle,
+};
+
+use crate::wait;
+
+/// Streams opened at the same time.
+const OPENING: usize = 64;
+/// Files that a process needs beside its streams.
+const OTHER_FILES: usize = 500;
+
+/// Open streams. They end when dropped.
+pub struct Crowd {
+    readers: Vec<Reader>,
+    latencies: Arc<Mutex<Vec<Duration>>>,
+}
+
+struct Reader {
+    seen: Arc<Seen>,
+    task: JoinHandle<()>,
+}
+
+/// What a reader has seen behind the frame `replay`.
+#[derive(Default)]
+struct Seen {
+    is_open: AtomicBool,
+    has_ended: AtomicBool,
+    last_event: AtomicU32,
+    texts: AtomicU64,
+    /// Of all frames, in their order.
+    digest: AtomicU64,
+}
+
+/// What a whole crowd has seen.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Sight {
+    /// The last event of each reader, without repetitions.
+    pub last_events: Vec<u32>,
+    /// Frames of texts that each reader got at the least.
+    pub min_texts: u64,
+    /// Different sequences of frames that readers got.
+    pub sequences: usize,
+    /// Readers whose stream has ended.
+    pub ended: usize,
+}
+
+impl Crowd {
+    /// Opens `count` streams, each with the path that `path` gives for its number, and waits until all have begun.
+    pub async fn open(address: SocketAddr, count: usize, path: impl Fn(usize) -> String) -> Self {
+        let latencies = Arc::new(Mutex::new(Vec::new()));
+        let readers = stream::iter(0..count)
+            .map(|number| Reader::open(address, path(number), Arc::clone(&latencies)))
+            .buffered(OPENING)
+            .collect()
+            .await;
+        let crowd = Self { readers, latencies };
+        wait::until("all streams have begun", || async {
+            crowd.readers.iter().all(|reader| reader.seen.is_open.load(Ordering::Relaxed)).then_some(())
+        })
+        .await;
+        crowd
+    }
+
+    /// What all have seen so far.
+    pub fn sight(&self) -> Sight {
+        let seen = || self.readers.iter().map(|reader| &reader.seen);
+        let mut last_events: Vec<_> = seen().map(|seen| seen.last_event.load(Ordering::Relaxed)).collect();
+        let mut digests: Vec<_> = seen().map(|seen| seen.digest.load(Ordering::Relaxed)).collect();
+        last_events.sort_unstable();
+        last_events.dedup();
+        digests.sort_unstable();
+        digests.dedup();
+        Sight {
+            last_events,
+            min_texts: seen().map(|seen| seen.texts.load(Ordering::Relaxed)).min().unwrap_or(0),
+            sequences: digests.len(),
+            ended: seen().filter(|seen| seen.has_ended.load(Ordering::Relaxed)).count(),
+        }
+    }
+
+    /// Waits until all have seen this event.
+    pub async fn saw(&self, event: u32) {
+        wait::until(&format!("all have seen event {event}"), || async {
+            (self.sight().last_events == [event]).then_some(())
+        })
+        .await;
+    }
+
+    /// Times between [`stamp`] and arrival since the last call, sorted.
+    pub fn take_latencies(&self) -> Vec<Duration> {
+        let mut latencies = std::mem::take(&mut *self.latencies.lock().unwrap());
+        latencies.sort_unstable();
+        latencies
+    }
+
+    /// How many latencies there are to take.
+    pub fn latencies(&self) -> usize {
+        self.latencies.lock().unwrap().len()
+    }
+}
+
+impl Reader {
+    async fn open(address: SocketAddr, path: String, latencies: Arc<Mutex<Vec<Duration>>>) -> Self {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(request(address, &path).as_bytes()).await.unwrap();
+        let seen = Arc::new(Seen::default());
+        let task = tokio::spawn(read(connection, Arc::clone(&seen), latencies));
+        Self { seen, task }
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Opens a stream and reads nothing of it. The kernel keeps little for it.
+pub async fn open_and_stop(address: SocketAddr, path: &str) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut connection = socket.connect(address).await.unwrap();
+    connection.write_all(request(address, path).as_bytes()).await.unwrap();
+    connection
+}
+
+fn request(address: SocketAddr, path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n\r\n")
+}
+
+async fn read(mut connection: TcpStream, seen: Arc<Seen>, latencies: Arc<Mutex<Vec<Duration>>>) {
+    let (mut buffer, mut digest) = (Vec::new(), DefaultHasher::new());
+    while connection.read_buf(&mut buffer).await.is_ok_and(|bytes| bytes > 0) {
+        let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else { continue };
+        for line in buffer[..end].split(|byte| *byte == b'\n') {
+            seen.take(line, &mut digest, &latencies);
+        }
+        buffer.drain(..=end);
+        // Idle readers are many.
+        if buffer.is_empty() && buffer.capacity() > 1024 {
+            buffer = Vec::new();
+        }
+    }
+    seen.has_ended.store(true, Ordering::Relaxed);
+}
+
+impl Seen {
+    fn take(&self, line: &[u8], digest: &mut DefaultHasher, latencies: &Mutex<Vec<Duration>>) {
+        if let Some(id) = line.strip_prefix(b"id: ") {
+            let id = std::str::from_utf8(id).unwrap().parse().unwrap();
+            self.last_event.store(id, Ordering::Relaxed);
+        }
+        let Some(data) = line.strip_prefix(b"data: ") else { return };
+        if data.starts_with(br#"{"type":"replay""#) {
+            return self.is_open.store(true, Ordering::Relaxed);
+        }
+        if data.starts_with(br#"{"type":"text_"#) {
+            self.texts.fetch_add(1, Ordering::Relaxed);
+        }
+        digest.write(data);
+        self.digest.store(digest.finish(), Ordering::Relaxed);
+        if let Some(latency) = age(data) {
+            latencies.lock().unwrap().push(latency);
+        }
+    }
+}
+
+/// A text that says when it was made.
+pub fn stamp(padding: usize) -> String {
+    format!("@{}@{}", started().elapsed().as_micros(), "x".repeat(padding))
+}
+
+/// Time since the text of a frame was made, when that is a [`stamp`].
+fn age(data: &[u8]) -> Option<Duration> {
+    let data = std::str::from_utf8(data).ok()?;
+    let (_, text) = data.split_once(r#""text":"@"#)?;
+    let made = Duration::from_micros(text.split('@').next()?.parse().ok()?);
+    Some(started().elapsed().saturating_sub(made))
+}
+
+fn started() -> Instant {
+    static STARTED: OnceLock<Instant> = OnceLock::new();
+    *STARTED.get_or_init(Instant::now)
+}
+
+/// Lets this process, and those it starts from now on, have so many streams.
+pub fn allow_streams(count: usize) {
+    let (process, limit) = (std::process::id().to_string(), count + OTHER_FILES);
+    let limits =
+        Command::new("prlimit").args(["--pid", &process, "--nofile", "--output=SOFT", "--noheadings"]).output();
+    let soft: usize = String::from_utf8(limits.unwrap().stdout).unwrap().trim().parse().unwrap_or(usize::MAX);
+    if soft < limit {
+        let raised = Command::new("prlimit").args(["--pid", &process, &format!("--nofile={limit}:")]).status();
+        assert!(raised.unwrap().success(), "{limit} open files are needed: raise the hard limit");
+    }
+}
+
+/// Memory that a process has in use, in bytes.
+pub fn resident_bytes(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.split_whitespace().next().unwrap().parse::<usize>().unwrap() * 1024
+}
+
+/// The value below which `per_cent` of them are.
+pub fn percentile(sorted: &[Duration], per_cent: usize) -> Duration {
+    sorted.get((sorted.len() * per_cent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+}

@@ -1,0 +1,90 @@
+//! A reader of the event stream that can be cut after any byte, and comes back to any gateway with its cursor.
+//!
+//! - [`frames`]: bytes to frames, as the SSE standard says
+//! - [`cut`]: where a connection is cut
+//! - [`view`]: what the reader has assembled, and the rules that no frame may break (invariants 7 and 8)
+//!
+//! It shares no code with the gateway or its client, so that it can contradict them.
+
+pub mod cut;
+pub mod frames;
+pub mod view;
+
+use futures::StreamExt;
+
+pub use self::{cut::Cut, view::View};
+use crate::reader::frames::Frames;
+
+/// How a reader hands over its cursor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CursorIn {
+    /// `?cursor=`.
+    Query,
+    /// `Last-Event-ID`, with the cursor of the first visit still in the URL, as browsers do.
+    Header,
+}
+
+/// How a visit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// The reader has what it came for.
+    Satisfied,
+    /// Its connection was cut, as planned.
+    Cut,
+    /// The gateway ended the stream, or is gone.
+    Ended,
+    /// The gateway did not answer, or not with a stream.
+    Refused,
+}
+
+/// One reader of one conversation, over all its connections.
+pub struct Reader {
+    /// What it has assembled.
+    pub view: View,
+    conversation_id: String,
+    http: reqwest::Client,
+}
+
+impl Reader {
+    /// A reader that has nothing yet. Clients are costly: readers share one.
+    pub fn new(http: &reqwest::Client, conversation_id: &str) -> Self {
+        Self { view: View::default(), conversation_id: conversation_id.to_owned(), http: http.clone() }
+    }
+
+    /// Reads from the gateway at this URL, from the cursor on, until `is_satisfied`, the cut or the stream's end. An
+    /// error means that a frame broke a rule.
+    pub async fn visit(
+        &mut self,
+        gateway: &str,
+        cursor_in: CursorIn,
+        cut: &mut Cut,
+        is_satisfied: impl Fn(&View) -> bool,
+    ) -> Result<Left, String> {
+        let Some(response) = self.connect(gateway, cursor_in).await else { return Ok(Left::Refused) };
+        self.view.begin_anew();
+        let mut frames = Frames::default();
+        let mut chunks = response.bytes_stream();
+        while !is_satisfied(&self.view) {
+            let Some(Ok(chunk)) = chunks.next().await else { return Ok(Left::Ended) };
+            let before_cut = cut.through(&chunk);
+            for frame in frames.push(&chunk[..before_cut.unwrap_or(chunk.len())])? {
+                self.view.take(&frame)?;
+            }
+            if before_cut.is_some() {
+                cut.note_place(frames.rest());
+                return Ok(Left::Cut);
+            }
+        }
+        Ok(Left::Satisfied)
+    }
+
+    async fn connect(&self, gateway: &str, cursor_in: CursorIn) -> Option<reqwest::Response> {
+        let cursor = self.view.cursor();
+        let url = format!("{gateway}/api/v1/agent/conversations/{}/events/stream", self.conversation_id);
+        let request = match cursor_in {
+            CursorIn::Query => self.http.get(format!("{url}?cursor={cursor}")),
+            CursorIn::Header => self.http.get(format!("{url}?cursor=0")).header("last-event-id", cursor),
+        };
+        request.send().await.ok().filter(|response| response.status().is_success())
+    }
+}

@@ -1,0 +1,95 @@
+//! Bytes to server-sent events. What is cut before its blank line never was.
+
+use serde_json::Value;
+
+/// A frame with data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    /// `id:`.
+    pub id: Option<u32>,
+    /// `event:`.
+    pub event: String,
+    /// `data:`.
+    pub data: Value,
+}
+
+/// Assembles frames from pieces that are cut anywhere.
+#[derive(Debug, Default)]
+pub struct Frames {
+    rest: Vec<u8>,
+}
+
+impl Frames {
+    /// The frames that these bytes complete. An error means that they are no frames.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, String> {
+        self.rest.extend_from_slice(bytes);
+        let mut frames = Vec::new();
+        let mut begin = 0;
+        while let Some(length) = self.rest[begin..].windows(2).position(|pair| pair == b"\n\n") {
+            frames.extend(parse(&self.rest[begin..begin + length])?);
+            begin += length + 2;
+        }
+        self.rest.drain(..begin);
+        Ok(frames)
+    }
+
+    /// The beginning of a frame whose end has not come.
+    pub fn rest(&self) -> &[u8] {
+        &self.rest
+    }
+}
+
+/// A frame; none when it has no data, like a comment or `retry:`.
+fn parse(bytes: &[u8]) -> Result<Option<Frame>, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| format!("a frame is not UTF-8: {error}"))?;
+    let (mut id, mut event, mut data) = (None, String::new(), Vec::new());
+    for line in text.lines() {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match name {
+            "id" => id = Some(value.parse().map_err(|_| format!("this id is no cursor: {line}"))?),
+            "event" => value.clone_into(&mut event),
+            "data" => data.push(value),
+            _ => {}
+        }
+    }
+    if data.is_empty() {
+        return if id.is_none() {
+            Ok(None)
+        } else {
+            Err(format!("this frame moves the cursor, and has no data: {text}"))
+        };
+    }
+    let data = serde_json::from_str(&data.join("\n")).map_err(|error| format!("data is not JSON ({error}): {text}"))?;
+    Ok(Some(Frame { id, event, data }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const STREAM: &str = "retry: 1000\n\nid: 1\nevent: thought\ndata: {\"thought\":\ndata: \"ü\"}\n\n: still here\n\n\
+                          event: text_start\ndata: {}\n\n";
+
+    #[test]
+    fn every_cut_gives_the_same_frames() {
+        let thought = Frame { id: Some(1), event: "thought".into(), data: json!({"thought": "ü"}) };
+        let start = Frame { id: None, event: "text_start".into(), data: json!({}) };
+        for cut in 0..STREAM.len() {
+            let mut frames = Frames::default();
+            let mut found = frames.push(&STREAM.as_bytes()[..cut]).unwrap();
+            found.extend(frames.push(&STREAM.as_bytes()[cut..]).unwrap());
+            assert_eq!(found, [thought.clone(), start.clone()], "cut at {cut}");
+            assert_eq!(frames.rest(), b"");
+        }
+    }
+
+    #[test]
+    fn what_no_reader_could_use_is_said() {
+        for bytes in [&b"data: {\n\n"[..], b"id: x\ndata: {}\n\n", b"id: 1\n\n", b"data: \xff\n\n"] {
+            Frames::default().push(bytes).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Approvals that are waited for while workers, gateways and workflows come and go.
+
+use everturn_proto::ids;
+use everturn_tests::{model::Model, stack::Stack};
+use serde_json::{Value, json};
+
+use crate::approvals::{APPROVED_TURN, ASKING, answer, code, data, one_call, pending, try_answer, types};
+
+fn yes() -> Value {
+    json!({"decision": "approve"})
+}
+
+/// The call ran once, as approved.
+async fn ran_once(stack: &Stack, conversation: &str) {
+    let events = stack.ended(conversation, 1).await;
+    assert_eq!(types(&events), APPROVED_TURN);
+    assert_eq!(data(&events, "observe")[0]["is_error"], false, "{events:#?}");
+    assert_eq!(stack.effects().len(), 1);
+    assert_eq!(stack.model.requests().len(), 2, "no call is paid twice");
+    stack.workflow_status(conversation, "COMPLETED").await;
+}
+
+#[tokio::test]
+async fn the_worker_pool_and_the_gateway_are_stopped_and_started_again() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let (worker, gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    assert_eq!(worker.terminate().await, Some(0), "what waits does not hold a worker up");
+    assert_eq!(gateway.terminate().await, Some(0));
+    let _gateway = stack.gateway().await;
+    assert_eq!(pending(&stack, &conversation, 1).await[0], call);
+    let nobody = try_answer(&stack, &conversation, &call, yes()).await;
+    assert_eq!(code(&nobody), (503, "turn_unavailable"));
+    let _worker = stack.worker();
+    // The engine may have kept the first request for the worker.
+    let answered = answer(&stack, &conversation, &call, yes()).await;
+    assert!(answered.0 == 200 || code(&answered) == (409, "approval_answered"), "{answered:?}");
+    ran_once(&stack, &conversation).await;
+}
+
+#[tokio::test]
+async fn killed_before_the_answer_is_saved() {
+    killed_at("save.approval.before").await;
+}
+
+#[tokio::test]
+async fn killed_after_the_answer_is_saved() {
+    killed_at("save.approval.after").await;
+}
+
+/// The worker dies as it saves the answer; it was given, so it is not asked for again.
+async fn killed_at(failpoint: &str) {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_stopping_at(failpoint);
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    let harm = async {
+        stack.reached(failpoint).await;
+        worker.kill().await;
+        stack.worker()
+    };
+    let (answered, _worker) = tokio::join!(answer(&stack, &conversation, &call, yes()), harm);
+    assert!(answered.0 == 200 || code(&answered) == (409, "approval_answered"), "{answered:?}");
+    ran_once(&stack, &conversation).await;
+}
+
+#[tokio::test]
+async fn its_workflow_is_terminated_and_resumed() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    let workflow_id = ids::workflow_id(&conversation);
+    assert!(stack.temporal.cli(&["workflow", "terminate", "--workflow-id", &workflow_id]).await.status.success());
+    assert_eq!(code(&try_answer(&stack, &conversation, &call, yes()).await), (409, "turn_not_running"));
+    assert_eq!(stack.post(&format!("/conversations/{conversation}/resume"), &json!({})).await.0, 202);
+    assert_eq!(pending(&stack, &conversation, 1).await[0], call, "it waits as before");
+    assert_eq!(answer(&stack, &conversation, &call, yes()).await.0, 200);
+    ran_once(&stack, &conversation).await;
+}
+
+#[tokio::test]
+async fn its_workflow_is_reset_while_it_waits_and_after() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    let workflow_id = ids::workflow_id(&conversation);
+    let reset = ["workflow", "reset", "--workflow-id", &workflow_id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    assert!(stack.temporal.cli(&reset).await.status.success());
+    assert_eq!(answer(&stack, &conversation, &call, yes()).await.0, 200);
+    ran_once(&stack, &conversation).await;
+    assert!(stack.temporal.cli(&reset).await.status.success());
+    ran_once(&stack, &conversation).await;
+}
+
+#[tokio::test]
+async fn what_is_left_of_its_time_counts_after_a_resume() {
+    let agent = r#"tools = [{ name = "test_once", approval = { timeout = "4s" } }]"#;
+    let stack = Stack::with_agent(Model::start(one_call).await, agent).await;
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    worker.kill().await;
+    let workflow_id = ids::workflow_id(&conversation);
+    assert!(stack.temporal.cli(&["workflow", "terminate", "--workflow-id", &workflow_id]).await.status.success());
+    let expired = answer(&stack, &conversation, &call, yes());
+    let late = everturn_tests::wait::until("its time is over", || async {
+        let refused = try_answer(&stack, &conversation, &call, yes()).await;
+        (code(&refused) == (409, "approval_expired")).then_some(())
+    });
+    late.await;
+    assert_eq!(code(&expired.await), (409, "approval_expired"), "with no worker, and nothing saved");
+    assert_eq!(stack.post(&format!("/conversations/{conversation}/resume"), &json!({})).await.0, 202);
+    let _worker = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(data(&events, "approval_resolved")[0]["decision"], "expired");
+    assert_eq!(stack.effects().len(), 0);
+    let history = stack.temporal.history(&workflow_id).await.to_string();
+    assert!(!history.contains(r#""startToFireTimeout":"4s""#), "the new run does not wait all of the time again");
+}

@@ -1,0 +1,335 @@
+//! kill -9 of a gateway that has taken a request and not answered it (invariant 9): whoever repeats the request, to
+//! another gateway or to the one that came back, gets the same message and the same turn.
+//!
+//! The moments are exact without a failpoint: a proxy between that gateway and Temporal holds back what either says.
+
+use everturn_proto::ids;
+use everturn_tests::{
+    model::{Model, Reply, Request},
+    proxy::{Passing, Proxy},
+    reader::frames::{Frame, Frames},
+    stack::Stack,
+    wait,
+};
+use futures::{StreamExt, future::join_all};
+use reqwest::RequestBuilder;
+use serde_json::{Value, json};
+use tokio::{io::AsyncWriteExt, net::TcpStream};
+
+/// The gateway that is killed, behind the proxy, and the one that is not.
+const FRAGILE: usize = 0;
+const OTHER: usize = 1;
+
+/// What a message is sent with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route {
+    Messages,
+    Chat,
+}
+
+/// When the gateway is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    /// Half of the request has come.
+    BeforeStoring,
+    /// The message is stored, and nobody told.
+    BeforeSignalling,
+    /// The workflow exists, and no worker has seen it.
+    Started,
+    /// A running turn has the message behind its own.
+    QueuedBehind,
+    /// The message's turn has ended.
+    TurnEnded,
+}
+
+impl Moment {
+    /// Whether a worker runs when the gateway is killed; else one is started afterwards.
+    fn has_worker(self) -> bool {
+        matches!(self, Self::QueuedBehind | Self::TurnEnded)
+    }
+
+    fn passing(self) -> Passing {
+        if self == Self::BeforeSignalling { Passing::Nothing } else { Passing::Requests }
+    }
+}
+
+/// How the client names its message: both do the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    Body,
+    Header,
+}
+
+/// One message to one conversation.
+struct Case<'a> {
+    stack: &'a Stack,
+    route: Route,
+    conversation: String,
+}
+
+const CONTENT: &str = "What is it?";
+const KEY: &str = "the-clients-own-id";
+
+impl Case<'_> {
+    fn request(&self, gateway: usize, naming: Naming) -> RequestBuilder {
+        let url = format!("{}/api/v1/agent", self.stack.gateway_url(gateway));
+        let (url, mut body) = match self.route {
+            Route::Messages => {
+                (format!("{url}/conversations/{}/messages", self.conversation), json!({"content": CONTENT}))
+            }
+            Route::Chat => (format!("{url}/chat"), json!({"conversation_id": self.conversation, "message": CONTENT})),
+        };
+        let request = reqwest::Client::new().post(url);
+        if naming == Naming::Header {
+            return request.header("idempotency-key", KEY).json(&body);
+        }
+        body["message_id"] = KEY.into();
+        request.json(&body)
+    }
+
+    /// Posts, and gives the message's id as the gateway answers it.
+    async fn post(&self, gateway: usize, naming: Naming) -> String {
+        accepted(self.request(gateway, naming), self.route).await.unwrap()
+    }
+
+    /// Waits until the moment to kill the gateway, which has the request.
+    async fn reached(&self, moment: Moment) {
+        let stack = self.stack;
+        match moment {
+            Moment::BeforeStoring => assert!(!self.is_stored().await),
+            Moment::BeforeSignalling => {
+                wait::until("the message is stored", || async { self.is_stored().await.then_some(()) }).await;
+                assert_eq!(self.signals().await, 0);
+            }
+            Moment::Started => {
+                wait::until("the workflow exists", || async { (self.signals().await == 1).then_some(()) }).await;
+            }
+            Moment::QueuedBehind => {
+                wait::until("the turn was told", || async { (self.signals().await == 2).then_some(()) }).await;
+            }
+            Moment::TurnEnded => drop(stack.ended(&self.conversation, 1).await),
+        }
+    }
+
+    /// Whether a message of the conversation waits for its turn, as the other gateway says.
+    async fn is_stored(&self) -> bool {
+        let url = self.stack.gateway_url(OTHER);
+        let url = format!("{url}/api/v1/agent/conversations/{}/execution-status", self.conversation);
+        let status: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+        status["is_running"] == true
+    }
+
+    /// Messages that the conversation's workflow was told of; 0 when there is no workflow.
+    async fn signals(&self) -> usize {
+        let workflow_id = ids::workflow_id(&self.conversation);
+        let show = ["workflow", "show", "--workflow-id", &workflow_id, "--output", "json"];
+        let history: Value = serde_json::from_slice(&self.stack.temporal.cli(&show).await.stdout).unwrap_or_default();
+        let events = history["events"].as_array().cloned().unwrap_or_default();
+        events.iter().filter(|event| event["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED").count()
+    }
+
+    /// A connection with half of the request.
+    async fn half_a_request(&self) -> TcpStream {
+        let request = self.request(FRAGILE, Naming::Body).build().unwrap();
+        let body = request.body().unwrap().as_bytes().unwrap();
+        let address = self.stack.gateway_url(FRAGILE).replace("http://", "");
+        let mut connection = TcpStream::connect(&address).await.unwrap();
+        let head = format!(
+            "POST {} HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+            request.url().path(),
+            body.len(),
+        );
+        connection.write_all(head.as_bytes()).await.unwrap();
+        connection.write_all(&body[..body.len() / 2]).await.unwrap();
+        connection
+    }
+}
+
+/// Sends the request and reads the message's id from the answer. Without an answer that says so, it is not accepted.
+async fn accepted(request: RequestBuilder, route: Route) -> Result<String, String> {
+    let response = request.send().await.and_then(reqwest::Response::error_for_status);
+    let response = response.map_err(|error| error.to_string())?;
+    let answer = match route {
+        Route::Messages => response.json::<Value>().await.map_err(|error| error.to_string())?,
+        Route::Chat => frames(response, |frame| frame.event == "conversation").await.pop().ok_or("no frame")?.data,
+    };
+    Ok(answer["message_id"].as_str().ok_or("no message id")?.to_owned())
+}
+
+/// Frames of a response, up to one that is the last, or to its end.
+async fn frames(response: reqwest::Response, is_last: impl Fn(&Frame) -> bool) -> Vec<Frame> {
+    let (mut frames, mut seen) = (Frames::default(), Vec::new());
+    let mut chunks = response.bytes_stream();
+    while let Some(Ok(chunk)) = chunks.next().await {
+        for frame in frames.push(&chunk).unwrap() {
+            let ends = is_last(&frame);
+            seen.push(frame);
+            if ends {
+                return seen;
+            }
+        }
+    }
+    seen
+}
+
+/// The first message of a turn that others wait behind is held; every other one takes two steps.
+fn script(request: &Request) -> Reply {
+    match (request.last("user").as_str(), request.results_since_user()) {
+        ("wait", _) => Reply::text("I am busy").held(),
+        (_, 0) => Reply::text("I look it up.").call("test_read", &json!({"effect": true})),
+        _ => Reply::text("This is it."),
+    }
+}
+
+/// Kills the gateway at this moment, for both routes.
+async fn killed(moment: Moment) {
+    join_all([Route::Messages, Route::Chat].map(|route| killed_on(route, moment))).await;
+}
+
+/// Kills the gateway at this moment, repeats the request, and checks the turn.
+async fn killed_on(route: Route, moment: Moment) {
+    let stack = Stack::new(Model::start(script).await).await.with_gateways(2);
+    let temporal = Proxy::to(stack.temporal.port()).await;
+    let address = format!("127.0.0.1:{}", temporal.port());
+    let _other = stack.gateway_on(OTHER, &[]).await;
+    let fragile = stack.gateway_on(FRAGILE, &[("TEMPORAL_ADDRESS", &address)]).await;
+    let worker = moment.has_worker().then(|| stack.worker());
+    let conversation = stack.client().create_conversation(None).await.unwrap();
+    if moment == Moment::QueuedBehind {
+        stack.client().submit(&conversation, "wait", None).await.unwrap();
+        stack.asked(1).await;
+    }
+    let case = Case { stack: &stack, route, conversation };
+
+    temporal.pass(moment.passing());
+    if moment == Moment::BeforeStoring {
+        let _half = case.half_a_request().await;
+        case.reached(moment).await;
+        fragile.kill().await;
+    } else {
+        let answer = tokio::spawn(accepted(case.request(FRAGILE, Naming::Body), route));
+        case.reached(moment).await;
+        fragile.kill().await;
+        answer.await.unwrap().expect_err("the gateway has answered before it was killed");
+    }
+
+    // Once the other gateway is the first to hear of it again, once the one that came back.
+    let (_fragile, first, second) = if route == Route::Messages {
+        let first = case.post(OTHER, Naming::Body).await;
+        let fragile = stack.gateway_on(FRAGILE, &[]).await;
+        (fragile, first, case.post(FRAGILE, Naming::Body).await)
+    } else {
+        let fragile = stack.gateway_on(FRAGILE, &[]).await;
+        let first = case.post(FRAGILE, Naming::Body).await;
+        (fragile, first, case.post(OTHER, Naming::Body).await)
+    };
+    assert_eq!(first, second);
+    stack.model.release();
+    let _worker = worker.unwrap_or_else(|| stack.worker());
+    case.is_one_turn(moment, &first).await;
+}
+
+/// Whole turns: of the message, and of the one before it.
+const TURN: [&str; 6] = ["user_message", "thought", "act", "observe", "assistant_message", "complete"];
+const TURN_BEFORE: [&str; 3] = ["user_message", "assistant_message", "complete"];
+
+impl Case<'_> {
+    /// There is one turn of the message with this id, and nothing was paid or done twice.
+    async fn is_one_turn(&self, moment: Moment, message_id: &str) {
+        let (stack, conversation) = (self.stack, &self.conversation);
+        let before = if moment == Moment::QueuedBehind { &TURN_BEFORE[..] } else { &[] };
+        let turns = 1 + usize::from(!before.is_empty());
+        let expected = [before, &TURN].concat();
+        assert_eq!(types(&stack.ended(conversation, turns).await), expected);
+        stack.workflow_status(conversation, "COMPLETED").await;
+
+        // Much later, and with the other name for the same thing.
+        let late = self.request(OTHER, Naming::Header).send().await.unwrap();
+        if self.route == Route::Messages {
+            let late: Value = late.json().await.unwrap();
+            assert_eq!((&late["message_id"], &late["status"]), (&json!(message_id), &json!("accepted_before")));
+        } else {
+            let replayed = frames(late, |_| false).await;
+            let sent = replayed.iter().find(|frame| frame.event == "conversation").unwrap();
+            assert_eq!(sent.data["message_id"], message_id);
+            let names: Vec<_> = replayed.iter().filter(|frame| frame.id.is_some()).map(|frame| &frame.event).collect();
+            assert_eq!(names, TURN);
+        }
+        let events = stack.ended(conversation, turns).await;
+        assert_eq!(types(&events), expected);
+        assert!(events[before.len()..].iter().all(|event| event["message_id"] == message_id), "{events:#?}");
+        assert_eq!(events[before.len()]["event_data"]["content"], CONTENT);
+        assert_eq!(stack.model.requests().len(), turns + 1, "each step asks the model once");
+        assert_eq!(stack.effects().len(), 1);
+    }
+}
+
+fn types(events: &[Value]) -> Vec<&str> {
+    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn before_storing_the_message() {
+    killed(Moment::BeforeStoring).await;
+}
+
+#[tokio::test]
+async fn between_storing_and_signalling() {
+    killed(Moment::BeforeSignalling).await;
+}
+
+#[tokio::test]
+async fn between_starting_the_workflow_and_answering() {
+    killed(Moment::Started).await;
+}
+
+#[tokio::test]
+async fn between_signalling_a_running_turn_and_answering() {
+    killed(Moment::QueuedBehind).await;
+}
+
+#[tokio::test]
+async fn after_the_whole_turn_and_before_answering() {
+    killed(Moment::TurnEnded).await;
+}
+
+#[tokio::test]
+async fn between_creating_a_conversation_and_answering() {
+    let stack = Stack::new(Model::start(script).await).await.with_gateways(2);
+    let _other = stack.gateway_on(OTHER, &[]).await;
+    let mut fragile = stack.gateway_on(FRAGILE, &[]).await;
+    for (made, naming) in [Naming::Body, Naming::Header].into_iter().enumerate() {
+        // Here the proxy is the network between the client and its gateway.
+        let network = Proxy::to(stack.gateway_port(FRAGILE)).await;
+        network.pass(Passing::Requests);
+        let unanswered = tokio::spawn(create(format!("http://127.0.0.1:{}", network.port()), naming));
+        let shown = wait::until("the conversation exists", || async {
+            let listed =
+                reqwest::get(format!("{}/api/v1/agent/conversations", stack.gateway_url(OTHER))).await.unwrap();
+            let listed: Value = listed.json().await.unwrap();
+            let conversations = listed["conversations"].as_array().unwrap();
+            (conversations.len() > made).then(|| conversations[0].clone())
+        })
+        .await;
+        fragile.kill().await;
+        assert!(!unanswered.is_finished(), "the client has its answer");
+        unanswered.abort();
+
+        assert_eq!(create(stack.gateway_url(OTHER), naming).await, (200, shown.clone()));
+        fragile = stack.gateway_on(FRAGILE, &[]).await;
+        assert_eq!(create(stack.gateway_url(FRAGILE), naming).await, (200, shown));
+        let listed = stack.get("/conversations").await;
+        assert_eq!(listed["conversations"].as_array().unwrap().len(), made + 1, "{listed}");
+    }
+}
+
+/// Creates a conversation that the client names itself, by its id or by the key of the request.
+async fn create(gateway: String, naming: Naming) -> (u16, Value) {
+    let request = reqwest::Client::new().post(format!("{gateway}/api/v1/agent/conversations"));
+    let request = match naming {
+        Naming::Body => request.json(&json!({"id": KEY, "title": "Sums"})),
+        Naming::Header => request.header("idempotency-key", KEY).json(&json!({"title": "Sums"})),
+    };
+    let answer = request.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}

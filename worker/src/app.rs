@@ -1,0 +1,82 @@
+//! The whole binary, to which a user's own adds tools.
+
+use std::{process::ExitCode, sync::Arc};
+
+use clap::Parser;
+use everturn_activities::tools::{Tool, TypedTool, typed};
+
+use crate::{
+    chat,
+    cli::{Cli, Command},
+    dev, roles,
+};
+
+/// The binary `everturn`, with tools of one's own: every role of it, read from the command line and the environment.
+///
+/// ```no_run
+/// # use everturn_worker::{App, ToolContext, ToolError, TypedTool};
+/// # struct Dice;
+/// # impl TypedTool for Dice {
+/// #     type Input = std::collections::BTreeMap<String, String>;
+/// #     type Output = u8;
+/// #     const NAME: &'static str = "dice";
+/// #     const DESCRIPTION: &'static str = "Rolls a die.";
+/// #     async fn run(&self, _: ToolContext, _: Self::Input) -> Result<u8, ToolError> {
+/// #         Ok(4)
+/// #     }
+/// # }
+/// #[tokio::main]
+/// async fn main() -> std::process::ExitCode {
+///     App::new().tool(Dice).run().await
+/// }
+/// ```
+#[derive(Default)]
+pub struct App {
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl App {
+    /// `everturn` as it is.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool, which agents use when their `tools` name it.
+    #[must_use]
+    pub fn tool(self, tool: impl TypedTool) -> Self {
+        self.dynamic_tool(typed(tool))
+    }
+
+    /// Adds a tool whose schema is known only when it runs.
+    #[must_use]
+    pub fn dynamic_tool(mut self, tool: Arc<dyn Tool>) -> Self {
+        self.tools.push(tool);
+        self
+    }
+
+    /// Reads the command line and runs one role to its end. What went wrong is on standard error.
+    pub async fn run(self) -> ExitCode {
+        // One TLS backend for everything; without this, HTTP clients panic at their first request.
+        let _already_installed = rustls::crypto::ring::default_provider().install_default();
+        match self.run_role(Cli::parse()).await {
+            Ok(code) => code,
+            Err(error) => {
+                eprintln!("everturn: {error:#}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    async fn run_role(self, cli: Cli) -> anyhow::Result<ExitCode> {
+        cli.start_logging()?;
+        match cli.command {
+            Command::Dev(options) => dev::run(&cli.common, options, self.tools).await,
+            Command::Worker(options) => roles::worker::run(&cli.common, options, self.tools).await,
+            Command::Gateway(options) => roles::gateway::run(&cli.common, options).await,
+            Command::Migrate => roles::migrate::run(&cli.common).await,
+            Command::Retention(options) => roles::retention::run(&cli.common, options).await,
+            Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
+            Command::Chat(options) => chat::run(options).await,
+        }
+    }
+}

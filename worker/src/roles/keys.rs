@@ -1,0 +1,168 @@
+//! `everturn keys`: makes, lists and revokes API keys.
+
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use everturn_gateway::auth::{Scopes, Secret};
+use everturn_store::{Access, ApiKey, KeyKind, Keys, NewKey};
+use serde_json::{Value, json};
+
+use crate::{
+    cli::{Common, CreateKey, KeysCommand, ListKeys, RevokeKey},
+    connections, shutdown,
+};
+
+/// Keys of one query.
+const PAGE: u32 = 500;
+
+/// Runs one of the commands.
+pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCode> {
+    let shutdown = shutdown::token()?;
+    let keys = connections::store(common, &shutdown).await?.keys;
+    match command {
+        KeysCommand::Create(options) => create(&*keys, options).await,
+        KeysCommand::List(options) => list(&*keys, options).await,
+        KeysCommand::Revoke(options) => revoke(&*keys, options).await,
+    }
+}
+
+/// The secret alone goes to standard output, so that a script can take it.
+async fn create(keys: &dyn Keys, options: CreateKey) -> anyhow::Result<ExitCode> {
+    let now = Utc::now();
+    let expires_at = options.expires.map(|lifetime| {
+        let end = TimeDelta::from_std(lifetime).ok().and_then(|lifetime| now.checked_add_signed(lifetime));
+        end.context("--expires is too far away; leave it out for a key that does not expire")
+    });
+    let expires_at = expires_at.transpose()?;
+    let secret = Secret::generate(KeyKind::Key).context("the system gives no random bytes")?;
+    let scopes: Scopes = options.scope.into_iter().collect();
+    let new = NewKey {
+        id: secret.id().to_owned(),
+        kind: KeyKind::Key,
+        parent_id: None,
+        secret_hash: secret.hash(),
+        access: Access { tenant_id: options.tenant, owner_id: options.owner },
+        scopes: scopes.to_string(),
+        name: options.name,
+        expires_at,
+    };
+    keys.create_key(new).await.context("cannot store the key")?;
+    eprintln!("key {} may {scopes}. Keep it safe: it is shown this once, and only its hash is stored.", secret.id());
+    println!("{}", secret.reveal());
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
+    let (mut found, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = keys.list_keys(options.tenant.as_deref(), &after, PAGE).await.context("cannot read the keys")?;
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.id);
+        found.extend(page);
+    }
+    found.sort_by_key(|key| key.created_at);
+    let now = Utc::now();
+    if options.json {
+        let shown: Vec<_> = found.iter().map(|key| as_json(key, now)).collect();
+        println!("{}", serde_json::to_string_pretty(&shown)?);
+    } else if found.is_empty() {
+        println!("no keys; make one with `everturn keys create --tenant NAME`");
+    } else {
+        print!("{}", table(&found, now));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn revoke(keys: &dyn Keys, options: RevokeKey) -> anyhow::Result<ExitCode> {
+    // Of a key that leaked one has the secret, which begins with the id.
+    let id = Secret::parse(&options.id).map_or(options.id, |secret| secret.id().to_owned());
+    if !keys.revoke_key(&id).await.context("cannot revoke the key")? {
+        bail!("there is no key `{id}`; `everturn keys list` shows those there are");
+    }
+    println!(
+        "revoked {id} and its sessions; gateways refuse it once `key_cache` of [auth] has passed (by default 5 s)"
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+fn state(key: &ApiKey, now: DateTime<Utc>) -> &'static str {
+    match key.revoked_at {
+        Some(_) => "revoked",
+        None if key.is_valid_at(now) => "valid",
+        None => "expired",
+    }
+}
+
+fn as_json(key: &ApiKey, now: DateTime<Utc>) -> Value {
+    let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
+    json!({
+        "id": key.id,
+        "name": key.name,
+        "tenant": key.access.tenant_id,
+        "owner": key.access.owner_id,
+        "scopes": key.scopes.split_whitespace().collect::<Vec<_>>(),
+        "state": state(key, now),
+        "created_at": time(key.created_at),
+        "expires_at": key.expires_at.map(time),
+        "revoked_at": key.revoked_at.map(time),
+        "last_used_at": key.last_used_at.map(time),
+    })
+}
+
+const COLUMNS: [&str; 9] = ["ID", "STATE", "TENANT", "OWNER", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "NAME"];
+
+/// Columns as wide as their widest entry.
+fn table(keys: &[ApiKey], now: DateTime<Utc>) -> String {
+    let time = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M").to_string();
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let mut rows = vec![COLUMNS.map(str::to_owned)];
+    rows.extend(keys.iter().map(|key| {
+        [
+            key.id.clone(),
+            state(key, now).to_owned(),
+            key.access.tenant_id.clone(),
+            or_dash(key.access.owner_id.clone()),
+            key.scopes.clone(),
+            time(key.created_at),
+            or_dash(key.expires_at.map(time)),
+            or_dash(key.last_used_at.map(time)),
+            key.name.clone(),
+        ]
+    }));
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<_> = (0..COLUMNS.len()).map(width).collect();
+    let line = |row: &[String; COLUMNS.len()]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_line_for_each_key() {
+        let at = DateTime::UNIX_EPOCH;
+        let key = ApiKey {
+            id: "0011223344556677".to_owned(),
+            kind: KeyKind::Key,
+            secret_hash: Vec::new(),
+            access: Access::owner("acme", "ann"),
+            scopes: "read write".to_owned(),
+            name: "phone".to_owned(),
+            created_at: at,
+            expires_at: Some(at + TimeDelta::days(1)),
+            revoked_at: None,
+            last_used_at: None,
+        };
+        let text = table(&[key], at);
+        assert_eq!(
+            text,
+            "ID                STATE  TENANT  OWNER  SCOPES      CREATED           EXPIRES           LAST USED  NAME\n\
+             0011223344556677  valid  acme    ann    read write  1970-01-01 00:00  1970-01-02 00:00  -          phone\n"
+        );
+    }
+}

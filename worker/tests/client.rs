@@ -1,0 +1,50 @@
+//! The client of a gateway: how it follows a stream that is broken off, moved and ended.
+
+#![allow(clippy::unwrap_used)]
+
+use std::sync::{Arc, Mutex};
+
+use axum::{
+    Router,
+    extract::{RawQuery, State},
+    routing::get,
+};
+use everturn_worker::client::GatewayClient;
+use futures::StreamExt;
+use tokio::net::TcpListener;
+
+/// The connections that are still to come, and the queries of those that came.
+#[derive(Clone, Default)]
+struct Script {
+    responses: Arc<Mutex<Vec<&'static str>>>,
+    queries: Arc<Mutex<Vec<String>>>,
+}
+
+async fn stream(State(script): State<Script>, RawQuery(query): RawQuery) -> String {
+    script.queries.lock().unwrap().push(query.unwrap_or_default());
+    script.responses.lock().unwrap().pop().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_stream_is_followed_to_its_end() {
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let moved = "retry: 1\nevent: reconnect\ndata: {\"type\":\"reconnect\",\"delay_ms\":1}\n\n";
+    let mut responses = vec![
+        "event: replay\ndata: {\"type\":\"replay\"}\n\nid: 1\nevent: act\ndata: {\"type\":\"act\",\"sequence_number\":1}\n\n",
+        moved,
+        "id: 2\nevent: turn_error\ndata: {\"type\":\"error\",\"sequence_number\":2}\n\n\
+         event: end\ndata: {\"type\":\"end\",\"reason\":\"conversation_deleted\",\"reconnect\":false}\n\n",
+    ];
+    responses.reverse();
+    let script = Script { responses: Arc::new(Mutex::new(responses)), ..Script::default() };
+    let path = "/api/v1/agent/conversations/c/events/stream";
+    let app = Router::new().route(path, get(stream)).with_state(script.clone());
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+
+    let frames: Vec<_> = GatewayClient::new(&url).unwrap().follow("c", 0).collect().await;
+    let seen: Vec<_> = frames.iter().map(|frame| (frame.event.as_str(), frame.id)).collect();
+    assert_eq!(seen, [("replay", None), ("act", Some(1)), ("error", Some(2))]);
+    assert_eq!(*script.queries.lock().unwrap(), ["cursor=0", "cursor=1", "cursor=1"]);
+}
