@@ -163,7 +163,7 @@ impl Turn<'_> {
         let summary = format!("{what} of {}", call.tool_name);
         let timer = TimerOptions::builder(timeout).cancellation_token(token.clone()).summary(summary).build();
         let waited = select! {
-            _ = self.cancellation.cancelled() => Waited::Cancelled,
+            () = self.cancellation.cancelled() => Waited::Cancelled,
             met = self.ctx.wait_condition(|state| is_there(state)) => {
                 if met.is_ok() { Waited::Done } else { Waited::Cancelled }
             }

@@ -42,7 +42,7 @@ impl Builder<'_> {
             step,
         };
         self.event(event_type::APPROVAL_REQUESTED, &request);
-        tool.record.approval = approval::PENDING.to_owned();
+        approval::PENDING.clone_into(&mut tool.record.approval);
         tool.expires_at = Some(expires_at);
     }
 
@@ -78,7 +78,7 @@ impl Builder<'_> {
             self.batch.granted_tool = Some(tool.record.call.tool_name.clone());
         }
         tool.expires_at = None;
-        tool.record.approval = approval::APPROVED.to_owned();
+        approval::APPROVED.clone_into(&mut tool.record.approval);
         if tool.record.call.kind == tool_kind::CLIENT {
             self.request_result(&mut tool);
         }
