@@ -82,13 +82,11 @@ impl GatewayState {
     pub async fn outside_tool(&self, caller: &Caller, path: &ExecutionPath) -> Result<OutsideTool, Problem> {
         let ExecutionPath { conversation_id, execution_id } = path;
         let found = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await?;
-        match found {
-            Some(tool) => Ok(tool),
-            None => {
-                self.conversation(caller, conversation_id).await?;
-                Err(Problem::execution_not_found(execution_id))
-            }
+        if let Some(tool) = found {
+            return Ok(tool);
         }
+        self.conversation(caller, conversation_id).await?;
+        Err(Problem::execution_not_found(execution_id))
     }
 
     /// The tool execution that started the sub-agent which asked for a call; none when the turn's own agent did.

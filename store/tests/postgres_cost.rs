@@ -18,9 +18,6 @@ use everturn_store::{
     BeginTurn, Conversations, EventReader, Executions, KeyKind, Keys, ListQuery, MAX_SCANNED, NewConversation, NewKey,
     PostgresOptions, PostgresStore, TurnStore, hot,
 };
-use everturn_store::{
-    BeginTurn, Conversations, EventReader, Executions, NewConversation, PostgresOptions, PostgresStore, TurnStore, hot,
-};
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};

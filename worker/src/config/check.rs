@@ -81,7 +81,7 @@ impl<'a> Checker<'a> {
         let auth = self.auth(file.auth);
         let gateway = file.gateway.check(&mut self);
         if self.problems.is_empty() {
-            Ok(Config { agents, providers, http_tools, client_tools, egress, mcp, limits, worker, gateway, auth })
+            Ok(Config { agents, providers, http_tools, client_tools, egress, mcp, limits, worker, auth, gateway })
         } else {
             Err(ConfigError::Wrong(self.problems))
         }
