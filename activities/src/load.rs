@@ -1,19 +1,22 @@
-//! `load_turn_activity`: takes the message into its turn and pins the agent.
+//! `load_turn_activity`: takes the message into its turn, or begins the sub-agent of a tool call, and pins the agent.
 
 use everturn_proto::{
-    turn::{AgentDefinition, LoadTurnRequest, LoadedTurn},
+    turn::{AgentDefinition, Delegation, LoadTurnRequest, LoadedTurn},
     words::{DEFAULT_AGENT, DEFAULT_TENANT, failure},
 };
-use everturn_store::BeginTurn;
+use everturn_store::{BeginTurn, BegunTurn, ToolKey};
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
 
-use crate::{AgentActivities, failure as fail, save::announce};
+use crate::{AgentActivities, failpoint, failure as fail, save::announce};
 
 pub(crate) async fn load_turn(
     activities: &AgentActivities,
     request: LoadTurnRequest,
 ) -> Result<LoadedTurn, ActivityError> {
+    if let Some(delegation) = request.delegation {
+        return load_sub_agent(activities, request.conversation_id, delegation).await;
+    }
     let name = agent_name(activities, &request).await?;
     let known = activities.agents.get(&name).cloned();
     let error_message = if known.is_some() { String::new() } else { unknown_agent(activities, &name) };
@@ -29,20 +32,51 @@ pub(crate) async fn load_turn(
         agent: known.unwrap_or_else(|| AgentDefinition { name, ..AgentDefinition::default() }),
     };
     let begun = activities.turns.begin_turn(begin).await.map_err(|error| fail::from_store(&error))?;
-    let announcement = Announcement { last_sequence: begun.last_sequence, sealed: begun.sealed };
-    announce(activities, &conversation_id, announcement).await;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
     let cannot_run = begun.agent.model.is_empty();
+    let loaded = loaded(activities, &conversation_id, begun).await;
     Ok(LoadedTurn {
+        error_code: if cannot_run { failure::UNKNOWN_AGENT.to_owned() } else { String::new() },
+        error_message: if cannot_run { error_message } else { String::new() },
+        ..loaded
+    })
+}
+
+/// Agent and task are in the record of the call that delegated; a call that may not have a sub-agent is ended there.
+async fn load_sub_agent(
+    activities: &AgentActivities,
+    conversation_id: String,
+    delegation: Delegation,
+) -> Result<LoadedTurn, ActivityError> {
+    let call = ToolKey {
+        conversation_id,
+        message_id: delegation.message_id,
+        agent_execution_id: delegation.parent_execution_id,
+        step: delegation.step,
+        execution_id: delegation.execution_id,
+    };
+    let begun = activities.turns.begin_sub_agent(&call, &activities.agents).await;
+    let begun = begun.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach("load.sub_agent.after").await;
+    Ok(loaded(activities, &call.conversation_id, begun).await)
+}
+
+/// Tells the readers, then the workflow.
+async fn loaded(activities: &AgentActivities, conversation_id: &str, begun: BegunTurn) -> LoadedTurn {
+    let announcement = Announcement { last_sequence: begun.last_sequence, sealed: begun.sealed };
+    announce(activities, conversation_id, announcement).await;
+    let age_ms = u32::try_from(begun.age.as_millis()).unwrap_or(u32::MAX);
+    let timeout_ms = begun.agent.turn_timeout_ms;
+    LoadedTurn {
         status: begun.status,
         agent: begun.agent.name,
         agent_hash: begun.agent_hash,
         max_steps: begun.agent.max_steps,
         max_parallel_tools: begun.agent.max_parallel_tools,
         llm_timeout_ms: begun.agent.llm_timeout_ms,
-        error_code: if cannot_run { failure::UNKNOWN_AGENT.to_owned() } else { String::new() },
-        error_message: if cannot_run { error_message } else { String::new() },
-    })
+        time_left_ms: if timeout_ms == 0 { 0 } else { timeout_ms.saturating_sub(age_ms).max(1) },
+        ..LoadedTurn::default()
+    }
 }
 
 /// The agent that was asked for, else the conversation's, else the default one.

@@ -29,6 +29,7 @@ fn failpoints(request: &SaveRequest) -> (&'static str, &'static str) {
         Some(Batch::Thought(_)) => ("save.thought.before", "save.thought.after"),
         Some(Batch::Observe(_)) => ("save.observe.before", "save.observe.after"),
         Some(Batch::Approval(_)) => ("save.approval.before", "save.approval.after"),
+        Some(Batch::SubAgent(_)) => ("save.sub_agent.before", "save.sub_agent.after"),
         Some(Batch::End(_)) => ("save.end.before", "save.end.after"),
         None => ("save.none.before", "save.none.after"),
     }

@@ -6,7 +6,7 @@
 use everturn_proto::{
     ids,
     turn::{AgentDefinition, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
-    words::{failure, finish},
+    words::{failure, finish, tool_kind},
 };
 use everturn_store::{ContextMessage, StepClaim, StepKey};
 use everturn_stream::{Part, TextWriter};
@@ -18,7 +18,7 @@ use crate::{
     attempt::{self, Ended},
     failpoint, failure as fail,
     model::{ModelReply, ModelRequest, ModelToolCall},
-    tools::{Effect, Progress, ToolSpec, names},
+    tools::{Effect, Progress, ToolSpec, delegate, names},
 };
 
 /// Time-out of a tool the agent does not have: it only says so.
@@ -92,9 +92,15 @@ impl Call<'_> {
         })
     }
 
+    /// Whose messages are the context.
+    fn thread(&self) -> &str {
+        ids::thread(&self.step.conversation_id, &self.step.message_id, &self.step.agent_execution_id)
+    }
+
     async fn context(&self, agent: &AgentDefinition) -> Result<Vec<ContextMessage>, ActivityError> {
         let (conversation, limit) = (&self.step.conversation_id, agent.max_context_messages);
-        attempt::insist(self.ctx, || self.activities.turns.context(conversation, limit)).await
+        let thread = self.thread();
+        attempt::insist(self.ctx, || self.activities.turns.context(conversation, thread, limit)).await
     }
 
     /// The request, with the tools of the agent that there are now.
@@ -103,13 +109,17 @@ impl Call<'_> {
         agent: &AgentDefinition,
         messages: Vec<ContextMessage>,
     ) -> Result<ModelRequest, ActivityError> {
-        let tools = self.activities.tools.specs(agent.tools.iter().map(|tool| tool.name.as_str())).await;
+        let (delegate, registered): (Vec<_>, Vec<_>) =
+            agent.tools.iter().partition(|tool| tool.kind == tool_kind::DELEGATE);
+        let tools = self.activities.tools.specs(registered.iter().map(|tool| tool.name.as_str())).await;
+        let mut tools = tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?;
+        tools.extend(delegate.into_iter().map(|tool| delegate::spec(tool, &self.activities.agents)));
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: agent.model.clone(),
             instructions: agent.instructions.clone(),
             messages,
-            tools: tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?,
+            tools,
             max_output_tokens: agent.max_output_tokens,
         })
     }
@@ -152,7 +162,8 @@ impl Call<'_> {
         for (index, call) in calls.into_iter().enumerate() {
             let execution_id =
                 ids::tool_execution_id(&self.step.message_id, &self.step.agent_execution_id, self.step.step, index);
-            let is_usable = ids::is_valid(&call.call_id) && !used.contains(&call.call_id);
+            // Sub-agents think at the same time: two might be given the same id before either is stored.
+            let is_usable = self.thread().is_empty() && ids::is_valid(&call.call_id) && !used.contains(&call.call_id);
             let call_id = if is_usable { call.call_id } else { ids::call_id(&execution_id) };
             used.push(call_id.clone());
             let tool = names::listed(&agent.tools, &call.tool_name);

@@ -31,16 +31,16 @@ impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
     }
 }
 
-/// The conversation and the tool execution of the path.
+/// The conversation and the tool execution, or agent execution, of the path.
 #[derive(Debug, Clone)]
-pub struct ToolCallPath {
+pub struct ExecutionPath {
     /// The conversation.
     pub conversation_id: String,
-    /// The tool execution in it.
+    /// The execution in it.
     pub execution_id: String,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for ToolCallPath {
+impl<S: Send + Sync> FromRequestParts<S> for ExecutionPath {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {

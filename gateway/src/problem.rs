@@ -78,6 +78,8 @@ codes! {
     ConversationNotFound = "conversation_not_found", NOT_FOUND, "There is no such conversation";
     /// No such tool execution in the conversation.
     ExecutionNotFound = "execution_not_found", NOT_FOUND, "There is no such tool execution";
+    /// No such agent execution in the conversation.
+    AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "There is no such agent execution";
     /// The endpoint has other methods; see the header `Allow`.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The id belongs to a conversation that the caller cannot see.

@@ -8,6 +8,7 @@ mod client_tools;
 mod conversations;
 mod docs;
 mod events;
+mod executions;
 mod health;
 mod messages;
 mod resume;
@@ -54,6 +55,8 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(events::page))
         .routes(routes!(events::stream))
         .routes(routes!(status::show))
+        .routes(routes!(executions::list))
+        .routes(routes!(executions::show))
         .routes(routes!(cancel::cancel))
         .routes(routes!(resume::resume))
         .routes(routes!(approvals::list))

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use everturn_store::{Conversation, Conversations, EventReader, Keys, OutsideTool, OutsideTools};
+use everturn_proto::ids;
+use everturn_store::{Conversation, Conversations, EventReader, Executions, Keys, OutsideTool, OutsideTools};
 use everturn_stream::StreamReader;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     auth::Authenticator,
     config::GatewayConfig,
-    extract::{Caller, ToolCallPath},
+    extract::{Caller, ExecutionPath},
     feed::Feed,
     hub::Hub,
     limits::Limits,
@@ -26,6 +27,8 @@ pub struct Ports {
     pub events: Arc<dyn EventReader>,
     /// Conversations and the messages they accept.
     pub conversations: Arc<dyn Conversations>,
+    /// The tree of executions.
+    pub executions: Arc<dyn Executions>,
     /// Tool calls that wait for a person or for the client.
     pub outside: Arc<dyn OutsideTools>,
     /// API keys and sessions.
@@ -76,13 +79,28 @@ impl GatewayState {
     }
 
     /// The caller's tool call; one that they may not see does not exist.
-    pub async fn outside_tool(&self, caller: &Caller, path: &ToolCallPath) -> Result<OutsideTool, Problem> {
-        let ToolCallPath { conversation_id, execution_id } = path;
-        if let Some(tool) = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await? {
+    pub async fn outside_tool(&self, caller: &Caller, path: &ExecutionPath) -> Result<OutsideTool, Problem> {
+        let ExecutionPath { conversation_id, execution_id } = path;
+        let found = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await?;
+        if let Some(tool) = found {
             return Ok(tool);
         }
         self.conversation(caller, conversation_id).await?;
         Err(Problem::execution_not_found(execution_id))
+    }
+
+    /// The tool execution that started the sub-agent which asked for a call; none when the turn's own agent did.
+    pub async fn sub_agent_of(
+        &self,
+        caller: &Caller,
+        conversation_id: &str,
+        call: &OutsideTool,
+    ) -> Result<Option<String>, Problem> {
+        if ids::thread(conversation_id, &call.message_id, &call.agent_execution_id).is_empty() {
+            return Ok(None);
+        }
+        let execution = self.ports.executions.execution(&caller.access, conversation_id, &call.agent_execution_id);
+        Ok(execution.await?.and_then(|execution| execution.parent_call).map(|parent| parent.execution_id))
     }
 
     /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their

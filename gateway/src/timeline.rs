@@ -2,13 +2,13 @@
 //!
 //! Unknown events are skipped and missing fields are left out: events of every earlier version make a timeline.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use chrono::DateTime;
 use everturn_proto::{
     Json,
     event::Event,
-    words::event_type::{ACT, APPROVAL_RESOLVED, ASSISTANT_MESSAGE, OBSERVE, THOUGHT, USER_MESSAGE},
+    words::event_type::{ACT, APPROVAL_RESOLVED, ASSISTANT_MESSAGE, OBSERVE, SUB_AGENT_START, THOUGHT, USER_MESSAGE},
 };
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
@@ -64,6 +64,12 @@ pub struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub call_id: Option<String>,
+    /// Of a sub-agent's item: its agent execution.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_execution_id: Option<String>,
+    /// Of a sub-agent's item: the `callId` of the tool call that started the sub-agent, under which it belongs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_tool_call_id: Option<String>,
 }
 
 fn kinds() -> Object {
@@ -76,12 +82,14 @@ pub struct Timeline {
     items: VecDeque<Item>,
     total: usize,
     limit: usize,
+    /// The calls that started sub-agents, by agent execution. As many as the conversation has sub-agents.
+    parents: HashMap<String, String>,
 }
 
 impl Timeline {
     /// An empty timeline that keeps the newest `limit` items.
     pub fn new(limit: usize) -> Self {
-        Self { items: VecDeque::new(), total: 0, limit }
+        Self { items: VecDeque::new(), total: 0, limit, parents: HashMap::new() }
     }
 
     /// Adds the next event.
@@ -89,7 +97,18 @@ impl Timeline {
         if event.event_type == APPROVAL_RESOLVED {
             self.show_approved_input(event);
         }
-        if let Some(item) = item(event) {
+        let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
+        let execution = fields.get::<String>("agent_execution_id").unwrap_or_default();
+        if event.event_type == SUB_AGENT_START
+            && let Some(call_id) = fields.get("call_id")
+        {
+            self.parents.insert(execution.clone(), call_id);
+        }
+        if let Some(mut item) = item(event) {
+            if let Some(call_id) = self.parents.get(&execution) {
+                item.parent_tool_call_id = Some(call_id.clone());
+                item.agent_execution_id = Some(execution);
+            }
             self.total += 1;
             self.items.push_back(item);
             if self.items.len() > self.limit {
@@ -281,6 +300,19 @@ mod tests {
         let mut event = events(&[("user_message", "{}")]).remove(0);
         event.created_at = "yesterday".to_owned();
         assert_eq!(item(&event).unwrap().timestamp, 0);
+    }
+
+    #[test]
+    fn items_of_a_sub_agent_name_the_call_that_started_it() {
+        let items = timeline(&[
+            ("act", r#"{"call_id":"call_1","tool_name":"delegate","agent_execution_id":"root"}"#),
+            ("sub_agent_start", r#"{"call_id":"call_1","agent_execution_id":"child"}"#),
+            ("assistant_message", r#"{"content":"hi","agent_execution_id":"child"}"#),
+            ("observe", r#"{"call_id":"call_1","agent_execution_id":"root"}"#),
+        ]);
+        assert_eq!(items.len(), 3);
+        assert!(items[1].ends_with(r#""content":"hi","agentExecutionId":"child","parentToolCallId":"call_1"}"#));
+        assert!(!items[0].contains("parentToolCallId") && !items[2].contains("agentExecutionId"));
     }
 
     #[test]

@@ -25,14 +25,22 @@ pub trait TurnStarter: Send + Sync {
     async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError>;
 
     /// Gives a person's answer to the turn that asked, and waits until it has taken or refused it.
+    /// `sub_agent` is the tool execution that started the sub-agent which asked; none when the turn's own agent did.
     async fn resolve_approval(
         &self,
         conversation_id: &str,
+        sub_agent: Option<&str>,
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError>;
 
     /// Tells the turn that the result of a client tool is stored. Fine when none runs: one that is resumed finds it.
-    async fn tool_result(&self, conversation_id: &str, execution_id: &str) -> Result<(), TurnError>;
+    /// `sub_agent` as above.
+    async fn tool_result(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        execution_id: &str,
+    ) -> Result<(), TurnError>;
 
     /// Ends the conversation's workflow at once, with nothing saved: for a conversation that is removed. Fine when
     /// there is none.

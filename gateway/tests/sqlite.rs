@@ -31,6 +31,7 @@ impl Stack {
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            executions: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             keys: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),

@@ -221,6 +221,7 @@ async fn a_stream_ends_when_its_credential_does() {
     let ports = Ports {
         events: Arc::new(store.clone()),
         conversations: Arc::new(store.clone()),
+        executions: Arc::new(store.clone()),
         outside: Arc::new(store.clone()),
         keys: Arc::new(keys),
         stream: Arc::new(InProcessStream::default()),

@@ -10,9 +10,30 @@ pub fn workflow_id(conversation_id: &str) -> String {
     format!("conversation-{conversation_id}")
 }
 
+/// Workflow id of the sub-agent that a tool execution started.
+pub fn sub_agent_workflow_id(conversation_id: &str, execution_id: &str) -> String {
+    format!("{}/{execution_id}", workflow_id(conversation_id))
+}
+
 /// Id of the root agent execution of the turn that `message_id` starts.
 pub fn root_execution_id(conversation_id: &str, message_id: &str) -> String {
     format!("run_{}", hash(&["run", conversation_id, message_id], 16))
+}
+
+/// Id of the agent execution of the sub-agent that a tool execution started.
+pub fn sub_agent_execution_id(conversation_id: &str, execution_id: &str) -> String {
+    format!("run_{}", hash(&["sub-agent", conversation_id, execution_id], 16))
+}
+
+/// The thread of an agent execution: whose rows in `messages` are its context. Turns share the conversation's own, the
+/// empty one; a sub-agent has one to itself, named like its execution.
+pub fn thread<'a>(conversation_id: &str, message_id: &str, agent_execution_id: &'a str) -> &'a str {
+    if agent_execution_id == root_execution_id(conversation_id, message_id) { "" } else { agent_execution_id }
+}
+
+/// Id of the row in `messages` that holds a sub-agent's task.
+pub fn task_message_id(agent_execution_id: &str) -> String {
+    format!("msg_{}", hash(&["task", agent_execution_id], 16))
 }
 
 /// Id of a tool execution (C1): unique in its conversation, the same after a replay or a reset.

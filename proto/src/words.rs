@@ -29,8 +29,9 @@ pub mod event_type {
     pub const APPROVAL_REQUESTED: &str = "approval_requested";
     pub const APPROVAL_RESOLVED: &str = "approval_resolved";
     pub const CLIENT_TOOL_REQUESTED: &str = "client_tool_requested";
+    pub const SUB_AGENT_START: &str = "sub_agent_start";
 
-    /// True for an event that ends its turn.
+    /// True for an event that ends its agent execution: a turn, or a sub-agent's part of one.
     pub fn ends_turn(event_type: &str) -> bool {
         matches!(event_type, COMPLETE | ERROR | CANCELLED)
     }
@@ -69,6 +70,8 @@ pub mod tool_kind {
     pub const WORKER: &str = "";
     /// The client: it posts the result.
     pub const CLIENT: &str = "client";
+    /// A sub-agent, as a child workflow.
+    pub const DELEGATE: &str = "delegate";
     /// A worker of the operator's own, in any Temporal SDK's language.
     pub const REMOTE: &str = "remote";
 }
@@ -80,6 +83,9 @@ pub mod remote_failure {
     /// SDKs say so for an activity that was stopped because its worker shut down.
     pub const WORKER_SHUTDOWN: &str = "WorkerShutdown";
 }
+
+/// Name of the tool that starts sub-agents.
+pub const DELEGATE_TOOL: &str = "delegate";
 
 /// How the approval of a tool execution stands.
 pub mod approval {
@@ -169,6 +175,10 @@ pub mod failure {
     pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
     pub const TOOL_UNAVAILABLE: &str = "tool_unavailable";
     pub const STEP_LIMIT: &str = "step_limit";
+    /// The turn outlived `turn_timeout`.
+    pub const TURN_TIMEOUT: &str = "turn_timeout";
+    /// The sub-agent's workflow was gone when its parent went on.
+    pub const SUB_AGENT_LOST: &str = "sub_agent_lost";
     /// The turn's workflow was gone when a newer message began its turn.
     pub const TURN_LOST: &str = "turn_lost";
     pub const STORE_UNAVAILABLE: &str = "store_unavailable";

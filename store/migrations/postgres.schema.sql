@@ -87,6 +87,7 @@ CREATE TABLE public.messages (
     tool_calls jsonb NOT NULL,
     tool_results jsonb NOT NULL,
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    thread text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.tool_execution_records (
@@ -170,6 +171,7 @@ ALTER TABLE ONLY public.work_plans
 CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);
+CREATE INDEX agent_executions_by_start ON public.agent_executions USING btree (conversation_id, started_at, id);
 CREATE INDEX agent_executions_running ON public.agent_executions USING btree (conversation_id, started_at) WHERE (status = 'running'::text);
 CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING btree (tenant_id, conversation_id) WHERE (status = 'running'::text);
 CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
@@ -179,6 +181,7 @@ CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
 CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints USING btree (conversation_id, message_id, step_number);
+CREATE INDEX messages_by_thread ON public.messages USING btree (conversation_id, thread, sequence_number);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
 CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);

@@ -5,6 +5,8 @@
 mod keys;
 mod outside;
 
+use std::{collections::BTreeMap, time::Duration};
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{
@@ -13,9 +15,14 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
 };
 
+mod executions;
+mod retention;
+
 pub use self::{
+    executions::*,
     keys::{ApiKey, KeyKind, Keys, NewKey},
     outside::{OutsideTool, OutsideTools},
+    retention::*,
 };
 pub use crate::{
     error::Result,
@@ -255,15 +262,22 @@ pub trait TurnStore: Send + Sync {
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
 
+    /// Begins the sub-agent of a `delegate` call (D3): its row, its task and `sub_agent_start`, and the call runs from
+    /// now on, in one transaction. `agents` are those configured now, by name. Repeating it returns what is stored.
+    ///
+    /// A call that may not have a sub-agent (limits, wrong arguments) is ended with an error for the model; one that
+    /// has ended gets none. Both give a status that is not running.
+    async fn begin_sub_agent(&self, call: &ToolKey, agents: &BTreeMap<String, AgentDefinition>) -> Result<BegunTurn>;
+
     /// Name of the conversation's agent; `None` when there is no such conversation.
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
 
     /// A definition by its hash.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 
-    /// The conversation's messages for the model, oldest first: the newest `limit` of those that turns have
+    /// A thread's messages for the model (`ids::thread`), oldest first: the newest `limit` of those that turns have
     /// taken, never cutting an assistant's tool calls from what came before them in the same turn.
-    async fn context(&self, conversation_id: &str, limit: u32) -> Result<Vec<ContextMessage>>;
+    async fn context(&self, conversation_id: &str, thread: &str, limit: u32) -> Result<Vec<ContextMessage>>;
 
     /// Call ids already used in the conversation, of those given (D1).
     async fn used_call_ids(&self, conversation_id: &str, call_ids: &[String]) -> Result<Vec<String>>;
@@ -324,6 +338,8 @@ pub struct BegunTurn {
     pub last_sequence: u32,
     /// Texts of lost turns that were ended now: (agent execution, step).
     pub sealed: Vec<(String, u32)>,
+    /// How long ago it began.
+    pub age: Duration,
 }
 
 /// One step of one agent execution.
@@ -444,34 +460,4 @@ pub struct ToolResult {
     pub result: Json,
     /// True when the result describes an error.
     pub is_error: bool,
-}
-
-/// Removes what is old, whole conversations at a time. Definitions of agents stay: they are few, and shared.
-#[async_trait]
-pub trait Retention: Send + Sync {
-    /// What [`Retention::remove_expired`], called to the end, would remove.
-    async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed>;
-
-    /// Removes conversations whose last event (or creation, when they have none) is older than `before`, in one
-    /// transaction: the next `limit` of them by id behind `after` (empty: from the first), fewer when they have
-    /// many events. Never one with a running turn or a waiting message; one that is being written to is passed over.
-    async fn remove_expired(&self, before: DateTime<Utc>, after: &str, limit: u32) -> Result<RemovedBatch>;
-}
-
-/// How much was removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Removed {
-    /// Conversations, each with all its rows.
-    pub conversations: u64,
-    /// Their events.
-    pub events: u64,
-}
-
-/// What one transaction removed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RemovedBatch {
-    /// How much.
-    pub removed: Removed,
-    /// `after` of the next batch; `None` when nothing is left.
-    pub next: Option<String>,
 }

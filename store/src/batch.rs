@@ -5,12 +5,14 @@
 //!
 //! - `batch/rows.rs`: what goes in ([`Snapshot`]) and comes out ([`Batch`])
 //! - `batch/keys.rs`: the role-naming keys of batches (invariant 3)
+//! - `batch/delegation.rs`: sub-agents: whether one may start, what starts it, what its end gives its parent
 //! - `batch/outside.rs`: asking a person or the client, and their answers
 //! - `batch/builder.rs`: the steps all kinds of batch share: number an event, observe a tool, apply plan events
 //!
 //! No I/O, no clock, no randomness.
 
 mod builder;
+mod delegation;
 mod keys;
 mod outside;
 mod rows;
@@ -24,10 +26,11 @@ use everturn_proto::{
     words::{approval, checkpoint, event_type, execution_status, failure, finish, tool_status},
 };
 
+pub use delegation::{Delegator, Task, task};
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use rows::{
-    AssistantRow, Batch, End, Needs, NewEvent, Snapshot, StepResults, TakenMessage, ToolRow, ToolsNeeded, Totals,
-    WaitingMessage,
+    AssistantRow, Batch, Delegation, End, Needs, NewEvent, Snapshot, StepResults, TakenMessage, ToolRow, ToolsNeeded,
+    Totals, WaitingMessage,
 };
 
 use crate::{
@@ -35,6 +38,9 @@ use crate::{
     error::StoreError,
 };
 use builder::{Builder, Closing};
+
+/// Codes of ends from outside: the text so far is all there is, as after a cancel.
+const CUT_SHORT: [&str; 3] = [failure::TURN_LOST, failure::SUB_AGENT_LOST, failure::TURN_TIMEOUT];
 
 /// What a batch of this kind reads from the store.
 pub fn needs(request: &SaveRequest) -> Result<Needs> {
@@ -44,15 +50,17 @@ pub fn needs(request: &SaveRequest) -> Result<Needs> {
         save_request::Batch::Observe(observe) => {
             Needs { tools: ToolsNeeded::One(observe.execution_id.clone()), ..Needs::default() }
         }
+        save_request::Batch::SubAgent(_) => Needs::default(),
         save_request::Batch::Approval(approval) => {
             Needs { tools: ToolsNeeded::One(approval.execution_id.clone()), ..Needs::default() }
         }
         save_request::Batch::End(end) => Needs {
             checkpoint: true,
-            // Of a failed call the text so far is not what the model said; of a lost turn it is all there is.
-            partial: end.status == execution_status::CANCELLED || end.code == failure::TURN_LOST,
+            // Of a failed call the text so far is not what the model said.
+            partial: end.status == execution_status::CANCELLED || CUT_SHORT.contains(&end.code.as_str()),
             totals: end.status == execution_status::COMPLETED,
             tools: ToolsNeeded::Open,
+            delegation: is_sub_agent(request).then(|| request.agent_execution_id.clone()),
             ..Needs::default()
         },
     })
@@ -68,10 +76,16 @@ pub fn build(request: &SaveRequest, snapshot: &Snapshot) -> Result<Batch> {
         save_request::Batch::Steer(steer) => builder.user_message(&steer.message_id, &steer.content)?,
         save_request::Batch::Thought(_) => save_thought(&mut builder)?,
         save_request::Batch::Observe(observe) => save_observe(&mut builder, observe)?,
+        save_request::Batch::SubAgent(start) => builder.start_sub_agent(start),
         save_request::Batch::Approval(approval) => save_approval(&mut builder, approval)?,
         save_request::Batch::End(end) => save_end(&mut builder, end)?,
     }
     Ok(builder.finish())
+}
+
+/// True when the execution is a sub-agent's and not the turn's own.
+fn is_sub_agent(request: &SaveRequest) -> bool {
+    !ids::thread(&request.conversation_id, &request.message_id, &request.agent_execution_id).is_empty()
 }
 
 /// Texts the batch's events replace on every reader: (agent execution, step). A function of the request alone,
@@ -188,6 +202,7 @@ fn save_end(builder: &mut Builder, end: &SaveEnd) -> Result<()> {
         other => return Err(StoreError::Conflict(format!("`{other}` is no way for a turn to end"))),
     }
     builder.batch.end = Some(End { status: end.status.clone(), error_code });
+    builder.end_delegation(end);
     Ok(())
 }
 

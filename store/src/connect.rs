@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, Keys, OutsideTools, Result, Retention, TurnStore},
+    api::{Conversations, EventReader, Executions, Keys, OutsideTools, Result, Retention, TurnStore},
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -20,6 +20,8 @@ pub struct Store {
     pub turns: Arc<dyn TurnStore>,
     /// For gateways.
     pub outside: Arc<dyn OutsideTools>,
+    /// For gateways.
+    pub executions: Arc<dyn Executions>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
@@ -29,7 +31,7 @@ pub struct Store {
 impl Store {
     /// Any back end.
     pub fn new(
-        store: impl EventReader + Conversations + TurnStore + OutsideTools + Retention + Keys + 'static,
+        store: impl EventReader + Conversations + TurnStore + OutsideTools + Executions + Retention + Keys + 'static,
     ) -> Self {
         let store = Arc::new(store);
         Self {
@@ -37,6 +39,7 @@ impl Store {
             conversations: store.clone(),
             turns: store.clone(),
             outside: store.clone(),
+            executions: store.clone(),
             retention: store.clone(),
             keys: store,
         }

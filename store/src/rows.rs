@@ -5,17 +5,17 @@ use chrono::{DateTime, SecondsFormat, SubsecRound, Utc};
 use everturn_proto::{
     Json,
     event::{Event, WorkPlan, WorkPlanStep},
-    turn::ToolCall,
+    turn::{AgentDefinition, ToolCall},
     words::tool_status,
 };
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
     api::{
-        Access, ApiKey, ContextMessage, Conversation, KeyKind, OutsideTool, Removed, Result, ToolEnd, ToolRecord,
-        ToolResult,
+        Access, ApiKey, BegunTurn, ContextMessage, Conversation, Execution, KeyKind, OutsideTool, ParentCall, Removed,
+        Result, ToolEnd, ToolRecord, ToolResult,
     },
-    batch::{AssistantRow, ToolRow, Totals, WaitingMessage},
+    batch::{AssistantRow, Delegation, Delegator, ToolRow, Totals, WaitingMessage},
     error::StoreError,
 };
 
@@ -153,8 +153,109 @@ pub(crate) struct BegunRow {
     pub(crate) message_id: String,
     pub(crate) status: String,
     pub(crate) steps: i64,
+    pub(crate) started_at: DateTime<Utc>,
     pub(crate) agent_hash: String,
-    pub(crate) definition: Column<everturn_proto::turn::AgentDefinition>,
+    pub(crate) definition: Column<AgentDefinition>,
+}
+
+impl BegunRow {
+    /// As it was begun before.
+    pub(crate) fn begun(self, last_sequence: u32) -> BegunTurn {
+        BegunTurn {
+            status: self.status,
+            agent: self.definition.0,
+            agent_hash: self.agent_hash,
+            last_sequence,
+            sealed: Vec::new(),
+            age: (now() - self.started_at).to_std().unwrap_or_default(),
+        }
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct ExecutionRow {
+    id: String,
+    message_id: String,
+    agent: String,
+    status: String,
+    depth: i64,
+    parent_execution_id: Option<String>,
+    root_execution_id: String,
+    steps: i64,
+    error_code: Option<String>,
+    started_at: DateTime<Utc>,
+    finished_at: Option<DateTime<Utc>>,
+    execution_id: Option<String>,
+    call_id: Option<String>,
+    tool_name: Option<String>,
+    tool_input: Option<Column<Json>>,
+    input_tokens: i64,
+    output_tokens: i64,
+}
+
+impl ExecutionRow {
+    pub(crate) fn execution(self) -> Result<Execution> {
+        let call = self.execution_id.zip(self.call_id).zip(self.tool_name).zip(self.tool_input);
+        let parent_call = call.map(|(((execution_id, call_id), tool_name), tool_input)| ParentCall {
+            execution_id,
+            call_id,
+            tool_name,
+            tool_input: tool_input.0,
+        });
+        // Sums past 32 bits stay at the largest number: they are for reading.
+        let cap = |sum: i64| u32::try_from(sum).unwrap_or(u32::MAX);
+        Ok(Execution {
+            id: self.id,
+            message_id: self.message_id,
+            agent: self.agent,
+            status: self.status,
+            depth: narrow(self.depth)?,
+            parent_execution_id: self.parent_execution_id,
+            root_execution_id: self.root_execution_id,
+            steps: narrow(self.steps)?,
+            error_code: self.error_code,
+            input_tokens: cap(self.input_tokens),
+            output_tokens: cap(self.output_tokens),
+            started_at: self.started_at,
+            finished_at: self.finished_at,
+            parent_call,
+        })
+    }
+}
+
+/// An execution that calls `delegate`.
+#[derive(FromRow)]
+pub(crate) struct DelegatorRow {
+    depth: i64,
+    pub(crate) root_execution_id: String,
+    definition: Column<AgentDefinition>,
+    root_definition: Column<AgentDefinition>,
+    sub_agents: i64,
+}
+
+impl DelegatorRow {
+    pub(crate) fn delegator(&self) -> Result<Delegator<'_>> {
+        Ok(Delegator {
+            depth: narrow(self.depth)?,
+            sub_agents: narrow(self.sub_agents)?,
+            agent: &self.definition,
+            root_agent: &self.root_definition,
+        })
+    }
+}
+
+/// The call that started a sub-agent.
+#[derive(FromRow)]
+pub(crate) struct DelegationRow {
+    started_at: Option<DateTime<Utc>>,
+    #[sqlx(flatten)]
+    tool: ToolSqlRow,
+}
+
+impl DelegationRow {
+    pub(crate) fn delegation(self) -> Result<Delegation> {
+        Ok(Delegation { started_at: self.started_at, record: self.tool.tool()?.record })
+    }
 }
 
 #[derive(FromRow)]

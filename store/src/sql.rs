@@ -54,6 +54,9 @@ macro_rules! visible {
     };
 }
 
+mod sub_agents;
+
+pub use sub_agents::*;
 // Behind the macros that it uses.
 mod outside;
 
@@ -234,7 +237,8 @@ pub(crate) const IS_DELETED: &str = "SELECT COUNT(*) FROM deleted_conversations 
 // ---- begin of a turn, context ----------------------------------------------------------------------
 
 /// execution, conversation. That turn, once it has begun, and every other one that says it runs.
-pub const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.agent_hash, d.definition \
+pub const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
+     d.definition \
      FROM (SELECT * FROM agent_executions WHERE id = $1 AND conversation_id = $2 \
            UNION ALL \
            SELECT * FROM agent_executions WHERE conversation_id = $2 AND status = 'running' \
@@ -261,9 +265,10 @@ pub(crate) const USER_MESSAGE: &str = "SELECT m.status, m.content, e.status AS t
 /// conversation, title.
 pub(crate) const SET_EMPTY_TITLE: &str = "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
 
-/// conversation, limit. The newest first.
+/// conversation, limit, thread. The newest first.
 pub const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
-     WHERE conversation_id = $1 AND sequence_number IS NOT NULL ORDER BY sequence_number DESC LIMIT $2";
+     WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL \
+     ORDER BY sequence_number DESC LIMIT $2";
 
 // ---- claims ----------------------------------------------------------------------------------------
 
@@ -383,10 +388,11 @@ pub(crate) const USED_CALL_IDS: Text =
 pub(crate) const TAKE_MESSAGE: &str = "UPDATE messages SET status = 'taken', agent_execution_id = $3, \
      sequence_number = $4 WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
 
-/// conversation, id, role, execution, step, sequence, now, content, calls.
+/// conversation, id, role, execution, step, sequence, now, thread, content, calls.
 pub(crate) const INSERT_TAKEN_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
-     agent_execution_id, step, sequence_number, created_at, content, tool_calls, tool_results) \
-     VALUES ($1, $2, (SELECT tenant_id FROM conversations WHERE id = $1), $3, 'taken', $4, $5, $6, $7, $8, $9, '[]')";
+     agent_execution_id, step, sequence_number, created_at, thread, content, tool_calls, tool_results) \
+     VALUES ($1, $2, (SELECT tenant_id FROM conversations WHERE id = $1), $3, 'taken', $4, $5, $6, $7, $8, $9, $10, \
+     '[]')";
 
 /// conversation, id, results.
 pub(crate) const SET_TOOL_RESULTS: &str =

@@ -10,12 +10,13 @@ mod support;
 use std::future::Future;
 
 use everturn_proto::{
-    turn::LlmCompleteState,
-    words::{effect, execution_status},
+    ids,
+    turn::{AgentDefinition, AgentTool, LlmCompleteState, ToolCall},
+    words::{effect, execution_status, tool_kind},
 };
 use everturn_store::{
-    Conversations, EventReader, KeyKind, Keys, ListQuery, MAX_SCANNED, NewConversation, NewKey, PostgresOptions,
-    PostgresStore, TurnStore, hot,
+    BeginTurn, Conversations, EventReader, Executions, KeyKind, Keys, ListQuery, MAX_SCANNED, NewConversation, NewKey,
+    PostgresOptions, PostgresStore, TurnStore, hot,
 };
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
@@ -60,7 +61,7 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     costs.of("begin_turn", store.begin_turn(turn.begin(""))).await.unwrap();
     costs.of("begin_turn, repeated", store.begin_turn(turn.begin(""))).await.unwrap();
     costs.of("claim_step", store.claim_step(&turn.step(0))).await.unwrap();
-    costs.of("context", store.context(id, 100)).await.unwrap();
+    costs.of("context", store.context(id, "", 100)).await.unwrap();
     let calls: Vec<_> = (0..tools).map(|index| turn.call(0, index, effect::READ)).collect();
     let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
     costs.of("used_call_ids", store.used_call_ids(id, &call_ids)).await.unwrap();
@@ -186,7 +187,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
         let whole = async {
             store.begin_turn(turn.begin("hello")).await.unwrap();
             store.claim_step(&turn.step(0)).await.unwrap();
-            store.context(id, 100).await.unwrap();
+            store.context(id, "", 100).await.unwrap();
             let calls: Vec<_> = (0..2).map(|index| turn.call(0, index, effect::READ)).collect();
             let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
             store.used_call_ids(id, &call_ids).await.unwrap();
@@ -196,7 +197,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             turn.runs(0, 0).await;
             turn.runs(0, 1).await;
             store.claim_step(&turn.step(1)).await.unwrap();
-            store.context(id, 100).await.unwrap();
+            store.context(id, "", 100).await.unwrap();
             turn.complete(1, "answer", &[]).await;
             turn.end(1, execution_status::COMPLETED).await;
         };
@@ -204,6 +205,37 @@ async fn a_turn_of_two_steps_and_two_tools() {
     }
     assert_eq!(costs.measured, [("turn", 73)]);
     assert_eq!(store.events(&tenant(), "c", 1, 100).await.unwrap().events.len(), 8);
+}
+
+/// ARCHITECTURE "What a turn costs": the begin and the end of a sub-agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sub_agent() {
+    let (line, store) = watched().await;
+    let mut costs = Costs { line: &line, measured: Vec::new() };
+    let kind = tool_kind::DELEGATE.to_owned();
+    let tool = AgentTool { kind: kind.clone(), delegates: vec!["default".into()], ..AgentTool::default() };
+    let agent = AgentDefinition { tools: vec![tool], max_depth: 1, max_sub_agents: 1, ..fixture::agent() };
+    let agents = [("default".to_owned(), agent.clone())].into();
+    for id in ["warm", "c"] {
+        costs.measured.clear();
+        let turn = Turn::new(store.clone(), id, "m");
+        store.begin_turn(BeginTurn { agent: agent.clone(), ..turn.begin("share") }).await.unwrap();
+        let tool_input = Some(fixture::json(r#"{"agent": "default", "task": "look"}"#));
+        let call = ToolCall { kind: kind.clone(), tool_input, ..turn.call(0, 0, effect::IDEMPOTENT) };
+        store.complete_step(&turn.step(0), fixture::state("sharing", vec![call])).await.unwrap();
+        turn.thought(0).await;
+        let key = turn.tool(0, 0);
+        costs.of("begin_sub_agent", store.begin_sub_agent(&key, &agents)).await.unwrap();
+        costs.of("begin_sub_agent, repeated", store.begin_sub_agent(&key, &agents)).await.unwrap();
+        let execution = ids::sub_agent_execution_id(id, &key.execution_id);
+        let sub = Turn { execution, ..turn.clone() };
+        sub.complete(0, "found", &[]).await;
+        costs.of("save end of a sub-agent", sub.end(0, execution_status::COMPLETED)).await;
+        costs.of("executions", store.executions(&tenant(), id, None, 100)).await.unwrap();
+    }
+    let expected =
+        [("begin_sub_agent", 12), ("begin_sub_agent, repeated", 4), ("save end of a sub-agent", 14), ("executions", 1)];
+    assert_eq!(costs.measured, expected);
 }
 
 // ---- plans -----------------------------------------------------------------------------------------
@@ -352,7 +384,15 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ("latest checkpoint", hot::CHECKPOINT, "text, bigint, text", "'e1c5000', 2, 'llm_complete'", 1),
         ("claim of a step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 3", 1),
         ("claim of a stored step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 2", 2),
-        ("context", hot::CONTEXT, "text, bigint", "'c5000', 3", 3),
+        ("context", hot::CONTEXT, "text, bigint, text", "'c5000', 3, ''", 3),
+        ("who delegates", hot::DELEGATOR, "text, text", "'e1c5000', 'c5000'", 6),
+        (
+            "tree of executions",
+            hot::EXECUTIONS,
+            "text, text, text, timestamptz, text, bigint",
+            "'c5000', 't', NULL, '1970-01-01', '', 101",
+            20,
+        ),
         ("status", hot::EXECUTION_STATUS, "text, text, text", "'c5000', 't', NULL", 2),
         ("turns that have begun", hot::BEGUN_TURNS, "text, text", "'e2c5000', 'c5000'", 4),
         ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 7),

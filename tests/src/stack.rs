@@ -274,12 +274,16 @@ impl Stack {
         events.iter().map(|event| event["event_type"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// Waits until this many turns of the conversation have ended, and returns its events.
+    /// Waits until this many turns of the conversation have ended, not counting sub-agents, and returns its events.
     pub async fn ended(&self, conversation_id: &str, turns: usize) -> Vec<Value> {
         let what = format!("{turns} turns of {conversation_id} have ended");
         let events = wait::until(&what, || async {
             let events = self.events(conversation_id).await;
-            let ends = events.iter().filter(|event| event_type::ends_turn(event["event_type"].as_str().unwrap()));
+            let ends = events.iter().filter(|event| {
+                let root = ids::root_execution_id(conversation_id, event["message_id"].as_str().unwrap());
+                event_type::ends_turn(event["event_type"].as_str().unwrap())
+                    && event["event_data"]["agent_execution_id"] == root
+            });
             (ends.count() >= turns).then_some(events)
         })
         .await;

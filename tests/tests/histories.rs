@@ -48,7 +48,8 @@ async fn stored_histories_replay() {
     let histories = stored();
     let names: Vec<_> = histories.iter().map(|(name, _)| name.as_str()).collect();
     let needed = ["plain", "parallel-tools", "cancel", "queued-messages", "retried-step", "cancel-waiting", "resumed"];
-    for needed in needed.into_iter().chain(["approval", "approval-cancelled", "client-tool", "remote-tools"]) {
+    let of_tools = ["approval", "approval-cancelled", "client-tool", "remote-tools", "delegating", "sub-agent"];
+    for needed in needed.into_iter().chain(of_tools) {
         assert!(names.iter().any(|name| name.starts_with(needed)), "no stored history of {needed}");
     }
     for (name, history) in &histories {
@@ -99,9 +100,13 @@ fn script(request: &Request) -> Reply {
 
 /// Writes the history of a run; the latest one when none is named.
 async fn record(stack: &Stack, name: &str, conversation: &str, run_id: Option<&str>) {
+    record_workflow(stack, name, ids::workflow_id(conversation), run_id).await;
+}
+
+async fn record_workflow(stack: &Stack, name: &str, workflow_id: String, run_id: Option<&str>) {
     let info = WorkflowExecutionInfo::builder()
         .namespace("default".to_owned())
-        .workflow_id(ids::workflow_id(conversation))
+        .workflow_id(workflow_id)
         .maybe_run_id(run_id.map(str::to_owned))
         .build();
     let handle = info.bind_untyped(stack.temporal.client().await);
@@ -265,4 +270,32 @@ async fn record_a_history_of_remote_tools_when_asked() {
 
 fn script_that_hangs_once(request: &Request) -> Reply {
     if request.number == 2 { Reply::text("As far as this").held() } else { script(request) }
+}
+
+#[tokio::test]
+async fn record_histories_of_sub_agents_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let model =
+        Model::start(|request: &Request| match (request.last("system").as_str(), request.results_since_user()) {
+            ("helper", 0) => Reply::text("I calculate.").call("calculate", &json!({"expression": "21 * 2"})),
+            ("helper", _) => Reply::text("It is 42."),
+            (_, 0) => ["one", "two"].into_iter().fold(Reply::text("I share this out."), |reply, task| {
+                reply.call("delegate", &json!({"agent": "helper", "task": task}))
+            }),
+            _ => Reply::text("Done."),
+        });
+    let agents = "delegates = [\"helper\"]\nturn_timeout = \"1h\"\n[agents.helper]\nprovider = \"scripted\"\n\
+                  model = \"scripted\"\ninstructions = \"helper\"\ntools = [\"calculate\"]";
+    let stack = Stack::with_agent(model.await, agents).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("share").await;
+    let events = stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&stack, "delegating", &conversation, None).await;
+    let start = events.iter().find(|event| event["event_type"] == "sub_agent_start").unwrap();
+    let execution_id = start["event_data"]["execution_id"].as_str().unwrap();
+    let workflow_id = ids::sub_agent_workflow_id(&conversation, execution_id);
+    record_workflow(&stack, "sub-agent", workflow_id, None).await;
 }

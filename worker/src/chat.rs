@@ -88,7 +88,12 @@ async fn turn(
         if !is_ours {
             continue;
         }
-        printer.print(&frame);
+        // Of sub-agents only the lines: several may speak at once.
+        if frame.is_own()
+            || !matches!(frame.event.as_str(), "text_start" | "text_delta" | "thought" | "assistant_message")
+        {
+            printer.print(&frame);
+        }
         if frame.event == event_type::APPROVAL_REQUESTED && !is_cancelling {
             let answer = tokio::select! {
                 answer = input.decide(&frame.data) => answer?,
@@ -101,7 +106,7 @@ async fn turn(
                 println!("{error:#}");
             }
         }
-        if event_type::ends_turn(&frame.event) {
+        if frame.is_own() && event_type::ends_turn(&frame.event) {
             println!();
             return Ok(frame.event == event_type::COMPLETE);
         }
@@ -124,7 +129,13 @@ impl Printer {
             // The whole text is what counts: it fills in what the stream lost.
             "thought" => self.seal(&text("thought")),
             "assistant_message" => self.seal(&text("content")),
-            "act" | "observe" | "approval_resolved" | "client_tool_requested" | "error" | "cancelled" => {
+            "act"
+            | "observe"
+            | "approval_resolved"
+            | "client_tool_requested"
+            | "error"
+            | "cancelled"
+            | "sub_agent_start" => {
                 if let Some(line) = show::line(frame) {
                     println!("{line}");
                 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use eventsource_stream::Eventsource;
+use everturn_proto::ids;
 use futures::{Stream, StreamExt, stream::BoxStream};
 use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
@@ -29,6 +30,15 @@ pub struct Frame {
     pub id: Option<u32>,
     /// `data:`.
     pub data: Value,
+}
+
+impl Frame {
+    /// True for what the turn's own agent does, and false for what a sub-agent of it does.
+    pub fn is_own(&self) -> bool {
+        let text = |key: &str| self.data[key].as_str().unwrap_or_default();
+        let execution = text("agent_execution_id");
+        execution.is_empty() || execution == ids::root_execution_id(text("conversation_id"), text("message_id"))
+    }
 }
 
 impl GatewayClient {

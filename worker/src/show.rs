@@ -27,6 +27,7 @@ pub fn line(frame: &Frame) -> Option<String> {
         }
         "complete" if data["steps"] == 1 => "1 step".to_owned(),
         "complete" => format!("{} steps", data["steps"]),
+        "sub_agent_start" => format!("{}: {}", text(&data["agent"]), text(&data["task"])),
         "error" => format!("{}: {}", text(&data["code"]), text(&data["message"])),
         "cancelled" => text(&data["reason"]),
         "work_plan" => text(&data["title"]),

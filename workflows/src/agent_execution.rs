@@ -91,8 +91,12 @@ impl AgentExecution {
         let input = ctx
             .state(|state| state.input.clone())
             .map_err(|error| invalid(format!("The input is not a turn: {error}. It looks like {EXAMPLE_INPUT}")))?;
-        check_workflow_id(ctx.workflow_id(), &input.conversation_id).map_err(invalid)?;
-        let Some(message) = ctx.state_mut(|state| state.inbox.take_next()) else {
+        check_workflow_id(ctx.workflow_id(), &input).map_err(invalid)?;
+        let first = match &input.delegation {
+            Some(call) => Some(Submit { message_id: call.message_id.clone(), ..Submit::default() }),
+            None => ctx.state_mut(|state| state.inbox.take_next()),
+        };
+        let Some(message) = first else {
             return Err(invalid(format!("The turn has no message. Its input looks like {EXAMPLE_INPUT}")).into());
         };
         let message_id = message.message_id.clone();
@@ -100,9 +104,9 @@ impl AgentExecution {
         let ended = match turn.load(&input).await {
             Ok(loaded) if loaded.status == execution_status::RUNNING => {
                 set_search_attributes(ctx, &input, &loaded.agent);
-                turn.run(&loaded).await
+                turn.run_in_time(&loaded).await
             }
-            // A message that was delivered twice, after its turn had ended.
+            // A message that was delivered twice, after its turn had ended; a sub-agent that ended, or may not begin.
             Ok(loaded) => Ok(Outcome::Ended(TurnEnd { status: loaded.status, steps: 0, failure: None })),
             Err(error) => Err(error),
         };
@@ -197,8 +201,12 @@ impl AgentExecution {
 }
 
 impl AgentExecution {
-    /// Takes a message into the inbox, named if it has no name. False when it is unusable or known.
+    /// Takes a message into the inbox, named if it has no name. False when it is unusable or known. A sub-agent takes
+    /// none: it has its task.
     fn accept(&mut self, mut message: Submit, first_execution_run_id: &str) -> bool {
+        if self.input.as_ref().is_ok_and(|input| input.delegation.is_some()) {
+            return false;
+        }
         // NUL is what no store holds and no model reads.
         if message.content.len() > MAX_MESSAGE_BYTES || message.content.contains('\0') {
             return false;
@@ -234,13 +242,17 @@ fn invalid(message: String) -> ApplicationFailure {
 
 /// The engine guarantees one running workflow an id; that is one running turn a conversation only when the id
 /// is the conversation's.
-fn check_workflow_id(workflow_id: &str, conversation_id: &str) -> Result<(), String> {
+fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String> {
+    let conversation_id = &input.conversation_id;
     if !ids::is_valid(conversation_id) {
         return Err(format!(
             "`conversation_id` must be 1 to 100 letters, digits or -_.: characters. The input looks like {EXAMPLE_INPUT}"
         ));
     }
-    let expected = ids::workflow_id(conversation_id);
+    let expected = match &input.delegation {
+        Some(call) => ids::sub_agent_workflow_id(conversation_id, &call.execution_id),
+        None => ids::workflow_id(conversation_id),
+    };
     if workflow_id == expected {
         return Ok(());
     }
@@ -256,7 +268,7 @@ fn start_turn<'a>(ctx: &'a WorkflowContext<AgentExecution>, input: &TurnInput, m
     ctx.state_mut(|state| {
         state.current = Some(Current {
             message_id: message.message_id.clone(),
-            agent_execution_id: ids::root_execution_id(&input.conversation_id, &message.message_id),
+            agent_execution_id: agent_execution_id(input, &message),
             cancellation: cancellation.clone(),
             step: input.from_step,
             phase: Phase::Starting,
@@ -265,7 +277,15 @@ fn start_turn<'a>(ctx: &'a WorkflowContext<AgentExecution>, input: &TurnInput, m
     Turn::new(ctx, input, message, cancellation)
 }
 
-/// A turn started by the gateway has them from the start; one started by hand gets them here (A7).
+/// The turn's own agent execution, or the sub-agent's.
+pub(crate) fn agent_execution_id(input: &TurnInput, message: &Submit) -> String {
+    match &input.delegation {
+        Some(call) => ids::sub_agent_execution_id(&input.conversation_id, &call.execution_id),
+        None => ids::root_execution_id(&input.conversation_id, &message.message_id),
+    }
+}
+
+/// A turn started by the gateway has them from the start; one started by hand, and a sub-agent, get them here (A7).
 fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInput, agent: &str) {
     const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
     const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
@@ -302,11 +322,12 @@ fn finish(
         Ok(Outcome::ContinueAt(step)) => Some(*step),
         _ => None,
     };
+    let is_sub_agent = input.delegation.is_some();
     let has_more = ctx.state(|state| !state.inbox.is_empty());
     if continue_at.is_some() || has_more {
         let (inbox, anonymous_messages) = ctx.state_mut(|state| (state.inbox.drain(), state.anonymous_messages));
         let next = TurnInput {
-            message: continue_at.map(|_| Submit { content: String::new(), ..message }),
+            message: continue_at.map(|_| Submit { content: String::new(), ..message }).filter(|_| !is_sub_agent),
             inbox,
             anonymous_messages,
             from_step: continue_at.unwrap_or(0),

@@ -6,6 +6,7 @@
 //! - `inbox`: pure; the messages that wait
 //! - `outside`: pure; approvals and client results that are waited for
 //! - `remote`: tools that other workers run
+//! - `sub_agent`: how a sub-agent's workflow is started and awaited
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
 //! Pure (invariant 1): no I/O, no clock, no randomness; `clippy.toml` beside this crate bans what the crate
@@ -17,6 +18,7 @@ mod calls;
 mod inbox;
 mod outside;
 mod remote;
+mod sub_agent;
 mod tools;
 mod turn;
 

@@ -1,12 +1,16 @@
-//! The tools of a step: at once, as many as the agent may run, each observed as it ends. Before it runs, a call may wait for a person's
-//! approval; a client tool runs at the client, and is waited for; a remote one at another worker (`remote.rs`).
+//! The tools of a step: at once, as many as the agent may run, each observed as it ends. Before it runs, a call may
+//! wait for a person's approval; a client tool runs at the client, and is waited for; a remote one at another worker
+//! (`remote.rs`); `delegate` runs a sub-agent (`sub_agent.rs`).
 //!
 //! Must not be here: how an activity is called (`calls.rs`), what a batch holds (the store).
 
 use std::time::Duration;
 
 use everturn_proto::{
-    turn::{PlannedCall, ResolveApproval, RunToolRequest, SaveApproval, SaveObserve, SaveResult, save_request::Batch},
+    turn::{
+        Delegation, PlannedCall, ResolveApproval, RunToolRequest, SaveApproval, SaveObserve, SaveResult, TurnInput,
+        save_request::Batch,
+    },
     words::{approval, tool_kind},
 };
 use temporalio_workflow::{TimerOptions, join_all, select};
@@ -15,6 +19,7 @@ use crate::{
     AgentExecution,
     agent_execution::{Phase, show_waiting},
     calls::{self, CallError},
+    sub_agent,
     turn::Turn,
 };
 
@@ -65,6 +70,8 @@ impl Turn<'_> {
         }
         let ran = match call.kind.as_str() {
             tool_kind::CLIENT => self.await_client(call, left).await,
+            // A sub-agent waits for its own tools, which take slots: holding one meanwhile could block them.
+            tool_kind::DELEGATE => self.delegate(call).await,
             tool_kind::REMOTE => self.in_slot(self.run_remote(call)).await,
             _ => self.in_slot(self.run_activity(call)).await,
         };
@@ -106,6 +113,23 @@ impl Turn<'_> {
             step: self.step,
             execution_id: call.execution_id.clone(),
         }
+    }
+
+    /// Runs a sub-agent as a child workflow. Its end ends the call in the store; the observe reads it from there.
+    async fn delegate(&self, call: &PlannedCall) -> Result<(), CallError> {
+        let delegation = Delegation {
+            message_id: self.message.message_id.clone(),
+            parent_execution_id: self.agent_execution_id.clone(),
+            step: self.step,
+            execution_id: call.execution_id.clone(),
+        };
+        let input = TurnInput {
+            conversation_id: self.conversation_id.clone(),
+            tenant_id: self.tenant_id.clone(),
+            delegation: Some(delegation),
+            ..TurnInput::default()
+        };
+        sub_agent::run(self.ctx, &self.cancellation, input, call).await
     }
 
     /// Waits for the approval, for days if need be, and saves the answer. False when the call is not to run: it is

@@ -1,20 +1,19 @@
 //! The loop of a turn: think → save → tools in parallel → save → … → the end (A2).
 
-use std::time::Duration;
+use std::{cell::Cell, rc::Rc, time::Duration};
 
 use everturn_proto::{
-    ids,
     turn::{
         LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveResult, SaveSteer, SaveThought, Submit, ThinkRequest,
         TurnInput, save_request::Batch,
     },
     words::{execution_status, failure, finish},
 };
-use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext};
+use temporalio_workflow::{TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join};
 
 use crate::{
     AgentExecution,
-    agent_execution::Phase,
+    agent_execution::{Phase, agent_execution_id},
     calls::{self, CallError},
 };
 
@@ -25,7 +24,10 @@ pub(crate) struct Turn<'a> {
     pub(crate) conversation_id: String,
     pub(crate) message: Submit,
     pub(crate) agent_execution_id: String,
+    pub(crate) tenant_id: String,
     pub(crate) step: u32,
+    /// Set when `turn_timeout` has passed: then what ends the turn is no cancel.
+    is_out_of_time: Rc<Cell<bool>>,
 }
 
 /// How a turn ended, as the store has it.
@@ -58,9 +60,16 @@ impl<'a> Turn<'a> {
         message: Submit,
         cancellation: WorkflowCancellationToken,
     ) -> Self {
-        let agent_execution_id = ids::root_execution_id(&input.conversation_id, &message.message_id);
-        let conversation_id = input.conversation_id.clone();
-        Self { ctx, cancellation, conversation_id, message, agent_execution_id, step: input.from_step }
+        Self {
+            ctx,
+            cancellation,
+            conversation_id: input.conversation_id.clone(),
+            agent_execution_id: agent_execution_id(input, &message),
+            message,
+            tenant_id: input.tenant_id.clone(),
+            step: input.from_step,
+            is_out_of_time: Rc::default(),
+        }
     }
 
     /// Loads the turn: takes the message, pins the agent.
@@ -72,12 +81,38 @@ impl<'a> Turn<'a> {
             message_id: self.message.message_id.clone(),
             content: self.message.content.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
+            delegation: input.delegation.clone(),
         };
         calls::load_turn(self.ctx, request).await
     }
 
+    /// Runs the turn; when its time is over it ends like a cancelled one, with its sub-agents, but as failed.
+    pub(crate) async fn run_in_time(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
+        if loaded.time_left_ms == 0 {
+            return self.run(loaded).await;
+        }
+        let (ctx, cancellation, is_out_of_time) = (self.ctx, self.cancellation.clone(), self.is_out_of_time.clone());
+        let over = WorkflowCancellationToken::new();
+        let time_left = Duration::from_millis(u64::from(loaded.time_left_ms));
+        let options = TimerOptions::builder(time_left).cancellation_token(over.clone());
+        let timer = ctx.timer(options.summary("turn_timeout".to_owned()).build());
+        let watch = async {
+            if matches!(timer.await, TimerResult::Fired) {
+                is_out_of_time.set(true);
+                cancellation.cancel_with_reason("the turn ran out of time");
+            }
+        };
+        let run = async {
+            let outcome = self.run(loaded).await;
+            over.cancel();
+            outcome
+        };
+        let (outcome, ()) = join!(run, watch);
+        outcome
+    }
+
     /// Runs the turn to its end, or to a point where the run should be continued in a new one.
-    pub(crate) async fn run(mut self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
+    async fn run(mut self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
         if !loaded.error_code.is_empty() {
             let failure = Some((loaded.error_code.clone(), loaded.error_message.clone()));
             if let Next::End(end) = self.end(execution_status::FAILED, failure).await? {
@@ -160,6 +195,12 @@ impl<'a> Turn<'a> {
     /// Ends the turn. The first end saved wins; what is stored is what happened.
     async fn end(&self, status: &str, failure: Option<(String, String)>) -> Result<Next, CallError> {
         self.enter(Phase::Ending);
+        let (status, failure) = match status {
+            execution_status::CANCELLED if self.is_out_of_time.get() => {
+                (execution_status::FAILED, Some((failure::TURN_TIMEOUT.to_owned(), OUT_OF_TIME.to_owned())))
+            }
+            _ => (status, failure),
+        };
         let (code, message) = match status {
             execution_status::CANCELLED => (String::new(), self.cancellation.reason().unwrap_or_default()),
             _ => failure.clone().unwrap_or_default(),
@@ -195,6 +236,9 @@ impl<'a> Turn<'a> {
         self.ctx.state_mut(|state| state.enter(self.step, phase));
     }
 }
+
+const OUT_OF_TIME: &str =
+    "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
 
 fn step_limit(max_steps: u32) -> (String, String) {
     let message = format!(

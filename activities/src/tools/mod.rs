@@ -7,6 +7,7 @@
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
 //! - `remote`: tools that other workers run
+//! - `delegate`: the tool that starts sub-agents
 //! - [`http`]: endpoints described in the configuration
 //! - [`mcp`]: tools of MCP servers
 //! - [`skills`]: folders of instructions
@@ -17,6 +18,7 @@ pub mod builtin;
 mod checked;
 mod client;
 pub mod content;
+pub(crate) mod delegate;
 pub mod http;
 pub mod mcp;
 pub mod names;

@@ -10,6 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use everturn_proto::words::DELEGATE_TOOL;
 use futures::future::join_all;
 
 use super::{
@@ -74,7 +75,8 @@ impl ToolRegistry {
         let checked = CheckedTool::new(tool)?;
         let name = checked.spec().name.clone();
         // `a__b` is tool `b` of source `a`, now or when one is added.
-        if names::source_of(&name).is_some() {
+        // `delegate` belongs to the runtime: the workflow runs it.
+        if names::source_of(&name).is_some() || name == DELEGATE_TOOL {
             return Err(RegisterError::InvalidName(name));
         }
         if self.tools.contains_key(&name) {

@@ -10,7 +10,7 @@ use utoipa::{
     },
 };
 
-use crate::extract::{ConversationId, ToolCallPath};
+use crate::extract::{ConversationId, ExecutionPath};
 
 /// An id of a conversation or a message.
 pub(crate) struct Id;
@@ -74,7 +74,7 @@ impl IntoParams for ConversationId {
     }
 }
 
-impl IntoParams for ToolCallPath {
+impl IntoParams for ExecutionPath {
     fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let id = ParameterBuilder::new().name("execution_id").parameter_in(ParameterIn::Path).required(Required::True);
         let id = id.description(Some("The tool execution.")).schema(Some(Ref::from_schema_name("Id"))).build();

@@ -14,7 +14,7 @@ use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
     auth::Credential,
-    extract::{Body, Caller, ConversationId, ToolCallPath},
+    extract::{Body, Caller, ConversationId, ExecutionPath},
     openapi::{Id, one_of, problems},
     problem::{Code, Problem},
     state::GatewayState,
@@ -151,13 +151,13 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFo
 /// Approves or denies a tool call, once the turn has taken the answer. Needs the scope `approve`.
 #[utoipa::path(
     post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
-    params(ToolCallPath), request_body = Answer,
+    params(ExecutionPath), request_body = Answer,
     responses((status = 200, body = Answered, description = "The turn has the answer"), Refusals)
 )]
 pub(super) async fn resolve(
     State(state): State<GatewayState>,
     caller: Caller,
-    path: ToolCallPath,
+    path: ExecutionPath,
     Body(body): Body<Answer>,
 ) -> Result<Json<Answered>, Problem> {
     let answer = ResolveApproval {
@@ -180,7 +180,9 @@ pub(super) async fn resolve(
         return Err(mismatch());
     }
     let is_approved = answer.decision == approval::APPROVE;
-    let outcome = state.ports.turns.resolve_approval(&path.conversation_id, answer).await?;
+    let sub_agent = state.sub_agent_of(&caller, &path.conversation_id, &call).await?;
+    let turns = &state.ports.turns;
+    let outcome = turns.resolve_approval(&path.conversation_id, sub_agent.as_deref(), answer).await?;
     if outcome != ApprovalOutcome::Taken {
         // Another answer, or the end of the time or of the turn, may have been first.
         let call = state.outside_tool(&caller, &path).await?;

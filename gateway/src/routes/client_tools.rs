@@ -9,7 +9,7 @@ use utoipa::{ToSchema, openapi::schema::Object};
 
 use super::approvals::{MAX_WAITING, ShownCall};
 use crate::{
-    extract::{Body, Caller, ConversationId, ToolCallPath},
+    extract::{Body, Caller, ConversationId, ExecutionPath},
     openapi::{Id, one_of, problems},
     problem::{Code, Problem},
     state::GatewayState,
@@ -73,13 +73,13 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFo
 /// Takes the result of a client tool: it is stored, then the turn is told. Repeating this is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/client-tools/{execution_id}", tag = "tools", operation_id = "answer_client_tool",
-    params(ToolCallPath), request_body = Posted,
+    params(ExecutionPath), request_body = Posted,
     responses((status = 202, body = Stored, description = "Stored, and the turn was told"), Refusals)
 )]
 pub(super) async fn accept(
     State(state): State<GatewayState>,
     caller: Caller,
-    path: ToolCallPath,
+    path: ExecutionPath,
     Body(body): Body<Posted>,
 ) -> Result<(StatusCode, Json<Stored>), Problem> {
     if body.result.as_str().len() > TOOL_RESULT_MAX_BYTES {
@@ -111,7 +111,8 @@ pub(super) async fn accept(
         });
     }
     // Also when it was stored before: whoever stored it may not have come this far.
-    state.ports.turns.tool_result(&path.conversation_id, &path.execution_id).await?;
+    let sub_agent = state.sub_agent_of(&caller, &path.conversation_id, &call).await?;
+    state.ports.turns.tool_result(&path.conversation_id, sub_agent.as_deref(), &path.execution_id).await?;
     Ok((StatusCode::ACCEPTED, Json(Stored { execution_id: path.execution_id, status: "stored" })))
 }
 

@@ -154,9 +154,10 @@ impl TurnStarter for TemporalTurns {
     async fn resolve_approval(
         &self,
         conversation_id: &str,
+        sub_agent: Option<&str>,
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError> {
-        let handle = handle(&self.client, AgentExecution::run, conversation_id);
+        let handle = asker(&self.client, AgentExecution::run, conversation_id, sub_agent);
         let options = WorkflowExecuteUpdateOptions::builder().rpc_options(self.rpc_options()).build();
         let call = handle.execute_update(AgentExecution::resolve_approval, answer.into(), options);
         // The engine waits for a worker as long as we do.
@@ -175,9 +176,14 @@ impl TurnStarter for TemporalTurns {
         }
     }
 
-    async fn tool_result(&self, conversation_id: &str, execution_id: &str) -> Result<(), TurnError> {
+    async fn tool_result(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        execution_id: &str,
+    ) -> Result<(), TurnError> {
         let stored = ToolResultStored { execution_id: execution_id.to_owned() };
-        let handle = handle(&self.client, AgentExecution::run, conversation_id);
+        let handle = asker(&self.client, AgentExecution::run, conversation_id, sub_agent);
         let options = WorkflowSignalOptions::builder().rpc_options(self.rpc_options()).build();
         match self.within(handle.signal(AgentExecution::tool_result, stored.into(), options)).await? {
             Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
@@ -203,6 +209,17 @@ fn turn_input(conversation: &Conversation) -> TurnInput {
         agent: conversation.agent.clone(),
         ..TurnInput::default()
     }
+}
+
+/// A handle of the workflow that asked: the conversation's, or a sub-agent's.
+fn asker<W: HasWorkflowDefinition>(
+    client: &Client,
+    _definition: W,
+    conversation_id: &str,
+    sub_agent: Option<&str>,
+) -> WorkflowHandle<Client, W> {
+    let own = || ids::workflow_id(conversation_id);
+    client.get_workflow_handle(sub_agent.map_or_else(own, |call| ids::sub_agent_workflow_id(conversation_id, call)))
 }
 
 /// A handle typed by the workflow's definition: the workflow's state is not `Send`, and a handle typed by it would

@@ -9,8 +9,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
-    Access, Conversation, Conversations, EventPage, EventReader, ExecutionStatus, ListPage, ListPlace, ListQuery,
-    NewConversation, NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResumePoint, StoreError, TakenBy, ToolEnd,
+    Access, Conversation, Conversations, EventPage, EventReader, Execution, ExecutionPlace, ExecutionStatus,
+    Executions, ListPage, ListPlace, ListQuery, NewConversation, NewMessage, OutsideTool, OutsideTools, QueuedMessage,
+    ResumePoint, StoreError, TakenBy, ToolEnd,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -25,6 +26,8 @@ pub struct Tables {
     pub messages: Vec<NewMessage>,
     /// Messages that a turn has taken.
     pub taken: Vec<(String, TakenBy)>,
+    /// Agent executions in order, each with its conversation.
+    pub executions: Vec<(String, Execution)>,
     /// Tool calls that someone outside answers, each with its conversation.
     pub outside: Vec<(String, OutsideTool)>,
     /// What there is to resume, in every conversation.
@@ -262,6 +265,29 @@ impl Conversations for MemoryStore {
         let point = tables.resume_point.clone().filter(|_| tables.shows(access, conversation_id));
         let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
         Ok(point.map(|point| ResumePoint { waiting: limited(point.waiting), ..point }))
+    }
+}
+
+#[async_trait]
+impl Executions for MemoryStore {
+    async fn executions(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        after: Option<ExecutionPlace>,
+        limit: u32,
+    ) -> Result<Vec<Execution>> {
+        let tables = self.open()?;
+        let of = |(id, _): &&(String, Execution)| id == conversation_id && tables.shows(access, id);
+        let place = after.unwrap_or_default();
+        let is_behind = |row: &&Execution| (row.started_at, &row.id) > (place.started_at, &place.id);
+        let rows = tables.executions.iter().filter(of).map(|(_, row)| row).filter(is_behind);
+        Ok(rows.take(limit as usize).cloned().collect())
+    }
+
+    async fn execution(&self, access: &Access, conversation_id: &str, id: &str) -> Result<Option<Execution>> {
+        let rows = self.executions(access, conversation_id, None, u32::MAX).await?;
+        Ok(rows.into_iter().find(|row| row.id == id))
     }
 }
 

@@ -66,16 +66,23 @@ impl TurnStarter for RecordingTurns {
     async fn resolve_approval(
         &self,
         conversation_id: &str,
+        sub_agent: Option<&str>,
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError> {
+        let conversation_id = asker(conversation_id, sub_agent);
         let input = answer.tool_input.map(|input| input.as_str().to_owned()).unwrap_or_default();
         let (id, hash) = (answer.execution_id, answer.input_hash);
         self.record(format!("{} {conversation_id} {id} {hash} {input} by {}", answer.decision, answer.resolved_by))?;
         Ok(self.approval_outcome.lock().unwrap().clone().unwrap_or(ApprovalOutcome::Taken))
     }
 
-    async fn tool_result(&self, conversation_id: &str, execution_id: &str) -> Result<(), TurnError> {
-        self.record(format!("result {conversation_id} {execution_id}"))
+    async fn tool_result(
+        &self,
+        conversation_id: &str,
+        sub_agent: Option<&str>,
+        execution_id: &str,
+    ) -> Result<(), TurnError> {
+        self.record(format!("result {} {execution_id}", asker(conversation_id, sub_agent)))
     }
 
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
@@ -87,6 +94,11 @@ impl TurnStarter for RecordingTurns {
         let is_idle = *self.is_idle.lock().unwrap();
         Ok(if is_idle { CancelOutcome::NotRunning } else { CancelOutcome::Requested })
     }
+}
+
+/// Who asked: a conversation, or a sub-agent in it.
+fn asker(conversation_id: &str, sub_agent: Option<&str>) -> String {
+    sub_agent.map_or_else(|| conversation_id.to_owned(), |call| format!("{conversation_id}/{call}"))
 }
 
 /// A gateway on a port of its own.
@@ -154,6 +166,7 @@ impl TestGateway {
         let ports = Ports {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
+            executions: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),

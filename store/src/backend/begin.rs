@@ -1,5 +1,7 @@
 //! The begin of a turn: the message is taken, the agent pinned, the execution inserted, in one transaction.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     ids,
@@ -31,16 +33,15 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
     let mut last_sequence = lock_or_create(connection, &begin).await?;
     let mut begun = begun_turns(connection, &begin).await?;
     if let Some(own) = begun.iter().position(|row| row.id == begin.agent_execution_id) {
-        let BegunRow { status, agent_hash, definition, .. } = begun.swap_remove(own);
-        return Ok(BegunTurn { status, agent: definition.0, agent_hash, last_sequence, sealed: Vec::new() });
+        return Ok(begun.swap_remove(own).begun(last_sequence));
     }
     let now = now();
     let agent_hash = ids::definition_hash(&encode(&begin.agent)?);
 
     let message = load_message(connection, &begin.conversation_id, &begin.message_id).await?;
     if let Some(status) = message.as_ref().and_then(answered_elsewhere) {
-        let status = status.to_owned();
-        return Ok(BegunTurn { status, agent: begin.agent, agent_hash, last_sequence, sealed: Vec::new() });
+        let (status, sealed, age) = (status.to_owned(), Vec::new(), Duration::ZERO);
+        return Ok(BegunTurn { status, agent: begin.agent, agent_hash, last_sequence, sealed, age });
     }
     let mut sealed = Vec::new();
     for lost in &begun {
@@ -48,12 +49,7 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         last_sequence = ended.result.last_sequence;
         sealed.extend(ended.sealed);
     }
-    sqlx::query(sql::INSERT_DEFINITION)
-        .bind(&agent_hash)
-        .bind(Column(&begin.agent))
-        .execute(&mut *connection)
-        .await
-        .map_err(sql_error)?;
+    insert_definition(connection, &agent_hash, &begin.agent).await?;
 
     // Taking the first message of a turn is the same batch as taking one that steers it.
     let request = take_request(&begin);
@@ -75,6 +71,7 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         agent_hash,
         last_sequence: batch.last_sequence,
         sealed,
+        age: Duration::ZERO,
     })
 }
 
@@ -164,8 +161,23 @@ fn take_request(begin: &BeginTurn) -> SaveRequest {
     }
 }
 
+/// Stores a definition, once.
+pub(super) async fn insert_definition(
+    connection: &mut Connection,
+    agent_hash: &str,
+    agent: &AgentDefinition,
+) -> Result<()> {
+    sqlx::query(sql::INSERT_DEFINITION)
+        .bind(agent_hash)
+        .bind(Column(agent))
+        .execute(connection)
+        .await
+        .map_err(sql_error)?;
+    Ok(())
+}
+
 /// The definition as the JSON that is hashed.
-fn encode(agent: &AgentDefinition) -> Result<String> {
+pub(super) fn encode(agent: &AgentDefinition) -> Result<String> {
     serde_json::to_string(agent).map_err(|error| StoreError::Conflict(format!("the agent has no JSON form: {error}")))
 }
 

@@ -2,8 +2,8 @@
 //! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
 //! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
 //!
-//! - `reader.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`, `outside.rs`: the traits
-//! - `begin.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
+//! - `reader.rs`, `executions.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`, `outside.rs`: the traits
+//! - `begin.rs`, `delegate.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
 //! - `removal.rs`: whole conversations, for retention and for a person who deletes one
 //!
@@ -11,9 +11,9 @@
 //!
 //! SQLite: a transaction that writes holds the whole file. PostgreSQL (READ COMMITTED):
 //!
-//! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`, `save`,
-//!    `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`) locks the conversation's row
-//!    first. Such transactions of one conversation run one after the
+//! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`,
+//!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`) locks the
+//!    conversation's row first. Such transactions of one conversation run one after the
 //!    other, and each reads what it depends on in statements after the one that locked, which see all that the one
 //!    before it committed. Numbers are taken under the lock and the lock ends after the commit is visible:
 //!    invariant 2.
@@ -35,7 +35,7 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
@@ -43,13 +43,14 @@
 //! | `queue_message` | 4; repeated: 5 |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4; after a lost turn that left nothing open: 18 |
+//! | `begin_sub_agent` | 12; repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `claim_tool` | 4 |
 //! | `save`: thought and acts | 11 |
 //! | `save`: observe | 10 |
 //! | `save`: steer | 8 |
-//! | `save`: end | 12; with open tools: 14 |
+//! | `save`: end | 12; with open tools: 14; of a sub-agent: 14 |
 //! | `save`: approval | as observe, and its record, its answer, its grant |
 //! | `save`, repeated | 4; a thought: 5 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools` | 1 |
@@ -59,6 +60,8 @@
 mod begin;
 mod claims;
 mod conversations;
+mod delegate;
+mod executions;
 mod keys;
 mod lock;
 mod outside;

@@ -6,7 +6,7 @@ use everturn_proto::{
 };
 
 use super::{
-    Connection,
+    Connection, delegate,
     dialect::sql_error,
     lock::lock_conversation,
     snapshot,
@@ -51,11 +51,18 @@ pub(super) async fn append(
     last_sequence: u32,
     steps: u32,
 ) -> Result<Saved> {
-    let snapshot = Snapshot { last_sequence, steps, now: now(), ..snapshot::load(connection, request).await? };
+    let mut loaded = snapshot::load(connection, request).await?;
+    let lost = delegate::end_lost(connection, request, &loaded.tools, last_sequence).await?;
+    if lost.last_sequence != last_sequence {
+        // The ends of sub-agents ended the calls that started them.
+        loaded = snapshot::load(connection, request).await?;
+    }
+    let (last_sequence, mut sealed) = (lost.last_sequence, lost.sealed);
+    let snapshot = Snapshot { last_sequence, steps, now: now(), ..loaded };
     let batch = batch::build(request, &snapshot)?;
     let result = SaveResult { status: execution_status::RUNNING.into(), last_sequence, ..SaveResult::default() };
     if batch.events.is_empty() {
-        return Ok(Saved { result, sealed: Vec::new() });
+        return Ok(Saved { result, sealed });
     }
     let now = snapshot.now;
     write_batch(connection, request, &batch, now).await?;
@@ -64,7 +71,8 @@ pub(super) async fn append(
     }
     let status = batch.end.map_or(result.status, |end| end.status);
     let result = SaveResult { status, last_sequence: batch.last_sequence, ..SaveResult::default() };
-    Ok(Saved { result, sealed: batch::sealed(request) })
+    sealed.extend(batch::sealed(request));
+    Ok(Saved { result, sealed })
 }
 
 /// What a run that saves a thought again (it was reset or resumed) need not wait for.
@@ -93,12 +101,21 @@ async fn note_answers(connection: &mut Connection, request: &SaveRequest, result
 
 /// How the execution stands, and whether the batch is stored: it is when its first event is.
 async fn state(connection: &mut Connection, request: &SaveRequest, key: &str) -> Result<SaveStateRow> {
-    let state: Option<SaveStateRow> = sqlx::query_as(sql::SAVE_STATE)
+    let state = find_state(connection, request, key).await?;
+    state.ok_or_else(|| StoreError::not_found("agent execution", &request.agent_execution_id))
+}
+
+/// The same; `None` when there is no such execution.
+pub(super) async fn find_state(
+    connection: &mut Connection,
+    request: &SaveRequest,
+    key: &str,
+) -> Result<Option<SaveStateRow>> {
+    sqlx::query_as(sql::SAVE_STATE)
         .bind(&request.agent_execution_id)
         .bind(&request.conversation_id)
         .bind(batch::event_id(&request.conversation_id, key, 0))
         .fetch_optional(connection)
         .await
-        .map_err(sql_error)?;
-    state.ok_or_else(|| StoreError::not_found("agent execution", &request.agent_execution_id))
+        .map_err(sql_error)
 }

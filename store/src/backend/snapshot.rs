@@ -17,7 +17,7 @@ use super::{
 use crate::{
     api::{Result, StepKey},
     batch::{self, AssistantRow, Needs, Snapshot, ToolRow, ToolsNeeded},
-    rows::{AssistantSqlRow, PlanRow, ToolSqlRow, TotalsRow, UserMessageRow},
+    rows::{AssistantSqlRow, DelegationRow, PlanRow, ToolSqlRow, TotalsRow, UserMessageRow},
     sql,
 };
 
@@ -43,6 +43,15 @@ pub(super) async fn load(connection: &mut Connection, request: &SaveRequest) -> 
     if let Some(message_id) = &needs.message {
         let message = load_message(connection, &request.conversation_id, message_id).await?;
         snapshot.message = message.as_ref().map(UserMessageRow::waiting);
+    }
+    if let Some(sub_agent) = &needs.delegation {
+        let row: Option<DelegationRow> = sqlx::query_as(words(sql::DELEGATION))
+            .bind(&request.conversation_id)
+            .bind(sub_agent)
+            .fetch_optional(&mut *connection)
+            .await
+            .map_err(sql_error)?;
+        snapshot.delegation = row.map(DelegationRow::delegation).transpose()?;
     }
     snapshot.tools = load_tools(connection, request, &needs.tools).await?;
     snapshot.assistants = load_assistants(connection, request, &needs, &snapshot.tools).await?;

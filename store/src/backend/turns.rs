@@ -1,11 +1,13 @@
 //! What a worker asks for: plain reads here, the transactions in `begin.rs`, `claims.rs` and `save.rs`.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use everturn_proto::turn::{AgentDefinition, LlmCompleteState, SaveRequest};
 use sqlx::types::Json as Column;
 
 use super::{
-    Store, begin, claims, commit,
+    Store, begin, claims, commit, delegate,
     dialect::{list, sql_error, words},
     save,
 };
@@ -30,6 +32,16 @@ impl TurnStore for Store {
         .await
     }
 
+    async fn begin_sub_agent(&self, call: &ToolKey, agents: &BTreeMap<String, AgentDefinition>) -> Result<BegunTurn> {
+        self.in_time(async {
+            let mut transaction = self.begin().await?;
+            let begun = delegate::begin_sub_agent(&mut transaction, call, agents).await?;
+            commit(transaction).await?;
+            Ok(begun)
+        })
+        .await
+    }
+
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>> {
         let query = sqlx::query_scalar(sql::AGENT_OF).bind(conversation_id);
         self.in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) }).await
@@ -42,9 +54,9 @@ impl TurnStore for Store {
         Ok(found.map(|definition| definition.0))
     }
 
-    async fn context(&self, conversation_id: &str, limit: u32) -> Result<Vec<ContextMessage>> {
+    async fn context(&self, conversation_id: &str, thread: &str, limit: u32) -> Result<Vec<ContextMessage>> {
         // One more than asked for says whether anything is cut.
-        let query = sqlx::query_as(sql::CONTEXT).bind(conversation_id).bind(i64::from(limit) + 1);
+        let query = sqlx::query_as(sql::CONTEXT).bind(conversation_id).bind(i64::from(limit) + 1).bind(thread);
         let rows: Vec<ContextRow> =
             self.in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) }).await?;
         Ok(context_window(rows, usize::try_from(limit).unwrap_or(usize::MAX)))

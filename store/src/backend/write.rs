@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
+    ids,
     turn::{SaveRequest, ToolCall},
     words::execution_status,
 };
@@ -64,6 +65,7 @@ pub(super) async fn write_batch(
     write_approval(connection, request, batch, now).await?;
     write_tools(connection, request, &batch.observed_tools, sql::OR_OBSERVE_TOOLS, now).await?;
     write_plans(connection, request, batch, now).await?;
+    write_delegation_end(connection, request, batch, now).await?;
     sqlx::query(sql::ADVANCE_CONVERSATION)
         .bind(&request.conversation_id)
         .bind(i64::from(batch.last_sequence))
@@ -105,6 +107,7 @@ async fn write_messages(
     now: DateTime<Utc>,
 ) -> Result<()> {
     let insert = || sqlx::query(sql::INSERT_TAKEN_MESSAGE).bind(&request.conversation_id);
+    let thread = ids::thread(&request.conversation_id, &request.message_id, &request.agent_execution_id);
     if let Some(taken) = &batch.taken {
         let sequence = i64::from(taken.sequence_number);
         let execution = &request.agent_execution_id;
@@ -116,6 +119,7 @@ async fn write_messages(
                 .bind(None::<i64>)
                 .bind(sequence)
                 .bind(now)
+                .bind(thread)
                 .bind(content)
                 .bind(Column(NO_CALLS)),
             None => sqlx::query(sql::TAKE_MESSAGE)
@@ -129,7 +133,13 @@ async fn write_messages(
     if let Some(row) = &batch.assistant {
         let query = insert().bind(&row.id).bind(ASSISTANT).bind(&request.agent_execution_id);
         let query = query.bind(i64::from(row.step)).bind(i64::from(row.sequence_number)).bind(now);
-        query.bind(&row.content).bind(Column(&row.tool_calls)).execute(&mut *connection).await.map_err(sql_error)?;
+        query
+            .bind(thread)
+            .bind(&row.content)
+            .bind(Column(&row.tool_calls))
+            .execute(&mut *connection)
+            .await
+            .map_err(sql_error)?;
     }
     // One step at a time has tools open, so this is one statement.
     for results in &batch.results {
@@ -245,6 +255,30 @@ async fn write_approval(
             .bind(&request.conversation_id)
             .bind(tool_name)
             .bind(now)
+            .execute(connection)
+            .await
+            .map_err(sql_error)?;
+    }
+    Ok(())
+}
+
+/// The end of the call that started this sub-agent.
+async fn write_delegation_end(
+    connection: &mut Connection,
+    request: &SaveRequest,
+    batch: &Batch,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    if let Some((execution_id, end)) = &batch.delegation_end {
+        sqlx::query(sql::END_DELEGATION)
+            .bind(&request.conversation_id)
+            .bind(execution_id)
+            .bind(&end.status)
+            .bind(end.is_error)
+            .bind(i64::from(end.duration_ms))
+            .bind(now)
+            .bind(Column(&end.result))
+            .bind(end.full_result.as_ref().map(Column))
             .execute(connection)
             .await
             .map_err(sql_error)?;

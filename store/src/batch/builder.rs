@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Events that only the runtime itself may append: a tool that emitted one could forge a turn's end.
-const RUNTIME_EVENTS: [&str; 11] = [
+const RUNTIME_EVENTS: [&str; 12] = [
     event_type::USER_MESSAGE,
     event_type::THOUGHT,
     event_type::ACT,
@@ -28,6 +28,7 @@ const RUNTIME_EVENTS: [&str; 11] = [
     event_type::APPROVAL_REQUESTED,
     event_type::APPROVAL_RESOLVED,
     event_type::CLIENT_TOOL_REQUESTED,
+    event_type::SUB_AGENT_START,
 ];
 
 /// Status of a work plan's step once it began.
@@ -66,6 +67,11 @@ impl<'a> Builder<'a> {
     /// The agent execution and step of the request.
     pub(super) fn place(&self) -> (String, u32) {
         (self.request.agent_execution_id.clone(), self.request.step)
+    }
+
+    /// True when the execution is a sub-agent's and not the turn's own.
+    pub(super) fn is_sub_agent(&self) -> bool {
+        super::is_sub_agent(self.request)
     }
 
     /// Appends an event of the turn; gives its sequence number.
@@ -108,14 +114,14 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The assistant's final text: event and row, counted as a message (B8).
+    /// The assistant's final text: event and row, counted as a message (B8) unless it is a sub-agent's.
     pub(super) fn assistant_message(&mut self, text: &str, partial: bool) {
         let (agent_execution_id, step) = self.place();
         let message_id = ids::assistant_message_id(&agent_execution_id, step);
         let data = AssistantMessage { content: text.to_owned(), message_id, agent_execution_id, step, partial };
         let sequence = self.event(event_type::ASSISTANT_MESSAGE, &data);
         self.assistant_row(text, Vec::new(), sequence);
-        self.batch.new_messages += 1;
+        self.batch.new_messages += u32::from(!self.is_sub_agent());
     }
 
     /// The assistant's row in `messages` for the request's step.

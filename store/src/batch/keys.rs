@@ -25,6 +25,7 @@ pub fn key(request: &SaveRequest) -> Result<String> {
         save_request::Batch::Approval(approval) => {
             format!("{message_id}/{agent_execution_id}/{step}/approval/{}", approval.execution_id)
         }
+        save_request::Batch::SubAgent(_) => format!("{message_id}/{agent_execution_id}/start"),
         save_request::Batch::End(_) => format!("{message_id}/{agent_execution_id}/end"),
     })
 }

@@ -7,7 +7,7 @@ use everturn_proto::{
     turn::{LlmCompleteState, ToolCall},
 };
 
-use crate::api::{ToolRecord, ToolResult};
+use crate::api::{ToolEnd, ToolRecord, ToolResult};
 
 /// What a batch reads. Every batch also needs `last_sequence` and `steps`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct Needs {
     pub tools: ToolsNeeded,
     /// The row of this message.
     pub message: Option<String>,
+    /// The call that started this sub-agent.
+    pub delegation: Option<String>,
 }
 
 /// Which tool records a batch reads.
@@ -57,6 +59,8 @@ pub struct Snapshot {
     pub plans: Vec<WorkPlan>,
     /// The message to take.
     pub message: Option<WaitingMessage>,
+    /// The call that started the execution, of a sub-agent's end.
+    pub delegation: Option<Delegation>,
     /// The time of the transaction.
     pub now: DateTime<Utc>,
 }
@@ -104,6 +108,15 @@ pub struct ToolRow {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
+/// The `delegate` call that started a sub-agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Delegation {
+    /// When the sub-agent began.
+    pub started_at: Option<DateTime<Utc>>,
+    /// The call.
+    pub record: ToolRecord,
+}
+
 /// A user's message as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingMessage {
@@ -144,6 +157,8 @@ pub struct Batch {
     pub steps: u32,
     /// How the execution ends.
     pub end: Option<End>,
+    /// How the call ends that started it: (tool execution, end).
+    pub delegation_end: Option<(String, ToolEnd)>,
     /// The conversation's largest sequence number after this batch.
     pub last_sequence: u32,
 }

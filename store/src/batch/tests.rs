@@ -18,11 +18,14 @@ use everturn_proto::{
 use super::*;
 use crate::api::ToolEnd;
 
+/// The turn's own execution: any other one is a sub-agent's.
+const ROOT: &str = "run_60d47de58b20dc6c";
+
 fn request(step: u32, batch: save_request::Batch) -> SaveRequest {
     SaveRequest {
         conversation_id: "c".into(),
         message_id: "m".into(),
-        agent_execution_id: "run_1".into(),
+        agent_execution_id: ROOT.into(),
         step,
         batch: Some(batch),
     }
@@ -81,7 +84,7 @@ fn tool(execution_id: &str, effect: &str, status: &str) -> ToolRow {
 
 fn assistant(calls: &[&str]) -> AssistantRow {
     let tool_calls = calls.iter().map(|id| call(id, effect::READ)).collect();
-    AssistantRow { id: ids::assistant_message_id("run_1", 0), tool_calls, ..AssistantRow::default() }
+    AssistantRow { id: ids::assistant_message_id(ROOT, 0), tool_calls, ..AssistantRow::default() }
 }
 
 fn types(batch: &Batch) -> Vec<&str> {
@@ -324,11 +327,11 @@ fn a_message_is_taken_once_and_its_row_wins() {
 #[test]
 fn keys_name_roles() {
     let keys = [
-        (thought(3), "m/run_1/3/thought"),
-        (observe(3, "exec_a", ""), "m/run_1/3/observe/exec_a"),
+        (thought(3), "m/run_60d47de58b20dc6c/3/thought"),
+        (observe(3, "exec_a", ""), "m/run_60d47de58b20dc6c/3/observe/exec_a"),
         (steer("m2"), "m2/user_message"),
-        (end(3, execution_status::FAILED), "m/run_1/end"),
-        (end(4, execution_status::COMPLETED), "m/run_1/end"),
+        (end(3, execution_status::FAILED), "m/run_60d47de58b20dc6c/end"),
+        (end(4, execution_status::COMPLETED), "m/run_60d47de58b20dc6c/end"),
     ];
     for (request, expected) in keys {
         assert_eq!(key(&request).unwrap(), expected);

@@ -60,7 +60,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
         assert!(act.contains(&format!(r#""tool_input"{colon}{expected},"#)), "{act}");
         let observe = events[3].event_data.as_ref().unwrap().as_str();
         assert!(observe.contains(&format!(r#""result"{colon}{expected},"#)), "{observe}");
-        let context = turn.store.context(&turn.conversation, 10).await.unwrap();
+        let context = turn.store.context(&turn.conversation, "", 10).await.unwrap();
         assert_eq!(context[1].tool_calls[0].tool_input.clone().unwrap_or_default().as_str(), expected);
         assert_eq!(context[1].tool_results[0].result.as_str(), expected);
     }
@@ -75,7 +75,7 @@ pub async fn every_character_survives(backend: &impl Backend) {
     turn.end(0, execution_status::COMPLETED).await;
     assert!(turn.data("user_message").await["content"].as_str().unwrap() == all);
     assert!(turn.data("assistant_message").await["content"].as_str().unwrap() == all);
-    let context = turn.store.context("c", 10).await.unwrap();
+    let context = turn.store.context("c", "", 10).await.unwrap();
     assert!(context.len() == 2 && context.iter().all(|message| message.content == all));
 }
 
@@ -88,7 +88,7 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     turn.store.finish_tool(&turn.tool(0, 0), tool_end(&text)).await.unwrap();
     turn.observe(0, 0, "").await;
-    let context = turn.store.context("c", 10).await.unwrap();
+    let context = turn.store.context("c", "", 10).await.unwrap();
     assert!(context[1].content == large && context[1].tool_results[0].result.as_str() == text);
     assert!(turn.data("observe").await["result"] == large);
 }

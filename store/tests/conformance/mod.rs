@@ -5,6 +5,7 @@
 
 pub mod claims;
 pub mod conversations;
+pub mod delegation;
 pub mod deletion;
 pub mod fixture;
 pub mod json;
@@ -20,7 +21,7 @@ pub mod turns;
 
 use std::future::Future;
 
-use everturn_store::{Conversations, EventReader, Keys, OutsideTools, Retention, TurnStore};
+use everturn_store::{Conversations, EventReader, Executions, Keys, OutsideTools, Retention, TurnStore};
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {
@@ -28,6 +29,7 @@ pub trait Backend: Send + Sync {
         + Conversations
         + TurnStore
         + OutsideTools
+        + Executions
         + Retention
         + Keys
         + Clone
@@ -106,6 +108,14 @@ macro_rules! conformance_suite {
             outside::an_approval_may_be_remembered,
             outside::the_clients_first_result_is_kept,
             outside::the_end_closes_what_waits,
+            delegation::a_sub_agent_begins_once_with_its_own_context,
+            delegation::its_end_ends_the_call_that_started_it,
+            delegation::a_call_that_may_not_have_one_is_ended,
+            delegation::the_end_of_a_parent_ends_the_tree_below,
+            delegation::an_observe_ends_a_lost_sub_agent,
+            delegation::a_lost_turn_ends_with_its_sub_agents,
+            delegation::sub_agents_write_at_once,
+            delegation::executions_are_a_tree_of_pages,
             conversations::creating_twice_gives_the_first,
             conversations::a_caller_sees_only_what_is_theirs,
             conversations::a_client_message_id_is_accepted_once,

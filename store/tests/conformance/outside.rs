@@ -50,7 +50,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         panic!("approved, so it may run");
     };
     assert_eq!(record.call.tool_input, Some(json(r#"{"q": "y"}"#)), "with what was approved");
-    let context = turn.store.context("c", 10).await.unwrap();
+    let context = turn.store.context("c", "", 10).await.unwrap();
     assert_eq!(context[1].tool_calls[0].tool_input, Some(json(r#"{"q": "y"}"#)), "and that is what the model sees");
 
     let again = turn.store.save(&turn.request(0, Batch::Thought(SaveThought {}))).await.unwrap().result;

@@ -132,7 +132,7 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     }
     let (cancelled, unknown, completed) = (tool_status::CANCELLED, tool_status::UNKNOWN, tool_status::COMPLETED);
     assert_eq!(statuses, [cancelled, cancelled, unknown, completed, completed]);
-    let context = turn.store.context("c", 10).await.unwrap();
+    let context = turn.store.context("c", "", 10).await.unwrap();
     let results = &context[1].tool_results;
     let errors: Vec<_> = results.iter().map(|result| result.is_error).collect();
     assert_eq!(errors, [true, true, true, false, false], "results stand in call order");
@@ -157,7 +157,7 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
         assert_eq!((&answer["content"], &answer["partial"]), (&expected.into(), &true.into()));
         assert_eq!(turn.data("cancelled").await["reason"], "why");
         assert_eq!(turn.store.conversation(&tenant(), message).await.unwrap().unwrap().message_count, 2);
-        assert_eq!(turn.store.context(message, 10).await.unwrap()[1].content, expected);
+        assert_eq!(turn.store.context(message, "", 10).await.unwrap()[1].content, expected);
     }
 }
 
@@ -228,7 +228,7 @@ pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
     for task in tasks {
         task.await.unwrap();
     }
-    let row = turn.store.context("c", 10).await.unwrap().pop().unwrap();
+    let row = turn.store.context("c", "", 10).await.unwrap().pop().unwrap();
     let results: Vec<_> = row.tool_results.iter().map(|result| &result.execution_id).collect();
     let calls: Vec<_> = row.tool_calls.iter().map(|call| &call.execution_id).collect();
     assert_eq!(results, calls);

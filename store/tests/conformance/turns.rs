@@ -61,7 +61,7 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
 }
 
 async fn contents(store: &impl TurnStore, limit: u32) -> Vec<String> {
-    let context = store.context("c", limit).await.unwrap();
+    let context = store.context("c", "", limit).await.unwrap();
     context.into_iter().map(|message: ContextMessage| format!("{} {}", message.role, message.content)).collect()
 }
 
@@ -100,10 +100,10 @@ pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
     }
     // A turn longer than the limit has no place to cut at.
     assert_eq!(contents(&first.store, 2).await, ["assistant seek 1", "assistant seek 2"]);
-    let context = first.store.context("c", 1).await.unwrap();
+    let context = first.store.context("c", "", 1).await.unwrap();
     assert_eq!(context[0].tool_calls, [second.call(2, 0, effect::READ)]);
     assert_eq!(context[0].tool_results[0].result.as_str(), "\"found\"");
-    assert_eq!(first.store.context("unknown", 10).await.unwrap(), []);
+    assert_eq!(first.store.context("unknown", "", 10).await.unwrap(), []);
 }
 
 pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(backend: &impl Backend) {

@@ -29,6 +29,7 @@ mod readers;
 mod remote;
 mod resume;
 mod skills;
+mod subagents;
 mod tool_crash;
 mod tools_cli;
 mod turn;

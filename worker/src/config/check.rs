@@ -10,7 +10,7 @@ use everturn_gateway::limits::TenantLimits;
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES, MAX_TOOL_CALLS},
     turn::{AgentDefinition, AgentTool},
-    words::{DEFAULT_AGENT, tool_kind},
+    words::{DEFAULT_AGENT, DELEGATE_TOOL, tool_kind},
 };
 use toml::Spanned;
 
@@ -42,6 +42,8 @@ pub(super) struct Checker<'a> {
     pub(super) client_tools: Vec<String>,
     /// How the remote tools that the file describes are called, by name.
     pub(super) remote_tools: BTreeMap<String, RemoteCall>,
+    /// Names of the agents in the file.
+    pub(super) agents: Vec<String>,
     problems: Vec<Problem>,
 }
 
@@ -52,16 +54,10 @@ impl<'a> Checker<'a> {
         tools: Option<&[String]>,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Self {
-        Self {
-            text,
-            file_name,
-            tools: tools.map(<[String]>::to_vec),
-            servers: Vec::new(),
-            environment,
-            client_tools: Vec::new(),
-            remote_tools: BTreeMap::new(),
-            problems: Vec::new(),
-        }
+        let tools = tools.map(<[String]>::to_vec);
+        let (servers, client_tools, agents) = (Vec::new(), Vec::new(), Vec::new());
+        let (remote_tools, problems) = (BTreeMap::new(), Vec::new());
+        Self { text, file_name, tools, servers, client_tools, remote_tools, agents, environment, problems }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
@@ -72,6 +68,7 @@ impl<'a> Checker<'a> {
         let egress = self.egress(&file.egress);
         self.servers = file.mcp.keys().map(|name| name.get_ref().clone()).collect();
         let mcp = self.mcp(file.mcp);
+        self.agents = file.agents.keys().map(|name| name.get_ref().clone()).collect();
         let skills = self.tools.is_some().then(|| self.skills(&file.skills));
         let agents = file.agents.into_iter();
         let mut agents: Vec<_> =
@@ -162,7 +159,7 @@ impl<'a> Checker<'a> {
     pub(super) fn add_tool(&mut self, name: &Spanned<String>) -> bool {
         match &mut self.tools {
             None => return false,
-            Some(known) if known.contains(name.get_ref()) => {
+            Some(known) if known.contains(name.get_ref()) || name.get_ref() == DELEGATE_TOOL => {
                 self.wrong(name, &format!("there already is a tool `{}`", name.get_ref()));
             }
             Some(known) => known.push(name.get_ref().clone()),
@@ -195,8 +192,10 @@ impl<'a> Checker<'a> {
         }
         let tool_timeout =
             self.duration("tool_timeout", table.tool_timeout.as_ref(), DEFAULT_TOOL_TIMEOUT, SECOND..=24 * HOUR);
+        let limits = self.tree_limits(&table);
         let mut tools = self.tools(&table.tools, tool_timeout);
         tools.extend(self.agent_skills(&table.skills, skills, milliseconds(tool_timeout)));
+        self.delegate(&mut tools, &table.tools, &table.delegates);
         AgentDefinition {
             name: name.get_ref().clone(),
             model: table.model.into_inner(),
@@ -223,6 +222,8 @@ impl<'a> Checker<'a> {
                 1..=10_000,
             ),
             provider: table.provider.into_inner(),
+            description: table.description,
+            ..limits
         }
     }
 
@@ -243,6 +244,9 @@ impl<'a> Checker<'a> {
     fn tool(&mut self, tool: &Spanned<toml::Value>, default_timeout: Duration) -> Option<AgentTool> {
         let file::Tool { name, timeout, approval } =
             file::Tool::read(tool.get_ref()).map_err(|message| self.wrong(tool, &message)).ok()?;
+        if name == DELEGATE_TOOL {
+            return Some(self.listed_delegate(tool, timeout.is_some(), approval));
+        }
         if let Some(server) = names::source_of(&name) {
             self.of_server(tool, &name, server)?;
         } else if let Some(known) = self.tools.as_ref().filter(|known| !known.contains(&name)) {
@@ -267,7 +271,7 @@ impl<'a> Checker<'a> {
             (false, None) => tool_kind::WORKER,
         };
         let (timeout_ms, remote) = (milliseconds(timeout), remote.map(|remote| remote.worker));
-        Some(AgentTool { name, timeout_ms, approval, kind: kind.to_owned(), remote })
+        Some(AgentTool { name, timeout_ms, approval, kind: kind.to_owned(), remote, ..AgentTool::default() })
     }
 
     /// A tool of an MCP server, or all of them.
@@ -314,8 +318,8 @@ impl<'a> Checker<'a> {
             max_steps: DEFAULT_MAX_STEPS,
             max_parallel_tools: DEFAULT_MAX_PARALLEL_TOOLS,
             llm_timeout_ms: milliseconds(DEFAULT_LLM_TIMEOUT),
-            max_output_tokens: 0,
             max_context_messages: DEFAULT_CONTEXT_MESSAGES,
+            ..AgentDefinition::default()
         }
     }
 

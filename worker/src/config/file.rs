@@ -60,6 +60,13 @@ pub(super) struct Agent {
     #[serde(default)]
     pub(super) max_output_tokens: u32,
     pub(super) max_context_messages: Option<Spanned<u32>>,
+    #[serde(default)]
+    pub(super) description: String,
+    #[serde(default)]
+    pub(super) delegates: Vec<Spanned<String>>,
+    pub(super) max_depth: Option<Spanned<u32>>,
+    pub(super) max_sub_agents: Option<Spanned<u32>>,
+    pub(super) turn_timeout: Option<Spanned<String>>,
 }
 
 /// A tool: its name, or a table of its name, a time-out of its own and its approval policy.

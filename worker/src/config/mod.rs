@@ -1,5 +1,6 @@
 //! `everturn.toml`: read, checked as a whole, and turned into what the roles need.
 //!
+//! - `delegates`: which agents an agent may start, and the limits of their tree
 //! - `file`: the file's tables, as written
 //! - `mcp`: the tables of MCP servers, and their check
 //! - `check`: from tables to definitions, collecting everything that is wrong
@@ -14,6 +15,7 @@
 
 mod auth;
 mod check;
+mod delegates;
 mod file;
 mod gateway;
 mod http_tools;

@@ -136,6 +136,16 @@ fn errors_name_file_line_key_and_remedy() {
             &format!("{PROVIDER}{agent}tools = [\"calculate\", \"calculate\"]\n"),
             "7:23: tool `calculate` is named twice",
         ),
+        (&format!("{PROVIDER}{agent}delegates = [\"x\"]\n"), "7:14: there is no agent `x`; there are: default"),
+        (&format!("{PROVIDER}{agent}tools = [\"delegate\"]\n"), "7:10: tool `delegate` needs `delegates`"),
+        (&format!("{PROVIDER}{agent}delegates = [\"default\", \"default\"]\n"), "7:25: agent `default` is named twice"),
+        (
+            &format!("{PROVIDER}{agent}tools = [{{ name = \"delegate\", timeout = \"1s\" }}]\n"),
+            "7:10: tool `delegate` has no `timeout`",
+        ),
+        (&format!("{PROVIDER}{agent}max_depth = 0\n"), "7:13: `max_depth` must be from 1 to 10"),
+        (&format!("{PROVIDER}{agent}turn_timeout = \"2days\"\n"), "7:16: `turn_timeout` must be from 1s to 1day"),
+        ("[client_tools.delegate]\ndescription = \"d\"\n", "there already is a tool `delegate`"),
         (PROVIDER, "everturn.toml:1:1: there is no [agents.default]"),
         ("[limits]\nmessage_bytes = 999999999\n", "2:17: `message_bytes` must be from 1 to"),
         ("[limits]\nrequest_burst = 0\n", "2:17: `request_burst` must be from 1 to 1000000, not 0"),
@@ -148,6 +158,27 @@ fn errors_name_file_line_key_and_remedy() {
         let message = error(text);
         assert!(message.contains(expected), "{text}\n→ {message}\nexpected {expected}");
     }
+}
+
+#[test]
+fn an_agent_with_delegates_has_the_tool_with_its_policy() {
+    let agent = |more: &str| {
+        let text = format!(
+            "{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\ndelegates = [\"default\"]\n{more}"
+        );
+        parse(&text, &[("KEY", "secret")]).unwrap().agents.remove(0)
+    };
+    let plain = agent("max_sub_agents = 2\nturn_timeout = \"5s\"\n");
+    assert_eq!((plain.max_depth, plain.max_sub_agents, plain.turn_timeout_ms), (3, 2, 5_000));
+    let tool = plain.tools.last().unwrap();
+    assert_eq!(
+        (tool.name.as_str(), tool.kind.as_str(), tool.delegates.as_slice()),
+        ("delegate", "delegate", &["default".to_owned()][..])
+    );
+    let asking = agent("tools = [{ name = \"delegate\", approval = \"always\" }, \"calculate\"]\n");
+    assert_eq!(asking.tools.len(), 2);
+    assert!(asking.tools[0].approval.is_some() && asking.tools[0].delegates == ["default"]);
+    assert_eq!((asking.turn_timeout_ms, asking.max_sub_agents), (0, 16));
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(crate) async fn run_and_print(client: &GatewayClient, message: &str) -> anyh
         if let Some(line) = show::line(&frame) {
             println!("{line}");
         }
-        if event_type::ends_turn(&frame.event) {
+        if frame.is_own() && event_type::ends_turn(&frame.event) {
             return Ok((conversation_id, frame.event == event_type::COMPLETE));
         }
     }

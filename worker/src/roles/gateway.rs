@@ -70,6 +70,7 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
     let ports = Ports {
         events: parts.store.events,
         conversations: parts.store.conversations,
+        executions: parts.store.executions,
         outside: parts.store.outside,
         keys: parts.store.keys,
         stream: parts.stream.reader,

@@ -8,7 +8,11 @@ use everturn_proto::{
     words::{approval, execution_status, tool_status},
 };
 
-use super::super::{AssistantRow, NewEvent, Snapshot, ToolRow, ToolsNeeded, Totals, WaitingMessage, build, key, needs};
+use crate::api::{ToolEnd, ToolRecord};
+
+use super::super::{
+    AssistantRow, Delegation, NewEvent, Snapshot, ToolRow, ToolsNeeded, Totals, WaitingMessage, build, key, needs,
+};
 
 #[derive(Debug)]
 pub(super) struct Model {
@@ -19,13 +23,16 @@ pub(super) struct Model {
     pub(super) checkpoints: BTreeMap<u32, LlmCompleteState>,
     pub(super) partials: BTreeMap<u32, LlmCompleteState>,
     pub(super) messages: u32,
+    /// How the call ended that started the execution, when it is a sub-agent's.
+    pub(super) delegation_end: Option<ToolEnd>,
+    is_sub_agent: bool,
     steered: HashSet<String>,
     keys: HashSet<String>,
     steps: u32,
 }
 
 impl Model {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(is_sub_agent: bool) -> Self {
         Self {
             status: execution_status::RUNNING.into(),
             events: Vec::new(),
@@ -34,6 +41,8 @@ impl Model {
             checkpoints: BTreeMap::new(),
             partials: BTreeMap::new(),
             messages: 0,
+            delegation_end: None,
+            is_sub_agent,
             steered: HashSet::new(),
             keys: HashSet::new(),
             steps: 0,
@@ -42,6 +51,11 @@ impl Model {
 
     /// As a back end saves: nothing when the key is stored, the execution ended or the batch is refused.
     pub(super) fn save(&mut self, request: &SaveRequest) {
+        let mut request = request.clone();
+        if self.is_sub_agent {
+            request.agent_execution_id = "run_sub_agent".into();
+        }
+        let request = &request;
         let key = key(request).unwrap();
         if self.keys.contains(&key) || self.status != execution_status::RUNNING {
             return;
@@ -74,6 +88,9 @@ impl Model {
         }
         self.messages += batch.new_messages;
         self.steps = batch.steps;
+        if let Some((_, end)) = batch.delegation_end {
+            assert_eq!(self.delegation_end.replace(end), None, "a call ends once");
+        }
         if let Some(end) = batch.end {
             self.status = end.status;
         }
@@ -105,6 +122,10 @@ impl Model {
             tools,
             plans: Vec::new(),
             message: needs.message.as_ref().and_then(stored),
+            delegation: needs.delegation.as_ref().map(|_| Delegation {
+                started_at: None,
+                record: ToolRecord { end: self.delegation_end.clone(), ..ToolRecord::default() },
+            }),
             ..Snapshot::default()
         }
     }

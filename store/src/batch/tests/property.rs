@@ -72,8 +72,8 @@ fn apply(model: &mut Model, op: &Op) {
 
 proptest! {
     #[test]
-    fn any_order_of_saves_keeps_the_invariants(ops in prop::collection::vec(op(), 0..60)) {
-        let mut model = Model::new();
+    fn any_order_of_saves_keeps_the_invariants(ops in prop::collection::vec(op(), 0..60), is_sub_agent: bool) {
+        let mut model = Model::new(is_sub_agent);
         for op in &ops {
             apply(&mut model, op);
             // Every save may be replayed at once.
@@ -109,9 +109,11 @@ proptest! {
         }
         let ends = model.events.iter().filter(|event| event_type::ends_turn(&event.event_type)).count();
         prop_assert_eq!(ends, 1);
+        prop_assert_eq!(model.delegation_end.is_some(), is_sub_agent, "a sub-agent's end ends the call that started it");
         prop_assert!(event_type::ends_turn(&model.events.last().unwrap().event_type));
         let counted = |event: &&super::NewEvent| {
-            [event_type::USER_MESSAGE, event_type::ASSISTANT_MESSAGE].contains(&event.event_type.as_str())
+            let is_answer = event.event_type == event_type::ASSISTANT_MESSAGE && !is_sub_agent;
+            is_answer || event.event_type == event_type::USER_MESSAGE
         };
         prop_assert_eq!(model.messages as usize, model.events.iter().filter(counted).count());
         for row in &model.assistants {

@@ -1,0 +1,58 @@
+//! Tool `delegate`: what a model is told about it. It starts a sub-agent as a child workflow, so it never runs here.
+
+use std::{collections::BTreeMap, fmt::Write};
+
+use everturn_proto::{
+    turn::{AgentDefinition, AgentTool},
+    words::DELEGATE_TOOL,
+};
+use serde_json::json;
+
+use super::{Effect, ToolSpec};
+
+/// The tool of an agent that may delegate. Agents that are not configured any more are not offered.
+pub(crate) fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> ToolSpec {
+    let offered: Vec<_> = tool.delegates.iter().filter_map(|name| agents.get(name)).collect();
+    let mut description = "Gives a task to another agent and returns its answer. It knows nothing of this \
+                           conversation: put all it needs into the task. Ask for several at once when their tasks do \
+                           not depend on each other. The agents:"
+        .to_owned();
+    for agent in &offered {
+        let purpose = if agent.description.is_empty() { "an agent" } else { &agent.description };
+        // Writing to a string cannot fail.
+        let _ = write!(description, "\n- {}: {purpose}", agent.name);
+    }
+    let names: Vec<_> = offered.iter().map(|agent| agent.name.as_str()).collect();
+    ToolSpec {
+        name: DELEGATE_TOOL.to_owned(),
+        description,
+        parameters: json!({
+            "type": "object",
+            "properties": {
+                "agent": {"type": "string", "enum": names, "description": "Who does it."},
+                "task": {"type": "string", "description": "What to do, complete in itself."},
+            },
+            "required": ["agent", "task"],
+        }),
+        // Asked again it goes on with the sub-agent that it started.
+        effect: Effect::Idempotent,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_agents_there_are_and_what_they_are_for() {
+        let agent = |name: &str, description: &str| {
+            let (key, description) = (name.to_owned(), description.to_owned());
+            (key.clone(), AgentDefinition { name: key, description, ..AgentDefinition::default() })
+        };
+        let agents = BTreeMap::from([agent("a", "knows a"), agent("b", ""), agent("c", "not for this one")]);
+        let delegates = ["a", "b", "gone"].map(str::to_owned).to_vec();
+        let spec = spec(&AgentTool { delegates, ..AgentTool::default() }, &agents);
+        assert_eq!(spec.parameters["properties"]["agent"]["enum"], json!(["a", "b"]));
+        assert!(spec.description.ends_with("- a: knows a\n- b: an agent"), "{}", spec.description);
+    }
+}

@@ -1,0 +1,36 @@
+//! Removing what is old.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+
+use super::Result;
+
+/// Removes what is old, whole conversations at a time. Definitions of agents stay: they are few, and shared.
+#[async_trait]
+pub trait Retention: Send + Sync {
+    /// What [`Retention::remove_expired`], called to the end, would remove.
+    async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed>;
+
+    /// Removes conversations whose last event (or creation, when they have none) is older than `before`, in one
+    /// transaction: the next `limit` of them by id behind `after` (empty: from the first), fewer when they have
+    /// many events. Never one with a running turn or a waiting message; one that is being written to is passed over.
+    async fn remove_expired(&self, before: DateTime<Utc>, after: &str, limit: u32) -> Result<RemovedBatch>;
+}
+
+/// How much was removed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Conversations, each with all its rows.
+    pub conversations: u64,
+    /// Their events.
+    pub events: u64,
+}
+
+/// What one transaction removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemovedBatch {
+    /// How much.
+    pub removed: Removed,
+    /// `after` of the next batch; `None` when nothing is left.
+    pub next: Option<String>,
+}

@@ -1,0 +1,110 @@
+//! Sub-agents: whether a `delegate` call may have one, what starts it, what its end gives the call.
+
+use std::collections::BTreeMap;
+
+use everturn_proto::{
+    Json,
+    event::SubAgentStart,
+    ids,
+    turn::{AgentDefinition, SaveEnd, SaveSubAgent, ToolCall},
+    words::{event_type, execution_status, tool_kind, tool_status},
+};
+use serde::Deserialize;
+
+use super::{TakenMessage, builder::Builder};
+use crate::api::ToolEnd;
+
+/// An execution that calls `delegate`, and what limits it.
+#[derive(Debug, Clone, Copy)]
+pub struct Delegator<'a> {
+    /// 0 for the turn's own.
+    pub depth: u32,
+    /// Sub-agents of the whole turn so far.
+    pub sub_agents: u32,
+    /// The definition it is pinned to.
+    pub agent: &'a AgentDefinition,
+    /// That of the turn's own execution, whose limits count.
+    pub root_agent: &'a AgentDefinition,
+}
+
+/// What a sub-agent is to do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Who does it.
+    pub agent: AgentDefinition,
+    /// What, in the words of the delegating model.
+    pub task: String,
+}
+
+/// Arguments of `delegate`.
+#[derive(Deserialize)]
+struct Arguments {
+    agent: String,
+    task: String,
+}
+
+/// The task of a call, or why it may not have a sub-agent, for the model.
+pub fn task(
+    call: &ToolCall,
+    delegator: &Delegator,
+    agents: &BTreeMap<String, AgentDefinition>,
+) -> Result<Task, String> {
+    let arguments = call.tool_input.as_ref().and_then(|input| input.decode::<Arguments>().ok());
+    let Arguments { agent, task } = arguments.ok_or("The arguments are {\"agent\": …, \"task\": …}, both texts.")?;
+    if task.trim().is_empty() {
+        return Err("The task is empty: say what the sub-agent is to do.".to_owned());
+    }
+    let allowed = delegator.agent.tools.iter().filter(|tool| tool.kind == tool_kind::DELEGATE);
+    if !allowed.flat_map(|tool| &tool.delegates).any(|name| *name == agent) {
+        return Err(format!("There is no sub-agent `{agent}` for you. Use only those you were given."));
+    }
+    let limits = delegator.root_agent;
+    if delegator.depth >= limits.max_depth {
+        return Err(format!("Sub-agents may not be nested deeper than {}. Do the task yourself.", limits.max_depth));
+    }
+    if delegator.sub_agents >= limits.max_sub_agents {
+        return Err(format!("This turn has had all its {} sub-agents. Do the task yourself.", limits.max_sub_agents));
+    }
+    let agent = agents.get(&agent).ok_or_else(|| format!("The sub-agent `{agent}` is not configured any more."))?;
+    Ok(Task { agent: agent.clone(), task })
+}
+
+impl Builder<'_> {
+    /// The first batch of a sub-agent: its start, and its task as the first message of its thread.
+    pub(super) fn start_sub_agent(&mut self, start: &SaveSubAgent) {
+        let (agent_execution_id, _) = self.place();
+        let id = ids::task_message_id(&agent_execution_id);
+        let data = SubAgentStart {
+            agent: start.agent.clone(),
+            task: start.task.clone(),
+            agent_execution_id,
+            parent_execution_id: start.parent_execution_id.clone(),
+            execution_id: start.execution_id.clone(),
+            call_id: start.call_id.clone(),
+            depth: start.depth,
+        };
+        let sequence_number = self.event(event_type::SUB_AGENT_START, &data);
+        self.batch.taken = Some(TakenMessage { id, new_content: Some(start.task.clone()), sequence_number });
+    }
+
+    /// Ends the call that started this sub-agent: with its answer, or with what became of it.
+    pub(super) fn end_delegation(&mut self, end: &SaveEnd) {
+        let Some(delegation) = self.snapshot.delegation.as_ref().filter(|call| call.record.end.is_none()) else {
+            return;
+        };
+        let took = delegation.started_at.map(|at| (self.snapshot.now - at).num_milliseconds()).unwrap_or_default();
+        let duration_ms = u32::try_from(took.max(0)).unwrap_or(u32::MAX);
+        let tool_end = match end.status.as_str() {
+            execution_status::COMPLETED => {
+                let answer = self.snapshot.checkpoint.as_ref().map(|state| state.text.as_str()).unwrap_or_default();
+                ToolEnd::of_result(Json::of(&answer), false, duration_ms)
+            }
+            execution_status::CANCELLED => ToolEnd {
+                status: tool_status::CANCELLED.to_owned(),
+                ..ToolEnd::failed("The sub-agent was cancelled.", duration_ms)
+            },
+            _ => ToolEnd::failed(&format!("The sub-agent failed ({}): {}", end.code, end.message), duration_ms),
+        };
+        self.batch.delegation_end = Some((delegation.record.call.execution_id.clone(), tool_end));
+    }
+}
