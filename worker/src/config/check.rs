@@ -57,7 +57,7 @@ impl<'a> Checker<'a> {
         let tools = tools.map(<[String]>::to_vec);
         let (servers, client_tools, agents) = (Vec::new(), Vec::new(), Vec::new());
         let (remote_tools, problems) = (BTreeMap::new(), Vec::new());
-        Self { text, file_name, tools, servers, client_tools, remote_tools, agents, environment, problems }
+        Self { text, file_name, tools, servers, environment, client_tools, remote_tools, agents, problems }
     }
 
     pub(super) fn config(mut self, file: file::File) -> Result<Config, ConfigError> {
