@@ -89,9 +89,8 @@ async fn turn(
             continue;
         }
         // Of sub-agents only the lines: several may speak at once.
-        if frame.is_own()
-            || !matches!(frame.event.as_str(), "text_start" | "text_delta" | "thought" | "assistant_message")
-        {
+        let is_own = frame.is_own(conversation_id, &message_id);
+        if is_own || !matches!(frame.event.as_str(), "text_start" | "text_delta" | "thought" | "assistant_message") {
             printer.print(&frame);
         }
         if frame.event == event_type::APPROVAL_REQUESTED && !is_cancelling {
@@ -106,7 +105,7 @@ async fn turn(
                 println!("{error:#}");
             }
         }
-        if frame.is_own() && event_type::ends_turn(&frame.event) {
+        if is_own && event_type::ends_turn(&frame.event) {
             println!();
             return Ok(frame.event == event_type::COMPLETE);
         }

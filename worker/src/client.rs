@@ -33,11 +33,10 @@ pub struct Frame {
 }
 
 impl Frame {
-    /// True for what the turn's own agent does, and false for what a sub-agent of it does.
-    pub fn is_own(&self) -> bool {
-        let text = |key: &str| self.data[key].as_str().unwrap_or_default();
-        let execution = text("agent_execution_id");
-        execution.is_empty() || execution == ids::root_execution_id(text("conversation_id"), text("message_id"))
+    /// True for what the own agent of this message's turn does, and false for what a sub-agent of it does.
+    pub fn is_own(&self, conversation_id: &str, message_id: &str) -> bool {
+        let execution = self.data["agent_execution_id"].as_str().unwrap_or_default();
+        execution.is_empty() || execution == ids::root_execution_id(conversation_id, message_id)
     }
 }
 

@@ -110,6 +110,7 @@ pub(super) struct Answer {
     #[schema(schema_with = decisions)]
     decision: String,
     /// Of the pending call: the answer is for what it shows.
+    #[schema(example = "0123456789abcdef")]
     input_hash: String,
     /// approve: the tool runs with this instead. At most 64 KiB.
     #[schema(value_type = Option<Object>)]

@@ -101,7 +101,8 @@ pub(super) struct ListQuery {
     /// Executions of the page.
     #[param(minimum = 1, maximum = 200, default = 100)]
     limit: Option<u32>,
-    /// The `next_after` of the page before.
+    /// `next_after` of the page before. Do not take it apart: its form may change.
+    #[param(example = "2026-11-21T12:21:46.160000000Z~run_6884324520321083")]
     after: Option<String>,
 }
 

@@ -23,7 +23,7 @@ async fn no_answer_is_outside_the_document() {
     assert!(program.is_file(), "{} is missing: run `make python`", program.display());
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
     stack.configure(AUTH);
-    let key = create(&stack, &["--tenant", "acme"]).await;
+    let key = create(&stack, &["--tenant", "acme", "--scope", "read,write,approve"]).await;
     let _running = stack.start().await;
     let run = Command::new(program)
         .arg("--config-file")

@@ -10,13 +10,13 @@ use crate::{client::GatewayClient, show};
 pub(crate) async fn run_and_print(client: &GatewayClient, message: &str) -> anyhow::Result<(String, bool)> {
     let conversation_id = client.create_conversation(None).await?;
     println!("\nturn in conversation {conversation_id}\n");
-    client.submit(&conversation_id, message, None).await?;
+    let message_id = client.submit(&conversation_id, message, None).await?;
     let mut frames = std::pin::pin!(client.follow(&conversation_id, 0));
     while let Some(frame) = frames.next().await {
         if let Some(line) = show::line(&frame) {
             println!("{line}");
         }
-        if frame.is_own() && event_type::ends_turn(&frame.event) {
+        if frame.is_own(&conversation_id, &message_id) && event_type::ends_turn(&frame.event) {
             return Ok((conversation_id, frame.event == event_type::COMPLETE));
         }
     }
