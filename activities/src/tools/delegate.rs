@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{Effect, ToolSpec};
 
 /// The tool of an agent that may delegate. Agents that are not configured any more are not offered.
-pub(crate) fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> ToolSpec {
+pub fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> ToolSpec {
     let offered: Vec<_> = tool.delegates.iter().filter_map(|name| agents.get(name)).collect();
     let mut description = "Gives a task to another agent and returns its answer. It knows nothing of this \
                            conversation: put all it needs into the task. Ask for several at once when their tasks do \

@@ -18,7 +18,7 @@ pub mod builtin;
 mod checked;
 mod client;
 pub mod content;
-pub(crate) mod delegate;
+pub mod delegate;
 pub mod http;
 pub mod mcp;
 pub mod names;

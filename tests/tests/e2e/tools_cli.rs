@@ -18,7 +18,11 @@ kind = "openai"
 [agents.default]
 provider = "main"
 model = "m"
-tools = ["calculate", { name = "test_once", timeout = "2m" }]
+tools = ["calculate", { name = "test_once", timeout = "2m", approval = "always" }, "pick_file"]
+delegates = ["greeter"]
+
+[client_tools.pick_file]
+description = "Asks the user for a file."
 
 [agents.greeter]
 provider = "main"
@@ -76,9 +80,11 @@ async fn a_list_shows_what_the_model_is_offered() {
     let (code, shown, _) = run(&folder, &["list"]).await;
     let lines: Vec<_> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
     assert_eq!(code, Some(0));
-    assert_eq!(lines[0][..4], ["calculate", "built-in", "read", "5m"]);
-    assert_eq!(lines[1][..4], ["test_once", "built-in", "once", "2m"]);
-    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0][..5], ["calculate", "built-in", "read", "5m", "never"]);
+    assert_eq!(lines[1][..5], ["test_once", "built-in", "once", "2m", "always"]);
+    assert_eq!(lines[2][..5], ["pick_file", "client", "once", "1h", "never"]);
+    assert_eq!(lines[3][..3], ["delegate", "sub-agent", "idempotent"]);
+    assert_eq!(lines.len(), 4);
 
     let (code, json, _) = run(&folder, &["list", "--agent", "greeter", "--json"]).await;
     let listing: Value = serde_json::from_str(&json).unwrap();

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use everturn_activities::tools::{CheckedTool, ToolRegistry, names};
-use everturn_proto::turn::AgentDefinition;
+use everturn_activities::tools::{ToolRegistry, ToolSpec, delegate, names};
+use everturn_proto::{turn::AgentDefinition, words::tool_kind};
 use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;
@@ -26,6 +26,8 @@ struct Row {
     kind: &'static str,
     effect: &'static str,
     timeout_ms: u32,
+    /// When a person must approve a call: never, always, or by a rule on its arguments.
+    approval: &'static str,
     description: String,
     parameters: Value,
 }
@@ -42,7 +44,7 @@ pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &ListToo
         Ok(agent) => agent,
         Err(reason) => return Ok(refuse(&reason)),
     };
-    let listing = listing(agent, tools).await?;
+    let listing = listing(config, agent, tools).await?;
     if options.json {
         println!("{}", serde_json::to_string_pretty(&listing)?);
     } else {
@@ -53,10 +55,12 @@ pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &ListToo
 }
 
 /// Asks all sources at once.
-async fn listing<'a>(agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow::Result<Listing<'a>> {
-    let asked = agent
-        .tools
-        .iter()
+async fn listing<'a>(config: &Config, agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow::Result<Listing<'a>> {
+    // Sub-agents are no tools of the registry: the workflow starts them.
+    let (delegating, registered): (Vec<_>, Vec<_>) =
+        agent.tools.iter().partition(|tool| tool.kind == tool_kind::DELEGATE);
+    let asked = registered
+        .into_iter()
         .map(|listed| async move { tools.offered([&listed.name]).await.map(|found| (listed, found)) });
     let mut listing = Listing { agent: &agent.name, tools: Vec::new(), unavailable: Vec::new() };
     let mut seen = BTreeSet::new();
@@ -66,19 +70,30 @@ async fn listing<'a>(agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow
             listing.unavailable.push(Unavailable { name: &listed.name, reason });
         }
         let new = found.iter().filter(|tool| seen.insert(tool.spec().name.clone()));
-        listing.tools.extend(new.map(|tool| row(agent, tool)));
+        listing.tools.extend(new.map(|tool| row(agent, tool.spec().clone(), tool.tool().kind().as_str())));
     }
+    let agents = config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect();
+    listing.tools.extend(delegating.into_iter().map(|tool| row(agent, delegate::spec(tool, &agents), "sub-agent")));
     Ok(listing)
 }
 
-fn row(agent: &AgentDefinition, tool: &CheckedTool) -> Row {
-    let spec = tool.spec().clone();
-    let timeout_ms = names::listed(&agent.tools, &spec.name).map(|listed| listed.timeout_ms).unwrap_or_default();
+/// `kind`: of a tool that a worker runs itself.
+fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
+    let listed = names::listed(&agent.tools, &spec.name).cloned().unwrap_or_default();
     Row {
         name: spec.name,
-        kind: tool.tool().kind().as_str(),
+        kind: match listed.kind.as_str() {
+            tool_kind::CLIENT => "client",
+            tool_kind::REMOTE => "remote",
+            _ => kind,
+        },
         effect: spec.effect.as_str(),
-        timeout_ms,
+        timeout_ms: listed.timeout_ms,
+        approval: match listed.approval {
+            None => "never",
+            Some(policy) if policy.when.is_some() => "by rule",
+            Some(_) => "always",
+        },
         description: spec.description,
         parameters: spec.parameters,
     }
@@ -87,9 +102,12 @@ fn row(agent: &AgentDefinition, tool: &CheckedTool) -> Row {
 fn print(listing: &Listing<'_>) {
     let offered = listing.tools.iter().map(|row| row.name.len());
     let width = offered.chain(listing.unavailable.iter().map(|missing| missing.name.len())).max().unwrap_or_default();
-    for Row { name, kind, effect, timeout_ms, description, .. } in &listing.tools {
+    for Row { name, kind, effect, timeout_ms, approval, description, .. } in &listing.tools {
         let timeout = humantime::format_duration(Duration::from_millis((*timeout_ms).into())).to_string();
-        println!("{name:<width$}  {kind:<10}  {effect:<10}  {timeout:<6}  {}", show::shortened(description));
+        println!(
+            "{name:<width$}  {kind:<10}  {effect:<10}  {timeout:<6}  {approval:<7}  {}",
+            show::shortened(description)
+        );
     }
     for Unavailable { name, reason } in &listing.unavailable {
         println!("{name:<width$}  unavailable: {reason}");
