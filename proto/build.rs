@@ -2,7 +2,11 @@
 
 use std::{env, error::Error, path::PathBuf};
 
-const FILES: [&str; 3] = ["everturn/v1/json.proto", "everturn/v1/event.proto", "everturn/v1/turn.proto"];
+const FILES: [&str; 3] = [
+    "everturn/v1/json.proto",
+    "everturn/v1/event.proto",
+    "everturn/v1/turn.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=everturn");
@@ -20,7 +24,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         turn.register_file_descriptor(file);
     }
     // Events write every field (readers should not guess); what goes into history leaves defaults out.
-    for (builder, prefix) in [(events.emit_fields(), ".everturn.event.v1"), (&mut turn, ".everturn.v1")] {
+    for (builder, prefix) in [
+        (events.emit_fields(), ".everturn.event.v1"),
+        (&mut turn, ".everturn.v1"),
+    ] {
         builder
             .out_dir(&out)
             .extern_path(".everturn.v1.Json", "crate::json::Json")

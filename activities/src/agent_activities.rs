@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use everturn_proto::{
     activities::declared,
     turn::{
-        AgentDefinition, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest,
-        RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+        AgentDefinition, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest,
+        RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
 };
 use everturn_store::TurnStore;
@@ -18,7 +18,9 @@ use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolThreads, load, model::ModelClient, remote, run_tool, save, think, tools::ToolRegistry};
+use crate::{
+    ToolThreads, load, model::ModelClient, remote, run_tool, save, think, tools::ToolRegistry,
+};
 
 /// Everything the activities work with. One for the life of a worker.
 pub struct AgentActivities {

@@ -18,7 +18,9 @@ pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> u32 {
 
 /// A rule that cannot be read asks: what it would have let through is not known.
 fn needs_approval(policy: &ApprovalPolicy, input: &Json) -> bool {
-    let Some(when) = &policy.when else { return true };
+    let Some(when) = &policy.when else {
+        return true;
+    };
     match jsonschema::options().offline().build(&when.to_value()) {
         Ok(rule) => rule.is_valid(&input.to_value()),
         Err(error) => {
@@ -38,11 +40,23 @@ mod tests {
 
     #[test]
     fn a_policy_asks_always_or_by_its_rule() {
-        let with = |approval| AgentTool { approval, ..AgentTool::default() };
+        let with = |approval| AgentTool {
+            approval,
+            ..AgentTool::default()
+        };
         let rule = r#"{"required":["amount"],"properties":{"amount":{"minimum":100}}}"#;
-        let by_rule = with(Some(ApprovalPolicy { when: Some(json(rule)), timeout_s: 9 }));
-        let always = with(Some(ApprovalPolicy { when: None, timeout_s: 0 }));
-        let broken = with(Some(ApprovalPolicy { when: Some(json(r#"{"type":5}"#)), timeout_s: 9 }));
+        let by_rule = with(Some(ApprovalPolicy {
+            when: Some(json(rule)),
+            timeout_s: 9,
+        }));
+        let always = with(Some(ApprovalPolicy {
+            when: None,
+            timeout_s: 0,
+        }));
+        let broken = with(Some(ApprovalPolicy {
+            when: Some(json(r#"{"type":5}"#)),
+            timeout_s: 9,
+        }));
         for (tool, input, expected) in [
             (&with(None), r#"{"amount":500}"#, 0),
             (&always, "{}", 1),
@@ -51,7 +65,11 @@ mod tests {
             (&by_rule, r#"{"other":100}"#, 0),
             (&broken, "{}", 9),
         ] {
-            assert_eq!(timeout_s(Some(tool), &json(input)), expected, "{tool:?} {input}");
+            assert_eq!(
+                timeout_s(Some(tool), &json(input)),
+                expected,
+                "{tool:?} {input}"
+            );
         }
         assert_eq!(timeout_s(None, &json("{}")), 0);
     }

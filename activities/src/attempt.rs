@@ -33,7 +33,11 @@ pub(crate) enum Ended<T> {
 
 /// Runs `work` as the attempt of `ctx`. The work is dropped when the attempt ends otherwise. Heartbeats say how far it
 /// is.
-pub(crate) async fn run<T>(ctx: &ActivityContext, progress: &Progress, work: impl Future<Output = T>) -> Ended<T> {
+pub(crate) async fn run<T>(
+    ctx: &ActivityContext,
+    progress: &Progress,
+    work: impl Future<Output = T>,
+) -> Ended<T> {
     tokio::select! {
         biased;
         done = work => Ended::Done(done),
@@ -45,7 +49,10 @@ pub(crate) async fn run<T>(ctx: &ActivityContext, progress: &Progress, work: imp
 
 /// Calls the store until it answers: what a paid answer or a tool's outcome is worth is lost with the attempt. Goes on
 /// through a cancel (what happened is recorded all the same), with heartbeats, to the attempt's deadline.
-pub(crate) async fn insist<T, F>(ctx: &ActivityContext, call: impl FnMut() -> F) -> Result<T, ActivityError>
+pub(crate) async fn insist<T, F>(
+    ctx: &ActivityContext,
+    call: impl FnMut() -> F,
+) -> Result<T, ActivityError>
 where
     F: Future<Output = Result<T, StoreError>>,
 {
@@ -93,6 +100,10 @@ fn time_left(ctx: &ActivityContext) -> Duration {
 fn time_to_deadline(ctx: &ActivityContext) -> Duration {
     // No deadline is the engine's word for "unlimited"; a year is as good and does not overflow a timer.
     const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    let Some(deadline) = ctx.info().deadline else { return UNLIMITED };
-    deadline.duration_since(SystemTime::now()).unwrap_or_default()
+    let Some(deadline) = ctx.info().deadline else {
+        return UNLIMITED;
+    };
+    deadline
+        .duration_since(SystemTime::now())
+        .unwrap_or_default()
 }

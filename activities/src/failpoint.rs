@@ -16,7 +16,11 @@ use std::{
 pub async fn reach(name: &str) {
     if cfg!(debug_assertions)
         && let Some(file) = requested(name)
-        && std::fs::OpenOptions::new().write(true).create_new(true).open(&file).is_ok()
+        && std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&file)
+            .is_ok()
     {
         stay(name, Path::new(&file), Path::new(&format!("{file}.go"))).await;
     }

@@ -11,26 +11,38 @@ use crate::model::ModelError;
 /// A failure that trying again will not help.
 pub(crate) fn permanent(code: &str, message: impl Into<String>) -> ActivityError {
     ActivityError::application(
-        ApplicationFailure::builder(message.into()).type_name(code.to_owned()).non_retryable(true).build(),
+        ApplicationFailure::builder(message.into())
+            .type_name(code.to_owned())
+            .non_retryable(true)
+            .build(),
     )
 }
 
 /// A failure the engine retries by the activity's policy.
 pub(crate) fn transient(code: &str, message: impl Into<String>) -> ActivityError {
-    ActivityError::application(ApplicationFailure::builder(message.into()).type_name(code.to_owned()).build())
+    ActivityError::application(
+        ApplicationFailure::builder(message.into())
+            .type_name(code.to_owned())
+            .build(),
+    )
 }
 
 pub(crate) fn from_store(error: &StoreError) -> ActivityError {
     match error {
         StoreError::Unavailable(_) => transient(failure::STORE_UNAVAILABLE, error.to_string()),
-        StoreError::NotFound { what: "message", .. } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
+        StoreError::NotFound {
+            what: "message", ..
+        } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
         _ => permanent(failure::INTERNAL, error.to_string()),
     }
 }
 
 /// The store did not answer for as long as the attempt could wait.
 pub(crate) fn store_away() -> ActivityError {
-    transient(failure::STORE_UNAVAILABLE, "The store did not answer in time.")
+    transient(
+        failure::STORE_UNAVAILABLE,
+        "The store did not answer in time.",
+    )
 }
 
 /// A tool that may work at the next try.

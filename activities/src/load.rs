@@ -19,9 +19,17 @@ pub(crate) async fn load_turn(
     }
     let name = agent_name(activities, &request).await?;
     let known = activities.agents.get(&name).cloned();
-    let error_message = if known.is_some() { String::new() } else { unknown_agent(activities, &name) };
+    let error_message = if known.is_some() {
+        String::new()
+    } else {
+        unknown_agent(activities, &name)
+    };
     let conversation_id = request.conversation_id.clone();
-    let tenant_id = if request.tenant_id.is_empty() { DEFAULT_TENANT.to_owned() } else { request.tenant_id };
+    let tenant_id = if request.tenant_id.is_empty() {
+        DEFAULT_TENANT.to_owned()
+    } else {
+        request.tenant_id
+    };
     let begin = BeginTurn {
         conversation_id: request.conversation_id,
         tenant_id,
@@ -29,15 +37,30 @@ pub(crate) async fn load_turn(
         content: request.content,
         agent_execution_id: request.agent_execution_id,
         // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
-        agent: known.unwrap_or_else(|| AgentDefinition { name, ..AgentDefinition::default() }),
+        agent: known.unwrap_or_else(|| AgentDefinition {
+            name,
+            ..AgentDefinition::default()
+        }),
     };
-    let begun = activities.turns.begin_turn(begin).await.map_err(|error| fail::from_store(&error))?;
+    let begun = activities
+        .turns
+        .begin_turn(begin)
+        .await
+        .map_err(|error| fail::from_store(&error))?;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
     let cannot_run = begun.agent.model.is_empty();
     let loaded = loaded(activities, &conversation_id, begun).await;
     Ok(LoadedTurn {
-        error_code: if cannot_run { failure::UNKNOWN_AGENT.to_owned() } else { String::new() },
-        error_message: if cannot_run { error_message } else { String::new() },
+        error_code: if cannot_run {
+            failure::UNKNOWN_AGENT.to_owned()
+        } else {
+            String::new()
+        },
+        error_message: if cannot_run {
+            error_message
+        } else {
+            String::new()
+        },
         ..loaded
     })
 }
@@ -55,15 +78,25 @@ async fn load_sub_agent(
         step: delegation.step,
         execution_id: delegation.execution_id,
     };
-    let begun = activities.turns.begin_sub_agent(&call, &activities.agents).await;
+    let begun = activities
+        .turns
+        .begin_sub_agent(&call, &activities.agents)
+        .await;
     let begun = begun.map_err(|error| fail::from_store(&error))?;
     failpoint::reach("load.sub_agent.after").await;
     Ok(loaded(activities, &call.conversation_id, begun).await)
 }
 
 /// Tells the readers, then the workflow.
-async fn loaded(activities: &AgentActivities, conversation_id: &str, begun: BegunTurn) -> LoadedTurn {
-    let announcement = Announcement { last_sequence: begun.last_sequence, sealed: begun.sealed };
+async fn loaded(
+    activities: &AgentActivities,
+    conversation_id: &str,
+    begun: BegunTurn,
+) -> LoadedTurn {
+    let announcement = Announcement {
+        last_sequence: begun.last_sequence,
+        sealed: begun.sealed,
+    };
     announce(activities, conversation_id, announcement).await;
     let age_ms = u32::try_from(begun.age.as_millis()).unwrap_or(u32::MAX);
     let timeout_ms = begun.agent.turn_timeout_ms;
@@ -74,21 +107,33 @@ async fn loaded(activities: &AgentActivities, conversation_id: &str, begun: Begu
         max_steps: begun.agent.max_steps,
         max_parallel_tools: begun.agent.max_parallel_tools,
         llm_timeout_ms: begun.agent.llm_timeout_ms,
-        time_left_ms: if timeout_ms == 0 { 0 } else { timeout_ms.saturating_sub(age_ms).max(1) },
+        time_left_ms: if timeout_ms == 0 {
+            0
+        } else {
+            timeout_ms.saturating_sub(age_ms).max(1)
+        },
         ..LoadedTurn::default()
     }
 }
 
 /// The agent that was asked for, else the conversation's, else the default one.
-async fn agent_name(activities: &AgentActivities, request: &LoadTurnRequest) -> Result<String, ActivityError> {
+async fn agent_name(
+    activities: &AgentActivities,
+    request: &LoadTurnRequest,
+) -> Result<String, ActivityError> {
     if !request.agent.is_empty() {
         return Ok(request.agent.clone());
     }
     let stored = activities.turns.agent_of(&request.conversation_id).await;
-    Ok(stored.map_err(|error| fail::from_store(&error))?.unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
+    Ok(stored
+        .map_err(|error| fail::from_store(&error))?
+        .unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
 }
 
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {
     let known: Vec<_> = activities.agents.keys().map(String::as_str).collect();
-    format!("There is no agent `{name}` in this worker's configuration; it knows: {}.", known.join(", "))
+    format!(
+        "There is no agent `{name}` in this worker's configuration; it knows: {}.",
+        known.join(", ")
+    )
 }

@@ -9,8 +9,8 @@ use everturn_proto::{
     Json, ids,
     limits::REMOTE_INPUT_MAX_BYTES,
     turn::{
-        ClaimedRemoteTool, RecordRemoteToolRequest, RemoteToolInput, RemoteToolResult, RunToolRequest, RunToolResult,
-        record_remote_tool_request::End,
+        ClaimedRemoteTool, RecordRemoteToolRequest, RemoteToolInput, RemoteToolResult,
+        RunToolRequest, RunToolResult, record_remote_tool_request::End,
     },
     words::failure,
 };
@@ -33,7 +33,11 @@ pub(crate) async fn claim(
     let run_id = ctx.info().workflow_run_id.clone().unwrap_or_default();
     let key = key_of(request);
     failpoint::reach_in("tool.before_claim", &key.conversation_id, &key.execution_id).await;
-    let claim = activities.turns.claim_tool(&key, &run_id).await.map_err(|error| fail::from_store(&error))?;
+    let claim = activities
+        .turns
+        .claim_tool(&key, &run_id)
+        .await
+        .map_err(|error| fail::from_store(&error))?;
     failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
     let refused = match claim {
         ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
@@ -43,7 +47,11 @@ pub(crate) async fn claim(
             None => return Ok(claimed(key, record, run_id)),
         },
     };
-    activities.turns.finish_tool(&key, refused).await.map_err(|error| fail::from_store(&error))?;
+    activities
+        .turns
+        .finish_tool(&key, refused)
+        .await
+        .map_err(|error| fail::from_store(&error))?;
     Ok(ClaimedRemoteTool::default())
 }
 
@@ -53,7 +61,10 @@ pub(crate) async fn record(
     request: RecordRemoteToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
     let (Some(tool), Some(end)) = (request.tool, request.end) else {
-        return Err(fail::permanent(failure::INTERNAL, "The record names no tool or no end."));
+        return Err(fail::permanent(
+            failure::INTERNAL,
+            "The record names no tool or no end.",
+        ));
     };
     let key = key_of(tool);
     let end = match end {
@@ -61,10 +72,21 @@ pub(crate) async fn record(
         End::Failed(message) => ToolEnd::failed(&message, request.duration_ms),
         End::Unknown(message) => ToolEnd::unknown(&message, request.duration_ms),
     };
-    failpoint::reach_in("tool.before_record", &key.conversation_id, &key.execution_id).await;
-    let stored = activities.turns.finish_tool(&key, end).await.map_err(|error| fail::from_store(&error))?;
+    failpoint::reach_in(
+        "tool.before_record",
+        &key.conversation_id,
+        &key.execution_id,
+    )
+    .await;
+    let stored = activities
+        .turns
+        .finish_tool(&key, end)
+        .await
+        .map_err(|error| fail::from_store(&error))?;
     failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
-    Ok(RunToolResult { status: stored.status })
+    Ok(RunToolResult {
+        status: stored.status,
+    })
 }
 
 /// Why the call is not worth an activity, for the model.
@@ -76,7 +98,9 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
     let input = call.tool_input.clone().unwrap_or_default();
     let bytes = input.as_str().len();
     if bytes > REMOTE_INPUT_MAX_BYTES {
-        return Some(format!("The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."));
+        return Some(format!(
+            "The arguments have {bytes} bytes; the limit of this tool is {REMOTE_INPUT_MAX_BYTES}."
+        ));
     }
     match activities.tools.find(&call.tool_name).await {
         Ok(tool) => tool.validate(&input).err(),
@@ -86,7 +110,8 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
 
 fn claimed(key: ToolKey, record: ToolRecord, run_id: String) -> ClaimedRemoteTool {
     let call = record.call;
-    let idempotency_key = ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
+    let idempotency_key =
+        ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
     let input = RemoteToolInput {
         tool_name: call.tool_name,
         tool_input: Some(call.tool_input.unwrap_or_default()),
@@ -108,7 +133,9 @@ fn json_of(result: RemoteToolResult) -> Json {
     match encoding.as_str() {
         "" | "binary/null" => Json::default(),
         encoding => match String::from_utf8(data) {
-            Ok(text) if encoding.starts_with("json/") => Json::parse(text.clone()).unwrap_or_else(|_| Json::of(&text)),
+            Ok(text) if encoding.starts_with("json/") => {
+                Json::parse(text.clone()).unwrap_or_else(|_| Json::of(&text))
+            }
             Ok(text) => base64(encoding, text.as_bytes()),
             Err(error) => base64(encoding, error.as_bytes()),
         },
@@ -124,14 +151,21 @@ mod tests {
     use super::*;
 
     fn shown(encoding: &str, data: &[u8]) -> serde_json::Value {
-        json_of(RemoteToolResult { encoding: encoding.into(), data: data.into() }).to_value()
+        json_of(RemoteToolResult {
+            encoding: encoding.into(),
+            data: data.into(),
+        })
+        .to_value()
     }
 
     #[test]
     fn results_of_every_encoding_are_shown() {
         assert_eq!(shown("json/plain", br#"{"n":1}"#), json!({"n": 1}));
         assert_eq!(shown("json/protobuf", b"{}"), json!({}));
-        assert_eq!((shown("", b""), shown("binary/null", b"")), (json!(null), json!(null)));
+        assert_eq!(
+            (shown("", b""), shown("binary/null", b"")),
+            (json!(null), json!(null))
+        );
         let bytes = json!({"encoding": "base64", "type": "binary/plain", "data": "/w=="});
         assert_eq!(shown("binary/plain", b"\xff"), bytes);
         assert_eq!(shown("json/plain", b"no json"), json!("no json"));

@@ -11,13 +11,15 @@ const MAX_RETRY_AFTER: Duration = Duration::from_mins(10);
 /// Seconds or an HTTP date, or OpenAI's milliseconds; at most ten minutes.
 pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Duration> {
     let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    let wait = header("retry-after-ms").and_then(|ms| seconds(ms, 0.001)).or_else(|| {
-        let value = header(RETRY_AFTER.as_str())?;
-        seconds(value, 1.0).or_else(|| {
-            let at = DateTime::parse_from_rfc2822(value).ok()?;
-            Some((at.to_utc() - Utc::now()).to_std().unwrap_or_default())
-        })
-    });
+    let wait = header("retry-after-ms")
+        .and_then(|ms| seconds(ms, 0.001))
+        .or_else(|| {
+            let value = header(RETRY_AFTER.as_str())?;
+            seconds(value, 1.0).or_else(|| {
+                let at = DateTime::parse_from_rfc2822(value).ok()?;
+                Some((at.to_utc() - Utc::now()).to_std().unwrap_or_default())
+            })
+        });
     wait.map(|wait| wait.min(MAX_RETRY_AFTER))
 }
 

@@ -40,14 +40,20 @@ pub(crate) async fn run_tool(
     let claim = attempt::insist(ctx, || activities.turns.claim_tool(&key, &claimant)).await?;
     at("tool.after_claim").await;
     let end = match claim {
-        ToolClaim::Ended(record) => return Ok(RunToolResult { status: record.status }),
+        ToolClaim::Ended(record) => {
+            return Ok(RunToolResult {
+                status: record.status,
+            });
+        }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
         ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
     };
     at("tool.before_record").await;
     let stored = attempt::insist(ctx, || activities.turns.finish_tool(&key, end.clone())).await?;
     at("tool.after_record").await;
-    Ok(RunToolResult { status: stored.status })
+    Ok(RunToolResult {
+        status: stored.status,
+    })
 }
 
 /// Runs the tool, unless its name or its arguments are wrong.
@@ -69,7 +75,11 @@ async fn run(
         message_id: key.message_id.clone(),
         execution_id: key.execution_id.clone(),
         call_id: record.call.call_id.clone(),
-        idempotency_key: ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id),
+        idempotency_key: ids::idempotency_key(
+            &key.conversation_id,
+            &key.message_id,
+            &key.execution_id,
+        ),
         attempt: record.attempt,
         cancellation,
         progress: progress.clone(),
@@ -79,17 +89,23 @@ async fn run(
     let ran = async {
         let found = activities.tools.find(tool_name).await?;
         found.validate(&input).map_err(ToolError::Failed)?;
-        activities.tool_threads.run(Arc::clone(found.tool()), context, input).await
+        activities
+            .tool_threads
+            .run(Arc::clone(found.tool()), context, input)
+            .await
     };
     let ended = attempt::run(ctx, &progress, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
-        Ended::Done(Ok(output)) => Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events)),
+        Ended::Done(Ok(output)) => {
+            Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events))
+        }
         Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
-        Ended::Stopped if activities.shutdown.is_cancelled() => {
-            Err(fail::transient(failure::INTERNAL, "The worker shut down while the tool ran."))
-        }
+        Ended::Stopped if activities.shutdown.is_cancelled() => Err(fail::transient(
+            failure::INTERNAL,
+            "The worker shut down while the tool ran.",
+        )),
         Ended::Stopped => Err(ActivityError::cancelled()),
     }
 }
@@ -106,7 +122,9 @@ fn failed(
     let may_repeat = !is_once && ctx.info().attempt < TOOL_ATTEMPTS;
     let message = error.to_string();
     match error {
-        ToolError::Unavailable { retry_after, .. } if may_repeat => Err(fail::tool_unavailable(message, *retry_after)),
+        ToolError::Unavailable { retry_after, .. } if may_repeat => {
+            Err(fail::tool_unavailable(message, *retry_after))
+        }
         ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
         ToolError::Interrupted(_) if is_once => Ok(ToolEnd::unknown(&message, duration_ms)),
         _ => Ok(ToolEnd::failed(&message, duration_ms)),
@@ -117,7 +135,11 @@ fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
     let message = format!("The tool did not finish within {seconds} s and was stopped.");
     let is_once = record.call.effect == effect::ONCE;
-    if is_once { ToolEnd::unknown(&message, duration_ms) } else { ToolEnd::failed(&message, duration_ms) }
+    if is_once {
+        ToolEnd::unknown(&message, duration_ms)
+    } else {
+        ToolEnd::failed(&message, duration_ms)
+    }
 }
 
 pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {

@@ -6,19 +6,37 @@ use temporalio_common::ActivityError;
 
 use crate::{AgentActivities, failpoint, failure as fail};
 
-pub(crate) async fn save(activities: &AgentActivities, request: SaveRequest) -> Result<SaveResult, ActivityError> {
+pub(crate) async fn save(
+    activities: &AgentActivities,
+    request: SaveRequest,
+) -> Result<SaveResult, ActivityError> {
     let (before, after) = failpoints(&request);
     failpoint::reach(before).await;
-    let saved = activities.turns.save(&request).await.map_err(|error| fail::from_store(&error))?;
+    let saved = activities
+        .turns
+        .save(&request)
+        .await
+        .map_err(|error| fail::from_store(&error))?;
     failpoint::reach(after).await;
-    let announcement = Announcement { last_sequence: saved.result.last_sequence, sealed: saved.sealed };
+    let announcement = Announcement {
+        last_sequence: saved.result.last_sequence,
+        sealed: saved.sealed,
+    };
     announce(activities, &request.conversation_id, announcement).await;
     Ok(saved.result)
 }
 
 /// Tells readers that there is something new. News that is lost is found by the next look at the store.
-pub(crate) async fn announce(activities: &AgentActivities, conversation_id: &str, announcement: Announcement) {
-    if let Err(error) = activities.stream.announce(conversation_id, announcement).await {
+pub(crate) async fn announce(
+    activities: &AgentActivities,
+    conversation_id: &str,
+    announcement: Announcement,
+) {
+    if let Err(error) = activities
+        .stream
+        .announce(conversation_id, announcement)
+        .await
+    {
         tracing::debug!(%error, conversation_id, "an announcement was lost");
     }
 }

@@ -39,7 +39,13 @@ pub(crate) async fn think(
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call { generation } => generation,
     };
-    let call = Call { activities, ctx, step: &step, agent_hash: &request.agent_hash, generation };
+    let call = Call {
+        activities,
+        ctx,
+        step: &step,
+        agent_hash: &request.agent_hash,
+        generation,
+    };
     let agent = call.agent().await?;
     let messages = call.context(&agent).await?;
     let text = TextWriter::new(
@@ -56,19 +62,25 @@ pub(crate) async fn think(
         let request = call.model_request(&agent, messages).await?;
         let offered = request.tools.clone();
         let reply = activities.model.complete(request, &mut emit_delta).await;
-        reply.map(|reply| (offered, reply)).map_err(|error| fail::from_model(&error))
+        reply
+            .map(|reply| (offered, reply))
+            .map_err(|error| fail::from_model(&error))
     })
     .await;
     let (offered, reply) = match ended {
         Ended::Done(reply) => reply?,
         Ended::Stopped => return Err(call.stopped(&text).await),
         Ended::OutOfTime => {
-            return Err(fail::permanent(failure::LLM_TIMEOUT, "The model did not finish within `llm_timeout`."));
+            return Err(fail::permanent(
+                failure::LLM_TIMEOUT,
+                "The model did not finish within `llm_timeout`.",
+            ));
         }
     };
     let state = call.state(&agent, &offered, reply).await?;
     failpoint::reach("think.before_checkpoint").await;
-    let stored = attempt::insist(ctx, || activities.turns.complete_step(&step, state.clone())).await?;
+    let stored =
+        attempt::insist(ctx, || activities.turns.complete_step(&step, state.clone())).await?;
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
@@ -86,21 +98,34 @@ struct Call<'a> {
 impl Call<'_> {
     /// The agent this turn is pinned to.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
-        let agent = attempt::insist(self.ctx, || self.activities.turns.agent_definition(self.agent_hash)).await?;
+        let agent = attempt::insist(self.ctx, || {
+            self.activities.turns.agent_definition(self.agent_hash)
+        })
+        .await?;
         agent.ok_or_else(|| {
-            fail::permanent(failure::INTERNAL, format!("The agent definition {} is not stored.", self.agent_hash))
+            fail::permanent(
+                failure::INTERNAL,
+                format!("The agent definition {} is not stored.", self.agent_hash),
+            )
         })
     }
 
     /// Whose messages are the context.
     fn thread(&self) -> &str {
-        ids::thread(&self.step.conversation_id, &self.step.message_id, &self.step.agent_execution_id)
+        ids::thread(
+            &self.step.conversation_id,
+            &self.step.message_id,
+            &self.step.agent_execution_id,
+        )
     }
 
     async fn context(&self, agent: &AgentDefinition) -> Result<Vec<ContextMessage>, ActivityError> {
         let (conversation, limit) = (&self.step.conversation_id, agent.max_context_messages);
         let thread = self.thread();
-        attempt::insist(self.ctx, || self.activities.turns.context(conversation, thread, limit)).await
+        attempt::insist(self.ctx, || {
+            self.activities.turns.context(conversation, thread, limit)
+        })
+        .await
     }
 
     /// The request, with the tools of the agent that there are now.
@@ -109,11 +134,22 @@ impl Call<'_> {
         agent: &AgentDefinition,
         messages: Vec<ContextMessage>,
     ) -> Result<ModelRequest, ActivityError> {
-        let (delegate, registered): (Vec<_>, Vec<_>) =
-            agent.tools.iter().partition(|tool| tool.kind == tool_kind::DELEGATE);
-        let tools = self.activities.tools.specs(registered.iter().map(|tool| tool.name.as_str())).await;
-        let mut tools = tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?;
-        tools.extend(delegate.into_iter().map(|tool| delegate::spec(tool, &self.activities.agents)));
+        let (delegate, registered): (Vec<_>, Vec<_>) = agent
+            .tools
+            .iter()
+            .partition(|tool| tool.kind == tool_kind::DELEGATE);
+        let tools = self
+            .activities
+            .tools
+            .specs(registered.iter().map(|tool| tool.name.as_str()))
+            .await;
+        let mut tools =
+            tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?;
+        tools.extend(
+            delegate
+                .into_iter()
+                .map(|tool| delegate::spec(tool, &self.activities.agents)),
+        );
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: agent.model.clone(),
@@ -136,7 +172,12 @@ impl Call<'_> {
             agent_hash: self.agent_hash.to_owned(),
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
-            finish: if tool_calls.is_empty() { finish::STOP } else { finish::TOOL_CALLS }.to_owned(),
+            finish: if tool_calls.is_empty() {
+                finish::STOP
+            } else {
+                finish::TOOL_CALLS
+            }
+            .to_owned(),
             tool_calls,
             input_tokens: reply.input_tokens,
             output_tokens: reply.output_tokens,
@@ -152,19 +193,36 @@ impl Call<'_> {
         offered: &[ToolSpec],
         calls: Vec<ModelToolCall>,
     ) -> Result<Vec<ToolCall>, ActivityError> {
-        let given: Vec<_> = calls.iter().map(|call| call.call_id.clone()).filter(|id| !id.is_empty()).collect();
+        let given: Vec<_> = calls
+            .iter()
+            .map(|call| call.call_id.clone())
+            .filter(|id| !id.is_empty())
+            .collect();
         let mut used = Vec::new();
         if !given.is_empty() {
             let conversation = &self.step.conversation_id;
-            used = attempt::insist(self.ctx, || self.activities.turns.used_call_ids(conversation, &given)).await?;
+            used = attempt::insist(self.ctx, || {
+                self.activities.turns.used_call_ids(conversation, &given)
+            })
+            .await?;
         }
         let mut planned = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
-            let execution_id =
-                ids::tool_execution_id(&self.step.message_id, &self.step.agent_execution_id, self.step.step, index);
+            let execution_id = ids::tool_execution_id(
+                &self.step.message_id,
+                &self.step.agent_execution_id,
+                self.step.step,
+                index,
+            );
             // Sub-agents think at the same time: two might be given the same id before either is stored.
-            let is_usable = self.thread().is_empty() && ids::is_valid(&call.call_id) && !used.contains(&call.call_id);
-            let call_id = if is_usable { call.call_id } else { ids::call_id(&execution_id) };
+            let is_usable = self.thread().is_empty()
+                && ids::is_valid(&call.call_id)
+                && !used.contains(&call.call_id);
+            let call_id = if is_usable {
+                call.call_id
+            } else {
+                ids::call_id(&execution_id)
+            };
             used.push(call_id.clone());
             let tool = names::listed(&agent.tools, &call.tool_name);
             let spec = offered.iter().find(|spec| spec.name == call.tool_name);
@@ -183,7 +241,9 @@ impl Call<'_> {
                 timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
                 signatures: call.signatures.into_iter().map(without_nul).collect(),
                 // Empty: the agent has no such tool; running it says so.
-                effect: effect.map(|effect| effect.as_str().to_owned()).unwrap_or_default(),
+                effect: effect
+                    .map(|effect| effect.as_str().to_owned())
+                    .unwrap_or_default(),
                 remote: tool.and_then(|tool| tool.remote.clone()),
             });
         }
@@ -199,8 +259,14 @@ impl Call<'_> {
             return Ok(());
         }
         let conversation = &self.step.conversation_id;
-        let granted = attempt::insist(self.ctx, || self.activities.turns.granted_tools(conversation, &names)).await?;
-        for call in planned.iter_mut().filter(|call| granted.contains(&call.tool_name)) {
+        let granted = attempt::insist(self.ctx, || {
+            self.activities.turns.granted_tools(conversation, &names)
+        })
+        .await?;
+        for call in planned
+            .iter_mut()
+            .filter(|call| granted.contains(&call.tool_name))
+        {
             call.approval_timeout_s = 0;
         }
         Ok(())
@@ -210,7 +276,10 @@ impl Call<'_> {
     /// down is not told; so the text so far is stored where only a cancelled end reads it.
     async fn stopped(&self, text: &TextWriter) -> ActivityError {
         if self.activities.shutdown.is_cancelled() {
-            return fail::transient(failure::LLM_UNAVAILABLE, "The worker shut down; the call is made again.");
+            return fail::transient(
+                failure::LLM_UNAVAILABLE,
+                "The worker shut down; the call is made again.",
+            );
         }
         let partial = LlmCompleteState {
             agent_hash: self.agent_hash.to_owned(),
@@ -236,10 +305,17 @@ fn plan(state: &LlmCompleteState) -> ThinkResult {
         kind: call.kind.clone(),
         approval_timeout_s: call.approval_timeout_s,
         // Only what an approval is bound to need be in the history.
-        input_hash: if call.approval_timeout_s > 0 { call.input_hash.clone() } else { String::new() },
+        input_hash: if call.approval_timeout_s > 0 {
+            call.input_hash.clone()
+        } else {
+            String::new()
+        },
         remote: call.remote.clone(),
     });
-    ThinkResult { finish: state.finish.clone(), tool_calls: tool_calls.collect() }
+    ThinkResult {
+        finish: state.finish.clone(),
+        tool_calls: tool_calls.collect(),
+    }
 }
 
 /// The name travels through the workflow, as a summary of at most 400 bytes; real ones have at most 64.
@@ -253,5 +329,9 @@ fn bounded_name(name: String) -> String {
 }
 
 fn without_nul(text: String) -> String {
-    if text.contains('\0') { text.replace('\0', "\u{FFFD}") } else { text }
+    if text.contains('\0') {
+        text.replace('\0', "\u{FFFD}")
+    } else {
+        text
+    }
 }

@@ -28,12 +28,23 @@ pub struct ToolThreads {
 impl ToolThreads {
     /// Threads for `running` tools at once, and some for tools that never return.
     pub fn new(running: usize) -> Self {
-        Self { free: Arc::new(Semaphore::new(running.saturating_add(MAX_STUCK).min(Semaphore::MAX_PERMITS))) }
+        Self {
+            free: Arc::new(Semaphore::new(
+                running
+                    .saturating_add(MAX_STUCK)
+                    .min(Semaphore::MAX_PERMITS),
+            )),
+        }
     }
 
     /// Runs a tool. Dropping this drops the tool's future, as soon as the tool lets go of its thread. A panic is a
     /// known failure, like any other error of a tool.
-    pub async fn run(&self, tool: Arc<dyn Tool>, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+    pub async fn run(
+        &self,
+        tool: Arc<dyn Tool>,
+        context: ToolContext,
+        input: Json,
+    ) -> Result<ToolOutput, ToolError> {
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
             tracing::error!("too many tools of this worker never returned; restart it");
             return Err(not_started("too many tools of this worker never returned"));
@@ -44,7 +55,8 @@ impl ToolThreads {
         let run = move || {
             let _place = place;
             let ended = runtime.block_on(async {
-                let run = AssertUnwindSafe(tool.run(context, input).instrument(span)).catch_unwind();
+                let run =
+                    AssertUnwindSafe(tool.run(context, input).instrument(span)).catch_unwind();
                 tokio::select! {
                     ended = run => Some(ended),
                     () = sender.closed() => None,
@@ -69,7 +81,10 @@ fn broken() -> ToolError {
 }
 
 fn not_started(reason: &str) -> ToolError {
-    ToolError::Unavailable { message: format!("The tool was not started: {reason}."), retry_after: None }
+    ToolError::Unavailable {
+        message: format!("The tool was not started: {reason}."),
+        retry_after: None,
+    }
 }
 
 #[cfg(test)]
@@ -120,7 +135,15 @@ mod tests {
             parameters: json!({"type": "object"}),
             effect: Effect::Read,
         };
-        (Arc::new(Stuck { spec, go: waits.into(), dropped }), go, hears)
+        (
+            Arc::new(Stuck {
+                spec,
+                go: waits.into(),
+                dropped,
+            }),
+            go,
+            hears,
+        )
     }
 
     #[tokio::test]
@@ -129,23 +152,36 @@ mod tests {
         let threads = ToolThreads::new(0);
         let run = threads.run(tool, context(), Json::default());
         // The runtime has one thread, and its timers go on.
-        assert!(tokio::time::timeout(Duration::from_millis(50), run).await.is_err());
+        assert!(
+            tokio::time::timeout(Duration::from_millis(50), run)
+                .await
+                .is_err()
+        );
         go.send(()).unwrap();
-        dropped.recv_timeout(Duration::from_secs(60)).expect("the tool's future is dropped");
+        dropped
+            .recv_timeout(Duration::from_secs(60))
+            .expect("the tool's future is dropped");
     }
 
     #[tokio::test]
     async fn a_panic_is_a_known_failure() {
         let (tool, ..) = stuck();
-        let ended = ToolThreads::new(1).run(tool, context(), Json::of(&"panic")).await;
+        let ended = ToolThreads::new(1)
+            .run(tool, context(), Json::of(&"panic"))
+            .await;
         assert_eq!(ended, Err(broken()));
     }
 
     #[tokio::test]
     async fn threads_are_bounded() {
         let (tool, ..) = stuck();
-        let threads = ToolThreads { free: Arc::new(Semaphore::new(0)) };
+        let threads = ToolThreads {
+            free: Arc::new(Semaphore::new(0)),
+        };
         let ended = threads.run(tool, context(), Json::default()).await;
-        assert!(matches!(ended, Err(ToolError::Unavailable { .. })), "{ended:?}");
+        assert!(
+            matches!(ended, Err(ToolError::Unavailable { .. })),
+            "{ended:?}"
+        );
     }
 }

@@ -10,9 +10,17 @@ use everturn_tests::{
 };
 
 /// What is said in each measurement, word by word.
-const WORDS: Speech = Speech { pieces: 40, every: Duration::from_millis(50), bytes: 100 };
+const WORDS: Speech = Speech {
+    pieces: 40,
+    every: Duration::from_millis(50),
+    bytes: 100,
+};
 /// What makes a reader that has stopped fall behind: more than the kernel and the gateway hold for it.
-const FLOOD: Speech = Speech { pieces: 40, every: Duration::from_millis(50), bytes: 32 * 1024 };
+const FLOOD: Speech = Speech {
+    pieces: 40,
+    every: Duration::from_millis(50),
+    bytes: 32 * 1024,
+};
 /// Readers of the conversation that is flooded.
 const FLOODED: usize = 100;
 
@@ -33,7 +41,10 @@ pub(crate) async fn run(options: &Options) {
     // Those of a row may not be closed yet when the next ones come.
     allow_streams(largest + largest / 2);
     let model = Model::start(|_| Reply::text("unused")).await;
-    let keys = format!("reader_buffer = 65536\nstall_timeout = \"1s\"\nmax_streams = {}", 2 * largest);
+    let keys = format!(
+        "reader_buffer = 65536\nstall_timeout = \"1s\"\nmax_streams = {}",
+        2 * largest
+    );
     let arena = Arena::start(model, &keys).await;
     let mut conversations = Vec::new();
     for _ in 0..options.conversations {
@@ -74,7 +85,10 @@ async fn flood(arena: &Arena) {
     let conversation = conversation(arena).await;
     let path = Arena::path(&conversation);
     let crowd = Crowd::open(arena.address, FLOODED, |_| path.clone()).await;
-    println!("\n{FLOODED} readers of one conversation, {} KB each time", FLOOD.bytes / 1024);
+    println!(
+        "\n{FLOODED} readers of one conversation, {} KB each time",
+        FLOOD.bytes / 1024
+    );
     for _ in 0..3 {
         let alone = arena.speak(&conversation, &crowd, FLOODED, FLOOD).await;
         let _stuck = open_and_stop(arena.address, &path).await;
@@ -88,7 +102,12 @@ async fn flood(arena: &Arena) {
 }
 
 async fn conversation(arena: &Arena) -> String {
-    arena.stack.client().create_conversation(None).await.expect("the gateway answers")
+    arena
+        .stack
+        .client()
+        .create_conversation(None)
+        .await
+        .expect("the gateway answers")
 }
 
 fn milliseconds(duration: Duration) -> f64 {

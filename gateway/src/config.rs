@@ -96,8 +96,15 @@ impl Default for GatewayConfig {
 impl GatewayConfig {
     /// Bytes of a request body.
     pub fn max_body_bytes(&self) -> usize {
-        let needed = self.message_limit().saturating_mul(6).saturating_add(16 * 1024);
-        if self.body_bytes == 0 { needed } else { self.body_bytes.min(needed) }
+        let needed = self
+            .message_limit()
+            .saturating_mul(6)
+            .saturating_add(16 * 1024);
+        if self.body_bytes == 0 {
+            needed
+        } else {
+            self.body_bytes.min(needed)
+        }
     }
 
     /// How long one reader is told to wait: any time of the range.
@@ -105,7 +112,9 @@ impl GatewayConfig {
         let (from, to) = (*self.retry.start(), *self.retry.end());
         // Without randomness there is no jitter, and nothing worse.
         let random = getrandom::u32().unwrap_or(0);
-        from + to.saturating_sub(from).mul_f64(f64::from(random) / f64::from(u32::MAX))
+        from + to
+            .saturating_sub(from)
+            .mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
 
     /// Bytes of one message: a larger setting than the protocol's limit has no effect.

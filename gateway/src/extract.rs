@@ -4,7 +4,9 @@ use std::{fmt, marker::PhantomData};
 
 use axum::{
     body::{Body as RequestBody, Bytes},
-    extract::{FromRequest, FromRequestParts, Json, Path, Query, Request, rejection::JsonRejection},
+    extract::{
+        FromRequest, FromRequestParts, Json, Path, Query, Request, rejection::JsonRejection,
+    },
     http::{StatusCode, request::Parts},
 };
 use everturn_proto::{ids, limits::MAX_ID_BYTES};
@@ -109,10 +111,14 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalB
 /// 415 and 422 are 400 here: one status for "the body is not what this endpoint takes".
 fn body_problem(rejection: &JsonRejection) -> Problem {
     match rejection {
-        JsonRejection::BytesRejection(rejection) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+        JsonRejection::BytesRejection(rejection)
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE =>
+        {
             Problem::new(Code::BodyTooLarge, "Send a smaller body.")
         }
-        JsonRejection::BytesRejection(_) => Problem::new(Code::InvalidBody, "The body could not be read."),
+        JsonRejection::BytesRejection(_) => {
+            Problem::new(Code::InvalidBody, "The body could not be read.")
+        }
         rejection => Problem::new(Code::InvalidBody, rejection.body_text()),
     }
 }

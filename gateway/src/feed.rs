@@ -77,9 +77,13 @@ impl Feed {
     #[must_use]
     pub(crate) fn of_turn(mut self, message_id: &str) -> Self {
         let conversation_id = self.reader.conversation_id();
-        self.preface.push_str(&sse::conversation(conversation_id, message_id));
+        self.preface
+            .push_str(&sse::conversation(conversation_id, message_id));
         let execution_id = ids::root_execution_id(conversation_id, message_id);
-        self.scope = Scope::Turn { message_id: message_id.to_owned(), execution_id };
+        self.scope = Scope::Turn {
+            message_id: message_id.to_owned(),
+            execution_id,
+        };
         self
     }
 
@@ -97,11 +101,20 @@ impl Feed {
         });
         let mut response = Response::new(Body::from_stream(chunks));
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("text/event-stream"),
+        );
         // Nobody on the way may keep it, or hold small frames back to compress them.
-        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+        headers.insert(
+            header::CACHE_CONTROL,
+            HeaderValue::from_static("no-cache, no-transform"),
+        );
         // nginx and its kin would hold small frames back.
-        headers.insert(HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no"));
+        headers.insert(
+            HeaderName::from_static("x-accel-buffering"),
+            HeaderValue::from_static("no"),
+        );
         response
     }
 
@@ -142,7 +155,13 @@ impl Feed {
 
     /// False for a frame of another turn than the one asked for. The last frame of that one ends the feed.
     fn wants(&mut self, rendered: &Rendered) -> bool {
-        let Scope::Turn { message_id, execution_id } = &self.scope else { return true };
+        let Scope::Turn {
+            message_id,
+            execution_id,
+        } = &self.scope
+        else {
+            return true;
+        };
         if rendered.frame.message_id() != message_id {
             return false;
         }
@@ -155,10 +174,18 @@ impl Feed {
 
 /// True for the event that ends the turn, as opposed to the end of a sub-agent in it.
 fn ends(frame: &Frame, execution_id: &str) -> bool {
-    let Frame::Event(event) = frame else { return false };
+    let Frame::Event(event) = frame else {
+        return false;
+    };
     if !ends_turn(&event.event_type) {
         return false;
     }
-    let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
-    fields.get::<String>("agent_execution_id").is_none_or(|id| id.is_empty() || id == execution_id)
+    let fields = event
+        .event_data
+        .as_ref()
+        .map(Fields::of)
+        .unwrap_or_default();
+    fields
+        .get::<String>("agent_execution_id")
+        .is_none_or(|id| id.is_empty() || id == execution_id)
 }

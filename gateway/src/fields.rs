@@ -20,12 +20,18 @@ impl<'a> Fields<'a> {
 
     /// The field as a `T`; `None` when it is missing, null or something else.
     pub(crate) fn get<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        serde_json::from_str::<Option<T>>(self.raw(name)?).ok().flatten()
+        serde_json::from_str::<Option<T>>(self.raw(name)?)
+            .ok()
+            .flatten()
     }
 
     /// The field's JSON; of doubles the last, as JSON readers commonly take it.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.get())
+        self.0
+            .iter()
+            .rev()
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.get())
     }
 
     /// All fields, in their order.
@@ -63,13 +69,19 @@ mod tests {
 
     #[test]
     fn reads_what_is_there() {
-        let json = Json::parse(r#"{"step":2,"name":"a","big":9007199254740993.0,"null":null,"step":3}"#).unwrap();
+        let json =
+            Json::parse(r#"{"step":2,"name":"a","big":9007199254740993.0,"null":null,"step":3}"#)
+                .unwrap();
         let fields = Fields::of(&json);
         assert_eq!(fields.get::<u32>("step"), Some(3));
         assert_eq!(fields.get::<String>("name").as_deref(), Some("a"));
         assert_eq!(fields.raw("big"), Some("9007199254740993.0"));
         assert_eq!(
-            (fields.get::<u32>("name"), fields.get::<u32>("null"), fields.get::<u32>("none")),
+            (
+                fields.get::<u32>("name"),
+                fields.get::<u32>("null"),
+                fields.get::<u32>("none")
+            ),
             (None, None, None)
         );
     }
@@ -77,7 +89,11 @@ mod tests {
     #[test]
     fn what_is_no_object_has_no_fields() {
         for text in ["null", "[1]", "3", "\"x\""] {
-            assert_eq!(Fields::of(&Json::parse(text).unwrap()).iter().count(), 0, "{text}");
+            assert_eq!(
+                Fields::of(&Json::parse(text).unwrap()).iter().count(),
+                0,
+                "{text}"
+            );
         }
     }
 }

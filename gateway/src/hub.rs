@@ -41,7 +41,11 @@ pub enum End {
 
 impl From<&StoreError> for End {
     fn from(error: &StoreError) -> Self {
-        if matches!(error, StoreError::NotFound { .. }) { Self::Deleted } else { Self::Unreadable }
+        if matches!(error, StoreError::NotFound { .. }) {
+            Self::Deleted
+        } else {
+            Self::Unreadable
+        }
     }
 }
 
@@ -65,10 +69,24 @@ struct Inner {
 
 impl Hub {
     /// A hub without tails.
-    pub fn new(events: Arc<dyn EventReader>, stream: Arc<dyn StreamReader>, config: &GatewayConfig) -> Self {
+    pub fn new(
+        events: Arc<dyn EventReader>,
+        stream: Arc<dyn StreamReader>,
+        config: &GatewayConfig,
+    ) -> Self {
         let watcher = Watcher::new(Arc::clone(&events), config.poll_interval);
-        let (reader_buffer, linger, tails) = (config.reader_buffer, config.linger, Mutex::default());
-        Self { inner: Arc::new(Inner { events, stream, watcher, reader_buffer, linger, tails }) }
+        let (reader_buffer, linger, tails) =
+            (config.reader_buffer, config.linger, Mutex::default());
+        Self {
+            inner: Arc::new(Inner {
+                events,
+                stream,
+                watcher,
+                reader_buffer,
+                linger,
+                tails,
+            }),
+        }
     }
 
     /// A reader that has every event up to `cursor`. `access` is the reader's own, and must see the conversation. Must
@@ -84,7 +102,10 @@ impl Hub {
                 }
                 let live = Arc::new(Live::new(conversation, self.inner.reader_buffer));
                 tails.insert(conversation.id.clone(), Arc::clone(&live));
-                let tailing = Tailing { inner: Arc::clone(&self.inner), live: Arc::clone(&live) };
+                let tailing = Tailing {
+                    inner: Arc::clone(&self.inner),
+                    live: Arc::clone(&live),
+                };
                 tokio::spawn(tailing.run(self.tail(conversation)));
                 live
             }
@@ -102,9 +123,19 @@ impl Hub {
 
     /// A tail for all readers of the conversation, from its end on: what is before, readers read for themselves.
     fn tail(&self, conversation: &Conversation) -> Tail {
-        let (events, stream) = (Arc::clone(&self.inner.events), Arc::clone(&self.inner.stream));
+        let (events, stream) = (
+            Arc::clone(&self.inner.events),
+            Arc::clone(&self.inner.stream),
+        );
         let access = Access::tenant(&conversation.tenant_id);
-        Tail::new(events, stream, access, &conversation.id, conversation.last_sequence, &self.inner.watcher)
+        Tail::new(
+            events,
+            stream,
+            access,
+            &conversation.id,
+            conversation.last_sequence,
+            &self.inner.watcher,
+        )
     }
 }
 
@@ -114,7 +145,10 @@ impl Inner {
     }
 
     fn remove(tails: &mut HashMap<String, Arc<Live>>, live: &Arc<Live>) {
-        if tails.get(live.conversation_id()).is_some_and(|held| Arc::ptr_eq(held, live)) {
+        if tails
+            .get(live.conversation_id())
+            .is_some_and(|held| Arc::ptr_eq(held, live))
+        {
             tails.remove(live.conversation_id());
         }
     }

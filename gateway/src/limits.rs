@@ -41,7 +41,12 @@ pub struct TenantLimits {
 
 impl Default for TenantLimits {
     fn default() -> Self {
-        Self { requests_per_second: 1000, request_burst: 2000, open_streams: 5000, concurrent_turns: 1000 }
+        Self {
+            requests_per_second: 1000,
+            request_burst: 2000,
+            open_streams: 5000,
+            concurrent_turns: 1000,
+        }
     }
 }
 
@@ -60,14 +65,22 @@ impl Limits {
             open: Mutex::default(),
             closed: Notify::new(),
         };
-        Self { rate: Rate::new(&config.tenant, SWEEP_EVERY).map(Arc::new), streams: Arc::new(streams) }
+        Self {
+            rate: Rate::new(&config.tenant, SWEEP_EVERY).map(Arc::new),
+            streams: Arc::new(streams),
+        }
     }
 
     /// Counts a request; the problem of one that is too many.
     pub(crate) fn check(&self, access: &Access) -> Result<(), Problem> {
-        let Some(wait) = self.rate.as_ref().and_then(|rate| rate.wait(access)) else { return Ok(()) };
-        let seconds = u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1);
-        let detail = "Your tenant sends more requests than this gateway allows. Wait, then send fewer.";
+        let Some(wait) = self.rate.as_ref().and_then(|rate| rate.wait(access)) else {
+            return Ok(());
+        };
+        let seconds = u32::try_from(wait.as_secs())
+            .unwrap_or(u32::MAX)
+            .saturating_add(1);
+        let detail =
+            "Your tenant sends more requests than this gateway allows. Wait, then send fewer.";
         Err(Problem::new(Code::RateLimited, detail).retry_after_s(seconds))
     }
 
@@ -101,7 +114,8 @@ struct Rate {
 impl Rate {
     fn new(limits: &TenantLimits, sweep_every: Duration) -> Option<Self> {
         let quota = Quota::per_second(NonZeroU32::new(limits.requests_per_second)?);
-        let quota = quota.allow_burst(NonZeroU32::new(limits.request_burst).unwrap_or(NonZeroU32::MIN));
+        let quota =
+            quota.allow_burst(NonZeroU32::new(limits.request_burst).unwrap_or(NonZeroU32::MIN));
         let swept_at = Mutex::new(Instant::now());
         Some(Self {
             limiter: DefaultKeyedRateLimiter::keyed(quota),
@@ -120,7 +134,9 @@ impl Rate {
 
     /// A tenant who has not asked for long enough is like one who never did.
     fn forget_idle(&self) {
-        let Ok(mut swept_at) = self.swept_at.try_lock() else { return };
+        let Ok(mut swept_at) = self.swept_at.try_lock() else {
+            return;
+        };
         if swept_at.elapsed() >= self.sweep_every {
             self.limiter.retain_recent();
             *swept_at = Instant::now();
@@ -148,16 +164,22 @@ impl Streams {
     fn open(streams: &Arc<Self>, tenant_id: &str) -> Result<StreamPermit, Problem> {
         let mut open = streams.lock();
         if open.all >= streams.most {
-            return Err(Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5));
+            return Err(
+                Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5),
+            );
         }
         let of_tenant = open.of_tenant.get(tenant_id).copied().unwrap_or_default();
         if streams.most_of_tenant > 0 && of_tenant >= streams.most_of_tenant {
-            let detail = format!("Your tenant has {of_tenant} streams open at this gateway. Close some.");
+            let detail =
+                format!("Your tenant has {of_tenant} streams open at this gateway. Close some.");
             return Err(Problem::new(Code::TooManyStreamsOfTenant, detail).retry_after_s(5));
         }
         open.of_tenant.insert(tenant_id.into(), of_tenant + 1);
         open.all += 1;
-        Ok(StreamPermit { streams: Arc::clone(streams), tenant_id: tenant_id.into() })
+        Ok(StreamPermit {
+            streams: Arc::clone(streams),
+            tenant_id: tenant_id.into(),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, OpenStreams> {
@@ -178,7 +200,9 @@ impl Drop for StreamPermit {
         if open.all == 0 {
             self.streams.closed.notify_waiters();
         }
-        let Some(of_tenant) = open.of_tenant.get_mut(&self.tenant_id) else { return };
+        let Some(of_tenant) = open.of_tenant.get_mut(&self.tenant_id) else {
+            return;
+        };
         *of_tenant -= 1;
         if *of_tenant == 0 {
             open.of_tenant.remove(&self.tenant_id);
@@ -195,54 +219,101 @@ mod tests {
     use super::*;
 
     fn limits(max_streams: usize, tenant: TenantLimits) -> Limits {
-        Limits::new(&GatewayConfig { tenant, max_streams, ..GatewayConfig::default() })
+        Limits::new(&GatewayConfig {
+            tenant,
+            max_streams,
+            ..GatewayConfig::default()
+        })
     }
 
     #[test]
     fn a_tenant_has_its_burst_and_no_other_tenants() {
-        let limits = limits(9, TenantLimits { requests_per_second: 1, request_burst: 3, ..TenantLimits::default() });
+        let limits = limits(
+            9,
+            TenantLimits {
+                requests_per_second: 1,
+                request_burst: 3,
+                ..TenantLimits::default()
+            },
+        );
         for _ in 0..3 {
             assert!(limits.check(&Access::tenant("a")).is_ok());
         }
-        assert_eq!(limits.check(&Access::tenant("a")).unwrap_err().code(), Code::RateLimited);
+        assert_eq!(
+            limits.check(&Access::tenant("a")).unwrap_err().code(),
+            Code::RateLimited
+        );
         assert!(limits.check(&Access::tenant("b")).is_ok());
     }
 
     #[test]
     fn zero_takes_a_limit_away() {
-        let none = TenantLimits { requests_per_second: 0, request_burst: 0, open_streams: 0, concurrent_turns: 0 };
+        let none = TenantLimits {
+            requests_per_second: 0,
+            request_burst: 0,
+            open_streams: 0,
+            concurrent_turns: 0,
+        };
         let limits = limits(100, none);
         assert!((0..10_000).all(|_| limits.check(&Access::tenant("a")).is_ok()));
-        let permits: Vec<_> = (0..100).map(|_| limits.open_stream(&Access::tenant("a")).ok().unwrap()).collect();
-        assert_eq!(limits.open_stream(&Access::tenant("b")).err().unwrap().code(), Code::TooManyStreams);
+        let permits: Vec<_> = (0..100)
+            .map(|_| limits.open_stream(&Access::tenant("a")).ok().unwrap())
+            .collect();
+        assert_eq!(
+            limits
+                .open_stream(&Access::tenant("b"))
+                .err()
+                .unwrap()
+                .code(),
+            Code::TooManyStreams
+        );
         drop(permits);
     }
 
     #[test]
     fn idle_tenants_are_forgotten() {
-        let rate = TenantLimits { requests_per_second: 1000, request_burst: 1, ..TenantLimits::default() };
+        let rate = TenantLimits {
+            requests_per_second: 1000,
+            request_burst: 1,
+            ..TenantLimits::default()
+        };
         let rate = Rate::new(&rate, Duration::ZERO).unwrap();
         for number in 0..5000 {
             rate.wait(&Access::tenant(format!("t{number}")));
         }
         let begun = Instant::now();
         while rate.limiter.len() > 1 {
-            assert!(begun.elapsed() < Duration::from_secs(30), "{} tenants are still known", rate.limiter.len());
+            assert!(
+                begun.elapsed() < Duration::from_secs(30),
+                "{} tenants are still known",
+                rate.limiter.len()
+            );
             rate.wait(&Access::tenant("one more"));
         }
     }
 
     #[test]
     fn streams_are_counted_for_the_tenant_and_for_the_gateway() {
-        let limits = limits(3, TenantLimits { open_streams: 2, ..TenantLimits::default() });
+        let limits = limits(
+            3,
+            TenantLimits {
+                open_streams: 2,
+                ..TenantLimits::default()
+            },
+        );
         let open = |tenant| limits.open_stream(&Access::tenant(tenant));
-        let code = |opened: Result<StreamPermit, Problem>| opened.err().map(|problem| problem.code());
+        let code =
+            |opened: Result<StreamPermit, Problem>| opened.err().map(|problem| problem.code());
         let (first, _second) = (open("a").ok().unwrap(), open("a").ok().unwrap());
         assert_eq!(code(open("a")), Some(Code::TooManyStreamsOfTenant));
         let _third = open("b").ok().unwrap();
         assert_eq!(code(open("b")), Some(Code::TooManyStreams));
         drop(first);
         assert_eq!(code(open("a")), None);
-        assert_eq!(limits.streams.lock().of_tenant.len(), 2, "who has none is not kept");
+        assert_eq!(
+            limits.streams.lock().of_tenant.len(),
+            2,
+            "who has none is not kept"
+        );
     }
 }

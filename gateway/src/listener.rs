@@ -27,7 +27,11 @@ const BACKLOG: u32 = 4096;
 
 /// Listens on `address`, with bounded buffers. Must be called within a tokio runtime.
 pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
     // As `TcpListener::bind` does: the port is free for the next process at once.
     socket.set_reuseaddr(true)?;
     // Connections inherit it.
@@ -79,18 +83,31 @@ pub struct StallGuarded<Io> {
 impl<Io> StallGuarded<Io> {
     /// Guards `io`.
     pub fn new(io: Io, stall_timeout: Duration) -> Self {
-        Self { io, stall_timeout, stall: None }
+        Self {
+            io,
+            stall_timeout,
+            stall: None,
+        }
     }
 
     /// Passes on a finished write; fails one that has waited too long.
-    fn guard<T>(&mut self, context: &mut Context<'_>, write: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn guard<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        write: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if write.is_ready() {
             self.stall = None;
             return write;
         }
-        let stall = self.stall.get_or_insert_with(|| Box::pin(sleep(self.stall_timeout)));
+        let stall = self
+            .stall
+            .get_or_insert_with(|| Box::pin(sleep(self.stall_timeout)));
         ready!(stall.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader stopped reading")))
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the reader stopped reading",
+        )))
     }
 }
 
@@ -105,7 +122,11 @@ impl<Io: AsyncRead + Unpin> AsyncRead for StallGuarded<Io> {
 }
 
 impl<Io: AsyncWrite + Unpin> AsyncWrite for StallGuarded<Io> {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         let write = Pin::new(&mut self.io).poll_write(context, bytes);
         self.guard(context, write)
     }
@@ -152,7 +173,10 @@ mod tests {
         let mut server = StallGuarded::new(server, TIMEOUT);
         let started = Instant::now();
         let error = server.write_all(&[0; 64]).await.unwrap_err();
-        assert_eq!((error.kind(), started.elapsed()), (io::ErrorKind::TimedOut, TIMEOUT));
+        assert_eq!(
+            (error.kind(), started.elapsed()),
+            (io::ErrorKind::TimedOut, TIMEOUT)
+        );
     }
 
     #[tokio::test(start_paused = true)]

@@ -14,14 +14,19 @@ use axum::http::{
 use utoipa::{
     OpenApi,
     openapi::{
-        Components, ContentBuilder, HeaderBuilder, OpenApiVersion, Ref, RefOr, Response, ResponseBuilder,
+        Components, ContentBuilder, HeaderBuilder, OpenApiVersion, Ref, RefOr, Response,
+        ResponseBuilder,
         path::{Operation, PathItem},
         schema::{AllOfBuilder, Object, ObjectBuilder, Type},
-        security::{ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme},
+        security::{
+            ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
+        },
     },
 };
 
-pub(crate) use shapes::{Frame, Id, IdempotencyKey, LastEventId, LoggedEvent, MessageText, Sequence};
+pub(crate) use shapes::{
+    Frame, Id, IdempotencyKey, LastEventId, LoggedEvent, MessageText, Sequence,
+};
 
 use self::shapes::EventFrame;
 use crate::{
@@ -97,7 +102,9 @@ pub(crate) use problems;
 
 /// The document as it is served and committed.
 pub fn text() -> String {
-    let mut text = finished(crate::routes::document()).to_pretty_json().unwrap_or_default();
+    let mut text = finished(crate::routes::document())
+        .to_pretty_json()
+        .unwrap_or_default();
     text.push('\n');
     text
 }
@@ -118,21 +125,35 @@ pub(crate) fn responses(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
     for code in codes {
         by_status.entry(code.status()).or_default().push(*code);
     }
-    by_status.iter().map(|(status, codes)| (status.as_str().to_owned(), problem(codes).into())).collect()
+    by_status
+        .iter()
+        .map(|(status, codes)| (status.as_str().to_owned(), problem(codes).into()))
+        .collect()
 }
 
 fn problem(codes: &[Code]) -> Response {
-    let titles: Vec<_> = codes.iter().map(|code| format!("{} (`{}`)", code.title(), code.as_str())).collect();
+    let titles: Vec<_> = codes
+        .iter()
+        .map(|code| format!("{} (`{}`)", code.title(), code.as_str()))
+        .collect();
     let words: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
     let narrowed = ObjectBuilder::new().property("code", one_of(&words));
-    let schema = AllOfBuilder::new().item(Ref::from_schema_name("Problem")).item(narrowed);
+    let schema = AllOfBuilder::new()
+        .item(Ref::from_schema_name("Problem"))
+        .item(narrowed);
     let content = ContentBuilder::new().schema(Some(schema)).build();
-    ResponseBuilder::new().description(titles.join(". ")).content("application/problem+json", content).build()
+    ResponseBuilder::new()
+        .description(titles.join(". "))
+        .content("application/problem+json", content)
+        .build()
 }
 
 /// The schema of a string that is one of these words.
 pub(crate) fn one_of(words: &[&str]) -> Object {
-    ObjectBuilder::new().schema_type(Type::String).enum_values(Some(words.iter().copied())).build()
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words.iter().copied()))
+        .build()
 }
 
 /// Adds what every operation has.
@@ -142,24 +163,48 @@ fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
     let mut bearer = Http::new(HttpAuthScheme::Bearer);
     bearer.description = Some("An API key, or a token of the identity provider.".to_owned());
     components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
-    let session = "A browser's session. A gateway that is reached on loopback names the cookie `everturn`.";
+    let session =
+        "A browser's session. A gateway that is reached on loopback names the cookie `everturn`.";
     let session = ApiKeyValue::with_description(SECURE_COOKIE, session);
     components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
     let mut add_header = |name: &str, schema: ObjectBuilder, what: &str| {
-        let header = HeaderBuilder::new().schema(Some(schema)).description(Some(what)).build();
+        let header = HeaderBuilder::new()
+            .schema(Some(schema))
+            .description(Some(what))
+            .build();
         components.headers.insert(name.to_owned(), header.into());
     };
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let seconds = ObjectBuilder::new().schema_type(Type::Integer);
-    add_header("RequestId", text(), "Names this request in the gateway's log.");
-    add_header("WwwAuthenticate", text(), "A challenge of the scheme Bearer (RFC 6750).");
-    add_header("RetryAfter", seconds.minimum(Some(0)), "Repeat the request after so many seconds.");
-    document.security = Some([BEARER, SESSION].map(|name| SecurityRequirement::new(name, [""; 0])).to_vec());
+    add_header(
+        "RequestId",
+        text(),
+        "Names this request in the gateway's log.",
+    );
+    add_header(
+        "WwwAuthenticate",
+        text(),
+        "A challenge of the scheme Bearer (RFC 6750).",
+    );
+    add_header(
+        "RetryAfter",
+        seconds.minimum(Some(0)),
+        "Repeat the request after so many seconds.",
+    );
+    document.security = Some(
+        [BEARER, SESSION]
+            .map(|name| SecurityRequirement::new(name, [""; 0]))
+            .to_vec(),
+    );
     for operation in document.paths.paths.values_mut().flat_map(operations) {
         for (status, response) in &mut operation.responses.responses {
-            let RefOr::T(response) = response else { continue };
+            let RefOr::T(response) = response else {
+                continue;
+            };
             let mut add_header = |name: HeaderName, header| {
-                response.headers.insert(name.to_string(), RefOr::Ref(Ref::new(header)));
+                response
+                    .headers
+                    .insert(name.to_string(), RefOr::Ref(Ref::new(header)));
             };
             add_header(REQUEST_ID, "#/components/headers/RequestId");
             match status.as_str() {
@@ -173,5 +218,13 @@ fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi 
 }
 
 fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete].into_iter().flatten()
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.patch,
+        &mut item.delete,
+    ]
+    .into_iter()
+    .flatten()
 }

@@ -156,7 +156,11 @@ pub struct Problem {
 impl Problem {
     /// A problem; `detail` says what to do about it and holds nothing internal.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), retry_after_s: None }
+        Self {
+            code,
+            detail: detail.into(),
+            retry_after_s: None,
+        }
     }
 
     /// Tells the client when to try again.
@@ -180,12 +184,18 @@ impl Problem {
 
     /// The conversation does not exist for the caller.
     pub fn conversation_not_found(id: &str) -> Self {
-        Self::new(Code::ConversationNotFound, format!("There is no conversation `{id}`."))
+        Self::new(
+            Code::ConversationNotFound,
+            format!("There is no conversation `{id}`."),
+        )
     }
 
     /// The conversation has no such tool execution.
     pub fn execution_not_found(id: &str) -> Self {
-        Self::new(Code::ExecutionNotFound, format!("The conversation has no such tool execution `{id}`."))
+        Self::new(
+            Code::ExecutionNotFound,
+            format!("The conversation has no such tool execution `{id}`."),
+        )
     }
 
     /// A bug, or something that the log tells better.
@@ -197,9 +207,14 @@ impl Problem {
     fn of_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
             StatusCode::NOT_FOUND => (Code::NotFound, "No endpoint has this path."),
-            StatusCode::METHOD_NOT_ALLOWED => (Code::MethodNotAllowed, "The header `Allow` lists the methods."),
+            StatusCode::METHOD_NOT_ALLOWED => (
+                Code::MethodNotAllowed,
+                "The header `Allow` lists the methods.",
+            ),
             StatusCode::PAYLOAD_TOO_LARGE => (Code::BodyTooLarge, "Send a smaller body."),
-            status if status.is_client_error() => (Code::BadRequest, "The request could not be read."),
+            status if status.is_client_error() => {
+                (Code::BadRequest, "The request could not be read.")
+            }
             _ => return Self::internal(),
         };
         Self::new(code, detail)
@@ -211,12 +226,20 @@ impl From<StoreError> for Problem {
         match error {
             StoreError::Unavailable(source) => {
                 tracing::warn!(error = %source, "the store is not available");
-                Self::new(Code::StoreUnavailable, "Repeat the request in a moment.").retry_after_s(1)
+                Self::new(Code::StoreUnavailable, "Repeat the request in a moment.")
+                    .retry_after_s(1)
             }
-            StoreError::NotFound { what: "conversation", id } => Self::conversation_not_found(&id),
-            StoreError::NotFound { what, id } => Self::new(Code::NotFound, format!("There is no {what} `{id}`.")),
+            StoreError::NotFound {
+                what: "conversation",
+                id,
+            } => Self::conversation_not_found(&id),
+            StoreError::NotFound { what, id } => {
+                Self::new(Code::NotFound, format!("There is no {what} `{id}`."))
+            }
             StoreError::QueueFull { limit } => {
-                let detail = format!("{limit} messages wait already. Send this one again when a turn has ended.");
+                let detail = format!(
+                    "{limit} messages wait already. Send this one again when a turn has ended."
+                );
                 Self::new(Code::QueueFull, detail).retry_after_s(5)
             }
             StoreError::TooManyTurns { limit } => {
@@ -226,8 +249,9 @@ impl From<StoreError> for Problem {
                 Self::new(Code::TooManyTurns, detail).retry_after_s(5)
             }
             StoreError::OtherContent { client_message_id } => {
-                let detail =
-                    format!("A message with another text was sent as `{client_message_id}`. Choose another id.");
+                let detail = format!(
+                    "A message with another text was sent as `{client_message_id}`. Choose another id."
+                );
                 Self::new(Code::IdempotencyConflict, detail)
             }
             StoreError::Conflict(detail) => {
@@ -266,7 +290,10 @@ impl IntoResponse for Problem {
 pub(crate) struct ProblemBody<'a> {
     /// The page of the code, on this gateway.
     #[serde(rename = "type")]
-    #[schema(format = "uri-reference", example = "/docs/errors/conversation_not_found")]
+    #[schema(
+        format = "uri-reference",
+        example = "/docs/errors/conversation_not_found"
+    )]
     kind: String,
     /// One line for people, the same for each occurrence of the code.
     title: &'a str,
@@ -287,13 +314,21 @@ pub(crate) struct ProblemBody<'a> {
 /// Middleware: gives every error response its problem body.
 pub async fn finish(request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    let request_id = request.headers().get(REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
+    let request_id = request
+        .headers()
+        .get(REQUEST_ID)
+        .and_then(|id| id.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
     let mut response = next.run(request).await;
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
         return response;
     }
-    let problem = response.extensions_mut().remove::<Problem>().unwrap_or_else(|| Problem::of_status(status));
+    let problem = response
+        .extensions_mut()
+        .remove::<Problem>()
+        .unwrap_or_else(|| Problem::of_status(status));
     let body = ProblemBody {
         kind: format!("/docs/errors/{}", problem.code.as_str()),
         title: problem.code.title(),
@@ -306,7 +341,10 @@ pub async fn finish(request: Request, next: Next) -> Response {
     *response.status_mut() = problem.code.status();
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_LENGTH);
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
     if let Some(seconds) = problem.retry_after_s {
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }

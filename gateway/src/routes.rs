@@ -50,7 +50,11 @@ fn api() -> OpenApiRouter<GatewayState> {
         .route_layer(middleware::from_fn(auth::check_approve));
     let agent = OpenApiRouter::default()
         .routes(routes!(conversations::create, conversations::list))
-        .routes(routes!(conversations::show, conversations::rename, conversations::delete))
+        .routes(routes!(
+            conversations::show,
+            conversations::rename,
+            conversations::delete
+        ))
         .routes(routes!(messages::accept, timeline::show))
         .routes(routes!(events::page))
         .routes(routes!(events::stream))
@@ -65,7 +69,9 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(chat::chat))
         .route_layer(middleware::from_fn(auth::check_scope))
         .merge(approving);
-    OpenApiRouter::default().nest("/agent", agent).routes(routes!(session::show, session::open, session::end))
+    OpenApiRouter::default()
+        .nest("/agent", agent)
+        .routes(routes!(session::show, session::open, session::end))
 }
 
 /// `api`, and the endpoints that are open to all.
@@ -83,7 +89,10 @@ pub fn router(state: GatewayState) -> Router {
     let body_limit = state.config.max_body_bytes();
     let api = api()
         .route_layer(middleware::from_fn_with_state(state.clone(), within_limits))
-        .route_layer(middleware::from_fn_with_state(state.clone(), auth::authenticate));
+        .route_layer(middleware::from_fn_with_state(
+            state.clone(),
+            auth::authenticate,
+        ));
     let (endpoints, _document) = endpoints(api).split_for_parts();
     let router = endpoints
         .merge(docs::browser())
@@ -114,6 +123,10 @@ async fn within_limits(
 }
 
 fn span(request: &Request) -> tracing::Span {
-    let request_id = request.headers().get(problem::REQUEST_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
+    let request_id = request
+        .headers()
+        .get(problem::REQUEST_ID)
+        .and_then(|id| id.to_str().ok())
+        .unwrap_or_default();
     tracing::info_span!("request", method = %request.method(), path = request.uri().path(), request_id)
 }

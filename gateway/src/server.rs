@@ -10,7 +10,11 @@ use crate::{listener::StallGuardedListener, router, state::GatewayState};
 /// Serves until `shutdown` is cancelled. Then, in this order: for `drain` it says that it is not ready, and takes no
 /// new streams; it tells open streams to reconnect, and ends them; it closes the listener, and lets requests in flight
 /// finish. What is still open `shutdown_grace` after the drain is cut.
-pub async fn serve(listener: TcpListener, state: GatewayState, shutdown: CancellationToken) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    state: GatewayState,
+    shutdown: CancellationToken,
+) -> io::Result<()> {
     let state = state.with_shutdown(shutdown.clone());
     let (drain, grace) = (state.config.drain, state.config.shutdown_grace);
     let listener = StallGuardedListener::new(listener, state.config.stall_timeout);

@@ -64,7 +64,12 @@ fn replay_frame() -> Object {
 
 /// Where the replay begins: the first event that will come, and the last one there is now.
 pub fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u32) -> String {
-    let body = Replay { kind: "replay", conversation_id, from_sequence, last_sequence };
+    let body = Replay {
+        kind: "replay",
+        conversation_id,
+        from_sequence,
+        last_sequence,
+    };
     message(None, body.kind, &json(&body))
 }
 
@@ -86,9 +91,16 @@ fn reconnect_frame() -> Object {
 
 /// This gateway stops: connect again, after a while.
 pub fn reconnect(delay: Duration) -> String {
-    let body = Reconnect { kind: "reconnect", delay_ms: delay.as_millis() };
+    let body = Reconnect {
+        kind: "reconnect",
+        delay_ms: delay.as_millis(),
+    };
     // In the frame itself: a client that reads no `delay_ms` has the same from its library.
-    format!("retry: {}\n{}", delay.as_millis(), message(None, body.kind, &json(&body)))
+    format!(
+        "retry: {}\n{}",
+        delay.as_millis(),
+        message(None, body.kind, &json(&body))
+    )
 }
 
 /// Why there is nothing to come back for.
@@ -121,13 +133,24 @@ fn end_frame() -> Object {
 
 /// The last frame of a stream that its reader need not open again.
 pub fn end(reason: EndReason) -> String {
-    let body = End { kind: "end", reason, reconnect: false };
+    let body = End {
+        kind: "end",
+        reason,
+        reconnect: false,
+    };
     message(None, body.kind, &json(&body))
 }
 
 /// The first frame of a chat: where the message went.
 pub fn conversation(conversation_id: &str, message_id: &str) -> String {
-    message(None, "conversation", &json(&Started { conversation_id, message_id }))
+    message(
+        None,
+        "conversation",
+        &json(&Started {
+            conversation_id,
+            message_id,
+        }),
+    )
 }
 
 /// `data` of the first frame of a chat: where the message went.
@@ -143,17 +166,48 @@ pub(crate) struct Started<'a> {
 /// Any frame of a tail.
 pub fn render(conversation_id: &str, frame: &Frame) -> String {
     match frame {
-        Frame::Event(event) => message(Some(event.sequence_number), name(&event.event_type), &json(&Flat(event))),
+        Frame::Event(event) => message(
+            Some(event.sequence_number),
+            name(&event.event_type),
+            &json(&Flat(event)),
+        ),
         Frame::TextStart(text) => {
-            let body = TextBody::new("text_start", conversation_id, &text.message_id, &text.key, text.generation);
-            message(None, "text_start", &json(&TextBody { text: Some(&text.text), ..body }))
+            let body = TextBody::new(
+                "text_start",
+                conversation_id,
+                &text.message_id,
+                &text.key,
+                text.generation,
+            );
+            message(
+                None,
+                "text_start",
+                &json(&TextBody {
+                    text: Some(&text.text),
+                    ..body
+                }),
+            )
         }
         Frame::TextDelta(piece) => {
-            let body = TextBody::new("text_delta", conversation_id, &piece.message_id, &piece.key, piece.generation);
-            let body = TextBody { offset: Some(piece.offset), text: Some(&piece.text), ..body };
+            let body = TextBody::new(
+                "text_delta",
+                conversation_id,
+                &piece.message_id,
+                &piece.key,
+                piece.generation,
+            );
+            let body = TextBody {
+                offset: Some(piece.offset),
+                text: Some(&piece.text),
+                ..body
+            };
             message(None, "text_delta", &json(&body))
         }
-        Frame::TextEnd { message_id, key, generation } => {
+        Frame::TextEnd {
+            message_id,
+            key,
+            generation,
+        } => {
             let body = TextBody::new("text_end", conversation_id, message_id, key, *generation);
             message(None, "text_end", &json(&body))
         }
@@ -204,9 +258,25 @@ fn parts() -> Object {
 }
 
 impl<'a> TextBody<'a> {
-    fn new(kind: &'a str, conversation_id: &'a str, message_id: &'a str, key: &'a TextKey, generation: u32) -> Self {
+    fn new(
+        kind: &'a str,
+        conversation_id: &'a str,
+        message_id: &'a str,
+        key: &'a TextKey,
+        generation: u32,
+    ) -> Self {
         let (agent_execution_id, step, part) = (&key.agent_execution_id, key.step, key.part);
-        Self { kind, conversation_id, message_id, agent_execution_id, step, part, generation, offset: None, text: None }
+        Self {
+            kind,
+            conversation_id,
+            message_id,
+            agent_execution_id,
+            step,
+            part,
+            generation,
+            offset: None,
+            text: None,
+        }
     }
 }
 
@@ -219,7 +289,11 @@ struct Flat<'a>(&'a Event);
 impl Serialize for Flat<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(event) = self;
-        let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
+        let fields = event
+            .event_data
+            .as_ref()
+            .map(Fields::of)
+            .unwrap_or_default();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("type", &event.event_type)?;
         map.serialize_entry("conversation_id", &event.conversation_id)?;
@@ -230,7 +304,10 @@ impl Serialize for Flat<'_> {
         map.serialize_entry("created_at", &event.created_at)?;
         for (name, value) in fields.iter() {
             // The envelope is ours: data cannot pretend to be another event.
-            if !matches!(name, "type" | "conversation_id" | "sequence_number" | "created_at") {
+            if !matches!(
+                name,
+                "type" | "conversation_id" | "sequence_number" | "created_at"
+            ) {
                 map.serialize_entry(name, value)?;
             }
         }
@@ -279,12 +356,12 @@ mod tests {
         render("c", &Frame::Event(event))
     }
 
-    const ENVELOPE: &str =
-        r#""conversation_id":"c","message_id":"m","sequence_number":7,"created_at":"2026-01-02T03:04:05.678Z""#;
+    const ENVELOPE: &str = r#""conversation_id":"c","message_id":"m","sequence_number":7,"created_at":"2026-01-02T03:04:05.678Z""#;
 
     #[test]
     fn event_data_stays_to_the_letter() {
-        let data = r#"{"tool_input":{"z":9007199254740993,"a":1.10},"execution_id":"exec_1","later":[ ]}"#;
+        let data =
+            r#"{"tool_input":{"z":9007199254740993,"a":1.10},"execution_id":"exec_1","later":[ ]}"#;
         let expected = format!(
             "id: 7\nevent: act\ndata: {{\"type\":\"act\",{ENVELOPE},{}\n\n",
             &data[1..] // the fields and the closing brace
@@ -294,8 +371,14 @@ mod tests {
 
     #[test]
     fn data_cannot_overwrite_the_envelope_but_names_its_own_message() {
-        let frame = rendered("assistant_message", r#"{"type":"x","sequence_number":1,"message_id":"msg_a"}"#);
-        assert!(frame.contains(r#""type":"assistant_message""#) && frame.contains(r#""sequence_number":7"#));
+        let frame = rendered(
+            "assistant_message",
+            r#"{"type":"x","sequence_number":1,"message_id":"msg_a"}"#,
+        );
+        assert!(
+            frame.contains(r#""type":"assistant_message""#)
+                && frame.contains(r#""sequence_number":7"#)
+        );
         assert!(frame.contains(r#""message_id":"msg_a""#) && !frame.contains(r#""m""#));
         assert_eq!(frame.matches("\"type\"").count(), 1);
     }
@@ -303,7 +386,10 @@ mod tests {
     #[test]
     fn odd_data_is_left_out() {
         for data in ["null", "[1,2]", "5"] {
-            assert_eq!(rendered("x", data), format!("id: 7\nevent: x\ndata: {{\"type\":\"x\",{ENVELOPE}}}\n\n"));
+            assert_eq!(
+                rendered("x", data),
+                format!("id: 7\nevent: x\ndata: {{\"type\":\"x\",{ENVELOPE}}}\n\n")
+            );
         }
     }
 
@@ -311,16 +397,30 @@ mod tests {
     fn line_breaks_cannot_end_a_frame() {
         let frame = rendered("x\ny", "{\"a\":\r\n{\n\n\"b\":\"\\n\"}}");
         assert_eq!(frame.matches("\n\n").count(), 1);
-        assert!(frame.lines().filter(|line| !line.is_empty()).skip(2).all(|line| line.starts_with("data: ")));
+        assert!(
+            frame
+                .lines()
+                .filter(|line| !line.is_empty())
+                .skip(2)
+                .all(|line| line.starts_with("data: "))
+        );
         assert!(!frame.contains('\r'));
     }
 
     #[test]
     fn no_event_is_taken_for_one_of_event_source() {
-        for (event_type, name) in [("error", "turn_error"), ("message", "event"), ("open", "event"), ("act", "act")] {
+        for (event_type, name) in [
+            ("error", "turn_error"),
+            ("message", "event"),
+            ("open", "event"),
+            ("act", "act"),
+        ] {
             let frame = rendered(event_type, "{}");
             assert!(frame.contains(&format!("\nevent: {name}\n")), "{frame}");
-            assert!(frame.contains(&format!(r#""type":"{event_type}""#)), "{frame}");
+            assert!(
+                frame.contains(&format!(r#""type":"{event_type}""#)),
+                "{frame}"
+            );
         }
     }
 
@@ -342,7 +442,11 @@ mod tests {
 
     #[test]
     fn deltas_carry_no_id() {
-        let key = TextKey { agent_execution_id: "run".to_owned(), step: 1, part: Part::Reasoning };
+        let key = TextKey {
+            agent_execution_id: "run".to_owned(),
+            step: 1,
+            part: Part::Reasoning,
+        };
         let piece = everturn_stream::Piece {
             message_id: "m".to_owned(),
             key,

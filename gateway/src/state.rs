@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use everturn_proto::ids;
-use everturn_store::{Conversation, Conversations, EventReader, Executions, Keys, OutsideTool, OutsideTools};
+use everturn_store::{
+    Conversation, Conversations, EventReader, Executions, Keys, OutsideTool, OutsideTools,
+};
 use everturn_stream::StreamReader;
 use tokio_util::sync::CancellationToken;
 
@@ -60,10 +62,22 @@ impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let limits = Limits::new(&config);
-        let hub = Hub::new(Arc::clone(&ports.events), Arc::clone(&ports.stream), &config);
+        let hub = Hub::new(
+            Arc::clone(&ports.events),
+            Arc::clone(&ports.stream),
+            &config,
+        );
         let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));
         let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
-        Self { ports, config: Arc::new(config), auth, shutdown, closing, limits, hub }
+        Self {
+            ports,
+            config: Arc::new(config),
+            auth,
+            shutdown,
+            closing,
+            limits,
+            hub,
+        }
     }
 
     /// The same gateway; it stops when `shutdown` is cancelled.
@@ -74,14 +88,29 @@ impl GatewayState {
 
     /// The caller's conversation; one that they may not see does not exist.
     pub async fn conversation(&self, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
-        let found = self.ports.conversations.conversation(&caller.access, id).await?;
+        let found = self
+            .ports
+            .conversations
+            .conversation(&caller.access, id)
+            .await?;
         found.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
     /// The caller's tool call; one that they may not see does not exist.
-    pub async fn outside_tool(&self, caller: &Caller, path: &ExecutionPath) -> Result<OutsideTool, Problem> {
-        let ExecutionPath { conversation_id, execution_id } = path;
-        let found = self.ports.outside.outside_tool(&caller.access, conversation_id, execution_id).await?;
+    pub async fn outside_tool(
+        &self,
+        caller: &Caller,
+        path: &ExecutionPath,
+    ) -> Result<OutsideTool, Problem> {
+        let ExecutionPath {
+            conversation_id,
+            execution_id,
+        } = path;
+        let found = self
+            .ports
+            .outside
+            .outside_tool(&caller.access, conversation_id, execution_id)
+            .await?;
         if let Some(tool) = found {
             return Ok(tool);
         }
@@ -99,22 +128,46 @@ impl GatewayState {
         if ids::thread(conversation_id, &call.message_id, &call.agent_execution_id).is_empty() {
             return Ok(None);
         }
-        let execution = self.ports.executions.execution(&caller.access, conversation_id, &call.agent_execution_id);
-        Ok(execution.await?.and_then(|execution| execution.parent_call).map(|parent| parent.execution_id))
+        let execution = self.ports.executions.execution(
+            &caller.access,
+            conversation_id,
+            &call.agent_execution_id,
+        );
+        Ok(execution
+            .await?
+            .and_then(|execution| execution.parent_call)
+            .map(|parent| parent.execution_id))
     }
 
     /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their
     /// credential does.
-    pub fn feed(&self, caller: &Caller, conversation: &Conversation, cursor: u32) -> Result<Feed, Problem> {
+    pub fn feed(
+        &self,
+        caller: &Caller,
+        conversation: &Conversation,
+        cursor: u32,
+    ) -> Result<Feed, Problem> {
         if self.shutdown.is_cancelled() {
-            return Err(
-                Problem::new(Code::ShuttingDown, "Connect again; another gateway will answer.").retry_after_s(1)
-            );
+            return Err(Problem::new(
+                Code::ShuttingDown,
+                "Connect again; another gateway will answer.",
+            )
+            .retry_after_s(1));
         }
         let permit = self.limits.open_stream(&caller.access)?;
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
-        let replay = sse::replay(&conversation.id, cursor.saturating_add(1), conversation.last_sequence);
-        let feed = Feed::new(reader, &replay, Arc::clone(&self.config), self.closing.clone(), permit);
+        let replay = sse::replay(
+            &conversation.id,
+            cursor.saturating_add(1),
+            conversation.last_sequence,
+        );
+        let feed = Feed::new(
+            reader,
+            &replay,
+            Arc::clone(&self.config),
+            self.closing.clone(),
+            permit,
+        );
         Ok(feed.until(self.auth.end_of(caller)))
     }
 

@@ -178,7 +178,9 @@ impl Tail {
                 self.items = Some(following.items);
                 self.snapshot = following.open;
                 // The generations stay: the stream may have lost them, and the reader must not go back.
-                self.shown.iter_mut().for_each(|shown| shown.bytes = UNKNOWN);
+                self.shown
+                    .iter_mut()
+                    .for_each(|shown| shown.bytes = UNKNOWN);
                 // What was announced before this moment is in the store, and nowhere else.
                 self.is_behind = true;
             }
@@ -195,7 +197,15 @@ impl Tail {
         if self.is_past_unknown && !self.snapshot.is_empty() {
             self.search_past().await?;
         }
-        let page = self.events.events(&self.access, &self.conversation_id, self.cursor.saturating_add(1), PAGE).await?;
+        let page = self
+            .events
+            .events(
+                &self.access,
+                &self.conversation_id,
+                self.cursor.saturating_add(1),
+                PAGE,
+            )
+            .await?;
         for event in page.events {
             self.cursor = event.sequence_number;
             self.note(&event);
@@ -214,9 +224,15 @@ impl Tail {
     /// been lost, and then the stream still holds them open.
     async fn search_past(&mut self) -> Result<(), StoreError> {
         let from = self.cursor.saturating_sub(PAGE).saturating_add(1);
-        let page = self.events.events(&self.access, &self.conversation_id, from, PAGE).await?;
+        let page = self
+            .events
+            .events(&self.access, &self.conversation_id, from, PAGE)
+            .await?;
         let cursor = self.cursor;
-        page.events.iter().filter(|event| event.sequence_number <= cursor).for_each(|event| self.note(event));
+        page.events
+            .iter()
+            .filter(|event| event.sequence_number <= cursor)
+            .for_each(|event| self.note(event));
         self.is_past_unknown = false;
         Ok(())
     }
@@ -262,12 +278,16 @@ impl Tail {
 
     /// Asks for the conversation by itself after a look that found less of it than was read.
     async fn check_presence(&self) -> Result<(), StoreError> {
-        match self.events.execution_status(&self.access, &self.conversation_id).await {
+        match self
+            .events
+            .execution_status(&self.access, &self.conversation_id)
+            .await
+        {
             Ok(None) => Err(StoreError::not_found("conversation", &self.conversation_id)),
             // Removed and created anew, or a replica that is late: readers who come back are told which.
-            Ok(Some(status)) if status.last_sequence < self.cursor => {
-                Err(StoreError::Conflict("the event log is shorter than what was read of it".to_owned()))
-            }
+            Ok(Some(status)) if status.last_sequence < self.cursor => Err(StoreError::Conflict(
+                "the event log is shorter than what was read of it".to_owned(),
+            )),
             Ok(Some(_)) => Ok(()),
             // The next look says more.
             Err(error) => {
@@ -291,9 +311,15 @@ impl Tail {
                 self.shown.remove(0);
             }
             let (key, bytes) = (text.key.clone(), text.text.len());
-            self.shown.push(Shown { key, generation: text.generation, bytes });
+            self.shown.push(Shown {
+                key,
+                generation: text.generation,
+                bytes,
+            });
         }
-        let end = text.is_ended.then(|| text_end(&text.message_id, &text.key, text.generation));
+        let end = text
+            .is_ended
+            .then(|| text_end(&text.message_id, &text.key, text.generation));
         self.ready.push_back(Frame::TextStart(text));
         self.ready.extend(end);
     }
@@ -312,7 +338,9 @@ impl Tail {
             return self.lose_place();
         }
         shown.bytes += piece.text.len();
-        let end = piece.is_end.then(|| text_end(&piece.message_id, &piece.key, piece.generation));
+        let end = piece
+            .is_end
+            .then(|| text_end(&piece.message_id, &piece.key, piece.generation));
         if !piece.text.is_empty() {
             self.ready.push_back(Frame::TextDelta(piece));
         }
@@ -322,14 +350,21 @@ impl Tail {
     /// The stream contradicts what the reader has. Follows anew in a while, not at once: a stream that
     /// goes on contradicting must not make this a busy loop.
     fn lose_place(&mut self) {
-        tracing::warn!(conversation_id = self.conversation_id, "the stream skipped a piece of a text");
+        tracing::warn!(
+            conversation_id = self.conversation_id,
+            "the stream skipped a piece of a text"
+        );
         self.items = None;
         self.may_follow = false;
     }
 }
 
 pub(crate) fn text_end(message_id: &str, key: &TextKey, generation: u32) -> Frame {
-    Frame::TextEnd { message_id: message_id.to_owned(), key: key.clone(), generation }
+    Frame::TextEnd {
+        message_id: message_id.to_owned(),
+        key: key.clone(),
+        generation,
+    }
 }
 
 async fn receive(items: Option<&mut mpsc::Receiver<Item>>) -> Option<Item> {

@@ -8,7 +8,9 @@ use chrono::DateTime;
 use everturn_proto::{
     Json,
     event::Event,
-    words::event_type::{ACT, APPROVAL_RESOLVED, ASSISTANT_MESSAGE, OBSERVE, SUB_AGENT_START, THOUGHT, USER_MESSAGE},
+    words::event_type::{
+        ACT, APPROVAL_RESOLVED, ASSISTANT_MESSAGE, OBSERVE, SUB_AGENT_START, THOUGHT, USER_MESSAGE,
+    },
 };
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
@@ -73,7 +75,13 @@ pub struct Item {
 }
 
 fn kinds() -> Object {
-    one_of(&["user_message", "thought", "tool_call", "tool_result", "assistant_message"])
+    one_of(&[
+        "user_message",
+        "thought",
+        "tool_call",
+        "tool_result",
+        "assistant_message",
+    ])
 }
 
 /// A timeline under construction: the newest items, and how many there are in all.
@@ -89,7 +97,12 @@ pub struct Timeline {
 impl Timeline {
     /// An empty timeline that keeps the newest `limit` items.
     pub fn new(limit: usize) -> Self {
-        Self { items: VecDeque::new(), total: 0, limit, parents: HashMap::new() }
+        Self {
+            items: VecDeque::new(),
+            total: 0,
+            limit,
+            parents: HashMap::new(),
+        }
     }
 
     /// Adds the next event.
@@ -97,8 +110,14 @@ impl Timeline {
         if event.event_type == APPROVAL_RESOLVED {
             self.show_approved_input(event);
         }
-        let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
-        let execution = fields.get::<String>("agent_execution_id").unwrap_or_default();
+        let fields = event
+            .event_data
+            .as_ref()
+            .map(Fields::of)
+            .unwrap_or_default();
+        let execution = fields
+            .get::<String>("agent_execution_id")
+            .unwrap_or_default();
         if event.event_type == SUB_AGENT_START
             && let Some(call_id) = fields.get("call_id")
         {
@@ -119,10 +138,20 @@ impl Timeline {
 
     /// A call that was approved with another input shows what ran.
     fn show_approved_input(&mut self, event: &Event) {
-        let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
-        let input = fields.raw("tool_input").and_then(|raw| Json::parse(raw).ok());
+        let fields = event
+            .event_data
+            .as_ref()
+            .map(Fields::of)
+            .unwrap_or_default();
+        let input = fields
+            .raw("tool_input")
+            .and_then(|raw| Json::parse(raw).ok());
         let id = fields.get::<String>("execution_id");
-        let call = self.items.iter_mut().rev().find(|item| item.kind == TOOL_CALL && item.execution_id == id);
+        let call = self
+            .items
+            .iter_mut()
+            .rev()
+            .find(|item| item.kind == TOOL_CALL && item.execution_id == id);
         if let (Some(call), Some(input), Some(true)) = (call, input, fields.get("edited")) {
             call.tool_input = Some(input);
         }
@@ -141,11 +170,16 @@ impl Timeline {
 
 /// The item of an event; `None` for events that timelines do not show.
 pub fn item(event: &Event) -> Option<Item> {
-    let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
+    let fields = event
+        .event_data
+        .as_ref()
+        .map(Fields::of)
+        .unwrap_or_default();
     let base = Item {
         id: format!("{}-{}", event.event_type, event.sequence_number),
         sequence_number: event.sequence_number,
-        timestamp: DateTime::parse_from_rfc3339(&event.created_at).map_or(0, |at| at.timestamp_millis()),
+        timestamp: DateTime::parse_from_rfc3339(&event.created_at)
+            .map_or(0, |at| at.timestamp_millis()),
         ..Item::default()
     };
     let text = |name: &str| fields.get::<String>(name);
@@ -153,17 +187,32 @@ pub fn item(event: &Event) -> Option<Item> {
     let json = |name: &str| fields.raw(name).and_then(|raw| Json::parse(raw).ok());
     Some(match event.event_type.as_str() {
         USER_MESSAGE => {
-            let own = id("message_id").or_else(|| Some(event.message_id.clone()).filter(|id| !id.is_empty()));
+            let own = id("message_id")
+                .or_else(|| Some(event.message_id.clone()).filter(|id| !id.is_empty()));
             let content = Some(text("content").unwrap_or_default());
-            Item { kind: "user_message", id: own.unwrap_or(base.id), content, ..base }
+            Item {
+                kind: "user_message",
+                id: own.unwrap_or(base.id),
+                content,
+                ..base
+            }
         }
         ASSISTANT_MESSAGE => {
             let content = Some(text("content").unwrap_or_default());
-            Item { kind: "assistant_message", id: id("message_id").unwrap_or(base.id), content, ..base }
+            Item {
+                kind: "assistant_message",
+                id: id("message_id").unwrap_or(base.id),
+                content,
+                ..base
+            }
         }
         THOUGHT => {
             let content = text("thought").filter(|thought| !thought.trim().is_empty())?;
-            Item { kind: "thought", content: Some(content), ..base }
+            Item {
+                kind: "thought",
+                content: Some(content),
+                ..base
+            }
         }
         ACT => Item {
             kind: TOOL_CALL,
@@ -176,7 +225,11 @@ pub fn item(event: &Event) -> Option<Item> {
         OBSERVE => Item {
             kind: "tool_result",
             tool_name: Some(text("tool_name").unwrap_or_default()),
-            tool_output: Some(json("result").or_else(|| json("observation")).unwrap_or_default()),
+            tool_output: Some(
+                json("result")
+                    .or_else(|| json("observation"))
+                    .unwrap_or_default(),
+            ),
             is_error: Some(fields.get("is_error").unwrap_or_default()),
             execution_id: id("execution_id"),
             call_id: id("call_id"),
@@ -211,7 +264,11 @@ mod tests {
         for event in events(list) {
             timeline.push(&event);
         }
-        timeline.into_items().iter().map(|item| serde_json::to_string(item).unwrap()).collect()
+        timeline
+            .into_items()
+            .iter()
+            .map(|item| serde_json::to_string(item).unwrap())
+            .collect()
     }
 
     #[test]
@@ -227,7 +284,10 @@ mod tests {
                 "observe",
                 r#"{"execution_id":"exec_1","tool_name":"t","result":[1.0],"call_id":"call_1","is_error":true}"#,
             ),
-            ("assistant_message", r#"{"content":"done","message_id":"msg_a","partial":false}"#),
+            (
+                "assistant_message",
+                r#"{"content":"done","message_id":"msg_a","partial":false}"#,
+            ),
             ("complete", r#"{"steps":2}"#),
         ]);
         assert_eq!(
@@ -253,12 +313,19 @@ mod tests {
 
     #[test]
     fn a_call_shows_the_input_that_a_person_gave() {
-        let call = ("act", r#"{"execution_id":"e","tool_name":"t","tool_input":{"n":1}}"#);
-        let resolved = |edited| format!(r#"{{"execution_id":"e","edited":{edited},"tool_input":{{"n":2}}}}"#);
+        let call = (
+            "act",
+            r#"{"execution_id":"e","tool_name":"t","tool_input":{"n":1}}"#,
+        );
+        let resolved =
+            |edited| format!(r#"{{"execution_id":"e","edited":{edited},"tool_input":{{"n":2}}}}"#);
         for (answer, shown) in [
             (resolved(true), r#""toolInput":{"n":2}"#),
             (resolved(false), r#""toolInput":{"n":1}"#),
-            (resolved(true).replace(r#""e""#, r#""other""#), r#""toolInput":{"n":1}"#),
+            (
+                resolved(true).replace(r#""e""#, r#""other""#),
+                r#""toolInput":{"n":1}"#,
+            ),
             ("null".to_owned(), r#""toolInput":{"n":1}"#),
         ] {
             let items = timeline(&[call, ("approval_resolved", &answer)]);
@@ -291,7 +358,9 @@ mod tests {
         assert!(items[0].contains(r#""id":"m1""#) && items[0].contains(r#""content":"""#));
         assert!(items[1].contains(r#""toolInput":null"#) && !items[1].contains("executionId"));
         assert!(items[2].contains(r#""toolOutput":"it rained","isError":false"#));
-        assert!(items[3].contains(r#""id":"observe-4""#) && items[3].contains(r#""toolOutput":null"#));
+        assert!(
+            items[3].contains(r#""id":"observe-4""#) && items[3].contains(r#""toolOutput":null"#)
+        );
         assert!(items[4].contains(r#""id":"assistant_message-5""#));
     }
 
@@ -305,13 +374,27 @@ mod tests {
     #[test]
     fn items_of_a_sub_agent_name_the_call_that_started_it() {
         let items = timeline(&[
-            ("act", r#"{"call_id":"call_1","tool_name":"delegate","agent_execution_id":"root"}"#),
-            ("sub_agent_start", r#"{"call_id":"call_1","agent_execution_id":"child"}"#),
-            ("assistant_message", r#"{"content":"hi","agent_execution_id":"child"}"#),
-            ("observe", r#"{"call_id":"call_1","agent_execution_id":"root"}"#),
+            (
+                "act",
+                r#"{"call_id":"call_1","tool_name":"delegate","agent_execution_id":"root"}"#,
+            ),
+            (
+                "sub_agent_start",
+                r#"{"call_id":"call_1","agent_execution_id":"child"}"#,
+            ),
+            (
+                "assistant_message",
+                r#"{"content":"hi","agent_execution_id":"child"}"#,
+            ),
+            (
+                "observe",
+                r#"{"call_id":"call_1","agent_execution_id":"root"}"#,
+            ),
         ]);
         assert_eq!(items.len(), 3);
-        assert!(items[1].ends_with(r#""content":"hi","agentExecutionId":"child","parentToolCallId":"call_1"}"#));
+        assert!(items[1].ends_with(
+            r#""content":"hi","agentExecutionId":"child","parentToolCallId":"call_1"}"#
+        ));
         assert!(!items[0].contains("parentToolCallId") && !items[2].contains("agentExecutionId"));
     }
 
@@ -323,7 +406,11 @@ mod tests {
             timeline.push(&event);
         }
         assert_eq!(timeline.total(), 5);
-        let kept: Vec<_> = timeline.into_items().iter().map(|item| item.sequence_number).collect();
+        let kept: Vec<_> = timeline
+            .into_items()
+            .iter()
+            .map(|item| item.sequence_number)
+            .collect();
         assert_eq!(kept, [4, 5]);
     }
 }

@@ -16,13 +16,26 @@ pub use temporal::{TemporalTurns, TemporalTurnsOptions};
 #[async_trait]
 pub trait TurnStarter: Send + Sync {
     /// Hands a stored message to the conversation's turn, starting one when none runs.
-    async fn submit(&self, conversation: &Conversation, message_id: &str, on_busy: OnBusy) -> Result<(), TurnError>;
+    async fn submit(
+        &self,
+        conversation: &Conversation,
+        message_id: &str,
+        on_busy: OnBusy,
+    ) -> Result<(), TurnError>;
 
     /// Starts a workflow for stored messages, unless one runs for the conversation.
-    async fn start(&self, conversation: &Conversation, messages: StartMessages) -> Result<StartOutcome, TurnError>;
+    async fn start(
+        &self,
+        conversation: &Conversation,
+        messages: StartMessages,
+    ) -> Result<StartOutcome, TurnError>;
 
     /// Asks the turn of this message, and no other, to end. One that waits ends as its turn begins.
-    async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError>;
+    async fn cancel(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<CancelOutcome, TurnError>;
 
     /// Gives a person's answer to the turn that asked, and waits until it has taken or refused it.
     /// `sub_agent` is the tool execution that started the sub-agent which asked; none when the turn's own agent did.

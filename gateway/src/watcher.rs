@@ -60,7 +60,13 @@ impl Watcher {
     /// Looks once an `interval`, while there is something to watch.
     pub fn new(events: Arc<dyn EventReader>, interval: Duration) -> Self {
         let interval = interval.max(Duration::from_millis(1));
-        Self { inner: Arc::new(Inner { events, interval, watched: Mutex::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                events,
+                interval,
+                watched: Mutex::default(),
+            }),
+        }
     }
 
     /// Watches a conversation. Must be called within a tokio runtime.
@@ -70,9 +76,13 @@ impl Watcher {
             watched.is_running = true;
             tokio::spawn(Arc::clone(&self.inner).run(self.pace()));
         }
-        let sender =
-            watched.last_sequences.entry(conversation_id.to_owned()).or_insert_with(|| watch::Sender::new(Some(0)));
-        Watched { last_sequence: sender.subscribe() }
+        let sender = watched
+            .last_sequences
+            .entry(conversation_id.to_owned())
+            .or_insert_with(|| watch::Sender::new(Some(0)));
+        Watched {
+            last_sequence: sender.subscribe(),
+        }
     }
 
     /// Time between two looks.
@@ -110,11 +120,15 @@ impl Inner {
     async fn run(self: Arc<Self>, mut ticks: Interval) {
         loop {
             ticks.tick().await;
-            let Some(conversation_ids) = self.conversations() else { return };
+            let Some(conversation_ids) = self.conversations() else {
+                return;
+            };
             for chunk in conversation_ids.chunks(MAX_IDS) {
                 match self.events.last_sequences(chunk).await {
                     Ok(last_sequences) => self.tell(chunk, &last_sequences.into_iter().collect()),
-                    Err(error) => tracing::debug!(%error, "a look for missed events failed; the next one follows"),
+                    Err(error) => {
+                        tracing::debug!(%error, "a look for missed events failed; the next one follows")
+                    }
                 }
             }
         }
@@ -123,9 +137,13 @@ impl Inner {
     /// What tails watch now; `None`, and the end of the looks, when that is nothing.
     fn conversations(&self) -> Option<Vec<String>> {
         let mut watched = self.lock();
-        watched.last_sequences.retain(|_, sender| sender.receiver_count() > 0);
+        watched
+            .last_sequences
+            .retain(|_, sender| sender.receiver_count() > 0);
         watched.is_running = !watched.last_sequences.is_empty();
-        watched.is_running.then(|| watched.last_sequences.keys().cloned().collect())
+        watched
+            .is_running
+            .then(|| watched.last_sequences.keys().cloned().collect())
     }
 
     fn tell(&self, asked: &[String], last_sequences: &HashMap<String, u32>) {

@@ -11,21 +11,33 @@ use support::{Answer, TestGateway};
 #[tokio::test]
 async fn conversations_are_created_once_and_shown() {
     let gateway = TestGateway::start().await;
-    let created = gateway.post("/conversations", &json!({"id": "c1", "title": "Weather"})).await;
+    let created = gateway
+        .post("/conversations", &json!({"id": "c1", "title": "Weather"}))
+        .await;
     assert_eq!(created.status, 201);
     let body = created.json();
-    assert_eq!((&body["id"], &body["agent"], &body["title"]), (&json!("c1"), &json!("default"), &json!("Weather")));
-    assert_eq!((&body["message_count"], &body["last_sequence"]), (&json!(0), &json!(0)));
+    assert_eq!(
+        (&body["id"], &body["agent"], &body["title"]),
+        (&json!("c1"), &json!("default"), &json!("Weather"))
+    );
+    assert_eq!(
+        (&body["message_count"], &body["last_sequence"]),
+        (&json!(0), &json!(0))
+    );
     assert!(body["created_at"].as_str().unwrap().ends_with('Z'));
 
-    let again = gateway.post("/conversations", &json!({"id": "c1", "title": "other"})).await;
+    let again = gateway
+        .post("/conversations", &json!({"id": "c1", "title": "other"}))
+        .await;
     assert_eq!((again.status.as_u16(), again.json()), (200, body.clone()));
     let shown = gateway.get("/conversations/c1").await;
     assert_eq!((shown.status.as_u16(), shown.json()), (200, body));
 
     let made = gateway.post("/conversations", &json!({})).await;
     assert_eq!(made.status, 201);
-    assert!(everturn_proto::ids::is_valid(made.json()["id"].as_str().unwrap()));
+    assert!(everturn_proto::ids::is_valid(
+        made.json()["id"].as_str().unwrap()
+    ));
 }
 
 #[tokio::test]
@@ -41,13 +53,30 @@ async fn conversations_are_listed_in_pages() {
         let page = gateway.get(&path).await;
         assert_eq!(page.status, 200, "{}", page.text);
         let page = page.json();
-        seen.extend(page["conversations"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()));
-        let Some(next) = page["next_before"].as_str() else { break };
+        seen.extend(
+            page["conversations"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["id"].as_str().unwrap().to_owned()),
+        );
+        let Some(next) = page["next_before"].as_str() else {
+            break;
+        };
         path = format!("/conversations?limit=2&before={next}");
     }
     assert_eq!(seen, ["c4", "c3", "c2", "c1", "c0"]);
-    for bad in ["limit=0", "limit=201", "limit=x", "before=x", "before=2026~c"] {
-        gateway.get(&format!("/conversations?{bad}")).await.assert_problem(400, "invalid_parameter");
+    for bad in [
+        "limit=0",
+        "limit=201",
+        "limit=x",
+        "before=x",
+        "before=2026~c",
+    ] {
+        gateway
+            .get(&format!("/conversations?{bad}"))
+            .await
+            .assert_problem(400, "invalid_parameter");
     }
 }
 
@@ -55,27 +84,54 @@ async fn conversations_are_listed_in_pages() {
 async fn conversations_that_cannot_be_are_refused() {
     let gateway = TestGateway::start().await;
     let post = async |body: Value| gateway.post("/conversations", &body).await;
-    post(json!({"id": "a/b"})).await.assert_problem(400, "invalid_id");
-    post(json!({"id": ""})).await.assert_problem(400, "invalid_id");
-    post(json!({"agent": "nobody"})).await.assert_problem(400, "unknown_agent");
-    post(json!({"title": "x".repeat(513)})).await.assert_problem(400, "invalid_body");
-    post(json!({"title": "a\0b"})).await.assert_problem(400, "invalid_body");
+    post(json!({"id": "a/b"}))
+        .await
+        .assert_problem(400, "invalid_id");
+    post(json!({"id": ""}))
+        .await
+        .assert_problem(400, "invalid_id");
+    post(json!({"agent": "nobody"}))
+        .await
+        .assert_problem(400, "unknown_agent");
+    post(json!({"title": "x".repeat(513)}))
+        .await
+        .assert_problem(400, "invalid_body");
+    post(json!({"title": "a\0b"}))
+        .await
+        .assert_problem(400, "invalid_body");
     gateway.store.add("theirs", "other tenant");
-    post(json!({"id": "theirs"})).await.assert_problem(409, "conversation_id_taken");
+    post(json!({"id": "theirs"}))
+        .await
+        .assert_problem(409, "conversation_id_taken");
 }
 
 async fn listed(gateway: &TestGateway, query: &str) -> Vec<String> {
     let page = gateway.get(&format!("/conversations?{query}")).await;
     assert_eq!(page.status, 200, "{}", page.text);
     let page = page.json();
-    page["conversations"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    page["conversations"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["id"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 #[tokio::test]
 async fn conversations_are_searched() {
     let gateway = TestGateway::start().await;
-    for (id, title) in [("a", "Weather in Rome"), ("b", "100% rain"), ("c", "Straße")] {
-        assert_eq!(gateway.post("/conversations", &json!({"id": id, "title": title})).await.status, 201);
+    for (id, title) in [
+        ("a", "Weather in Rome"),
+        ("b", "100% rain"),
+        ("c", "Straße"),
+    ] {
+        assert_eq!(
+            gateway
+                .post("/conversations", &json!({"id": id, "title": title}))
+                .await
+                .status,
+            201
+        );
     }
     for (query, expected) in [
         ("search=ROME", &["a"][..]),
@@ -88,36 +144,68 @@ async fn conversations_are_searched() {
     ] {
         assert_eq!(listed(&gateway, query).await, expected, "{query}");
     }
-    let long = gateway.get(&format!("/conversations?search={}", "x".repeat(513))).await;
+    let long = gateway
+        .get(&format!("/conversations?search={}", "x".repeat(513)))
+        .await;
     long.assert_problem(400, "invalid_parameter");
 }
 
 #[tokio::test]
 async fn a_page_of_a_search_may_be_empty_and_go_on() {
     let gateway = TestGateway::start().await;
-    gateway.post("/conversations", &json!({"id": "old", "title": "needle"})).await;
+    gateway
+        .post("/conversations", &json!({"id": "old", "title": "needle"}))
+        .await;
     for number in 0..=everturn_store::MAX_SCANNED {
         gateway.store.add(&format!("c{number}"), "default");
     }
     let page = gateway.get("/conversations?search=needle").await.json();
     assert_eq!(page["conversations"], json!([]));
     let next = page["next_before"].as_str().unwrap();
-    assert_eq!(listed(&gateway, &format!("search=needle&before={next}")).await, ["old"]);
+    assert_eq!(
+        listed(&gateway, &format!("search=needle&before={next}")).await,
+        ["old"]
+    );
 }
 
 #[tokio::test]
 async fn a_conversation_is_renamed() {
     let gateway = TestGateway::start().await;
-    let made = gateway.post("/conversations", &json!({"id": "c", "title": "old"})).await.json();
-    let renamed = gateway.patch("/conversations/c", &json!({"title": "new"})).await;
+    let made = gateway
+        .post("/conversations", &json!({"id": "c", "title": "old"}))
+        .await
+        .json();
+    let renamed = gateway
+        .patch("/conversations/c", &json!({"title": "new"}))
+        .await;
     assert_eq!(renamed.status, 200, "{}", renamed.text);
-    assert_eq!((&renamed.json()["title"], &renamed.json()["updated_at"]), (&json!("new"), &made["updated_at"]));
+    assert_eq!(
+        (&renamed.json()["title"], &renamed.json()["updated_at"]),
+        (&json!("new"), &made["updated_at"])
+    );
     assert_eq!(gateway.get("/conversations/c").await.json(), renamed.json());
-    assert_eq!(gateway.patch("/conversations/c", &json!({"title": ""})).await.json()["title"], "");
-    for bad in [json!({}), json!({"title": null}), json!({"title": "x".repeat(513)}), json!({"title": "a\0b"})] {
-        gateway.patch("/conversations/c", &bad).await.assert_problem(400, "invalid_body");
+    assert_eq!(
+        gateway
+            .patch("/conversations/c", &json!({"title": ""}))
+            .await
+            .json()["title"],
+        ""
+    );
+    for bad in [
+        json!({}),
+        json!({"title": null}),
+        json!({"title": "x".repeat(513)}),
+        json!({"title": "a\0b"}),
+    ] {
+        gateway
+            .patch("/conversations/c", &bad)
+            .await
+            .assert_problem(400, "invalid_body");
     }
-    gateway.patch("/conversations/none", &json!({"title": "x"})).await.assert_problem(404, "conversation_not_found");
+    gateway
+        .patch("/conversations/none", &json!({"title": "x"}))
+        .await
+        .assert_problem(404, "conversation_not_found");
 }
 
 #[tokio::test]
@@ -135,17 +223,35 @@ async fn a_conversation_is_deleted_once_its_turn_is_ended() {
 
     let deleted = gateway.delete("/conversations/c").await;
     assert_eq!((deleted.status.as_u16(), deleted.text.as_str()), (204, ""));
-    assert_eq!(gateway.turns.take(), ["terminate c the conversation was deleted"]);
+    assert_eq!(
+        gateway.turns.take(),
+        ["terminate c the conversation was deleted"]
+    );
     assert_eq!(listed(&gateway, "").await, [""; 0]);
-    for path in ["", "/messages", "/events", "/events/stream", "/execution-status"] {
-        gateway.get(&format!("/conversations/c{path}")).await.assert_problem(404, "conversation_not_found");
+    for path in [
+        "",
+        "/messages",
+        "/events",
+        "/events/stream",
+        "/execution-status",
+    ] {
+        gateway
+            .get(&format!("/conversations/c{path}"))
+            .await
+            .assert_problem(404, "conversation_not_found");
     }
-    gateway.delete("/conversations/c").await.assert_problem(404, "conversation_not_found");
+    gateway
+        .delete("/conversations/c")
+        .await
+        .assert_problem(404, "conversation_not_found");
     assert_eq!(gateway.turns.take(), [""; 0]);
 }
 
 async fn create_with_key(gateway: &TestGateway, key: &str, body: &Value) -> Answer {
-    let request = gateway.request("POST", "/conversations").header("Idempotency-Key", key).json(body);
+    let request = gateway
+        .request("POST", "/conversations")
+        .header("Idempotency-Key", key)
+        .json(body);
     Answer::of(request.send().await.unwrap()).await
 }
 
@@ -162,12 +268,22 @@ async fn one_key_creates_one_conversation() {
     assert_eq!(another.status, 201);
     assert_ne!(another.json()["id"], first.json()["id"]);
     let named = create_with_key(&gateway, "key-1", &json!({"id": "mine"})).await;
-    assert_eq!((named.status.as_u16(), &named.json()["id"]), (201, &json!("mine")));
-    create_with_key(&gateway, "a key", &json!({})).await.assert_problem(400, "invalid_id");
+    assert_eq!(
+        (named.status.as_u16(), &named.json()["id"]),
+        (201, &json!("mine"))
+    );
+    create_with_key(&gateway, "a key", &json!({}))
+        .await
+        .assert_problem(400, "invalid_id");
 
     // The same at any other gateway.
     let elsewhere = TestGateway::start().await;
-    assert_eq!(create_with_key(&elsewhere, "key-1", &json!({})).await.json()["id"], first.json()["id"]);
+    assert_eq!(
+        create_with_key(&elsewhere, "key-1", &json!({}))
+            .await
+            .json()["id"],
+        first.json()["id"]
+    );
 }
 
 #[tokio::test]
@@ -175,9 +291,20 @@ async fn a_chat_with_a_key_has_one_conversation() {
     let gateway = TestGateway::start().await;
     let mut ids = Vec::new();
     for _twice in 0..2 {
-        let request = gateway.request("POST", "/chat").header("Idempotency-Key", "key-1");
-        let response = request.json(&json!({"message": "hi"})).send().await.unwrap();
-        ids.push(response.headers()["x-conversation-id"].to_str().unwrap().to_owned());
+        let request = gateway
+            .request("POST", "/chat")
+            .header("Idempotency-Key", "key-1");
+        let response = request
+            .json(&json!({"message": "hi"}))
+            .send()
+            .await
+            .unwrap();
+        ids.push(
+            response.headers()["x-conversation-id"]
+                .to_str()
+                .unwrap()
+                .to_owned(),
+        );
     }
     assert_eq!(ids[0], ids[1]);
     assert_eq!(gateway.store.lock().messages.len(), 1);

@@ -23,17 +23,29 @@ fn access() -> Access {
 }
 
 fn config() -> GatewayConfig {
-    GatewayConfig { poll_interval: POLL, ..GatewayConfig::default() }
+    GatewayConfig {
+        poll_interval: POLL,
+        ..GatewayConfig::default()
+    }
 }
 
 /// A gateway in front of the world.
 fn hub(world: &World, config: &GatewayConfig) -> Hub {
-    Hub::new(Arc::new(world.store.clone()), Arc::new(world.stream.clone()), config)
+    Hub::new(
+        Arc::new(world.store.clone()),
+        Arc::new(world.stream.clone()),
+        config,
+    )
 }
 
 /// A reader from after `cursor`, as a request opens one.
 async fn open(hub: &Hub, world: &World, cursor: u32) -> Reader {
-    let conversation = world.store.conversation(&access(), "c").await.unwrap().unwrap();
+    let conversation = world
+        .store
+        .conversation(&access(), "c")
+        .await
+        .unwrap()
+        .unwrap();
     hub.open(access(), &conversation, cursor)
 }
 
@@ -55,8 +67,14 @@ struct Client {
 
 impl Client {
     async fn connect(hub: &Hub, world: &World, cursor: u32) -> Self {
-        let seen = Onlooker::having(&world.store.log("c")[..cursor.min(world.last_sequence()) as usize]);
-        Self { reader: open(hub, world, cursor).await, seen, cursor, cuts: 0 }
+        let seen =
+            Onlooker::having(&world.store.log("c")[..cursor.min(world.last_sequence()) as usize]);
+        Self {
+            reader: open(hub, world, cursor).await,
+            seen,
+            cursor,
+            cuts: 0,
+        }
     }
 
     /// The number of the last event it has.
@@ -102,7 +120,11 @@ async fn an_event_costs_one_read_however_many_readers() {
     for client in &mut clients {
         client.read_all(&hub, &world).await;
     }
-    assert_eq!((hub.tails(), world.store.lock().reads), (1, 1), "the tail looks once when it begins");
+    assert_eq!(
+        (hub.tails(), world.store.lock().reads),
+        (1, 1),
+        "the tail looks once when it begins"
+    );
     world.say("thinking").await;
     world.save(true).await;
     let (mut frames, reads) = (Vec::new(), world.store.lock().reads);
@@ -117,12 +139,20 @@ async fn an_event_costs_one_read_however_many_readers() {
         assert_eq!(client.seen.events, [1, 2]);
     }
     assert_eq!(world.store.lock().reads - reads, 1);
-    assert!(frames[3..].chunks(3).all(|same| Arc::ptr_eq(&same[0], &frames[0])), "rendered once");
+    assert!(
+        frames[3..]
+            .chunks(3)
+            .all(|same| Arc::ptr_eq(&same[0], &frames[0])),
+        "rendered once"
+    );
 
     // Whoever comes later reads for itself, up to the tail.
     let mut late = Client::connect(&hub, &world, 0).await;
     late.read_all(&hub, &world).await;
-    assert_eq!((late.seen.events.len(), world.store.lock().reads - reads), (2, 2));
+    assert_eq!(
+        (late.seen.events.len(), world.store.lock().reads - reads),
+        (2, 2)
+    );
     let mut up_to_date = Client::connect(&hub, &world, 2).await;
     up_to_date.read_all(&hub, &world).await;
     assert_eq!(world.store.lock().reads - reads, 2);
@@ -131,7 +161,13 @@ async fn an_event_costs_one_read_however_many_readers() {
 #[tokio::test(start_paused = true)]
 async fn a_reader_that_stops_is_cut_and_the_others_are_not() {
     let mut world = World::new(StreamOptions::default());
-    let hub = hub(&world, &GatewayConfig { reader_buffer: 2000, ..config() });
+    let hub = hub(
+        &world,
+        &GatewayConfig {
+            reader_buffer: 2000,
+            ..config()
+        },
+    );
     let mut slow = Client::connect(&hub, &world, 0).await;
     let mut quick = Client::connect(&hub, &world, 0).await;
     slow.read_all(&hub, &world).await;
@@ -142,7 +178,10 @@ async fn a_reader_that_stops_is_cut_and_the_others_are_not() {
     }
     slow.read_all(&hub, &world).await;
     assert_eq!((slow.cuts, quick.cuts), (1, 0));
-    assert_eq!(slow.seen.texts, quick.seen.texts, "it has come back to the whole text");
+    assert_eq!(
+        slow.seen.texts, quick.seen.texts,
+        "it has come back to the whole text"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +198,11 @@ async fn a_reader_that_is_ahead_makes_the_tail_read_and_is_shown_no_sealed_text(
     ahead.read_all(&hub, &world).await;
     assert!(ahead.seen.events.is_empty() && ahead.seen.texts.is_empty());
     waiting.read_all(&hub, &world).await;
-    assert_eq!(waiting.seen.events, [1, 2], "without waiting for the watcher");
+    assert_eq!(
+        waiting.seen.events,
+        [1, 2],
+        "without waiting for the watcher"
+    );
     world.say("more").await;
     for client in [&mut ahead, &mut waiting] {
         client.read_all(&hub, &world).await;
@@ -189,7 +232,11 @@ async fn the_tail_outlives_its_readers_for_a_while() {
     let second = open(&hub, &world, 0).await;
     settle().await;
     elapse(linger).await;
-    assert_eq!((hub.tails(), world.store.lock().reads), (1, reads), "found running, and kept");
+    assert_eq!(
+        (hub.tails(), world.store.lock().reads),
+        (1, reads),
+        "found running, and kept"
+    );
     drop(second);
     settle().await;
     elapse(linger).await;
@@ -229,8 +276,13 @@ async fn a_conversation_made_anew_is_not_for_readers_of_the_old_one() {
     let mut new = open(&hub, &world, 0).await;
     world.say("secret").await;
     settle().await;
-    assert_eq!(old.next().now_or_never().unwrap().unwrap_err(), End::Deleted);
-    assert!(matches!(new.next().now_or_never(), Some(Ok(rendered)) if matches!(rendered.frame, Frame::TextStart(_))));
+    assert_eq!(
+        old.next().now_or_never().unwrap().unwrap_err(),
+        End::Deleted
+    );
+    assert!(
+        matches!(new.next().now_or_never(), Some(Ok(rendered)) if matches!(rendered.frame, Frame::TextStart(_)))
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,7 +295,11 @@ async fn a_store_that_is_away_is_waited_for_but_not_for_ever() {
     settle().await;
     let mut replaying = open(&hub, &world, 0).await;
     world.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
-    assert!(tokio::time::timeout(POLL * 5, replaying.next()).await.is_err());
+    assert!(
+        tokio::time::timeout(POLL * 5, replaying.next())
+            .await
+            .is_err()
+    );
     world.store.lock().broken = None;
     assert!(replaying.next().await.is_ok());
     assert!(live.next().await.is_ok() && live.next().await.is_ok());
@@ -280,7 +336,11 @@ enum Happening {
 }
 
 fn happenings() -> impl Strategy<Value = Vec<Happening>> {
-    let wait = prop_oneof![Just(Duration::from_millis(20)), Just(Duration::from_millis(300)), Just(POLL)];
+    let wait = prop_oneof![
+        Just(Duration::from_millis(20)),
+        Just(Duration::from_millis(300)),
+        Just(POLL)
+    ];
     let one = prop_oneof![
         8 => "[a-zäß]{1,3}".prop_map(Happening::Say),
         1 => Just(Happening::LateDelta),
@@ -297,8 +357,15 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
 
 /// Two gateways, up to twelve readers; each small buffer is one that overflows.
 async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader_buffer: usize) {
-    let mut world = World::new(StreamOptions { follower_buffer, ..StreamOptions::default() });
-    let config = GatewayConfig { reader_buffer, linger: POLL / 2, ..config() };
+    let mut world = World::new(StreamOptions {
+        follower_buffer,
+        ..StreamOptions::default()
+    });
+    let config = GatewayConfig {
+        reader_buffer,
+        linger: POLL / 2,
+        ..config()
+    };
     let gateways = [hub(&world, &config), hub(&world, &config)];
     let mut clients = vec![(0, Client::connect(&gateways[0], &world, 0).await)];
     for happening in happenings {
@@ -316,7 +383,10 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader
             Happening::StreamForgets => elapse(StreamOptions::default().ttl).await,
             Happening::Connect { gateway, cursor } if clients.len() < 12 => {
                 let cursor = cursor.min(world.last_sequence());
-                clients.push((gateway, Client::connect(&gateways[gateway], &world, cursor).await));
+                clients.push((
+                    gateway,
+                    Client::connect(&gateways[gateway], &world, cursor).await,
+                ));
             }
             Happening::Connect { .. } => {}
             Happening::ComeBack { client, gateway } => {
@@ -342,14 +412,26 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader
     }
     let last = world.last_sequence();
     for (_, client) in clients {
-        assert_eq!(client.seen.events, (client.cursor + 1..=last).collect::<Vec<_>>());
-        assert_eq!(client.seen.texts.get(&world.key()), Some(&(world.generation, world.text.clone())));
+        assert_eq!(
+            client.seen.events,
+            (client.cursor + 1..=last).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            client.seen.texts.get(&world.key()),
+            Some(&(world.generation, world.text.clone()))
+        );
     }
 }
 
 #[test]
 fn every_reader_ends_with_everything_once() {
-    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap()
+    };
     let buffers = (1..40_usize, prop_oneof![300..3000_usize, Just(1 << 20)]);
     proptest!(ProptestConfig::with_cases(400), |(happenings in happenings(), (follower, reader) in buffers)| {
         runtime().block_on(live_through(happenings, follower, reader));

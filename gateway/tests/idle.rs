@@ -30,17 +30,35 @@ async fn a_silent_stream_stays_open_for_an_hour_and_then_goes_on() {
     })
     .await;
     gateway.store.add("c", "default");
-    gateway.store.append("c", "m", "user_message", r#"{"content":"hi","message_id":"m"}"#);
-    let response = gateway.request("GET", "/conversations/c/events/stream").send().await.unwrap();
+    gateway.store.append(
+        "c",
+        "m",
+        "user_message",
+        r#"{"content":"hi","message_id":"m"}"#,
+    );
+    let response = gateway
+        .request("GET", "/conversations/c/events/stream")
+        .send()
+        .await
+        .unwrap();
     let mut bytes = response.bytes_stream().map(Result::unwrap);
     let begun = Instant::now();
     let hour = read_until(&mut bytes, |text| lines(text, ":") >= comments).await;
     // Not more often than told either: what wakes a phone costs its battery.
-    assert!(begun.elapsed() >= HOUR / SCALE * 9 / 10, "{comments} comments came within {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= HOUR / SCALE * 9 / 10,
+        "{comments} comments came within {:?}",
+        begun.elapsed()
+    );
     assert_eq!(lines(&hour, "id:"), 1, "{hour}");
 
-    gateway.store.append("c", "m", "assistant_message", r#"{"content":"still here"}"#);
-    let next = read_until(&mut bytes, |text| lines(text, "id:") > 0 && text.ends_with("\n\n")).await;
+    gateway
+        .store
+        .append("c", "m", "assistant_message", r#"{"content":"still here"}"#);
+    let next = read_until(&mut bytes, |text| {
+        lines(text, "id:") > 0 && text.ends_with("\n\n")
+    })
+    .await;
     assert!(next.contains("id: 2\nevent: assistant_message\n"), "{next}");
 }
 
@@ -51,7 +69,9 @@ async fn read_until<B: AsRef<[u8]>>(
 ) -> String {
     let mut text = String::new();
     while !is_enough(&text) {
-        let chunk = tokio::time::timeout(SILENCE, bytes.next()).await.expect("the stream is silent");
+        let chunk = tokio::time::timeout(SILENCE, bytes.next())
+            .await
+            .expect("the stream is silent");
         let chunk = chunk.unwrap_or_else(|| panic!("the stream has ended after {text}"));
         text.push_str(std::str::from_utf8(chunk.as_ref()).unwrap());
     }
@@ -59,5 +79,7 @@ async fn read_until<B: AsRef<[u8]>>(
 }
 
 fn lines(text: &str, beginning: &str) -> usize {
-    text.lines().filter(|line| line.starts_with(beginning)).count()
+    text.lines()
+        .filter(|line| line.starts_with(beginning))
+        .count()
 }

@@ -11,12 +11,20 @@ use serde_json::json;
 use support::{Answer, Sse, TestGateway};
 
 async fn with_limits(tenant: TenantLimits) -> TestGateway {
-    TestGateway::with(GatewayConfig { tenant, ..GatewayConfig::default() }).await
+    TestGateway::with(GatewayConfig {
+        tenant,
+        ..GatewayConfig::default()
+    })
+    .await
 }
 
 #[tokio::test]
 async fn requests_over_the_rate_are_refused_and_health_is_not() {
-    let slow = TenantLimits { requests_per_second: 1, request_burst: 3, ..TenantLimits::default() };
+    let slow = TenantLimits {
+        requests_per_second: 1,
+        request_burst: 3,
+        ..TenantLimits::default()
+    };
     let gateway = with_limits(slow).await;
     let mut answered = 0;
     let refused = loop {
@@ -38,7 +46,11 @@ async fn requests_over_the_rate_are_refused_and_health_is_not() {
 
 #[tokio::test]
 async fn streams_of_a_tenant_are_limited_and_come_free_again() {
-    let gateway = with_limits(TenantLimits { open_streams: 2, ..TenantLimits::default() }).await;
+    let gateway = with_limits(TenantLimits {
+        open_streams: 2,
+        ..TenantLimits::default()
+    })
+    .await;
     gateway.store.add("c", "default");
     let path = "/conversations/c/events/stream";
     let open = async || gateway.request("GET", path).send().await.unwrap();
@@ -46,19 +58,38 @@ async fn streams_of_a_tenant_are_limited_and_come_free_again() {
     let refused = Answer::of(open().await).await;
     refused.assert_problem(429, "too_many_streams_of_tenant");
     assert_eq!(refused.header("retry-after"), "5");
-    assert_eq!(gateway.get("/conversations/c/events").await.status, 200, "pages are no streams");
+    assert_eq!(
+        gateway.get("/conversations/c/events").await.status,
+        200,
+        "pages are no streams"
+    );
     drop(first);
     let comes_free = async {
         while open().await.status() != 200 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), comes_free).await.expect("the place of a closed stream comes free");
+    tokio::time::timeout(Duration::from_secs(30), comes_free)
+        .await
+        .expect("the place of a closed stream comes free");
 }
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused() {
-    let gateway = TestGateway::with(GatewayConfig { body_bytes: 100, ..GatewayConfig::default() }).await;
-    gateway.post("/conversations", &json!({"title": "x".repeat(100)})).await.assert_problem(413, "body_too_large");
-    assert_eq!(gateway.post("/conversations", &json!({"title": "x"})).await.status, 201);
+    let gateway = TestGateway::with(GatewayConfig {
+        body_bytes: 100,
+        ..GatewayConfig::default()
+    })
+    .await;
+    gateway
+        .post("/conversations", &json!({"title": "x".repeat(100)}))
+        .await
+        .assert_problem(413, "body_too_large");
+    assert_eq!(
+        gateway
+            .post("/conversations", &json!({"title": "x"}))
+            .await
+            .status,
+        201
+    );
 }

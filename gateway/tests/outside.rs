@@ -26,16 +26,31 @@ fn waiting(execution_id: &str) -> OutsideTool {
         call_id: format!("call_{execution_id}"),
         tool_name: "refund".to_owned(),
         tool_input: Some(Json::parse(r#"{"amount":9007199254740993}"#).unwrap()),
-        kind: if is_client { tool_kind::CLIENT } else { tool_kind::WORKER }.to_owned(),
+        kind: if is_client {
+            tool_kind::CLIENT
+        } else {
+            tool_kind::WORKER
+        }
+        .to_owned(),
         timeout_ms: 3_600_000,
         input_hash: "h".to_owned(),
         ..ToolCall::default()
     };
-    let approval = if is_client { approval::NOT_NEEDED } else { approval::PENDING }.to_owned();
+    let approval = if is_client {
+        approval::NOT_NEEDED
+    } else {
+        approval::PENDING
+    }
+    .to_owned();
     OutsideTool {
         message_id: "m".to_owned(),
         agent_execution_id: "run_1".to_owned(),
-        record: ToolRecord { call, status: tool_status::PENDING.to_owned(), approval, ..ToolRecord::default() },
+        record: ToolRecord {
+            call,
+            status: tool_status::PENDING.to_owned(),
+            approval,
+            ..ToolRecord::default()
+        },
         requested_at: Utc::now(),
         expires_at: Some(Utc::now() + TimeDelta::hours(1)),
     }
@@ -45,7 +60,10 @@ async fn gateway(calls: Vec<OutsideTool>) -> TestGateway {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");
     gateway.store.add("theirs", "another tenant");
-    gateway.store.lock().outside = calls.into_iter().map(|call| ("c".to_owned(), call)).collect();
+    gateway.store.lock().outside = calls
+        .into_iter()
+        .map(|call| ("c".to_owned(), call))
+        .collect();
     gateway
 }
 
@@ -61,16 +79,37 @@ async fn lists_show_what_waits_for_whom() {
     let list = gateway.get(APPROVALS).await;
     let shown = &list.json()["approvals"];
     assert_eq!(shown.as_array().unwrap().len(), 1, "{}", list.text);
-    assert!(list.text.contains(r#""tool_input":{"amount":9007199254740993}"#), "{}", list.text);
-    let (shown, expected) = (&shown[0], [("execution_id", "exec_1"), ("input_hash", "h"), ("message_id", "m")]);
-    assert!(expected.iter().all(|(field, value)| shown[field] == *value), "{shown}");
+    assert!(
+        list.text
+            .contains(r#""tool_input":{"amount":9007199254740993}"#),
+        "{}",
+        list.text
+    );
+    let (shown, expected) = (
+        &shown[0],
+        [
+            ("execution_id", "exec_1"),
+            ("input_hash", "h"),
+            ("message_id", "m"),
+        ],
+    );
+    assert!(
+        expected.iter().all(|(field, value)| shown[field] == *value),
+        "{shown}"
+    );
     assert!(shown["expires_at"].as_str() > shown["requested_at"].as_str());
 
     let list = gateway.get(CLIENT_TOOLS).await.json();
     assert_eq!(list["client_tools"].as_array().unwrap().len(), 1);
     assert_eq!(list["client_tools"][0]["execution_id"], "client_1");
-    for path in ["/conversations/theirs/approvals", "/conversations/theirs/client-tools"] {
-        gateway.get(path).await.assert_problem(404, "conversation_not_found");
+    for path in [
+        "/conversations/theirs/approvals",
+        "/conversations/theirs/client-tools",
+    ] {
+        gateway
+            .get(path)
+            .await
+            .assert_problem(404, "conversation_not_found");
     }
 }
 
@@ -79,11 +118,22 @@ async fn an_answer_goes_to_the_turn() {
     let gateway = gateway(vec![waiting("exec_1")]).await;
     let path = format!("{APPROVALS}/exec_1");
     let answered = gateway.post(&path, &answer("deny")).await;
-    assert_eq!((answered.status.as_u16(), &answered.json()["decision"]), (200, &json!("denied")), "{}", answered.text);
+    assert_eq!(
+        (answered.status.as_u16(), &answered.json()["decision"]),
+        (200, &json!("denied")),
+        "{}",
+        answered.text
+    );
     let edited = json!({"decision": "approve", "input_hash": "h", "tool_input": {"amount": 1.0}, "remember": true});
     let answered = gateway.post(&path, &edited).await;
     assert_eq!(answered.json()["tool_input"], json!({"amount": 1.0}));
-    assert_eq!(gateway.turns.take(), ["deny c exec_1 h  by ", r#"approve c exec_1 h {"amount":1.0} by "#]);
+    assert_eq!(
+        gateway.turns.take(),
+        [
+            "deny c exec_1 h  by ",
+            r#"approve c exec_1 h {"amount":1.0} by "#
+        ]
+    );
 }
 
 #[tokio::test]
@@ -100,12 +150,19 @@ async fn what_the_turn_says_becomes_a_problem() {
         (ApprovalOutcome::NotRunning, 409, "turn_not_running"),
     ] {
         *gateway.turns.approval_outcome.lock().unwrap() = Some(outcome);
-        let answered = gateway.post(&format!("{APPROVALS}/exec_1"), &answer("approve")).await;
+        let answered = gateway
+            .post(&format!("{APPROVALS}/exec_1"), &answer("approve"))
+            .await;
         answered.assert_problem(status, code);
-        assert_eq!(answered.header("retry-after"), if status == 503 { "1" } else { "" });
+        assert_eq!(
+            answered.header("retry-after"),
+            if status == 503 { "1" } else { "" }
+        );
     }
     *gateway.turns.is_down.lock().unwrap() = true;
-    let answered = gateway.post(&format!("{APPROVALS}/exec_1"), &answer("approve")).await;
+    let answered = gateway
+        .post(&format!("{APPROVALS}/exec_1"), &answer("approve"))
+        .await;
     answered.assert_problem(503, "temporal_unavailable");
 }
 
@@ -136,7 +193,10 @@ async fn what_is_stored_is_refused_without_asking() {
         ("exec_expired", "approval_expired"),
         ("exec_late", "approval_expired"),
     ] {
-        gateway.post(&format!("{APPROVALS}/{id}"), &answer("approve")).await.assert_problem(409, code);
+        gateway
+            .post(&format!("{APPROVALS}/{id}"), &answer("approve"))
+            .await
+            .assert_problem(409, code);
     }
     let path = format!("{APPROVALS}/exec_1");
     for body in [
@@ -148,16 +208,34 @@ async fn what_is_stored_is_refused_without_asking() {
         json!({"decision": "approve", "input_hash": "h", "tool_input": {"a": "x".repeat(64 * 1024)}}),
         json!({"decision": "deny", "input_hash": "h", "reason": "x".repeat(4 * 1024 + 1)}),
     ] {
-        gateway.post(&path, &body).await.assert_problem(400, "invalid_body");
+        gateway
+            .post(&path, &body)
+            .await
+            .assert_problem(400, "invalid_body");
     }
     let other = json!({"decision": "approve", "input_hash": "of another input"});
-    gateway.post(&path, &other).await.assert_problem(409, "approval_mismatch");
-    gateway.post(&format!("{APPROVALS}/exec_0"), &answer("deny")).await.assert_problem(404, "execution_not_found");
-    gateway.post(&format!("{APPROVALS}/a%2Fb"), &answer("deny")).await.assert_problem(400, "invalid_id");
+    gateway
+        .post(&path, &other)
+        .await
+        .assert_problem(409, "approval_mismatch");
+    gateway
+        .post(&format!("{APPROVALS}/exec_0"), &answer("deny"))
+        .await
+        .assert_problem(404, "execution_not_found");
+    gateway
+        .post(&format!("{APPROVALS}/a%2Fb"), &answer("deny"))
+        .await
+        .assert_problem(400, "invalid_id");
     let theirs = "/conversations/theirs/approvals/exec_1";
-    gateway.post(theirs, &answer("deny")).await.assert_problem(404, "conversation_not_found");
+    gateway
+        .post(theirs, &answer("deny"))
+        .await
+        .assert_problem(404, "conversation_not_found");
     gateway.store.lock().broken = Some(|| StoreError::Unavailable("secret".into()));
-    gateway.post(&path, &answer("deny")).await.assert_problem(503, "store_unavailable");
+    gateway
+        .post(&path, &answer("deny"))
+        .await
+        .assert_problem(503, "store_unavailable");
     assert_eq!(gateway.turns.take(), [""; 0]);
 }
 
@@ -167,21 +245,43 @@ async fn a_result_is_stored_and_then_the_turn_is_told() {
     let path = format!("{CLIENT_TOOLS}/client_1");
     let body = json!({"result": {"ok": true}});
     *gateway.turns.is_down.lock().unwrap() = true;
-    gateway.post(&path, &body).await.assert_problem(503, "temporal_unavailable");
+    gateway
+        .post(&path, &body)
+        .await
+        .assert_problem(503, "temporal_unavailable");
     *gateway.turns.is_down.lock().unwrap() = false;
     for _again in 0..2 {
         let stored = gateway.post(&path, &body).await;
         let expected = json!({"execution_id": "client_1", "status": "stored"});
         assert_eq!((stored.status.as_u16(), stored.json()), (202, expected));
     }
-    assert_eq!(gateway.turns.take(), ["result c client_1"; 3], "told again: whoever stored it may not have told it");
-    gateway.post(&path, &json!({"result": 2})).await.assert_problem(409, "client_tool_answered");
+    assert_eq!(
+        gateway.turns.take(),
+        ["result c client_1"; 3],
+        "told again: whoever stored it may not have told it"
+    );
+    gateway
+        .post(&path, &json!({"result": 2}))
+        .await
+        .assert_problem(409, "client_tool_answered");
     let error = json!({"result": {"ok": true}, "is_error": true});
-    gateway.post(&path, &error).await.assert_problem(409, "client_tool_answered");
-    gateway.post(&format!("{CLIENT_TOOLS}/exec_1"), &body).await.assert_problem(404, "execution_not_found");
-    gateway.post(&path, &json!({})).await.assert_problem(400, "invalid_body");
+    gateway
+        .post(&path, &error)
+        .await
+        .assert_problem(409, "client_tool_answered");
+    gateway
+        .post(&format!("{CLIENT_TOOLS}/exec_1"), &body)
+        .await
+        .assert_problem(404, "execution_not_found");
+    gateway
+        .post(&path, &json!({}))
+        .await
+        .assert_problem(400, "invalid_body");
     let huge = json!({"result": "x".repeat(1024 * 1024)});
-    gateway.post(&path, &huge).await.assert_problem(413, "result_too_large");
+    gateway
+        .post(&path, &huge)
+        .await
+        .assert_problem(413, "result_too_large");
     assert_eq!(gateway.turns.take(), [""; 0]);
 }
 
@@ -194,10 +294,15 @@ async fn a_result_that_comes_too_early_or_too_late_is_refused() {
     let mut ended = waiting("client_ended");
     tool_status::CANCELLED.clone_into(&mut ended.record.status);
     let gateway = gateway(vec![early, late, ended]).await;
-    for (id, code) in
-        [("client_early", "conflict"), ("client_late", "client_tool_expired"), ("client_ended", "client_tool_answered")]
-    {
-        gateway.post(&format!("{CLIENT_TOOLS}/{id}"), &json!({"result": 1})).await.assert_problem(409, code);
+    for (id, code) in [
+        ("client_early", "conflict"),
+        ("client_late", "client_tool_expired"),
+        ("client_ended", "client_tool_answered"),
+    ] {
+        gateway
+            .post(&format!("{CLIENT_TOOLS}/{id}"), &json!({"result": 1}))
+            .await
+            .assert_problem(409, code);
     }
     assert_eq!(gateway.turns.take(), [""; 0]);
 }

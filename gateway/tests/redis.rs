@@ -11,7 +11,9 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_gateway::{GatewayConfig, hub::Hub, tail::Frame};
 use everturn_store::{Access, Conversations};
-use everturn_stream::{Announcement, Part, RedisStream, RedisStreamOptions, StreamWriter, TextKey, TextWriter};
+use everturn_stream::{
+    Announcement, Part, RedisStream, RedisStreamOptions, StreamWriter, TextKey, TextWriter,
+};
 use redis_server::RedisServer;
 use support::memory::MemoryStore;
 use tokio::{
@@ -39,9 +41,15 @@ struct Gateway {
 impl Gateway {
     fn new(store: &MemoryStore, server: &RedisServer) -> Self {
         let stream = RedisStream::connect(&server.url(), RedisStreamOptions::default()).unwrap();
-        let config = GatewayConfig { poll_interval: INTERVAL, ..GatewayConfig::default() };
+        let config = GatewayConfig {
+            poll_interval: INTERVAL,
+            ..GatewayConfig::default()
+        };
         let hub = Hub::new(Arc::new(store.clone()), Arc::new(stream), &config);
-        Self { store: store.clone(), hub }
+        Self {
+            store: store.clone(),
+            hub,
+        }
     }
 
     /// A reader that stays until the turn's end.
@@ -52,7 +60,11 @@ impl Gateway {
             let conversation = store.conversation(&access, "c").await.unwrap().unwrap();
             let mut reader = hub.open(access, &conversation, 0);
             let mut screen = Screen::default();
-            while screen.events.last().is_none_or(|(_, event_type)| event_type != "complete") {
+            while screen
+                .events
+                .last()
+                .is_none_or(|(_, event_type)| event_type != "complete")
+            {
                 let next = timeout(Duration::from_secs(30), reader.next()).await;
                 screen.take(next.expect("nothing in 30 s").unwrap().frame.clone());
             }
@@ -67,7 +79,11 @@ impl Screen {
         match frame {
             Frame::Event(event) => {
                 let data = event.event_data.unwrap().to_value();
-                self.texts.retain(|key, _| data["step"].as_u64().is_some_and(|step| u64::from(key.step) > step));
+                self.texts.retain(|key, _| {
+                    data["step"]
+                        .as_u64()
+                        .is_some_and(|step| u64::from(key.step) > step)
+                });
                 self.events.push((event.sequence_number, event.event_type));
             }
             Frame::TextStart(text) => {
@@ -75,7 +91,10 @@ impl Screen {
                 assert!(older.is_none_or(|(generation, _)| generation <= text.generation));
             }
             Frame::TextDelta(piece) => {
-                let (generation, text) = self.texts.get_mut(&piece.key).expect("a delta without its text");
+                let (generation, text) = self
+                    .texts
+                    .get_mut(&piece.key)
+                    .expect("a delta without its text");
                 assert_eq!((*generation, text.len()), (piece.generation, piece.offset));
                 text.push_str(&piece.text);
                 self.deltas += 1;
@@ -101,14 +120,39 @@ async fn work(store: &MemoryStore, url: &str) {
         }
         writer.finish().await;
         let data = format!(r#"{{"agent_execution_id":"run","step":{step}}}"#);
-        let last_sequence = store.append("c", "m", if step < 5 { "thought" } else { "assistant_message" }, &data);
+        let last_sequence = store.append(
+            "c",
+            "m",
+            if step < 5 {
+                "thought"
+            } else {
+                "assistant_message"
+            },
+            &data,
+        );
         // As activities do: an announcement that fails is lost.
         let sealed = vec![("run".to_owned(), step)];
-        let _ = worker.announce("c", Announcement { last_sequence, sealed }).await;
+        let _ = worker
+            .announce(
+                "c",
+                Announcement {
+                    last_sequence,
+                    sealed,
+                },
+            )
+            .await;
         late.finish().await;
     }
     let last_sequence = store.append("c", "m", "complete", r#"{"agent_execution_id":"run"}"#);
-    let _ = worker.announce("c", Announcement { last_sequence, sealed: Vec::new() }).await;
+    let _ = worker
+        .announce(
+            "c",
+            Announcement {
+                last_sequence,
+                sealed: Vec::new(),
+            },
+        )
+        .await;
 }
 
 /// How many deltas each reader got: two of each gateway from the beginning, one that came after the fault.
@@ -117,7 +161,10 @@ async fn live_through(fault: impl AsyncFnOnce(&mut RedisServer)) -> Vec<usize> {
     let store = MemoryStore::default();
     store.add("c", "default");
     let gateways = [Gateway::new(&store, &server), Gateway::new(&store, &server)];
-    let mut readers: Vec<_> = gateways.iter().flat_map(|gateway| [gateway.read(), gateway.read()]).collect();
+    let mut readers: Vec<_> = gateways
+        .iter()
+        .flat_map(|gateway| [gateway.read(), gateway.read()])
+        .collect();
     let worker = {
         let (store, url) = (store.clone(), server.url());
         tokio::spawn(async move { work(&store, &url).await })
@@ -127,7 +174,14 @@ async fn live_through(fault: impl AsyncFnOnce(&mut RedisServer)) -> Vec<usize> {
     readers.push(gateways[0].read());
     worker.await.unwrap();
     let replay = gateways[1].read().await.unwrap();
-    assert_eq!(replay.events.iter().map(|(sequence, _)| *sequence).collect::<Vec<_>>(), (1..=7).collect::<Vec<_>>());
+    assert_eq!(
+        replay
+            .events
+            .iter()
+            .map(|(sequence, _)| *sequence)
+            .collect::<Vec<_>>(),
+        (1..=7).collect::<Vec<_>>()
+    );
     let mut deltas = Vec::new();
     for reader in readers {
         let screen = reader.await.unwrap();

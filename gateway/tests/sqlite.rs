@@ -38,11 +38,18 @@ impl Stack {
             turns: Arc::new(RecordingTurns::default()),
         };
         let (address, ..) = listen(GatewayState::new(ports, GatewayConfig::default())).await;
-        Self { store, stream, address }
+        Self {
+            store,
+            stream,
+            address,
+        }
     }
 
     fn request(&self, method: &str, path: &str) -> reqwest::RequestBuilder {
-        client().request(method.parse().unwrap(), format!("http://{}/api/v1/agent{path}", self.address))
+        client().request(
+            method.parse().unwrap(),
+            format!("http://{}/api/v1/agent{path}", self.address),
+        )
     }
 
     async fn get(&self, path: &str) -> Value {
@@ -57,7 +64,8 @@ impl Stack {
 
     async fn accept(&self, conversation_id: &str, content: &str, client_id: &str) -> Answer {
         let body = json!({"content": content, "message_id": client_id});
-        self.post(&format!("/conversations/{conversation_id}/messages"), &body).await
+        self.post(&format!("/conversations/{conversation_id}/messages"), &body)
+            .await
     }
 
     /// Runs the turn of a queued message as a worker does.
@@ -69,13 +77,24 @@ impl Stack {
             message_id: message_id.to_owned(),
             content: String::new(),
             agent_execution_id: agent_execution_id.clone(),
-            agent: AgentDefinition { name: "default".to_owned(), ..AgentDefinition::default() },
+            agent: AgentDefinition {
+                name: "default".to_owned(),
+                ..AgentDefinition::default()
+            },
         };
         let begun = self.store.begin_turn(begin).await.unwrap();
-        self.announce(conversation_id, begun.last_sequence, Vec::new()).await;
+        self.announce(conversation_id, begun.last_sequence, Vec::new())
+            .await;
         let (conversation_id, message_id) = (conversation_id.to_owned(), message_id.to_owned());
-        let step = StepKey { conversation_id, message_id, agent_execution_id, step: 0 };
-        let StepClaim::Call { generation } = self.store.claim_step(&step).await.unwrap() else { panic!("paid before") };
+        let step = StepKey {
+            conversation_id,
+            message_id,
+            agent_execution_id,
+            step: 0,
+        };
+        let StepClaim::Call { generation } = self.store.claim_step(&step).await.unwrap() else {
+            panic!("paid before")
+        };
         let writer = TextWriter::new(
             Arc::new(self.stream.clone()),
             &step.conversation_id,
@@ -90,10 +109,17 @@ impl Stack {
         }
         let text = writer.text_so_far(Part::Text);
         writer.finish().await;
-        let state =
-            LlmCompleteState { text, finish: finish::STOP.to_owned(), generation, ..LlmCompleteState::default() };
+        let state = LlmCompleteState {
+            text,
+            finish: finish::STOP.to_owned(),
+            generation,
+            ..LlmCompleteState::default()
+        };
         self.store.complete_step(&step, state).await.unwrap();
-        let end = SaveEnd { status: execution_status::COMPLETED.to_owned(), ..SaveEnd::default() };
+        let end = SaveEnd {
+            status: execution_status::COMPLETED.to_owned(),
+            ..SaveEnd::default()
+        };
         let request = SaveRequest {
             conversation_id: step.conversation_id.clone(),
             message_id: step.message_id,
@@ -102,11 +128,30 @@ impl Stack {
             batch: Some(Batch::End(end)),
         };
         let saved = self.store.save(&request).await.unwrap();
-        self.announce(&step.conversation_id, saved.result.last_sequence, saved.sealed).await;
+        self.announce(
+            &step.conversation_id,
+            saved.result.last_sequence,
+            saved.sealed,
+        )
+        .await;
     }
 
-    async fn announce(&self, conversation_id: &str, last_sequence: u32, sealed: Vec<(String, u32)>) {
-        self.stream.announce(conversation_id, Announcement { last_sequence, sealed }).await.unwrap();
+    async fn announce(
+        &self,
+        conversation_id: &str,
+        last_sequence: u32,
+        sealed: Vec<(String, u32)>,
+    ) {
+        self.stream
+            .announce(
+                conversation_id,
+                Announcement {
+                    last_sequence,
+                    sealed,
+                },
+            )
+            .await
+            .unwrap();
     }
 }
 
@@ -136,16 +181,31 @@ async fn watch(stream: &mut Sse) -> (String, Vec<String>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_is_seen_by_all_and_told_the_same_afterwards() {
     let stack = Stack::start().await;
-    assert_eq!(stack.post("/conversations", &json!({"id": "c"})).await.status, 201);
+    assert_eq!(
+        stack
+            .post("/conversations", &json!({"id": "c"}))
+            .await
+            .status,
+        201
+    );
     let accepted = stack.accept("c", "hi", "mine").await;
     assert_eq!(accepted.status, 202, "{}", accepted.text);
     let message_id = accepted.json()["message_id"].as_str().unwrap().to_owned();
     let status = stack.get("/conversations/c/execution-status").await;
-    assert_eq!(status, json!({"is_running": true, "last_sequence": 0, "current_message_id": message_id}));
+    assert_eq!(
+        status,
+        json!({"is_running": true, "last_sequence": 0, "current_message_id": message_id})
+    );
 
     let mut watchers = Vec::new();
     for _ in 0..3 {
-        let mut stream = Sse::of(stack.request("GET", "/conversations/c/events/stream").send().await.unwrap());
+        let mut stream = Sse::of(
+            stack
+                .request("GET", "/conversations/c/events/stream")
+                .send()
+                .await
+                .unwrap(),
+        );
         watchers.push(tokio::spawn(async move { watch(&mut stream).await }));
     }
     let answer = ["The ", "answer ", "ist ", "süß."].repeat(20);
@@ -156,26 +216,64 @@ async fn a_turn_is_seen_by_all_and_told_the_same_afterwards() {
         assert_eq!(text, answer.concat());
     }
     let again = stack.accept("c", "hi", "mine").await.json();
-    assert_eq!((&again["message_id"], &again["status"]), (&json!(message_id), &json!("accepted_before")));
+    assert_eq!(
+        (&again["message_id"], &again["status"]),
+        (&json!(message_id), &json!("accepted_before"))
+    );
     let timeline = stack.get("/conversations/c/messages").await;
-    assert_eq!((&timeline["total"], &timeline["timeline"][0]["id"]), (&json!(2), &json!(message_id)));
+    assert_eq!(
+        (&timeline["total"], &timeline["timeline"][0]["id"]),
+        (&json!(2), &json!(message_id))
+    );
     assert_eq!(timeline["timeline"][1]["content"], answer.concat());
     let conversation = stack.get("/conversations/c").await;
-    assert_eq!((&conversation["last_sequence"], &conversation["message_count"]), (&json!(3), &json!(2)));
-    let page = stack.get("/conversations/c/events?from_sequence=2&limit=1").await;
-    assert_eq!((&page["events"][0]["event_type"], &page["has_more"]), (&json!("assistant_message"), &json!(true)));
+    assert_eq!(
+        (
+            &conversation["last_sequence"],
+            &conversation["message_count"]
+        ),
+        (&json!(3), &json!(2))
+    );
+    let page = stack
+        .get("/conversations/c/events?from_sequence=2&limit=1")
+        .await;
+    assert_eq!(
+        (&page["events"][0]["event_type"], &page["has_more"]),
+        (&json!("assistant_message"), &json!(true))
+    );
     let status = stack.get("/conversations/c/execution-status").await;
-    assert_eq!(status, json!({"is_running": false, "last_sequence": 3, "current_message_id": null}));
+    assert_eq!(
+        status,
+        json!({"is_running": false, "last_sequence": 3, "current_message_id": null})
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chat_gives_the_whole_turn() {
     let stack = Stack::start().await;
-    let response = stack.request("POST", "/chat").json(&json!({"message": "hi"})).send().await.unwrap();
-    let conversation_id = response.headers()["x-conversation-id"].to_str().unwrap().to_owned();
+    let response = stack
+        .request("POST", "/chat")
+        .json(&json!({"message": "hi"}))
+        .send()
+        .await
+        .unwrap();
+    let conversation_id = response.headers()["x-conversation-id"]
+        .to_str()
+        .unwrap()
+        .to_owned();
     let mut chat = Sse::of(response);
-    let status = stack.get(&format!("/conversations/{conversation_id}/execution-status")).await;
-    stack.run_turn(&conversation_id, status["current_message_id"].as_str().unwrap(), &["He", "llo"]).await;
+    let status = stack
+        .get(&format!(
+            "/conversations/{conversation_id}/execution-status"
+        ))
+        .await;
+    stack
+        .run_turn(
+            &conversation_id,
+            status["current_message_id"].as_str().unwrap(),
+            &["He", "llo"],
+        )
+        .await;
     let (text, types) = watch(&mut chat).await;
     assert_eq!((text.as_str(), types.len()), ("Hello", 3));
     assert_eq!(chat.next().await.unwrap().event, "end");
@@ -186,13 +284,23 @@ async fn chat_gives_the_whole_turn() {
 async fn lists_are_paged_in_the_order_of_the_store() {
     let stack = Stack::start().await;
     for number in 0..5 {
-        stack.post("/conversations", &json!({"id": format!("c{number}")})).await;
+        stack
+            .post("/conversations", &json!({"id": format!("c{number}")}))
+            .await;
     }
     let (mut seen, mut path) = (Vec::new(), "/conversations?limit=2".to_owned());
     loop {
         let page = stack.get(&path).await;
-        seen.extend(page["conversations"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()));
-        let Some(next) = page["next_before"].as_str() else { break };
+        seen.extend(
+            page["conversations"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|row| row["id"].as_str().unwrap().to_owned()),
+        );
+        let Some(next) = page["next_before"].as_str() else {
+            break;
+        };
         path = format!("/conversations?limit=2&before={next}");
     }
     seen.sort();

@@ -19,7 +19,8 @@ use everturn_gateway::{
 };
 use everturn_store::{Access, StoreError};
 use everturn_stream::{
-    Following, Item, OpenText, Piece, Published, StreamError, StreamOptions, StreamReader, StreamWriter,
+    Following, Item, OpenText, Piece, Published, StreamError, StreamOptions, StreamReader,
+    StreamWriter,
 };
 use futures::FutureExt;
 use support::world::{Onlooker, POLL, World, elapse};
@@ -33,7 +34,14 @@ fn tail_from(world: &World, cursor: u32) -> Tail {
 fn tail_of(world: &World, stream: Arc<dyn StreamReader>, cursor: u32) -> Tail {
     let store = Arc::new(world.store.clone());
     let watcher = Watcher::new(store.clone(), POLL);
-    Tail::new(store, stream, Access::tenant("default"), "c", cursor, &watcher)
+    Tail::new(
+        store,
+        stream,
+        Access::tenant("default"),
+        "c",
+        cursor,
+        &watcher,
+    )
 }
 
 /// Somebody who reads a tail.
@@ -44,13 +52,18 @@ struct Reader {
 
 impl Reader {
     fn new(tail: Tail) -> Self {
-        Self { tail, seen: Onlooker::default() }
+        Self {
+            tail,
+            seen: Onlooker::default(),
+        }
     }
 
     /// Takes at most `count` frames of those that are there.
     fn read(&mut self, count: usize) {
         for _ in 0..count {
-            let Some(frame) = self.tail.next().now_or_never() else { return };
+            let Some(frame) = self.tail.next().now_or_never() else {
+                return;
+            };
             self.seen.take(&frame.unwrap());
         }
     }
@@ -89,7 +102,10 @@ async fn late_deltas_of_a_sealed_step_are_dropped() {
     elapse(POLL).await;
     reader.read(10);
     // The stream does not know yet that the text is sealed.
-    assert_eq!(world.stream.publish("c", late).await.unwrap(), Published::Accepted);
+    assert_eq!(
+        world.stream.publish("c", late).await.unwrap(),
+        Published::Accepted
+    );
     reader.read(10);
     assert_eq!((reader.seen.events.len(), reader.seen.texts.len()), (2, 0));
 }
@@ -112,13 +128,18 @@ async fn events_nobody_announced_come_with_the_next_poll() {
     assert!(tail.next().now_or_never().is_none());
     world.save(false).await;
     let started = Instant::now();
-    let Frame::Event(event) = tail.next().await.unwrap() else { panic!("no event") };
+    let Frame::Event(event) = tail.next().await.unwrap() else {
+        panic!("no event")
+    };
     assert_eq!((event.sequence_number, started.elapsed()), (1, POLL));
 }
 
 #[tokio::test(start_paused = true)]
 async fn cut_follower_comes_back_by_itself() {
-    let mut world = World::new(StreamOptions { follower_buffer: 2, ..StreamOptions::default() });
+    let mut world = World::new(StreamOptions {
+        follower_buffer: 2,
+        ..StreamOptions::default()
+    });
     let mut reader = Reader::new(tail_from(&world, 0));
     reader.read(1);
     elapse(POLL / 2).await;
@@ -160,7 +181,10 @@ impl StreamReader for BadStream {
             return Err(StreamError("down".into()));
         }
         let (_, items) = tokio::sync::mpsc::channel::<Item>(1);
-        Ok(Following { open: Vec::new(), items })
+        Ok(Following {
+            open: Vec::new(),
+            items,
+        })
     }
 }
 
@@ -168,13 +192,19 @@ impl StreamReader for BadStream {
 async fn every_event_comes_without_the_stream() {
     for is_cutting in [false, true] {
         let mut world = World::new(StreamOptions::default());
-        let bad = Arc::new(BadStream { is_cutting: is_cutting.into(), ..BadStream::default() });
+        let bad = Arc::new(BadStream {
+            is_cutting: is_cutting.into(),
+            ..BadStream::default()
+        });
         let mut tail = tail_of(&world, Arc::clone(&bad) as Arc<dyn StreamReader>, 0);
         world.save(true).await;
         assert!(matches!(tail.next().await, Ok(Frame::Event(_))));
         assert!(matches!(tail.next().await, Ok(Frame::Event(_))));
         assert!(tokio::time::timeout(POLL * 10, tail.next()).await.is_err());
-        assert!(bad.follows.load(Ordering::Relaxed) <= 12, "not in a busy loop");
+        assert!(
+            bad.follows.load(Ordering::Relaxed) <= 12,
+            "not in a busy loop"
+        );
     }
 }
 
@@ -184,7 +214,12 @@ struct Scripted(Mutex<VecDeque<(Vec<OpenText>, Vec<Item>)>>);
 #[async_trait]
 impl StreamReader for Scripted {
     async fn follow(&self, _: &str) -> Result<Following, StreamError> {
-        let (open, script) = self.0.lock().unwrap().pop_front().ok_or_else(|| StreamError("down".into()))?;
+        let (open, script) = self
+            .0
+            .lock()
+            .unwrap()
+            .pop_front()
+            .ok_or_else(|| StreamError("down".into()))?;
         let (sender, items) = tokio::sync::mpsc::channel(100);
         for item in script {
             sender.try_send(item).unwrap();
@@ -198,11 +233,30 @@ async fn a_reader_never_goes_back_to_an_older_generation() {
     // The stream is flushed, and the worker thought dead is the first to write to it again.
     let world = World::new(StreamOptions::default());
     let open = |generation, text: &str| {
-        let Piece { message_id, key, text, .. } = world.piece(generation, 0, text);
-        OpenText { message_id, key, generation, text, is_ended: false }
+        let Piece {
+            message_id,
+            key,
+            text,
+            ..
+        } = world.piece(generation, 0, text);
+        OpenText {
+            message_id,
+            key,
+            generation,
+            text,
+            is_ended: false,
+        }
     };
-    let late = || vec![Item::Start(open(1, "old")), Item::Delta(world.piece(1, 3, "er"))];
-    let scripts = VecDeque::from([(vec![open(2, "new")], late()), (vec![open(1, "old")], late())]);
+    let late = || {
+        vec![
+            Item::Start(open(1, "old")),
+            Item::Delta(world.piece(1, 3, "er")),
+        ]
+    };
+    let scripts = VecDeque::from([
+        (vec![open(2, "new")], late()),
+        (vec![open(1, "old")], late()),
+    ]);
     let mut tail = tail_of(&world, Arc::new(Scripted(Mutex::new(scripts))), 0);
     assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open(2, "new")));
     assert!(tokio::time::timeout(POLL * 5, tail.next()).await.is_err());
@@ -212,11 +266,25 @@ async fn a_reader_never_goes_back_to_an_older_generation() {
 async fn a_text_that_skips_a_piece_is_shown_anew() {
     let world = World::new(StreamOptions::default());
     let open = |text: &str| {
-        let Piece { message_id, key, text, .. } = world.piece(1, 0, text);
-        OpenText { message_id, key, generation: 1, text, is_ended: false }
+        let Piece {
+            message_id,
+            key,
+            text,
+            ..
+        } = world.piece(1, 0, text);
+        OpenText {
+            message_id,
+            key,
+            generation: 1,
+            text,
+            is_ended: false,
+        }
     };
     let skipping = vec![Item::Delta(world.piece(1, 5, "?"))];
-    let scripts = VecDeque::from([(vec![open("abc")], skipping), (vec![open("abcde?")], Vec::new())]);
+    let scripts = VecDeque::from([
+        (vec![open("abc")], skipping),
+        (vec![open("abcde?")], Vec::new()),
+    ]);
     let mut tail = tail_of(&world, Arc::new(Scripted(Mutex::new(scripts))), 0);
     assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open("abc")));
     assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open("abcde?")));
@@ -230,7 +298,10 @@ async fn the_first_text_is_searched_for_in_the_past() {
     world.save(false).await;
     let mut reader = Reader::new(tail_from(&world, 2));
     reader.read(10);
-    assert_eq!(world.stream.publish("c", late).await.unwrap(), Published::Accepted);
+    assert_eq!(
+        world.stream.publish("c", late).await.unwrap(),
+        Published::Accepted
+    );
     reader.read(10);
     assert!(reader.seen.texts.is_empty());
     world.say("new").await;
@@ -245,10 +316,16 @@ async fn a_conversation_that_is_gone_ends_the_tail() {
     let mut gone = tail_from(&world, 2);
     assert!(tokio::time::timeout(POLL * 3, gone.next()).await.is_err());
     world.store.remove("c");
-    assert!(matches!(gone.next().await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(
+        gone.next().await,
+        Err(StoreError::NotFound { .. })
+    ));
     // One of the same name is another one.
     let mut replaced = tail_from(&world, 2);
     world.store.add("c", "default");
     world.store.append("c", "m", "act", "{}");
-    assert!(matches!(replaced.next().await, Err(StoreError::Conflict(_))));
+    assert!(matches!(
+        replaced.next().await,
+        Err(StoreError::Conflict(_))
+    ));
 }

@@ -19,18 +19,36 @@ async fn gateway() -> TestGateway {
 }
 
 fn point(turn: Option<(&str, Option<u32>)>, waiting: &[&str], has_begun: bool) -> ResumePoint {
-    let turn =
-        turn.map(|(message, checkpoint_step)| UnfinishedTurn { message_id: message.to_owned(), checkpoint_step });
-    ResumePoint { turn, waiting: waiting.iter().map(|&id| id.to_owned()).collect(), has_begun }
+    let turn = turn.map(|(message, checkpoint_step)| UnfinishedTurn {
+        message_id: message.to_owned(),
+        checkpoint_step,
+    });
+    ResumePoint {
+        turn,
+        waiting: waiting.iter().map(|&id| id.to_owned()).collect(),
+        has_begun,
+    }
 }
 
 #[tokio::test]
 async fn resume_starts_what_was_accepted_and_not_finished() {
     let gateway = gateway().await;
     let cases = [
-        (point(Some(("m", Some(3))), &["q1", "q2"], true), 3, "start c m from 3, then q1 q2"),
-        (point(Some(("m", None)), &[], true), 0, "start c m from 0, then "),
-        (point(None, &["q1", "q2"], false), 0, "start c q1 from 0, then q2"),
+        (
+            point(Some(("m", Some(3))), &["q1", "q2"], true),
+            3,
+            "start c m from 3, then q1 q2",
+        ),
+        (
+            point(Some(("m", None)), &[], true),
+            0,
+            "start c m from 0, then ",
+        ),
+        (
+            point(None, &["q1", "q2"], false),
+            0,
+            "start c q1 from 0, then q2",
+        ),
     ];
     for (point, from_step, call) in cases {
         gateway.store.lock().resume_point = Some(point);
@@ -44,23 +62,42 @@ async fn resume_starts_what_was_accepted_and_not_finished() {
     for outcome in [StartOutcome::Busy, StartOutcome::StartedBefore] {
         *gateway.turns.start_outcome.lock().unwrap() = Some(outcome);
         let answer = gateway.post(RESUME, &json!({})).await;
-        assert_eq!((answer.status.as_u16(), answer.json()), (202, json!({"status": "running"})), "{outcome:?}");
+        assert_eq!(
+            (answer.status.as_u16(), answer.json()),
+            (202, json!({"status": "running"})),
+            "{outcome:?}"
+        );
     }
     *gateway.turns.is_down.lock().unwrap() = true;
-    gateway.post(RESUME, &json!({})).await.assert_problem(503, "temporal_unavailable");
+    gateway
+        .post(RESUME, &json!({}))
+        .await
+        .assert_problem(503, "temporal_unavailable");
 }
 
 #[tokio::test]
 async fn resume_of_nothing_is_a_problem() {
     let gateway = gateway().await;
     gateway.store.lock().resume_point = Some(point(None, &[], true));
-    gateway.post(RESUME, &json!({})).await.assert_problem(409, "turn_complete");
+    gateway
+        .post(RESUME, &json!({}))
+        .await
+        .assert_problem(409, "turn_complete");
     gateway.store.lock().resume_point = Some(point(None, &[], false));
-    gateway.post(RESUME, &json!({})).await.assert_problem(404, "no_checkpoint");
+    gateway
+        .post(RESUME, &json!({}))
+        .await
+        .assert_problem(404, "no_checkpoint");
     gateway.store.lock().resume_point = None;
-    gateway.post(RESUME, &json!({})).await.assert_problem(404, "conversation_not_found");
+    gateway
+        .post(RESUME, &json!({}))
+        .await
+        .assert_problem(404, "conversation_not_found");
     gateway.store.lock().broken = Some(|| StoreError::Unavailable("secret".into()));
-    gateway.post(RESUME, &json!({})).await.assert_problem(503, "store_unavailable");
+    gateway
+        .post(RESUME, &json!({}))
+        .await
+        .assert_problem(503, "store_unavailable");
     assert_eq!(gateway.turns.take(), [""; 0]);
 }
 
@@ -70,16 +107,27 @@ async fn a_rejected_message_leaves_nothing_behind() {
     let body = json!({"content": "hi", "message_id": "mine", "on_busy": "reject"});
     *gateway.turns.start_outcome.lock().unwrap() = Some(StartOutcome::Busy);
     for _twice in 0..2 {
-        gateway.post(MESSAGES, &body).await.assert_problem(409, "turn_running");
+        gateway
+            .post(MESSAGES, &body)
+            .await
+            .assert_problem(409, "turn_running");
         assert!(gateway.store.lock().messages.is_empty());
     }
     gateway.turns.take();
 
     *gateway.turns.start_outcome.lock().unwrap() = Some(StartOutcome::Started);
     let first = gateway.post(MESSAGES, &body).await;
-    assert_eq!((first.status.as_u16(), first.json()["status"].as_str()), (202, Some("queued")), "{}", first.text);
+    assert_eq!(
+        (first.status.as_u16(), first.json()["status"].as_str()),
+        (202, Some("queued")),
+        "{}",
+        first.text
+    );
     let message_id = first.json()["message_id"].as_str().unwrap().to_owned();
-    assert_eq!(gateway.turns.take(), [format!("start c {message_id} from 0, then ")]);
+    assert_eq!(
+        gateway.turns.take(),
+        [format!("start c {message_id} from 0, then ")]
+    );
 
     // Repeated before its turn took it: the workflow that runs is its own.
     *gateway.turns.start_outcome.lock().unwrap() = Some(StartOutcome::StartedBefore);
@@ -87,18 +135,26 @@ async fn a_rejected_message_leaves_nothing_behind() {
     // And while its own turn runs.
     gateway.store.take(&message_id, &message_id, true);
     let again = gateway.post(MESSAGES, &body).await.json();
-    assert_eq!((&again["message_id"], &again["status"]), (&json!(message_id), &json!("accepted_before")));
+    assert_eq!(
+        (&again["message_id"], &again["status"]),
+        (&json!(message_id), &json!("accepted_before"))
+    );
     assert_eq!(gateway.store.lock().messages.len(), 1);
 }
 
 #[tokio::test]
 async fn a_reject_does_not_take_back_what_was_stored_before() {
     let gateway = gateway().await;
-    let queued = gateway.post(MESSAGES, &json!({"content": "hi", "message_id": "mine"})).await;
+    let queued = gateway
+        .post(MESSAGES, &json!({"content": "hi", "message_id": "mine"}))
+        .await;
     assert_eq!(queued.status, 202);
     *gateway.turns.start_outcome.lock().unwrap() = Some(StartOutcome::Busy);
     let body = json!({"content": "hi", "message_id": "mine", "on_busy": "reject"});
-    gateway.post(MESSAGES, &body).await.assert_problem(409, "turn_running");
+    gateway
+        .post(MESSAGES, &body)
+        .await
+        .assert_problem(409, "turn_running");
     assert_eq!(gateway.store.lock().messages.len(), 1);
 }
 
@@ -106,28 +162,60 @@ async fn a_reject_does_not_take_back_what_was_stored_before() {
 async fn a_repeated_message_wakes_the_turn_that_took_it() {
     let gateway = gateway().await;
     let body = json!({"content": "hi", "message_id": "mine", "on_busy": "interrupt"});
-    let message_id = gateway.post(MESSAGES, &body).await.json()["message_id"].as_str().unwrap().to_owned();
-    assert_eq!(gateway.turns.take(), [format!("submit c {message_id} interrupt")]);
+    let message_id = gateway.post(MESSAGES, &body).await.json()["message_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        gateway.turns.take(),
+        [format!("submit c {message_id} interrupt")]
+    );
     gateway.store.take(&message_id, "first", true);
     let again = gateway.post(MESSAGES, &body).await.json();
-    assert_eq!((&again["message_id"], &again["status"]), (&json!(message_id), &json!("accepted_before")));
-    assert_eq!(gateway.turns.take(), ["submit c first queue"], "and interrupts nothing");
+    assert_eq!(
+        (&again["message_id"], &again["status"]),
+        (&json!(message_id), &json!("accepted_before"))
+    );
+    assert_eq!(
+        gateway.turns.take(),
+        ["submit c first queue"],
+        "and interrupts nothing"
+    );
 }
 
 #[tokio::test]
 async fn chat_follows_the_turn_that_a_message_joined() {
     let gateway = gateway().await;
-    let steer = gateway.post(MESSAGES, &json!({"content": "hi", "message_id": "mine", "on_busy": "steer"})).await;
+    let steer = gateway
+        .post(
+            MESSAGES,
+            &json!({"content": "hi", "message_id": "mine", "on_busy": "steer"}),
+        )
+        .await;
     let message_id = steer.json()["message_id"].as_str().unwrap().to_owned();
     gateway.store.take(&message_id, "first", false);
-    gateway.store.append("c", "first", "user_message", r#"{"message_id":"first"}"#);
-    gateway.store.append("c", &message_id, "user_message", r#"{"message_id":"mine"}"#);
+    gateway
+        .store
+        .append("c", "first", "user_message", r#"{"message_id":"first"}"#);
+    gateway
+        .store
+        .append("c", &message_id, "user_message", r#"{"message_id":"mine"}"#);
     gateway.store.append("c", "first", "complete", "{}");
     let body = json!({"message": "hi", "message_id": "mine", "conversation_id": "c"});
-    let mut chat = Sse::of(gateway.request("POST", "/chat").json(&body).send().await.unwrap());
+    let mut chat = Sse::of(
+        gateway
+            .request("POST", "/chat")
+            .json(&body)
+            .send()
+            .await
+            .unwrap(),
+    );
     assert_eq!(chat.names(1).await, ["replay"]);
     let opening: Value = serde_json::from_str(&chat.next().await.unwrap().data).unwrap();
     assert_eq!(opening["message_id"], "first", "whose turn this is");
-    assert_eq!(chat.names(3).await, ["user_message 1", "complete 3", "end 3"]);
+    assert_eq!(
+        chat.names(3).await,
+        ["user_message 1", "complete 3", "end 3"]
+    );
     assert!(chat.next().await.is_none());
 }

@@ -28,17 +28,33 @@ impl Gateway {
     fn new() -> Self {
         let store = MemoryStore::default();
         let watcher = Watcher::new(Arc::new(store.clone()), INTERVAL);
-        Self { store, stream: InProcessStream::default(), watcher }
+        Self {
+            store,
+            stream: InProcessStream::default(),
+            watcher,
+        }
     }
 
     fn tail(&self, conversation_id: &str) -> Tail {
         self.store.add(conversation_id, "default");
         let (events, stream) = (Arc::new(self.store.clone()), Arc::new(self.stream.clone()));
-        Tail::new(events, stream, Access::tenant("default"), conversation_id, 0, &self.watcher)
+        Tail::new(
+            events,
+            stream,
+            Access::tenant("default"),
+            conversation_id,
+            0,
+            &self.watcher,
+        )
     }
 
     fn looks(&self) -> Vec<usize> {
-        self.store.lock().looks.drain(..).map(|ids| ids.len()).collect()
+        self.store
+            .lock()
+            .looks
+            .drain(..)
+            .map(|ids| ids.len())
+            .collect()
     }
 
     fn append(&self, conversation_id: &str) -> u32 {
@@ -53,14 +69,18 @@ async fn wait(tails: &mut [Tail], time: Duration) {
 }
 
 async fn next_sequence(tail: &mut Tail) -> u32 {
-    let Frame::Event(event) = tail.next().await.unwrap() else { panic!("no event") };
+    let Frame::Event(event) = tail.next().await.unwrap() else {
+        panic!("no event")
+    };
     event.sequence_number
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_query_an_interval_serves_every_tail() {
     let gateway = Gateway::new();
-    let mut tails: Vec<_> = (0..50).map(|number| gateway.tail(&format!("c{}", number % 10))).collect();
+    let mut tails: Vec<_> = (0..50)
+        .map(|number| gateway.tail(&format!("c{}", number % 10)))
+        .collect();
     wait(&mut tails, INTERVAL * 3 + Duration::from_millis(10)).await;
     assert_eq!(gateway.looks(), [10, 10, 10]);
     let reads = gateway.store.lock().reads;
@@ -73,7 +93,11 @@ async fn one_query_an_interval_serves_every_tail() {
     tails.clear();
     sleep(INTERVAL * 5).await;
     assert_eq!(gateway.looks(), [0; 0]);
-    wait(&mut [gateway.tail("c")], INTERVAL * 2 + Duration::from_millis(10)).await;
+    wait(
+        &mut [gateway.tail("c")],
+        INTERVAL * 2 + Duration::from_millis(10),
+    )
+    .await;
     assert_eq!(gateway.looks(), [1, 1]);
 }
 
@@ -89,17 +113,26 @@ async fn a_missed_announcement_is_healed() {
     wait(&mut [other], Duration::from_millis(1)).await;
 
     let last_sequence = gateway.append("one");
-    let announcement = Announcement { last_sequence, sealed: Vec::new() };
+    let announcement = Announcement {
+        last_sequence,
+        sealed: Vec::new(),
+    };
     gateway.stream.announce("one", announcement).await.unwrap();
     let announced = Instant::now();
     assert_eq!(next_sequence(&mut one).await, 2);
-    assert_eq!(announced.elapsed(), Duration::ZERO, "what is announced does not wait");
+    assert_eq!(
+        announced.elapsed(),
+        Duration::ZERO,
+        "what is announced does not wait"
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn queries_are_bounded() {
     let gateway = Gateway::new();
-    let mut tails: Vec<_> = (0..2500).map(|number| gateway.tail(&format!("c{number}"))).collect();
+    let mut tails: Vec<_> = (0..2500)
+        .map(|number| gateway.tail(&format!("c{number}")))
+        .collect();
     wait(&mut tails, INTERVAL + Duration::from_millis(10)).await;
     assert_eq!(gateway.looks(), [1000, 1000, 500]);
     gateway.append("c77");

@@ -10,8 +10,8 @@ use temporalio_common::ActivityError;
 use temporalio_macros::activity_definitions;
 
 use crate::turn::{
-    ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest, RunToolResult,
-    SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+    ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest,
+    RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
 };
 
 /// The activities of a turn.

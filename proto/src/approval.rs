@@ -21,7 +21,11 @@ impl ResolveApproval {
         if !is_approved && (self.tool_input.is_some() || self.remember) {
             return Some("`tool_input` and `remember` go with the decision `approve`");
         }
-        if self.tool_input.as_ref().is_some_and(|input| !is_usable(input)) {
+        if self
+            .tool_input
+            .as_ref()
+            .is_some_and(|input| !is_usable(input))
+        {
             return Some("`tool_input` is an object of at most 64 KiB, with no NUL in it");
         }
         if self.reason.len() > MAX_APPROVAL_REASON_BYTES || self.reason.contains('\0') {
@@ -47,8 +51,14 @@ mod tests {
 
     #[test]
     fn only_what_can_be_stored_and_run_is_taken() {
-        let answer = |decision: &str| ResolveApproval { decision: decision.to_owned(), ..ResolveApproval::default() };
-        let with = |input: &str| ResolveApproval { tool_input: Json::parse(input).ok(), ..answer("approve") };
+        let answer = |decision: &str| ResolveApproval {
+            decision: decision.to_owned(),
+            ..ResolveApproval::default()
+        };
+        let with = |input: &str| ResolveApproval {
+            tool_input: Json::parse(input).ok(),
+            ..answer("approve")
+        };
         let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_APPROVED_INPUT_BYTES));
         for (answer, is_fine) in [
             (answer("approve"), true),
@@ -59,12 +69,48 @@ mod tests {
             (with("null"), false),
             (with(r#"{"a":"\u0000"}"#), false),
             (with(&large), false),
-            (ResolveApproval { remember: true, ..answer("approve") }, true),
-            (ResolveApproval { remember: true, ..answer("deny") }, false),
-            (ResolveApproval { reason: "because".to_owned(), ..answer("deny") }, true),
-            (ResolveApproval { reason: "a\0b".to_owned(), ..answer("deny") }, false),
-            (ResolveApproval { reason: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1), ..answer("deny") }, false),
-            (ResolveApproval { resolved_by: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1), ..answer("deny") }, false),
+            (
+                ResolveApproval {
+                    remember: true,
+                    ..answer("approve")
+                },
+                true,
+            ),
+            (
+                ResolveApproval {
+                    remember: true,
+                    ..answer("deny")
+                },
+                false,
+            ),
+            (
+                ResolveApproval {
+                    reason: "because".to_owned(),
+                    ..answer("deny")
+                },
+                true,
+            ),
+            (
+                ResolveApproval {
+                    reason: "a\0b".to_owned(),
+                    ..answer("deny")
+                },
+                false,
+            ),
+            (
+                ResolveApproval {
+                    reason: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1),
+                    ..answer("deny")
+                },
+                false,
+            ),
+            (
+                ResolveApproval {
+                    resolved_by: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1),
+                    ..answer("deny")
+                },
+                false,
+            ),
         ] {
             assert_eq!(answer.flaw().is_none(), is_fine, "{:?}", answer.flaw());
         }

@@ -22,13 +22,20 @@ pub fn root_execution_id(conversation_id: &str, message_id: &str) -> String {
 
 /// Id of the agent execution of the sub-agent that a tool execution started.
 pub fn sub_agent_execution_id(conversation_id: &str, execution_id: &str) -> String {
-    format!("run_{}", hash(&["sub-agent", conversation_id, execution_id], 16))
+    format!(
+        "run_{}",
+        hash(&["sub-agent", conversation_id, execution_id], 16)
+    )
 }
 
 /// The thread of an agent execution: whose rows in `messages` are its context. Turns share the conversation's own, the
 /// empty one; a sub-agent has one to itself, named like its execution.
 pub fn thread<'a>(conversation_id: &str, message_id: &str, agent_execution_id: &'a str) -> &'a str {
-    if agent_execution_id == root_execution_id(conversation_id, message_id) { "" } else { agent_execution_id }
+    if agent_execution_id == root_execution_id(conversation_id, message_id) {
+        ""
+    } else {
+        agent_execution_id
+    }
 }
 
 /// Id of the row in `messages` that holds a sub-agent's task.
@@ -37,20 +44,37 @@ pub fn task_message_id(agent_execution_id: &str) -> String {
 }
 
 /// Id of a tool execution (C1): unique in its conversation, the same after a replay or a reset.
-pub fn tool_execution_id(message_id: &str, agent_execution_id: &str, step: u32, call_index: usize) -> String {
+pub fn tool_execution_id(
+    message_id: &str,
+    agent_execution_id: &str,
+    step: u32,
+    call_index: usize,
+) -> String {
     let (step, index) = (step.to_string(), call_index.to_string());
-    format!("exec_{}", hash(&[message_id, agent_execution_id, &step, &index], 12))
+    format!(
+        "exec_{}",
+        hash(&[message_id, agent_execution_id, &step, &index], 12)
+    )
 }
 
 /// Id of the assistant's row in `messages` for one step.
 pub fn assistant_message_id(agent_execution_id: &str, step: u32) -> String {
-    format!("msg_{}", hash(&["assistant", agent_execution_id, &step.to_string()], 16))
+    format!(
+        "msg_{}",
+        hash(&["assistant", agent_execution_id, &step.to_string()], 16)
+    )
 }
 
 /// Id of a message that came without one (typed into the CLI): named by its place in the chain of runs.
 /// `first_execution_run_id` is the same for every run of the chain and after a reset.
 pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> String {
-    format!("msg_{}", hash(&["message", first_execution_run_id, &ordinal.to_string()], 16))
+    format!(
+        "msg_{}",
+        hash(
+            &["message", first_execution_run_id, &ordinal.to_string()],
+            16
+        )
+    )
 }
 
 /// A call id of ours, for a model that gave none or one that is already used (D1).
@@ -77,7 +101,9 @@ pub fn definition_hash(json: &str) -> String {
 pub fn is_valid(id: &str) -> bool {
     !id.is_empty()
         && id.len() <= MAX_ID_BYTES
-        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
+        && id
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
 }
 
 /// The first `length` hex digits of the SHA-256 of the parts, each ended by a NUL so that
@@ -119,7 +145,10 @@ mod tests {
 
     #[test]
     fn parts_do_not_run_together() {
-        assert_ne!(tool_execution_id("m", "r1", 1, 11), tool_execution_id("m", "r1", 11, 1));
+        assert_ne!(
+            tool_execution_id("m", "r1", 1, 11),
+            tool_execution_id("m", "r1", 11, 1)
+        );
         assert_ne!(root_execution_id("a", "bc"), root_execution_id("ab", "c"));
     }
 

@@ -1,7 +1,9 @@
 //! A JSON value kept to the letter.
 
 use prost::Message;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser::Error as _,
+};
 use serde_json::value::RawValue;
 
 /// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive
@@ -22,12 +24,18 @@ impl Json {
 
     /// The JSON of `value`; `null` when it has no JSON form (a map with keys that are not strings).
     pub fn of(value: &impl Serialize) -> Self {
-        Self { text: serde_json::to_string(value).unwrap_or_default() }
+        Self {
+            text: serde_json::to_string(value).unwrap_or_default(),
+        }
     }
 
     /// The text of the value.
     pub fn as_str(&self) -> &str {
-        if self.text.is_empty() { "null" } else { &self.text }
+        if self.text.is_empty() {
+            "null"
+        } else {
+            &self.text
+        }
     }
 
     /// Reads the value as a `T`.
@@ -77,14 +85,18 @@ fn escaped_unit(text: &str) -> Option<u16> {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serde_json::from_str::<&RawValue>(self.as_str()).map_err(S::Error::custom)?.serialize(serializer)
+        serde_json::from_str::<&RawValue>(self.as_str())
+            .map_err(S::Error::custom)?
+            .serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self { text: raw.get().to_owned() })
+        Ok(Self {
+            text: raw.get().to_owned(),
+        })
     }
 }
 
@@ -106,8 +118,19 @@ mod tests {
 
     #[test]
     fn what_jsonb_cannot_hold_is_replaced() {
-        let replaced = |text: &str| Json::parse(text).unwrap().made_storable().map(|json| json.as_str().to_owned());
-        for fine in [r#""plain""#, r#""\\u0000 is a backslash""#, r#""\ud83d\ude00""#, r#"{"a":"\n\"\\"}"#, "1e400"] {
+        let replaced = |text: &str| {
+            Json::parse(text)
+                .unwrap()
+                .made_storable()
+                .map(|json| json.as_str().to_owned())
+        };
+        for fine in [
+            r#""plain""#,
+            r#""\\u0000 is a backslash""#,
+            r#""\ud83d\ude00""#,
+            r#"{"a":"\n\"\\"}"#,
+            "1e400",
+        ] {
             assert_eq!(replaced(fine), None, "{fine}");
         }
         assert_eq!(replaced(r#""a\u0000b""#).unwrap(), "\"a\u{FFFD}b\"");

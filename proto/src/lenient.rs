@@ -28,7 +28,9 @@ impl<T: Serialize> Serialize for Lenient<T> {
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Lenient<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
-        Ok(Self(serde_json::from_value(value).map_err(|error| error.to_string())))
+        Ok(Self(
+            serde_json::from_value(value).map_err(|error| error.to_string()),
+        ))
     }
 }
 
@@ -47,8 +49,12 @@ mod tests {
 
     #[test]
     fn ignores_unknown_fields_and_defaults_missing_ones() {
-        let submit: Lenient<Submit> = serde_json::from_str(r#"{"content":"hi","later":true}"#).unwrap();
+        let submit: Lenient<Submit> =
+            serde_json::from_str(r#"{"content":"hi","later":true}"#).unwrap();
         let submit = submit.0.unwrap();
-        assert_eq!((submit.content.as_str(), submit.on_busy.as_str()), ("hi", ""));
+        assert_eq!(
+            (submit.content.as_str(), submit.on_busy.as_str()),
+            ("hi", "")
+        );
     }
 }

@@ -41,12 +41,18 @@ pub struct Access {
 impl Access {
     /// Every conversation of a tenant.
     pub fn tenant(tenant_id: impl Into<String>) -> Self {
-        Self { tenant_id: tenant_id.into(), owner_id: None }
+        Self {
+            tenant_id: tenant_id.into(),
+            owner_id: None,
+        }
     }
 
     /// One owner's conversations.
     pub fn owner(tenant_id: impl Into<String>, owner_id: impl Into<String>) -> Self {
-        Self { tenant_id: tenant_id.into(), owner_id: Some(owner_id.into()) }
+        Self {
+            tenant_id: tenant_id.into(),
+            owner_id: Some(owner_id.into()),
+        }
     }
 
     /// True when they may see what belongs to this tenant and owner.
@@ -60,12 +66,21 @@ impl Access {
 pub trait EventReader: Send + Sync {
     /// Events with `sequence_number >= from_sequence`, in order, at most `limit` of them. Unknown
     /// conversation: an empty page.
-    async fn events(&self, access: &Access, conversation_id: &str, from_sequence: u32, limit: u32)
-    -> Result<EventPage>;
+    async fn events(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        from_sequence: u32,
+        limit: u32,
+    ) -> Result<EventPage>;
 
     /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
     /// alone, with no worker alive.
-    async fn execution_status(&self, access: &Access, conversation_id: &str) -> Result<Option<ExecutionStatus>>;
+    async fn execution_status(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+    ) -> Result<Option<ExecutionStatus>>;
 
     /// The largest sequence number of each of these conversations, in no order; those that do not exist are left
     /// out. A gateway finds with it what announcements it missed.
@@ -107,7 +122,12 @@ pub trait Conversations: Send + Sync {
 
     /// Gives the conversation another title, and leaves it at its place in lists; `None` when there is no such
     /// conversation.
-    async fn rename_conversation(&self, access: &Access, id: &str, title: &str) -> Result<Option<Conversation>>;
+    async fn rename_conversation(
+        &self,
+        access: &Access,
+        id: &str,
+        title: &str,
+    ) -> Result<Option<Conversation>>;
 
     /// Removes the conversation with all its rows, in one transaction, whatever runs in it; false when there is no
     /// such conversation. Who still works on it finds nothing: [`StoreError::NotFound`]. For a day no turn creates
@@ -134,7 +154,12 @@ pub trait Conversations: Send + Sync {
 
     /// Removes a message that still waits, as if it had never been accepted; false when a turn has taken it, or it is
     /// not there.
-    async fn withdraw_message(&self, access: &Access, conversation_id: &str, message_id: &str) -> Result<bool>;
+    async fn withdraw_message(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<bool>;
 
     /// From where the conversation goes on when no workflow runs for it (B5), with at most `max_waiting` messages;
     /// `None` when there is no such conversation.
@@ -267,7 +292,11 @@ pub trait TurnStore: Send + Sync {
     ///
     /// A call that may not have a sub-agent (limits, wrong arguments) is ended with an error for the model; one that
     /// has ended gets none. Both give a status that is not running.
-    async fn begin_sub_agent(&self, call: &ToolKey, agents: &BTreeMap<String, AgentDefinition>) -> Result<BegunTurn>;
+    async fn begin_sub_agent(
+        &self,
+        call: &ToolKey,
+        agents: &BTreeMap<String, AgentDefinition>,
+    ) -> Result<BegunTurn>;
 
     /// Name of the conversation's agent; `None` when there is no such conversation.
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
@@ -277,19 +306,36 @@ pub trait TurnStore: Send + Sync {
 
     /// A thread's messages for the model (`ids::thread`), oldest first: the newest `limit` of those that turns have
     /// taken, never cutting an assistant's tool calls from what came before them in the same turn.
-    async fn context(&self, conversation_id: &str, thread: &str, limit: u32) -> Result<Vec<ContextMessage>>;
+    async fn context(
+        &self,
+        conversation_id: &str,
+        thread: &str,
+        limit: u32,
+    ) -> Result<Vec<ContextMessage>>;
 
     /// Call ids already used in the conversation, of those given (D1).
-    async fn used_call_ids(&self, conversation_id: &str, call_ids: &[String]) -> Result<Vec<String>>;
+    async fn used_call_ids(
+        &self,
+        conversation_id: &str,
+        call_ids: &[String],
+    ) -> Result<Vec<String>>;
 
     /// Those of these tools that need no more approvals in the conversation.
-    async fn granted_tools(&self, conversation_id: &str, tool_names: &[String]) -> Result<Vec<String>>;
+    async fn granted_tools(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<String>>;
 
     /// Claims the LLM call of a step: the stored `llm_complete`, or a new generation (invariant 5).
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
 
     /// Stores `llm_complete`. The first one wins; a loser gets the winner's.
-    async fn complete_step(&self, step: &StepKey, state: LlmCompleteState) -> Result<LlmCompleteState>;
+    async fn complete_step(
+        &self,
+        step: &StepKey,
+        state: LlmCompleteState,
+    ) -> Result<LlmCompleteState>;
 
     /// Stores the text so far of a call that was stopped (`llm_partial`; the newest generation wins). Read by a
     /// cancelled end only; [`TurnStore::claim_step`] does not see it.

@@ -29,8 +29,8 @@ use everturn_proto::{
 pub use delegation::{Delegator, Task, task};
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use rows::{
-    AssistantRow, Batch, Delegation, End, Needs, NewEvent, Snapshot, StepResults, TakenMessage, ToolRow, ToolsNeeded,
-    Totals, WaitingMessage,
+    AssistantRow, Batch, Delegation, End, Needs, NewEvent, Snapshot, StepResults, TakenMessage,
+    ToolRow, ToolsNeeded, Totals, WaitingMessage,
 };
 
 use crate::{
@@ -40,24 +40,37 @@ use crate::{
 use builder::{Builder, Closing};
 
 /// Codes of ends from outside: the text so far is all there is, as after a cancel.
-const CUT_SHORT: [&str; 3] = [failure::TURN_LOST, failure::SUB_AGENT_LOST, failure::TURN_TIMEOUT];
+const CUT_SHORT: [&str; 3] = [
+    failure::TURN_LOST,
+    failure::SUB_AGENT_LOST,
+    failure::TURN_TIMEOUT,
+];
 
 /// What a batch of this kind reads from the store.
 pub fn needs(request: &SaveRequest) -> Result<Needs> {
     Ok(match kind(request)? {
-        save_request::Batch::Steer(steer) => Needs { message: Some(steer.message_id.clone()), ..Needs::default() },
-        save_request::Batch::Thought(_) => Needs { checkpoint: true, ..Needs::default() },
-        save_request::Batch::Observe(observe) => {
-            Needs { tools: ToolsNeeded::One(observe.execution_id.clone()), ..Needs::default() }
-        }
+        save_request::Batch::Steer(steer) => Needs {
+            message: Some(steer.message_id.clone()),
+            ..Needs::default()
+        },
+        save_request::Batch::Thought(_) => Needs {
+            checkpoint: true,
+            ..Needs::default()
+        },
+        save_request::Batch::Observe(observe) => Needs {
+            tools: ToolsNeeded::One(observe.execution_id.clone()),
+            ..Needs::default()
+        },
         save_request::Batch::SubAgent(_) => Needs::default(),
-        save_request::Batch::Approval(approval) => {
-            Needs { tools: ToolsNeeded::One(approval.execution_id.clone()), ..Needs::default() }
-        }
+        save_request::Batch::Approval(approval) => Needs {
+            tools: ToolsNeeded::One(approval.execution_id.clone()),
+            ..Needs::default()
+        },
         save_request::Batch::End(end) => Needs {
             checkpoint: true,
             // Of a failed call the text so far is not what the model said.
-            partial: end.status == execution_status::CANCELLED || CUT_SHORT.contains(&end.code.as_str()),
+            partial: end.status == execution_status::CANCELLED
+                || CUT_SHORT.contains(&end.code.as_str()),
             totals: end.status == execution_status::COMPLETED,
             tools: ToolsNeeded::Open,
             delegation: is_sub_agent(request).then(|| request.agent_execution_id.clone()),
@@ -73,7 +86,9 @@ pub fn needs(request: &SaveRequest) -> Result<Needs> {
 pub fn build(request: &SaveRequest, snapshot: &Snapshot) -> Result<Batch> {
     let mut builder = Builder::new(request, snapshot)?;
     match kind(request)? {
-        save_request::Batch::Steer(steer) => builder.user_message(&steer.message_id, &steer.content)?,
+        save_request::Batch::Steer(steer) => {
+            builder.user_message(&steer.message_id, &steer.content)?
+        }
         save_request::Batch::Thought(_) => save_thought(&mut builder)?,
         save_request::Batch::Observe(observe) => save_observe(&mut builder, observe)?,
         save_request::Batch::SubAgent(start) => builder.start_sub_agent(start),
@@ -85,7 +100,12 @@ pub fn build(request: &SaveRequest, snapshot: &Snapshot) -> Result<Batch> {
 
 /// True when the execution is a sub-agent's and not the turn's own.
 fn is_sub_agent(request: &SaveRequest) -> bool {
-    !ids::thread(&request.conversation_id, &request.message_id, &request.agent_execution_id).is_empty()
+    !ids::thread(
+        &request.conversation_id,
+        &request.message_id,
+        &request.agent_execution_id,
+    )
+    .is_empty()
 }
 
 /// Texts the batch's events replace on every reader: (agent execution, step). A function of the request alone,
@@ -100,7 +120,10 @@ pub fn sealed(request: &SaveRequest) -> Vec<(String, u32)> {
 }
 
 fn kind(request: &SaveRequest) -> Result<&save_request::Batch> {
-    request.batch.as_ref().ok_or_else(|| StoreError::Conflict("the save names no batch".into()))
+    request
+        .batch
+        .as_ref()
+        .ok_or_else(|| StoreError::Conflict("the save names no batch".into()))
 }
 
 /// thought + an act for each call, their records as pending (D2), and the assistant's row.
@@ -108,13 +131,24 @@ fn save_thought(builder: &mut Builder) -> Result<()> {
     let state = checkpoint_of(builder)?;
     if state.finish != finish::TOOL_CALLS {
         // The step is the turn's answer; its text belongs to the end, and a step has one row in `messages`.
-        return Err(StoreError::Conflict(format!("a call that ended as `{}` asked for no tools", state.finish)));
+        return Err(StoreError::Conflict(format!(
+            "a call that ended as `{}` asked for no tools",
+            state.finish
+        )));
     }
     let (agent_execution_id, step) = builder.place();
-    let thought = [state.reasoning.as_str(), state.text.as_str()].into_iter().filter(|text| !text.is_empty());
+    let thought = [state.reasoning.as_str(), state.text.as_str()]
+        .into_iter()
+        .filter(|text| !text.is_empty());
     let thought = thought.collect::<Vec<_>>().join("\n\n");
-    let sequence =
-        builder.event(event_type::THOUGHT, &Thought { thought, agent_execution_id: agent_execution_id.clone(), step });
+    let sequence = builder.event(
+        event_type::THOUGHT,
+        &Thought {
+            thought,
+            agent_execution_id: agent_execution_id.clone(),
+            step,
+        },
+    );
     for (index, call) in state.tool_calls.iter().enumerate() {
         builder.event(
             event_type::ACT,
@@ -131,7 +165,11 @@ fn save_thought(builder: &mut Builder) -> Result<()> {
         builder.batch.pending_tools.push(ToolRow {
             step,
             call_index: u32::try_from(index).unwrap_or(u32::MAX),
-            record: ToolRecord { call: call.clone(), status: tool_status::PENDING.into(), ..ToolRecord::default() },
+            record: ToolRecord {
+                call: call.clone(),
+                status: tool_status::PENDING.into(),
+                ..ToolRecord::default()
+            },
             ..ToolRow::default()
         });
     }
@@ -143,7 +181,11 @@ fn save_thought(builder: &mut Builder) -> Result<()> {
 
 /// The answer to an approval. What was denied or has expired is observed at once: the model is told why.
 fn save_approval(builder: &mut Builder, answer: &SaveApproval) -> Result<()> {
-    let tool = builder.snapshot.tools.iter().find(|tool| tool.record.call.execution_id == answer.execution_id);
+    let tool = builder
+        .snapshot
+        .tools
+        .iter()
+        .find(|tool| tool.record.call.execution_id == answer.execution_id);
     let tool = tool.ok_or_else(|| StoreError::not_found("tool execution", &answer.execution_id))?;
     if tool.record.approval != approval::PENDING {
         return Ok(());
@@ -155,29 +197,63 @@ fn save_approval(builder: &mut Builder, answer: &SaveApproval) -> Result<()> {
             let mut tool = tool.clone();
             tool.record.approval.clone_from(&answer.decision);
             let error = match (answer.decision.as_str(), answer.reason.as_str()) {
-                (approval::EXPIRED, _) => "nobody approved this call in time; it was not run".to_owned(),
+                (approval::EXPIRED, _) => {
+                    "nobody approved this call in time; it was not run".to_owned()
+                }
                 (_, "") => "a person denied this call; it was not run".to_owned(),
-                (_, reason) => format!("a person denied this call; it was not run. They said: {reason}"),
+                (_, reason) => {
+                    format!("a person denied this call; it was not run. They said: {reason}")
+                }
             };
-            builder.observe(&tool, &Closing { status: tool_status::FAILED, error: &error })?;
+            builder.observe(
+                &tool,
+                &Closing {
+                    status: tool_status::FAILED,
+                    error: &error,
+                },
+            )?;
         }
-        other => return Err(StoreError::Conflict(format!("`{other}` is no answer to an approval"))),
+        other => {
+            return Err(StoreError::Conflict(format!(
+                "`{other}` is no answer to an approval"
+            )));
+        }
     }
     Ok(())
 }
 
 fn save_observe(builder: &mut Builder, observe: &SaveObserve) -> Result<()> {
-    let tool = builder.snapshot.tools.iter().find(|tool| tool.record.call.execution_id == observe.execution_id);
+    let tool = builder
+        .snapshot
+        .tools
+        .iter()
+        .find(|tool| tool.record.call.execution_id == observe.execution_id);
     let tool = tool.ok_or_else(|| {
-        StoreError::Corrupt(format!("tool execution `{}` has an act but no record", observe.execution_id))
+        StoreError::Corrupt(format!(
+            "tool execution `{}` has an act but no record",
+            observe.execution_id
+        ))
     })?;
-    let failure = if observe.failure.is_empty() { "the tool ended without a result" } else { &observe.failure };
-    builder.close(tool, &Closing { status: tool_status::FAILED, error: failure })
+    let failure = if observe.failure.is_empty() {
+        "the tool ended without a result"
+    } else {
+        &observe.failure
+    };
+    builder.close(
+        tool,
+        &Closing {
+            status: tool_status::FAILED,
+            error: failure,
+        },
+    )
 }
 
 /// The end of the turn. Whatever is still open is closed first: every act gets its observe (invariant 6).
 fn save_end(builder: &mut Builder, end: &SaveEnd) -> Result<()> {
-    let closing = Closing { status: tool_status::CANCELLED, error: "the turn ended before this tool did" };
+    let closing = Closing {
+        status: tool_status::CANCELLED,
+        error: "the turn ended before this tool did",
+    };
     for tool in &builder.snapshot.tools {
         builder.close(tool, &closing)?;
     }
@@ -186,22 +262,55 @@ fn save_end(builder: &mut Builder, end: &SaveEnd) -> Result<()> {
     match end.status.as_str() {
         execution_status::COMPLETED => {
             answer(builder)?;
-            let Totals { calls: steps, input_tokens, output_tokens } = builder.snapshot.totals;
-            builder.event(event_type::COMPLETE, &Complete { agent_execution_id, steps, input_tokens, output_tokens });
+            let Totals {
+                calls: steps,
+                input_tokens,
+                output_tokens,
+            } = builder.snapshot.totals;
+            builder.event(
+                event_type::COMPLETE,
+                &Complete {
+                    agent_execution_id,
+                    steps,
+                    input_tokens,
+                    output_tokens,
+                },
+            );
         }
         execution_status::CANCELLED => {
             unsaved_text(builder);
-            builder.event(event_type::CANCELLED, &Cancelled { agent_execution_id, reason: end.message.clone() });
+            builder.event(
+                event_type::CANCELLED,
+                &Cancelled {
+                    agent_execution_id,
+                    reason: end.message.clone(),
+                },
+            );
         }
         execution_status::FAILED => {
             unsaved_text(builder);
             error_code = Some(end.code.clone());
             let (code, message) = (end.code.clone(), end.message.clone());
-            builder.event(event_type::ERROR, &Error { code, message, agent_execution_id, step });
+            builder.event(
+                event_type::ERROR,
+                &Error {
+                    code,
+                    message,
+                    agent_execution_id,
+                    step,
+                },
+            );
         }
-        other => return Err(StoreError::Conflict(format!("`{other}` is no way for a turn to end"))),
+        other => {
+            return Err(StoreError::Conflict(format!(
+                "`{other}` is no way for a turn to end"
+            )));
+        }
     }
-    builder.batch.end = Some(End { status: end.status.clone(), error_code });
+    builder.batch.end = Some(End {
+        status: end.status.clone(),
+        error_code,
+    });
     builder.end_delegation(end);
     Ok(())
 }
@@ -210,11 +319,21 @@ fn save_end(builder: &mut Builder, end: &SaveEnd) -> Result<()> {
 fn answer(builder: &mut Builder) -> Result<()> {
     let state = checkpoint_of(builder)?;
     if state.finish != finish::STOP {
-        return Err(StoreError::Conflict(format!("a turn cannot complete on a call that ended as `{}`", state.finish)));
+        return Err(StoreError::Conflict(format!(
+            "a turn cannot complete on a call that ended as `{}`",
+            state.finish
+        )));
     }
     if !state.reasoning.is_empty() {
         let (agent_execution_id, step) = builder.place();
-        builder.event(event_type::THOUGHT, &Thought { thought: state.reasoning.clone(), agent_execution_id, step });
+        builder.event(
+            event_type::THOUGHT,
+            &Thought {
+                thought: state.reasoning.clone(),
+                agent_execution_id,
+                step,
+            },
+        );
     }
     builder.assistant_message(&state.text, false);
     builder.step_done();
@@ -244,6 +363,8 @@ fn checkpoint_of<'a>(builder: &Builder<'a>) -> Result<&'a LlmCompleteState> {
     let (agent_execution_id, step) = builder.place();
     builder.snapshot.checkpoint.as_ref().ok_or_else(|| {
         let what = checkpoint::LLM_COMPLETE;
-        StoreError::Corrupt(format!("execution `{agent_execution_id}` has no {what} of step {step} to save"))
+        StoreError::Corrupt(format!(
+            "execution `{agent_execution_id}` has no {what} of step {step} to save"
+        ))
     })
 }

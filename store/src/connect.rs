@@ -3,7 +3,9 @@
 use std::{path::Path, sync::Arc};
 
 use crate::{
-    api::{Conversations, EventReader, Executions, Keys, OutsideTools, Result, Retention, TurnStore},
+    api::{
+        Conversations, EventReader, Executions, Keys, OutsideTools, Result, Retention, TurnStore,
+    },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
     sqlite::{SqliteOptions, SqliteStore},
@@ -31,7 +33,14 @@ pub struct Store {
 impl Store {
     /// Any back end.
     pub fn new(
-        store: impl EventReader + Conversations + TurnStore + OutsideTools + Executions + Retention + Keys + 'static,
+        store: impl EventReader
+        + Conversations
+        + TurnStore
+        + OutsideTools
+        + Executions
+        + Retention
+        + Keys
+        + 'static,
     ) -> Self {
         let store = Arc::new(store);
         Self {
@@ -89,7 +98,9 @@ impl<'a> Place<'a> {
             None => Self::Sqlite(Path::new(url)),
             Some((scheme, _)) => {
                 let known = "postgres://…, sqlite://<path> or a path";
-                return Err(StoreError::Conflict(format!("there is no store at {scheme}://…; it may be {known}")));
+                return Err(StoreError::Conflict(format!(
+                    "there is no store at {scheme}://…; it may be {known}"
+                )));
             }
         };
         match place {
@@ -109,9 +120,15 @@ mod tests {
     fn the_url_says_which_database() {
         let file = |path: &'static str| Some(Place::Sqlite(Path::new(path)));
         let cases = [
-            ("postgres://user:secret@host/db?sslmode=require", Some(Place::Postgres)),
+            (
+                "postgres://user:secret@host/db?sslmode=require",
+                Some(Place::Postgres),
+            ),
             ("postgresql://host/db", Some(Place::Postgres)),
-            ("sqlite:///var/lib/everturn.db", file("/var/lib/everturn.db")),
+            (
+                "sqlite:///var/lib/everturn.db",
+                file("/var/lib/everturn.db"),
+            ),
             ("sqlite://everturn.db", file("everturn.db")),
             ("/var/lib/everturn.db", file("/var/lib/everturn.db")),
             ("data/everturn.db", file("data/everturn.db")),
@@ -121,7 +138,13 @@ mod tests {
         ];
         for (url, expected) in cases {
             let place = Place::of(url);
-            assert!(place.as_ref().err().is_none_or(|error| !error.to_string().contains("secret")), "{url}");
+            assert!(
+                place
+                    .as_ref()
+                    .err()
+                    .is_none_or(|error| !error.to_string().contains("secret")),
+                "{url}"
+            );
             assert_eq!(place.ok(), expected, "{url}");
         }
     }

@@ -24,13 +24,17 @@ pub enum StoreError {
         limit: u32,
     },
     /// The tenant already has as many conversations with a turn that runs or waits as it may.
-    #[error("{limit} conversations of the tenant already have a turn that runs or waits; wait for one to end")]
+    #[error(
+        "{limit} conversations of the tenant already have a turn that runs or waits; wait for one to end"
+    )]
     TooManyTurns {
         /// The limit.
         limit: u32,
     },
     /// The client's id of a message belongs to a message with another text.
-    #[error("the message id `{client_message_id}` belongs to a message with another text; choose another id")]
+    #[error(
+        "the message id `{client_message_id}` belongs to a message with another text; choose another id"
+    )]
     OtherContent {
         /// The client's id.
         client_message_id: String,
@@ -43,7 +47,10 @@ pub enum StoreError {
 impl StoreError {
     /// Shorthand for [`StoreError::NotFound`].
     pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
-        Self::NotFound { what, id: id.into() }
+        Self::NotFound {
+            what,
+            id: id.into(),
+        }
     }
 
     /// True when the same call may succeed later.

@@ -50,7 +50,10 @@ impl ListFilter {
     /// Those whose title has `search` in it, in upper or lower case, and those of this agent. Every character of
     /// `search` stands for itself; one without any finds all.
     pub fn new(search: Option<&str>, agent: Option<String>) -> Self {
-        Self { search: search.map(folded).filter(|text| !text.is_empty()), agent }
+        Self {
+            search: search.map(folded).filter(|text| !text.is_empty()),
+            agent,
+        }
     }
 
     fn is_empty(&self) -> bool {
@@ -58,8 +61,13 @@ impl ListFilter {
     }
 
     fn fits(&self, conversation: &Conversation) -> bool {
-        self.agent.as_ref().is_none_or(|agent| *agent == conversation.agent)
-            && self.search.as_ref().is_none_or(|search| folded(&conversation.title).contains(search.as_str()))
+        self.agent
+            .as_ref()
+            .is_none_or(|agent| *agent == conversation.agent)
+            && self
+                .search
+                .as_ref()
+                .is_none_or(|search| folded(&conversation.title).contains(search.as_str()))
     }
 }
 
@@ -80,7 +88,10 @@ impl ListQuery {
                 page.next = place;
                 break;
             }
-            place = Some(ListPlace { updated_at: row.updated_at, id: row.id.clone() });
+            place = Some(ListPlace {
+                updated_at: row.updated_at,
+                id: row.id.clone(),
+            });
             if self.filter.fits(&row) {
                 page.conversations.push(row);
             }
@@ -89,14 +100,21 @@ impl ListQuery {
     }
 
     fn scanned(&self) -> u32 {
-        if self.filter.is_empty() { self.limit } else { self.limit.max(MAX_SCANNED) }
+        if self.filter.is_empty() {
+            self.limit
+        } else {
+            self.limit.max(MAX_SCANNED)
+        }
     }
 }
 
 /// Without the difference between upper and lower case, in every script: to upper case first, which makes one of the
 /// two small sigmas, and "ss" of "ß". Accents and composed characters stay as they are.
 fn folded(text: &str) -> String {
-    text.chars().flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    text.chars()
+        .flat_map(char::to_uppercase)
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 fn to_usize(number: u32) -> usize {
@@ -147,7 +165,12 @@ mod tests {
 
     #[test]
     fn no_character_is_a_wildcard() {
-        assert!(finds("100%", "100% sure") && finds("a_b", "A_B") && finds("\\", "a\\b") && finds("[x]", "[X]"));
+        assert!(
+            finds("100%", "100% sure")
+                && finds("a_b", "A_B")
+                && finds("\\", "a\\b")
+                && finds("[x]", "[X]")
+        );
         assert!(!finds("%", "x") && !finds("_", "x") && !finds("1.0", "110") && !finds("*", "x"));
     }
 
@@ -157,9 +180,17 @@ mod tests {
         (query.limit, query.filter) = (limit, filter.clone());
         loop {
             let is_behind = |row: &&Conversation| {
-                query.before.as_ref().is_none_or(|place| (row.updated_at, &row.id) < (place.updated_at, &place.id))
+                query
+                    .before
+                    .as_ref()
+                    .is_none_or(|place| (row.updated_at, &row.id) < (place.updated_at, &place.id))
             };
-            let read: Vec<_> = rows.iter().filter(is_behind).take(to_usize(query.rows_to_read())).cloned().collect();
+            let read: Vec<_> = rows
+                .iter()
+                .filter(is_behind)
+                .take(to_usize(query.rows_to_read()))
+                .cloned()
+                .collect();
             let page = query.page(read);
             ids.extend(page.conversations.iter().map(|row| row.id.clone()));
             sizes.push(page.conversations.len());
@@ -182,12 +213,23 @@ mod tests {
 
     #[test]
     fn a_search_looks_at_a_bounded_number_of_rows_and_says_where_to_go_on() {
-        let title = |number| if number % 1500 == 1400 { "rare" } else { "common" };
-        let rows: Vec<_> = (0..3000).map(|number| row(number, title(number), "a")).collect();
+        let title = |number| {
+            if number % 1500 == 1400 {
+                "rare"
+            } else {
+                "common"
+            }
+        };
+        let rows: Vec<_> = (0..3000)
+            .map(|number| row(number, title(number), "a"))
+            .collect();
         let nothing = ListFilter::new(Some("missing"), None);
         assert_eq!(pages(&rows, 50, &nothing), (Vec::new(), vec![0, 0, 0]));
         let rare = ListFilter::new(Some("RARE"), None);
-        assert_eq!(pages(&rows, 50, &rare), (vec!["c1400".into(), "c2900".into()], vec![0, 1, 1]));
+        assert_eq!(
+            pages(&rows, 50, &rare),
+            (vec!["c1400".into(), "c2900".into()], vec![0, 1, 1])
+        );
         let common = ListFilter::new(Some("common"), None);
         assert_eq!(pages(&rows, 200, &common).0.len(), 2998);
     }
@@ -195,7 +237,13 @@ mod tests {
     #[test]
     fn an_agent_is_matched_to_the_letter() {
         let rows = [row(0, "x", "a"), row(1, "x", "A"), row(2, "x", "ab")];
-        assert_eq!(pages(&rows, 1, &ListFilter::new(None, Some("a".into()))).0, ["c0"]);
-        assert_eq!(pages(&rows, 9, &ListFilter::new(Some("y"), Some("a".into()))).0, [""; 0]);
+        assert_eq!(
+            pages(&rows, 1, &ListFilter::new(None, Some("a".into()))).0,
+            ["c0"]
+        );
+        assert_eq!(
+            pages(&rows, 9, &ListFilter::new(Some("y"), Some("a".into()))).0,
+            [""; 0]
+        );
     }
 }

@@ -22,8 +22,20 @@ impl ToolEnd {
             return Self::failed(&message, duration_ms);
         }
         let (result, full_result) = cut(storable(result));
-        let status = if is_error { tool_status::FAILED } else { tool_status::COMPLETED }.to_owned();
-        Self { status, result, full_result, is_error, duration_ms, events: Vec::new() }
+        let status = if is_error {
+            tool_status::FAILED
+        } else {
+            tool_status::COMPLETED
+        }
+        .to_owned();
+        Self {
+            status,
+            result,
+            full_result,
+            is_error,
+            duration_ms,
+            events: Vec::new(),
+        }
     }
 
     /// The end of a tool that failed, in a sentence the model can read. It may be a server's: of any length, with any
@@ -31,33 +43,52 @@ impl ToolEnd {
     pub fn failed(message: &str, duration_ms: u32) -> Self {
         let result = Json::of(&json!({ "error": error_text(message) }));
         let status = tool_status::FAILED.to_owned();
-        Self { status, result, full_result: None, is_error: true, duration_ms, events: Vec::new() }
+        Self {
+            status,
+            result,
+            full_result: None,
+            is_error: true,
+            duration_ms,
+            events: Vec::new(),
+        }
     }
 
     /// The end of a tool of which all that is known is `message`.
     pub fn unknown(message: &str, duration_ms: u32) -> Self {
         let message = format!("{message} It may or may not have had its effect.");
-        Self { status: tool_status::UNKNOWN.to_owned(), ..Self::failed(&message, duration_ms) }
+        Self {
+            status: tool_status::UNKNOWN.to_owned(),
+            ..Self::failed(&message, duration_ms)
+        }
     }
 
     /// Adds the events that the tool itself emits.
     #[must_use]
     pub fn with_events(self, events: Vec<(String, Json)>) -> Self {
         let storable = |(name, data): (String, Json)| (name, data.made_storable().unwrap_or(data));
-        Self { events: events.into_iter().map(storable).collect(), ..self }
+        Self {
+            events: events.into_iter().map(storable).collect(),
+            ..self
+        }
     }
 }
 
 /// The words of an error: at most as long as what a model sees of a result, and without NUL, which PostgreSQL cannot hold.
 fn error_text(message: &str) -> String {
     let shown = beginning(message);
-    let note = if shown.len() < message.len() { " … (cut)" } else { "" };
+    let note = if shown.len() < message.len() {
+        " … (cut)"
+    } else {
+        ""
+    };
     format!("{}{note}", shown.replace('\0', "\u{FFFD}"))
 }
 
 /// As much of a text as a model sees, cut at a character.
 fn beginning(text: &str) -> &str {
-    let end = (0..=TOOL_RESULT_INLINE_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    let end = (0..=TOOL_RESULT_INLINE_BYTES.min(text.len()))
+        .rev()
+        .find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 
@@ -107,7 +138,10 @@ mod tests {
         let end = output(&"ü".repeat(TOOL_RESULT_INLINE_BYTES));
         assert!(end.result.as_str().len() < TOOL_RESULT_INLINE_BYTES + 300);
         assert_eq!(end.result.to_value()["truncated"], true);
-        assert_eq!(end.full_result.unwrap().as_str().len(), 2 * TOOL_RESULT_INLINE_BYTES + 2);
+        assert_eq!(
+            end.full_result.unwrap().as_str().len(),
+            2 * TOOL_RESULT_INLINE_BYTES + 2
+        );
     }
 
     #[test]

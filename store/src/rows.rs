@@ -12,8 +12,8 @@ use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
     api::{
-        Access, ApiKey, BegunTurn, ContextMessage, Conversation, Execution, KeyKind, OutsideTool, ParentCall, Removed,
-        Result, ToolEnd, ToolRecord, ToolResult,
+        Access, ApiKey, BegunTurn, ContextMessage, Conversation, Execution, KeyKind, OutsideTool,
+        ParentCall, Removed, Result, ToolEnd, ToolRecord, ToolResult,
     },
     batch::{AssistantRow, Delegation, Delegator, ToolRow, Totals, WaitingMessage},
     error::StoreError,
@@ -34,7 +34,8 @@ pub(crate) fn now() -> DateTime<Utc> {
 
 /// A stored number as 32 bits.
 pub(crate) fn narrow(number: i64) -> Result<u32> {
-    u32::try_from(number).map_err(|_| StoreError::Corrupt(format!("{number} where 32 bits were expected")))
+    u32::try_from(number)
+        .map_err(|_| StoreError::Corrupt(format!("{number} where 32 bits were expected")))
 }
 
 #[derive(FromRow)]
@@ -131,12 +132,19 @@ pub(crate) struct KeyRow {
 
 impl KeyRow {
     pub(crate) fn key(self) -> Result<ApiKey> {
-        let kind = [KeyKind::Key, KeyKind::Session].into_iter().find(|kind| kind.as_str() == self.kind);
+        let kind = [KeyKind::Key, KeyKind::Session]
+            .into_iter()
+            .find(|kind| kind.as_str() == self.kind);
         Ok(ApiKey {
             id: self.id,
-            kind: kind.ok_or_else(|| StoreError::Corrupt(format!("a key of the unknown kind `{}`", self.kind)))?,
+            kind: kind.ok_or_else(|| {
+                StoreError::Corrupt(format!("a key of the unknown kind `{}`", self.kind))
+            })?,
             secret_hash: self.secret_hash,
-            access: Access { tenant_id: self.tenant_id, owner_id: self.owner_id },
+            access: Access {
+                tenant_id: self.tenant_id,
+                owner_id: self.owner_id,
+            },
             scopes: self.scopes,
             name: self.name,
             created_at: self.created_at,
@@ -195,13 +203,20 @@ pub(crate) struct ExecutionRow {
 
 impl ExecutionRow {
     pub(crate) fn execution(self) -> Result<Execution> {
-        let call = self.execution_id.zip(self.call_id).zip(self.tool_name).zip(self.tool_input);
-        let parent_call = call.map(|(((execution_id, call_id), tool_name), tool_input)| ParentCall {
-            execution_id,
-            call_id,
-            tool_name,
-            tool_input: tool_input.0,
-        });
+        let call = self
+            .execution_id
+            .zip(self.call_id)
+            .zip(self.tool_name)
+            .zip(self.tool_input);
+        let parent_call =
+            call.map(
+                |(((execution_id, call_id), tool_name), tool_input)| ParentCall {
+                    execution_id,
+                    call_id,
+                    tool_name,
+                    tool_input: tool_input.0,
+                },
+            );
         // Sums past 32 bits stay at the largest number: they are for reading.
         let cap = |sum: i64| u32::try_from(sum).unwrap_or(u32::MAX);
         Ok(Execution {
@@ -254,7 +269,10 @@ pub(crate) struct DelegationRow {
 
 impl DelegationRow {
     pub(crate) fn delegation(self) -> Result<Delegation> {
-        Ok(Delegation { started_at: self.started_at, record: self.tool.tool()?.record })
+        Ok(Delegation {
+            started_at: self.started_at,
+            record: self.tool.tool()?.record,
+        })
     }
 }
 
@@ -269,7 +287,10 @@ pub(crate) struct UserMessageRow {
 impl UserMessageRow {
     /// As a batch sees it.
     pub(crate) fn waiting(&self) -> WaitingMessage {
-        WaitingMessage { content: self.content.clone(), is_waiting: self.status == QUEUED }
+        WaitingMessage {
+            content: self.content.clone(),
+            is_waiting: self.status == QUEUED,
+        }
     }
 }
 
@@ -324,7 +345,11 @@ impl TotalsRow {
     /// Sums past 32 bits stay at the largest number: they are for reading, and must not stop a turn from ending.
     pub(crate) fn totals(&self) -> Totals {
         let cap = |sum: i64| u32::try_from(sum).unwrap_or(u32::MAX);
-        Totals { calls: cap(self.calls), input_tokens: cap(self.input_tokens), output_tokens: cap(self.output_tokens) }
+        Totals {
+            calls: cap(self.calls),
+            input_tokens: cap(self.input_tokens),
+            output_tokens: cap(self.output_tokens),
+        }
     }
 }
 
@@ -337,7 +362,10 @@ pub(crate) struct ExpiredRow {
 impl From<ExpiredRow> for Removed {
     fn from(row: ExpiredRow) -> Self {
         let count = |number: i64| u64::try_from(number).unwrap_or_default();
-        Self { conversations: count(row.conversations), events: count(row.events) }
+        Self {
+            conversations: count(row.conversations),
+            events: count(row.events),
+        }
     }
 }
 
@@ -352,21 +380,33 @@ pub(crate) struct ContextRow {
 impl From<ContextRow> for ContextMessage {
     fn from(row: ContextRow) -> Self {
         let (tool_calls, tool_results) = (row.tool_calls.0, row.tool_results.0);
-        Self { role: row.role, content: row.content, tool_calls, tool_results }
+        Self {
+            role: row.role,
+            content: row.content,
+            tool_calls,
+            tool_results,
+        }
     }
 }
 
 /// The newest `limit` of `newest_first`, oldest first. What is cut is cut before a user's message, so that no
 /// tool call loses what came before it in its turn; a turn longer than the limit leaves no such place and keeps
 /// its newest rows.
-pub(crate) fn context_window(mut newest_first: Vec<ContextRow>, limit: usize) -> Vec<ContextMessage> {
+pub(crate) fn context_window(
+    mut newest_first: Vec<ContextRow>,
+    limit: usize,
+) -> Vec<ContextMessage> {
     if newest_first.len() > limit {
         newest_first.truncate(limit);
         if let Some(first_user) = newest_first.iter().rposition(|row| row.role == USER) {
             newest_first.truncate(first_user + 1);
         }
     }
-    newest_first.into_iter().rev().map(ContextMessage::from).collect()
+    newest_first
+        .into_iter()
+        .rev()
+        .map(ContextMessage::from)
+        .collect()
 }
 
 #[derive(FromRow)]
@@ -401,7 +441,11 @@ pub(crate) struct PlanRow {
 
 impl From<PlanRow> for WorkPlan {
     fn from(row: PlanRow) -> Self {
-        Self { plan_id: row.id, title: row.title, steps: row.steps.0 }
+        Self {
+            plan_id: row.id,
+            title: row.title,
+            steps: row.steps.0,
+        }
     }
 }
 

@@ -26,7 +26,13 @@ macro_rules! locking {
 macro_rules! among {
     ($before:expr, $list:literal, $after:literal) => {
         Text {
-            sqlite: concat!($before, " IN (SELECT value FROM json_each(", $list, "))", $after),
+            sqlite: concat!(
+                $before,
+                " IN (SELECT value FROM json_each(",
+                $list,
+                "))",
+                $after
+            ),
             postgres: concat!($before, " = ANY(", $list, ")", $after),
         }
     };
@@ -50,7 +56,15 @@ macro_rules! conversation_columns {
 /// Of a conversation: the caller may see it. `$tenant` and `$owner` are parameters; without an owner, every owner's.
 macro_rules! visible {
     ($tenant:literal, $owner:literal) => {
-        concat!("tenant_id = ", $tenant, " AND (CAST(", $owner, " AS TEXT) IS NULL OR owner_id = ", $owner, ")")
+        concat!(
+            "tenant_id = ",
+            $tenant,
+            " AND (CAST(",
+            $owner,
+            " AS TEXT) IS NULL OR owner_id = ",
+            $owner,
+            ")"
+        )
     };
 }
 
@@ -62,7 +76,8 @@ mod outside;
 
 pub use outside::WAITING_TOOLS;
 pub(crate) use outside::{
-    ANSWERED_TOOLS, APPROVE_TOOL, GRANTED_TOOLS, INSERT_GRANT, OUTSIDE_TOOL, SET_TOOL_CALLS, STORE_CLIENT_RESULT,
+    ANSWERED_TOOLS, APPROVE_TOOL, GRANTED_TOOLS, INSERT_GRANT, OUTSIDE_TOOL, SET_TOOL_CALLS,
+    STORE_CLIENT_RESULT,
 };
 
 // ---- reader ----------------------------------------------------------------------------------------
@@ -90,7 +105,11 @@ pub const EXECUTION_STATUS: &str = concat!(
 );
 
 /// list of conversations.
-pub const LAST_SEQUENCES: Text = among!("SELECT id, last_sequence FROM conversations WHERE id", "$1", "");
+pub const LAST_SEQUENCES: Text = among!(
+    "SELECT id, last_sequence FROM conversations WHERE id",
+    "$1",
+    ""
+);
 
 // ---- conversations ---------------------------------------------------------------------------------
 
@@ -106,7 +125,8 @@ macro_rules! insert_conversation {
 }
 
 /// id, tenant, owner, agent, title, now. Nothing when the id is taken.
-pub(crate) const INSERT_CONVERSATION: &str = insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6)");
+pub(crate) const INSERT_CONVERSATION: &str =
+    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6)");
 
 /// The same; nothing also when a conversation with this id was deleted lately.
 pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
@@ -114,15 +134,22 @@ pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!
 );
 
 /// id. Held until the transaction ends: it puts the writers of one conversation in a row (invariant 2).
-pub const LOCK_CONVERSATION: Text = locking!("SELECT last_sequence FROM conversations WHERE id = $1");
+pub const LOCK_CONVERSATION: Text =
+    locking!("SELECT last_sequence FROM conversations WHERE id = $1");
 
 /// id, tenant, owner. For a caller: see [`LOCK_CONVERSATION`].
-pub const LOCK_VISIBLE_CONVERSATION: Text =
-    locking!("SELECT last_sequence FROM conversations WHERE id = $1 AND ", visible!("$2", "$3"));
+pub const LOCK_VISIBLE_CONVERSATION: Text = locking!(
+    "SELECT last_sequence FROM conversations WHERE id = $1 AND ",
+    visible!("$2", "$3")
+);
 
 /// id, tenant, owner.
-pub(crate) const CONVERSATION: &str =
-    concat!("SELECT ", conversation_columns!(), " FROM conversations WHERE id = $1 AND ", visible!("$2", "$3"));
+pub(crate) const CONVERSATION: &str = concat!(
+    "SELECT ",
+    conversation_columns!(),
+    " FROM conversations WHERE id = $1 AND ",
+    visible!("$2", "$3")
+);
 
 /// id.
 pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
@@ -151,7 +178,8 @@ pub const CONVERSATIONS_BEFORE: &str = conversations!(" AND (updated_at, id) < (
 pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id = $2", "$3");
 
 /// tenant, owner, limit, updated_at, id.
-pub const OWN_CONVERSATIONS_BEFORE: &str = conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
+pub const OWN_CONVERSATIONS_BEFORE: &str =
+    conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
 /// conversation, id, client id, content, now, most that may wait, tenant, most other conversations of the tenant in
 /// which a turn runs or waits (0: any number; no more than that are looked at). Nothing when the message is there or a
@@ -205,7 +233,8 @@ pub const RESUME_POINT: &str = concat!(
 );
 
 /// conversation.
-pub(crate) const COUNT_QUEUED: &str = "SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued'";
+pub(crate) const COUNT_QUEUED: &str =
+    "SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued'";
 
 /// id, tenant, owner, title.
 pub(crate) const RENAME_CONVERSATION: &str = concat!(
@@ -227,8 +256,16 @@ macro_rules! deleted_before {
 
 /// before, limit. What another transaction is about to remove is passed over.
 pub(crate) const FORGET_DELETED: Text = Text {
-    sqlite: concat!("DELETE FROM deleted_conversations WHERE id IN (", deleted_before!(), ")"),
-    postgres: concat!("DELETE FROM deleted_conversations WHERE id IN (", deleted_before!(), " FOR UPDATE SKIP LOCKED)"),
+    sqlite: concat!(
+        "DELETE FROM deleted_conversations WHERE id IN (",
+        deleted_before!(),
+        ")"
+    ),
+    postgres: concat!(
+        "DELETE FROM deleted_conversations WHERE id IN (",
+        deleted_before!(),
+        " FOR UPDATE SKIP LOCKED)"
+    ),
 };
 
 /// id.
@@ -246,8 +283,7 @@ pub const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.s
      JOIN agent_definitions d ON d.hash = e.agent_hash ORDER BY e.started_at, e.id";
 
 /// hash, definition.
-pub(crate) const INSERT_DEFINITION: &str =
-    "INSERT INTO agent_definitions (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
+pub(crate) const INSERT_DEFINITION: &str = "INSERT INTO agent_definitions (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
 
 /// hash.
 pub(crate) const DEFINITION: &str = "SELECT definition FROM agent_definitions WHERE hash = $1";
@@ -263,7 +299,8 @@ pub(crate) const USER_MESSAGE: &str = "SELECT m.status, m.content, e.status AS t
      WHERE m.conversation_id = $1 AND m.id = $2 AND m.role = 'user'";
 
 /// conversation, title.
-pub(crate) const SET_EMPTY_TITLE: &str = "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
+pub(crate) const SET_EMPTY_TITLE: &str =
+    "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
 
 /// conversation, limit, thread. The newest first.
 pub const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
@@ -377,12 +414,18 @@ pub(crate) const ASSISTANT_ROWS: Text = among!(
 );
 
 /// conversation, list of ids.
-pub(crate) const PLANS: Text =
-    among!("SELECT id, title, steps FROM work_plans WHERE conversation_id = $1 AND id", "$2", "");
+pub(crate) const PLANS: Text = among!(
+    "SELECT id, title, steps FROM work_plans WHERE conversation_id = $1 AND id",
+    "$2",
+    ""
+);
 
 /// conversation, list of call ids.
-pub(crate) const USED_CALL_IDS: Text =
-    among!("SELECT call_id FROM tool_execution_records WHERE conversation_id = $1 AND call_id", "$2", "");
+pub(crate) const USED_CALL_IDS: Text = among!(
+    "SELECT call_id FROM tool_execution_records WHERE conversation_id = $1 AND call_id",
+    "$2",
+    ""
+);
 
 /// conversation, message, execution, sequence.
 pub(crate) const TAKE_MESSAGE: &str = "UPDATE messages SET status = 'taken', agent_execution_id = $3, \
@@ -415,8 +458,7 @@ pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execut
      finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
 
 /// Rows follow.
-pub(crate) const INSERT_PLANS: &str =
-    "INSERT INTO work_plans (conversation_id, id, message_id, title, steps, created_at, updated_at) ";
+pub(crate) const INSERT_PLANS: &str = "INSERT INTO work_plans (conversation_id, id, message_id, title, steps, created_at, updated_at) ";
 
 /// Follows the rows of [`INSERT_PLANS`].
 pub(crate) const OR_UPDATE_PLANS: &str = " ON CONFLICT (conversation_id, id) DO UPDATE SET \
@@ -443,7 +485,11 @@ macro_rules! expired {
 
 macro_rules! lock_expired {
     () => {
-        concat!("SELECT c.id FROM conversations c WHERE ", expired!(), " AND c.id > $2 ORDER BY c.id LIMIT $3")
+        concat!(
+            "SELECT c.id FROM conversations c WHERE ",
+            expired!(),
+            " AND c.id > $2 ORDER BY c.id LIMIT $3"
+        )
     };
 }
 
@@ -455,19 +501,29 @@ pub(crate) const COUNT_EXPIRED: &str = concat!(
 );
 
 /// before, after this id, limit. A conversation that someone is writing to is passed over.
-pub(crate) const LOCK_EXPIRED: Text =
-    Text { sqlite: lock_expired!(), postgres: concat!(lock_expired!(), " FOR UPDATE OF c SKIP LOCKED") };
+pub(crate) const LOCK_EXPIRED: Text = Text {
+    sqlite: lock_expired!(),
+    postgres: concat!(lock_expired!(), " FOR UPDATE OF c SKIP LOCKED"),
+};
 
 /// before, list of conversations. Asked again once they are locked: PostgreSQL looked for what runs and what waits
 /// before it had the lock.
 pub(crate) const STILL_EXPIRED: Text = among!(
-    concat!("SELECT c.id, c.last_sequence FROM conversations c WHERE ", expired!(), " AND c.id"),
+    concat!(
+        "SELECT c.id, c.last_sequence FROM conversations c WHERE ",
+        expired!(),
+        " AND c.id"
+    ),
     "$2",
     " ORDER BY c.id"
 );
 
 /// list of conversations. Before all else: a claim of a tool holds its record while it asks for its execution.
-pub(crate) const REMOVE_TOOLS: Text = among!("DELETE FROM tool_execution_records WHERE conversation_id", "$1", "");
+pub(crate) const REMOVE_TOOLS: Text = among!(
+    "DELETE FROM tool_execution_records WHERE conversation_id",
+    "$1",
+    ""
+);
 
 /// list of conversations. From here on no worker thought dead adds a checkpoint, and those it added are seen.
 pub(crate) const LOCK_EXECUTIONS: Text = Text {
@@ -478,14 +534,27 @@ pub(crate) const LOCK_EXECUTIONS: Text = Text {
 /// list of conversations, each. Rows before those that they name.
 pub(crate) const REMOVE_ROWS: [Text; 5] = [
     among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
-    among!("DELETE FROM execution_checkpoints WHERE conversation_id", "$1", ""),
+    among!(
+        "DELETE FROM execution_checkpoints WHERE conversation_id",
+        "$1",
+        ""
+    ),
     among!("DELETE FROM work_plans WHERE conversation_id", "$1", ""),
-    among!("DELETE FROM agent_executions WHERE conversation_id", "$1", ""),
+    among!(
+        "DELETE FROM agent_executions WHERE conversation_id",
+        "$1",
+        ""
+    ),
     among!("DELETE FROM messages WHERE conversation_id", "$1", ""),
 ];
 
 /// list of conversations.
-pub(crate) const REMOVE_CONVERSATIONS: Text = among!("DELETE FROM conversations WHERE id", "$1", "");
+pub(crate) const REMOVE_CONVERSATIONS: Text =
+    among!("DELETE FROM conversations WHERE id", "$1", "");
 
 /// list of conversations.
-pub(crate) const REMOVE_EVENTS: Text = among!("DELETE FROM agent_execution_events WHERE conversation_id", "$1", "");
+pub(crate) const REMOVE_EVENTS: Text = among!(
+    "DELETE FROM agent_execution_events WHERE conversation_id",
+    "$1",
+    ""
+);

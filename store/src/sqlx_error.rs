@@ -27,7 +27,9 @@ pub(crate) fn store_error(error: Error, judge: fn(&dyn DatabaseError) -> Verdict
                 StoreError::Conflict(format!("the store's keys refuse this: {database}"))
             }
             (_, Verdict::Transient) => StoreError::Unavailable(error.into()),
-            (_, Verdict::Refused) => StoreError::Conflict(format!("the store cannot hold this: {database}")),
+            (_, Verdict::Refused) => {
+                StoreError::Conflict(format!("the store cannot hold this: {database}"))
+            }
             (_, Verdict::Unexpected) => StoreError::Corrupt(error.to_string()),
         },
         Error::Io(_)
@@ -42,12 +44,15 @@ pub(crate) fn store_error(error: Error, judge: fn(&dyn DatabaseError) -> Verdict
 }
 
 /// Maps an error of a migration. A database of a newer version, or one whose migrations were edited, is `Corrupt`.
-pub(crate) fn migration_error(error: MigrateError, sql_error: fn(Error) -> StoreError) -> StoreError {
+pub(crate) fn migration_error(
+    error: MigrateError,
+    sql_error: fn(Error) -> StoreError,
+) -> StoreError {
     match error {
         MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => sql_error(error),
-        MigrateError::VersionMissing(version) => {
-            StoreError::Corrupt(format!("its tables (version {version}) are of a newer Everturn than this one"))
-        }
+        MigrateError::VersionMissing(version) => StoreError::Corrupt(format!(
+            "its tables (version {version}) are of a newer Everturn than this one"
+        )),
         other => StoreError::Corrupt(other.to_string()),
     }
 }

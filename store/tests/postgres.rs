@@ -13,7 +13,8 @@ use conformance::{
 };
 use everturn_proto::words::{effect, execution_status};
 use everturn_store::{
-    Conversations, EventReader, PostgresOptions, PostgresStore, StoreError, StoreOptions, ToolClaim, TurnStore,
+    Conversations, EventReader, PostgresOptions, PostgresStore, StoreError, StoreOptions,
+    ToolClaim, TurnStore,
 };
 use sqlx::AssertSqlSafe;
 use support::{line::Line, postgres::Database};
@@ -24,7 +25,9 @@ impl Backend for Database {
     const KEEPS_JSON_TEXT: bool = false;
 
     async fn open(&self) -> PostgresStore {
-        PostgresStore::connect(&self.url, PostgresOptions::default()).await.unwrap()
+        PostgresStore::connect(&self.url, PostgresOptions::default())
+            .await
+            .unwrap()
     }
 
     async fn row_count(&self) -> i64 {
@@ -39,7 +42,10 @@ impl Backend for Database {
         let mut rows = 0;
         for table in tables {
             let text = AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
-            rows += sqlx::query_scalar::<_, i64>(text).fetch_one(&mut connection).await.unwrap();
+            rows += sqlx::query_scalar::<_, i64>(text)
+                .fetch_one(&mut connection)
+                .await
+                .unwrap();
         }
         rows
     }
@@ -78,18 +84,34 @@ async fn pods_may_migrate_at_the_same_time() {
 #[tokio::test]
 async fn tables_of_another_version_are_refused_with_what_to_do() {
     let database = Database::empty().await;
-    let connect = async || PostgresStore::connect(&database.url, PostgresOptions::default()).await.unwrap_err();
+    let connect = async || {
+        PostgresStore::connect(&database.url, PostgresOptions::default())
+            .await
+            .unwrap_err()
+    };
     let refused = connect().await;
-    assert!(matches!(&refused, StoreError::Corrupt(why) if why.contains("everturn migrate")), "{refused}");
+    assert!(
+        matches!(&refused, StoreError::Corrupt(why) if why.contains("everturn migrate")),
+        "{refused}"
+    );
 
     PostgresStore::migrate(&database.url).await.unwrap();
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
                  VALUES (9999, 'later', TRUE, 'x', 0)";
-    sqlx::query(newer).execute(&mut database.connection().await).await.unwrap();
+    sqlx::query(newer)
+        .execute(&mut database.connection().await)
+        .await
+        .unwrap();
     let refused = connect().await;
-    assert!(matches!(&refused, StoreError::Corrupt(why) if why.contains("newer")), "{refused}");
+    assert!(
+        matches!(&refused, StoreError::Corrupt(why) if why.contains("newer")),
+        "{refused}"
+    );
     let refused = PostgresStore::migrate(&database.url).await.unwrap_err();
-    assert!(matches!(&refused, StoreError::Corrupt(why) if why.contains("newer")), "{refused}");
+    assert!(
+        matches!(&refused, StoreError::Corrupt(why) if why.contains("newer")),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
@@ -97,9 +119,14 @@ async fn workers_need_no_right_to_create_tables() {
     let database = Database::migrated().await;
     let setup = "CREATE ROLE everturn_worker LOGIN; REVOKE CREATE ON SCHEMA public FROM PUBLIC; \
                  GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO everturn_worker";
-    sqlx::raw_sql(setup).execute(&mut database.connection().await).await.unwrap();
+    sqlx::raw_sql(setup)
+        .execute(&mut database.connection().await)
+        .await
+        .unwrap();
     let url = database.url_as("everturn_worker");
-    let store = PostgresStore::connect(&url, PostgresOptions::default()).await.unwrap();
+    let store = PostgresStore::connect(&url, PostgresOptions::default())
+        .await
+        .unwrap();
     let turn = Turn::begun(store, "c", "m").await;
     turn.asks(0, "", &[effect::READ]).await;
     turn.runs(0, 0).await;
@@ -107,17 +134,37 @@ async fn workers_need_no_right_to_create_tables() {
     turn.end(1, execution_status::COMPLETED).await;
     let empty = Database::empty().await;
     let revoke = "REVOKE CREATE ON SCHEMA public FROM PUBLIC";
-    sqlx::raw_sql(revoke).execute(&mut empty.connection().await).await.unwrap();
-    let refused = PostgresStore::migrate(&empty.url_as("everturn_worker")).await.unwrap_err();
-    assert!(refused.to_string().contains("permission denied"), "{refused}");
+    sqlx::raw_sql(revoke)
+        .execute(&mut empty.connection().await)
+        .await
+        .unwrap();
+    let refused = PostgresStore::migrate(&empty.url_as("everturn_worker"))
+        .await
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("permission denied"),
+        "{refused}"
+    );
 }
 
 #[tokio::test]
 async fn a_url_chooses_the_back_end() {
     let database = Database::empty().await;
-    everturn_store::migrate(&database.url, StoreOptions::default()).await.unwrap();
-    let store = everturn_store::connect(&database.url, StoreOptions::default()).await.unwrap();
-    assert_eq!(store.clone().events.execution_status(&tenant(), "c").await.unwrap(), None);
+    everturn_store::migrate(&database.url, StoreOptions::default())
+        .await
+        .unwrap();
+    let store = everturn_store::connect(&database.url, StoreOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(
+        store
+            .clone()
+            .events
+            .execution_status(&tenant(), "c")
+            .await
+            .unwrap(),
+        None
+    );
 }
 
 #[tokio::test]
@@ -127,27 +174,56 @@ async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let too_deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     for text in [r#""\u0000""#, r#""\ud800""#, "1e999999", &too_deep] {
-        let refused = turn.store.finish_tool(&turn.tool(0, 0), tool_end(text)).await;
-        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text:.20}: {refused:?}");
+        let refused = turn
+            .store
+            .finish_tool(&turn.tool(0, 0), tool_end(text))
+            .await;
+        assert!(
+            matches!(refused, Err(StoreError::Conflict(_))),
+            "{text:.20}: {refused:?}"
+        );
         let mut call = turn.call(1, 0, effect::READ);
         call.tool_input = Some(json(text));
-        let refused = turn.store.complete_step(&turn.step(1), state("", vec![call])).await;
-        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{text:.20}: {refused:?}");
+        let refused = turn
+            .store
+            .complete_step(&turn.step(1), state("", vec![call]))
+            .await;
+        assert!(
+            matches!(refused, Err(StoreError::Conflict(_))),
+            "{text:.20}: {refused:?}"
+        );
     }
-    let refused = turn.store.complete_step(&turn.step(1), state("a\0b", vec![])).await;
-    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    let refused = turn
+        .store
+        .complete_step(&turn.step(1), state("a\0b", vec![]))
+        .await;
+    assert!(
+        matches!(refused, Err(StoreError::Conflict(_))),
+        "{refused:?}"
+    );
     let other = Turn::new(turn.store.clone(), "d", "m");
     let refused = other.store.begin_turn(other.begin("a\0b")).await;
-    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::Conflict(_))),
+        "{refused:?}"
+    );
     assert_eq!(turn.store.conversation(&tenant(), "d").await.unwrap(), None);
-    assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0), "a").await, Ok(ToolClaim::Run(_))));
+    assert!(matches!(
+        turn.store.claim_tool(&turn.tool(0, 0), "a").await,
+        Ok(ToolClaim::Run(_))
+    ));
 }
 
 #[tokio::test]
 async fn a_locked_conversation_is_unavailable_and_the_others_are_not() {
     let database = Database::migrated().await;
-    let options = PostgresOptions { statement_timeout: Duration::from_millis(100), ..PostgresOptions::default() };
-    let store = PostgresStore::connect(&database.url, options).await.unwrap();
+    let options = PostgresOptions {
+        statement_timeout: Duration::from_millis(100),
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&database.url, options)
+        .await
+        .unwrap();
     let turn = Turn::begun(store.clone(), "c", "m").await;
     let mut other = database.connection().await;
     let hold = "BEGIN; SELECT 1 FROM conversations WHERE id = 'c' FOR UPDATE";
@@ -164,8 +240,14 @@ async fn a_locked_conversation_is_unavailable_and_the_others_are_not() {
 async fn a_full_pool_is_unavailable_in_time() {
     let database = Database::migrated().await;
     let acquire_timeout = Duration::from_millis(200);
-    let options = PostgresOptions { max_connections: 1, acquire_timeout, ..PostgresOptions::default() };
-    let store = PostgresStore::connect(&database.url, options).await.unwrap();
+    let options = PostgresOptions {
+        max_connections: 1,
+        acquire_timeout,
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&database.url, options)
+        .await
+        .unwrap();
     let turn = Turn::begun(store, "c", "m").await;
     let mut other = database.connection().await;
     let hold = "BEGIN; SELECT 1 FROM conversations WHERE id = 'c' FOR UPDATE";
@@ -175,7 +257,11 @@ async fn a_full_pool_is_unavailable_in_time() {
         async move { turn.begin_again().await }
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
-    let refused = turn.store.execution_status(&tenant(), "c").await.unwrap_err();
+    let refused = turn
+        .store
+        .execution_status(&tenant(), "c")
+        .await
+        .unwrap_err();
     assert!(refused.is_retryable(), "{refused}");
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     waiting.await.unwrap();
@@ -185,7 +271,9 @@ async fn a_full_pool_is_unavailable_in_time() {
 async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
     let database = Database::migrated().await;
     let line = Line::to(Database::port()).await;
-    let store = PostgresStore::connect(&database.url_at(line.port), PostgresOptions::default()).await.unwrap();
+    let store = PostgresStore::connect(&database.url_at(line.port), PostgresOptions::default())
+        .await
+        .unwrap();
     let turn = Turn::begun(store, "c", "m").await;
     turn.asks(0, "", &[effect::ONCE]).await;
     let key = turn.tool(0, 0);
@@ -193,9 +281,15 @@ async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
     let lost = turn.store.claim_tool(&key, "a").await.unwrap_err();
     assert!(lost.is_retryable(), "{lost}");
     let other = turn.store.claim_tool(&key, "b").await.unwrap();
-    assert!(matches!(&other, ToolClaim::OutcomeUnknown(left) if left.attempt == 1), "it was committed: {other:?}");
+    assert!(
+        matches!(&other, ToolClaim::OutcomeUnknown(left) if left.attempt == 1),
+        "it was committed: {other:?}"
+    );
     let again = turn.store.claim_tool(&key, "a").await.unwrap();
-    assert!(matches!(&again, ToolClaim::Run(record) if record.attempt == 1), "nothing ran yet: {again:?}");
+    assert!(
+        matches!(&again, ToolClaim::Run(record) if record.attempt == 1),
+        "nothing ran yet: {again:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -208,7 +302,9 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
         call_timeout: Duration::from_secs(1),
         ..PostgresOptions::default()
     };
-    let store = PostgresStore::connect(&database.url_at(line.port), options).await.unwrap();
+    let store = PostgresStore::connect(&database.url_at(line.port), options)
+        .await
+        .unwrap();
     let turn = Turn::begun(store, "c", "m").await;
 
     line.cut();
@@ -226,10 +322,18 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
         let refused = turn.store.begin_turn(turn.begin("")).await.unwrap_err();
         assert!(refused.is_retryable(), "{refused}");
     }
-    assert!(started.elapsed() < Duration::from_secs(8), "no call waits for TCP to give up");
+    assert!(
+        started.elapsed() < Duration::from_secs(8),
+        "no call waits for TCP to give up"
+    );
     // The pool has room again although the dead connections never answered: new ones would pass.
-    let through = PostgresOptions { max_connections: 1, ..PostgresOptions::default() };
-    PostgresStore::connect(&database.url, through).await.unwrap();
+    let through = PostgresOptions {
+        max_connections: 1,
+        ..PostgresOptions::default()
+    };
+    PostgresStore::connect(&database.url, through)
+        .await
+        .unwrap();
     line.stall(false);
     turn.begin_again().await;
     turn.steer("s", "x").await;
@@ -242,7 +346,10 @@ async fn a_restarted_server_is_unavailable_and_then_works() {
     let turn = Turn::begun(database.open().await, "c", "m").await;
     let end_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
                    WHERE datname = current_database() AND pid <> pg_backend_pid()";
-    sqlx::raw_sql(end_all).execute(&mut database.connection().await).await.unwrap();
+    sqlx::raw_sql(end_all)
+        .execute(&mut database.connection().await)
+        .await
+        .unwrap();
     let mut failures = 0;
     while let Err(refused) = turn.store.begin_turn(turn.begin("")).await {
         assert!(refused.is_retryable(), "{refused}");
@@ -252,10 +359,20 @@ async fn a_restarted_server_is_unavailable_and_then_works() {
     turn.store.close().await;
     let closed = turn.store.conversation(&tenant(), "c").await.unwrap_err();
     assert!(closed.is_retryable(), "{closed}");
-    let nobody = PostgresStore::connect("postgres://everturn@127.0.0.1:1/x", PostgresOptions::default()).await;
+    let nobody = PostgresStore::connect(
+        "postgres://everturn@127.0.0.1:1/x",
+        PostgresOptions::default(),
+    )
+    .await;
     assert!(nobody.unwrap_err().is_retryable());
-    let no_url =
-        PostgresStore::connect("postgres://everturn:secret@127.0.0.1:port/x", PostgresOptions::default()).await;
+    let no_url = PostgresStore::connect(
+        "postgres://everturn:secret@127.0.0.1:port/x",
+        PostgresOptions::default(),
+    )
+    .await;
     let error = no_url.unwrap_err();
-    assert!(matches!(error, StoreError::Conflict(_)) && !error.to_string().contains("secret"), "{error}");
+    assert!(
+        matches!(error, StoreError::Conflict(_)) && !error.to_string().contains("secret"),
+        "{error}"
+    );
 }

@@ -15,8 +15,8 @@ use everturn_proto::{
     words::{effect, execution_status, tool_kind},
 };
 use everturn_store::{
-    BeginTurn, Conversations, EventReader, Executions, KeyKind, Keys, ListQuery, MAX_SCANNED, NewConversation, NewKey,
-    PostgresOptions, PostgresStore, TurnStore, hot,
+    BeginTurn, Conversations, EventReader, Executions, KeyKind, Keys, ListQuery, MAX_SCANNED,
+    NewConversation, NewKey, PostgresOptions, PostgresStore, TurnStore, hot,
 };
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
@@ -29,8 +29,13 @@ async fn watched() -> (Line, PostgresStore) {
     let database = Database::migrated().await;
     let line = Line::to(Database::port()).await;
     // One connection, so that what it has prepared is prepared.
-    let options = PostgresOptions { max_connections: 1, ..PostgresOptions::default() };
-    let store = PostgresStore::connect(&database.url_at(line.port), options).await.unwrap();
+    let options = PostgresOptions {
+        max_connections: 1,
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&database.url_at(line.port), options)
+        .await
+        .unwrap();
     (line, store)
 }
 
@@ -49,31 +54,83 @@ impl Costs<'_> {
 }
 
 /// A turn of two steps with `tools` tools, one of which is left to the end when the turn is cancelled.
-async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools: usize, is_cancelled: bool) {
-    let new = NewConversation { id: id.into(), access: tenant(), agent: "a".into(), title: String::new() };
-    costs.of("create_conversation", store.create_conversation(new)).await.unwrap();
-    costs.of("queue_message", store.queue_message(&tenant(), new_message(id, "m", Some("client")))).await.unwrap();
+async fn turn_with(
+    costs: &mut Costs<'_>,
+    store: &PostgresStore,
+    id: &str,
+    tools: usize,
+    is_cancelled: bool,
+) {
+    let new = NewConversation {
+        id: id.into(),
+        access: tenant(),
+        agent: "a".into(),
+        title: String::new(),
+    };
     costs
-        .of("queue_message, repeated", store.queue_message(&tenant(), new_message(id, "m", Some("client"))))
+        .of("create_conversation", store.create_conversation(new))
+        .await
+        .unwrap();
+    costs
+        .of(
+            "queue_message",
+            store.queue_message(&tenant(), new_message(id, "m", Some("client"))),
+        )
+        .await
+        .unwrap();
+    costs
+        .of(
+            "queue_message, repeated",
+            store.queue_message(&tenant(), new_message(id, "m", Some("client"))),
+        )
         .await
         .unwrap();
     let turn = Turn::new(store.clone(), id, "m");
-    costs.of("begin_turn", store.begin_turn(turn.begin(""))).await.unwrap();
-    costs.of("begin_turn, repeated", store.begin_turn(turn.begin(""))).await.unwrap();
-    costs.of("claim_step", store.claim_step(&turn.step(0))).await.unwrap();
-    costs.of("context", store.context(id, "", 100)).await.unwrap();
-    let calls: Vec<_> = (0..tools).map(|index| turn.call(0, index, effect::READ)).collect();
+    costs
+        .of("begin_turn", store.begin_turn(turn.begin("")))
+        .await
+        .unwrap();
+    costs
+        .of("begin_turn, repeated", store.begin_turn(turn.begin("")))
+        .await
+        .unwrap();
+    costs
+        .of("claim_step", store.claim_step(&turn.step(0)))
+        .await
+        .unwrap();
+    costs
+        .of("context", store.context(id, "", 100))
+        .await
+        .unwrap();
+    let calls: Vec<_> = (0..tools)
+        .map(|index| turn.call(0, index, effect::READ))
+        .collect();
     let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
-    costs.of("used_call_ids", store.used_call_ids(id, &call_ids)).await.unwrap();
+    costs
+        .of("used_call_ids", store.used_call_ids(id, &call_ids))
+        .await
+        .unwrap();
     let state: LlmCompleteState = fixture::state("look", calls);
-    costs.of("complete_step", store.complete_step(&turn.step(0), state)).await.unwrap();
-    costs.of("claim_step, stored", store.claim_step(&turn.step(0))).await.unwrap();
+    costs
+        .of("complete_step", store.complete_step(&turn.step(0), state))
+        .await
+        .unwrap();
+    costs
+        .of("claim_step, stored", store.claim_step(&turn.step(0)))
+        .await
+        .unwrap();
     costs.of("save thought", turn.thought(0)).await;
     costs.of("save, repeated", turn.thought(0)).await;
     for index in usize::from(is_cancelled)..tools {
-        costs.of("claim_tool", store.claim_tool(&turn.tool(0, index), "a")).await.unwrap();
+        costs
+            .of("claim_tool", store.claim_tool(&turn.tool(0, index), "a"))
+            .await
+            .unwrap();
         let end = fixture::tool_end("1");
-        costs.of("finish_tool", store.finish_tool(&turn.tool(0, index), end)).await.unwrap();
+        costs
+            .of("finish_tool", store.finish_tool(&turn.tool(0, index), end))
+            .await
+            .unwrap();
         if !is_cancelled {
             costs.of("save observe", turn.observe(0, index, "")).await;
         }
@@ -81,29 +138,92 @@ async fn turn_with(costs: &mut Costs<'_>, store: &PostgresStore, id: &str, tools
     costs.of("save steer", turn.steer("s", "and this")).await;
     if is_cancelled {
         let partial = fixture::state("so far", vec![]);
-        costs.of("save_partial", store.save_partial(&turn.step(1), partial)).await.unwrap();
-        costs.of("save end, cancelled with open tools", turn.end(1, execution_status::CANCELLED)).await;
+        costs
+            .of("save_partial", store.save_partial(&turn.step(1), partial))
+            .await
+            .unwrap();
+        costs
+            .of(
+                "save end, cancelled with open tools",
+                turn.end(1, execution_status::CANCELLED),
+            )
+            .await;
     } else {
         turn.complete(1, "answer", &[]).await;
-        costs.of("save end", turn.end(1, execution_status::COMPLETED)).await;
+        costs
+            .of("save end", turn.end(1, execution_status::COMPLETED))
+            .await;
     }
     let new = Turn::new(store.clone(), &format!("{id}-new"), "m");
-    costs.of("begin_turn, all new", store.begin_turn(new.begin("hello"))).await.unwrap();
-    costs.of("events", store.events(&tenant(), id, 1, 100)).await.unwrap();
-    costs.of("resume_point", store.resume_point(&tenant(), id, 100)).await.unwrap();
-    Turn::new(store.clone(), id, "withdrawn").queue("withdrawn").await;
-    costs.of("withdraw_message", store.withdraw_message(&tenant(), id, "withdrawn")).await.unwrap();
+    costs
+        .of("begin_turn, all new", store.begin_turn(new.begin("hello")))
+        .await
+        .unwrap();
+    costs
+        .of("events", store.events(&tenant(), id, 1, 100))
+        .await
+        .unwrap();
+    costs
+        .of("resume_point", store.resume_point(&tenant(), id, 100))
+        .await
+        .unwrap();
+    Turn::new(store.clone(), id, "withdrawn")
+        .queue("withdrawn")
+        .await;
+    costs
+        .of(
+            "withdraw_message",
+            store.withdraw_message(&tenant(), id, "withdrawn"),
+        )
+        .await
+        .unwrap();
     let lost = Turn::begun(store.clone(), id, "lost").await;
     lost.queue("next").await;
     let next = Turn::new(store.clone(), id, "next");
-    costs.of("begin_turn, after a lost one", store.begin_turn(next.begin(""))).await.unwrap();
-    costs.of("execution_status", store.execution_status(&tenant(), id)).await.unwrap();
-    costs.of("last_sequences", store.last_sequences(&[id.to_owned()])).await.unwrap();
-    costs.of("conversation", store.conversation(&tenant(), id)).await.unwrap();
-    let query = ListQuery { limit: 10, ..ListQuery::default() };
-    costs.of("list_conversations", store.list_conversations(&tenant(), &query)).await.unwrap();
-    costs.of("rename_conversation", store.rename_conversation(&tenant(), id, "title")).await.unwrap();
-    costs.of("delete_conversation", store.delete_conversation(&tenant(), &new.conversation)).await.unwrap();
+    costs
+        .of(
+            "begin_turn, after a lost one",
+            store.begin_turn(next.begin("")),
+        )
+        .await
+        .unwrap();
+    costs
+        .of("execution_status", store.execution_status(&tenant(), id))
+        .await
+        .unwrap();
+    costs
+        .of("last_sequences", store.last_sequences(&[id.to_owned()]))
+        .await
+        .unwrap();
+    costs
+        .of("conversation", store.conversation(&tenant(), id))
+        .await
+        .unwrap();
+    let query = ListQuery {
+        limit: 10,
+        ..ListQuery::default()
+    };
+    costs
+        .of(
+            "list_conversations",
+            store.list_conversations(&tenant(), &query),
+        )
+        .await
+        .unwrap();
+    costs
+        .of(
+            "rename_conversation",
+            store.rename_conversation(&tenant(), id, "title"),
+        )
+        .await
+        .unwrap();
+    costs
+        .of(
+            "delete_conversation",
+            store.delete_conversation(&tenant(), &new.conversation),
+        )
+        .await
+        .unwrap();
     let key = NewKey {
         id: id.into(),
         kind: KeyKind::Key,
@@ -157,19 +277,37 @@ const COSTS: [(&str, u32); 32] = [
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
     let (line, store) = watched().await;
-    let mut costs = Costs { line: &line, measured: Vec::new() };
+    let mut costs = Costs {
+        line: &line,
+        measured: Vec::new(),
+    };
     for is_cancelled in [false, true] {
         for (tools, warm_ups) in [(1, 1), (6, 1), (100, 0)] {
             for number in 0..=warm_ups {
                 costs.measured.clear();
-                turn_with(&mut costs, &store, &format!("c{is_cancelled}{tools}{number}"), tools, is_cancelled).await;
+                turn_with(
+                    &mut costs,
+                    &store,
+                    &format!("c{is_cancelled}{tools}{number}"),
+                    tools,
+                    is_cancelled,
+                )
+                .await;
             }
             for (name, measured) in &costs.measured {
                 let (_, expected) = COSTS.iter().find(|(known, _)| known == name).unwrap();
                 // An insert of many rows is prepared each time: its events, and its tool records.
-                let is_large = tools > 8 && matches!(*name, "save thought" | "save end, cancelled with open tools");
+                let is_large = tools > 8
+                    && matches!(
+                        *name,
+                        "save thought" | "save end, cancelled with open tools"
+                    );
                 let expected = expected + if is_large { 2 } else { 0 };
-                assert_eq!(*measured, expected, "{name} with {tools} tools; all: {:?}", costs.measured);
+                assert_eq!(
+                    *measured, expected,
+                    "{name} with {tools} tools; all: {:?}",
+                    costs.measured
+                );
             }
         }
     }
@@ -179,7 +317,10 @@ async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_of_two_steps_and_two_tools() {
     let (line, store) = watched().await;
-    let mut costs = Costs { line: &line, measured: Vec::new() };
+    let mut costs = Costs {
+        line: &line,
+        measured: Vec::new(),
+    };
     for id in ["warm", "c"] {
         costs.measured.clear();
         let turn = Turn::new(store.clone(), id, "m");
@@ -188,7 +329,9 @@ async fn a_turn_of_two_steps_and_two_tools() {
             store.begin_turn(turn.begin("hello")).await.unwrap();
             store.claim_step(&turn.step(0)).await.unwrap();
             store.context(id, "", 100).await.unwrap();
-            let calls: Vec<_> = (0..2).map(|index| turn.call(0, index, effect::READ)).collect();
+            let calls: Vec<_> = (0..2)
+                .map(|index| turn.call(0, index, effect::READ))
+                .collect();
             let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
             store.used_call_ids(id, &call_ids).await.unwrap();
             let state = fixture::state("look", calls);
@@ -204,37 +347,94 @@ async fn a_turn_of_two_steps_and_two_tools() {
         costs.of("turn", whole).await;
     }
     assert_eq!(costs.measured, [("turn", 73)]);
-    assert_eq!(store.events(&tenant(), "c", 1, 100).await.unwrap().events.len(), 8);
+    assert_eq!(
+        store
+            .events(&tenant(), "c", 1, 100)
+            .await
+            .unwrap()
+            .events
+            .len(),
+        8
+    );
 }
 
 /// ARCHITECTURE "What a turn costs": the begin and the end of a sub-agent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sub_agent() {
     let (line, store) = watched().await;
-    let mut costs = Costs { line: &line, measured: Vec::new() };
+    let mut costs = Costs {
+        line: &line,
+        measured: Vec::new(),
+    };
     let kind = tool_kind::DELEGATE.to_owned();
-    let tool = AgentTool { kind: kind.clone(), delegates: vec!["default".into()], ..AgentTool::default() };
-    let agent = AgentDefinition { tools: vec![tool], max_depth: 1, max_sub_agents: 1, ..fixture::agent() };
+    let tool = AgentTool {
+        kind: kind.clone(),
+        delegates: vec!["default".into()],
+        ..AgentTool::default()
+    };
+    let agent = AgentDefinition {
+        tools: vec![tool],
+        max_depth: 1,
+        max_sub_agents: 1,
+        ..fixture::agent()
+    };
     let agents = [("default".to_owned(), agent.clone())].into();
     for id in ["warm", "c"] {
         costs.measured.clear();
         let turn = Turn::new(store.clone(), id, "m");
-        store.begin_turn(BeginTurn { agent: agent.clone(), ..turn.begin("share") }).await.unwrap();
+        store
+            .begin_turn(BeginTurn {
+                agent: agent.clone(),
+                ..turn.begin("share")
+            })
+            .await
+            .unwrap();
         let tool_input = Some(fixture::json(r#"{"agent": "default", "task": "look"}"#));
-        let call = ToolCall { kind: kind.clone(), tool_input, ..turn.call(0, 0, effect::IDEMPOTENT) };
-        store.complete_step(&turn.step(0), fixture::state("sharing", vec![call])).await.unwrap();
+        let call = ToolCall {
+            kind: kind.clone(),
+            tool_input,
+            ..turn.call(0, 0, effect::IDEMPOTENT)
+        };
+        store
+            .complete_step(&turn.step(0), fixture::state("sharing", vec![call]))
+            .await
+            .unwrap();
         turn.thought(0).await;
         let key = turn.tool(0, 0);
-        costs.of("begin_sub_agent", store.begin_sub_agent(&key, &agents)).await.unwrap();
-        costs.of("begin_sub_agent, repeated", store.begin_sub_agent(&key, &agents)).await.unwrap();
+        costs
+            .of("begin_sub_agent", store.begin_sub_agent(&key, &agents))
+            .await
+            .unwrap();
+        costs
+            .of(
+                "begin_sub_agent, repeated",
+                store.begin_sub_agent(&key, &agents),
+            )
+            .await
+            .unwrap();
         let execution = ids::sub_agent_execution_id(id, &key.execution_id);
-        let sub = Turn { execution, ..turn.clone() };
+        let sub = Turn {
+            execution,
+            ..turn.clone()
+        };
         sub.complete(0, "found", &[]).await;
-        costs.of("save end of a sub-agent", sub.end(0, execution_status::COMPLETED)).await;
-        costs.of("executions", store.executions(&tenant(), id, None, 100)).await.unwrap();
+        costs
+            .of(
+                "save end of a sub-agent",
+                sub.end(0, execution_status::COMPLETED),
+            )
+            .await;
+        costs
+            .of("executions", store.executions(&tenant(), id, None, 100))
+            .await
+            .unwrap();
     }
-    let expected =
-        [("begin_sub_agent", 12), ("begin_sub_agent, repeated", 4), ("save end of a sub-agent", 14), ("executions", 1)];
+    let expected = [
+        ("begin_sub_agent", 12),
+        ("begin_sub_agent, repeated", 4),
+        ("save end of a sub-agent", 14),
+        ("executions", 1),
+    ];
     assert_eq!(costs.measured, expected);
 }
 
@@ -299,14 +499,22 @@ impl Did {
     fn of(explained: &Value) -> Self {
         let plan = &explained[0]["Plan"];
         let pages = number(&plan["Shared Hit Blocks"]) + number(&plan["Shared Read Blocks"]);
-        let mut did = Self { rows_returned: number(&plan["Actual Rows"]), pages, ..Self::default() };
+        let mut did = Self {
+            rows_returned: number(&plan["Actual Rows"]),
+            pages,
+            ..Self::default()
+        };
         did.add(plan);
         did
     }
 
     fn add(&mut self, node: &Value) {
         let kind = node["Node Type"].as_str().unwrap();
-        self.nodes.push(format!("{kind} {}", node["Index Name"].as_str().unwrap_or_default()).trim().to_owned());
+        self.nodes.push(
+            format!("{kind} {}", node["Index Name"].as_str().unwrap_or_default())
+                .trim()
+                .to_owned(),
+        );
         if node["Relation Name"].is_string() && kind != "ModifyTable" {
             self.rows_read += number(&node["Actual Rows"]) * number(&node["Actual Loops"]);
         }
@@ -319,14 +527,23 @@ impl Did {
 
 impl Did {
     fn check(&self, name: &str, most_rows: u64) {
-        assert!(!self.nodes.iter().any(|node| node == "Seq Scan"), "{name}: {self:?}");
-        assert!(self.rows_read <= most_rows && self.rows_dropped == 0, "{name}: {self:?}");
+        assert!(
+            !self.nodes.iter().any(|node| node == "Seq Scan"),
+            "{name}: {self:?}"
+        );
+        assert!(
+            self.rows_read <= most_rows && self.rows_dropped == 0,
+            "{name}: {self:?}"
+        );
         // Each row is at most one page of the table, and each look-up a few of an index.
         assert!(self.pages <= 2 * most_rows + 40, "{name}: {self:?}");
         if name.contains("page") {
             // And the conversation, once: may the caller see it?
             assert_eq!(self.rows_read, self.rows_returned + 1, "{name}: {self:?}");
-            assert!(!self.nodes.iter().any(|node| node.contains("Sort")), "{name}: {self:?}");
+            assert!(
+                !self.nodes.iter().any(|node| node.contains("Sort")),
+                "{name}: {self:?}"
+            );
         }
     }
 }
@@ -341,12 +558,22 @@ fn number(value: &Value) -> u64 {
 async fn explain(connection: &mut PgConnection, text: &str, types: &str, values: &str) -> [Did; 2] {
     let mut done = Vec::new();
     for mode in ["force_custom_plan", "force_generic_plan"] {
-        let setup = format!("BEGIN; SET LOCAL plan_cache_mode = {mode}; PREPARE q ({types}) AS {text}");
-        sqlx::raw_sql(AssertSqlSafe(setup)).execute(&mut *connection).await.unwrap();
+        let setup =
+            format!("BEGIN; SET LOCAL plan_cache_mode = {mode}; PREPARE q ({types}) AS {text}");
+        sqlx::raw_sql(AssertSqlSafe(setup))
+            .execute(&mut *connection)
+            .await
+            .unwrap();
         let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE q ({values})");
-        let plan: Value =
-            sqlx::query_scalar(AssertSqlSafe(explain)).persistent(false).fetch_one(&mut *connection).await.unwrap();
-        sqlx::raw_sql("ROLLBACK; DEALLOCATE q").execute(&mut *connection).await.unwrap();
+        let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
+            .persistent(false)
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap();
+        sqlx::raw_sql("ROLLBACK; DEALLOCATE q")
+            .execute(&mut *connection)
+            .await
+            .unwrap();
         done.push(Did::of(&plan));
     }
     done.try_into().unwrap()
@@ -365,27 +592,113 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     assert_eq!(counts, (1_000_000, i64::from(CONVERSATIONS)));
 
     // The store's own connection, with its settings.
-    let store = PostgresStore::connect(&database.url, PostgresOptions::default()).await.unwrap();
+    let store = PostgresStore::connect(&database.url, PostgresOptions::default())
+        .await
+        .unwrap();
     let mut connection = store.pool().acquire().await.unwrap();
     let execution = "text, text, bigint";
     let events = "text, bigint, bigint, text, text";
     let queued = "text, text, text, text, timestamptz, bigint, text, bigint";
     // (name, text, types, values, rows read at the most)
     let queries = [
-        ("page of events", hot::EVENTS, events, "'c5000', 40, 21, 't', NULL", 22),
-        ("page of a whole conversation", hot::EVENTS, events, "'c5000', 1, 1001, 't', NULL", 91),
-        ("last page of events", hot::EVENTS, events, "'c5000', 85, 101, 't', 'o'", 7),
-        ("page of a very long conversation", hot::EVENTS, events, "'c1', 1000, 101, 't', NULL", 102),
-        ("lock, last sequence", hot::LOCK_CONVERSATION.postgres, "text", "'c5000'", 1),
-        ("lock for a caller", hot::LOCK_VISIBLE_CONVERSATION.postgres, "text, text, text", "'c5000', 't', 'o'", 1),
-        ("last sequences", hot::LAST_SEQUENCES.postgres, "text[]", "'{c1,c77,c5000,unknown}'", 3),
-        ("is the batch stored", hot::SAVE_STATE, "text, text, text", "'e1c5000', 'c5000', md5('5000/7')", 2),
-        ("append: counter", hot::ADVANCE_CONVERSATION, "text, bigint, bigint, timestamptz", "'c5000', 95, 0, now()", 1),
-        ("latest checkpoint", hot::CHECKPOINT, "text, bigint, text", "'e1c5000', 2, 'llm_complete'", 1),
-        ("claim of a step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 3", 1),
-        ("claim of a stored step", hot::CLAIM_STEP, execution, "'e1c5000', 'c5000', 2", 2),
-        ("context", hot::CONTEXT, "text, bigint, text", "'c5000', 3, ''", 3),
-        ("who delegates", hot::DELEGATOR, "text, text", "'e1c5000', 'c5000'", 6),
+        (
+            "page of events",
+            hot::EVENTS,
+            events,
+            "'c5000', 40, 21, 't', NULL",
+            22,
+        ),
+        (
+            "page of a whole conversation",
+            hot::EVENTS,
+            events,
+            "'c5000', 1, 1001, 't', NULL",
+            91,
+        ),
+        (
+            "last page of events",
+            hot::EVENTS,
+            events,
+            "'c5000', 85, 101, 't', 'o'",
+            7,
+        ),
+        (
+            "page of a very long conversation",
+            hot::EVENTS,
+            events,
+            "'c1', 1000, 101, 't', NULL",
+            102,
+        ),
+        (
+            "lock, last sequence",
+            hot::LOCK_CONVERSATION.postgres,
+            "text",
+            "'c5000'",
+            1,
+        ),
+        (
+            "lock for a caller",
+            hot::LOCK_VISIBLE_CONVERSATION.postgres,
+            "text, text, text",
+            "'c5000', 't', 'o'",
+            1,
+        ),
+        (
+            "last sequences",
+            hot::LAST_SEQUENCES.postgres,
+            "text[]",
+            "'{c1,c77,c5000,unknown}'",
+            3,
+        ),
+        (
+            "is the batch stored",
+            hot::SAVE_STATE,
+            "text, text, text",
+            "'e1c5000', 'c5000', md5('5000/7')",
+            2,
+        ),
+        (
+            "append: counter",
+            hot::ADVANCE_CONVERSATION,
+            "text, bigint, bigint, timestamptz",
+            "'c5000', 95, 0, now()",
+            1,
+        ),
+        (
+            "latest checkpoint",
+            hot::CHECKPOINT,
+            "text, bigint, text",
+            "'e1c5000', 2, 'llm_complete'",
+            1,
+        ),
+        (
+            "claim of a step",
+            hot::CLAIM_STEP,
+            execution,
+            "'e1c5000', 'c5000', 3",
+            1,
+        ),
+        (
+            "claim of a stored step",
+            hot::CLAIM_STEP,
+            execution,
+            "'e1c5000', 'c5000', 2",
+            2,
+        ),
+        (
+            "context",
+            hot::CONTEXT,
+            "text, bigint, text",
+            "'c5000', 3, ''",
+            3,
+        ),
+        (
+            "who delegates",
+            hot::DELEGATOR,
+            "text, text",
+            "'e1c5000', 'c5000'",
+            6,
+        ),
         (
             "tree of executions",
             hot::EXECUTIONS,
@@ -393,12 +706,48 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
             "'c5000', 't', NULL, '1970-01-01', '', 101",
             20,
         ),
-        ("status", hot::EXECUTION_STATUS, "text, text, text", "'c5000', 't', NULL", 2),
-        ("turns that have begun", hot::BEGUN_TURNS, "text, text", "'e2c5000', 'c5000'", 4),
-        ("resume point", hot::RESUME_POINT, "text, text, text, bigint", "'c5000', 't', NULL, 100", 7),
-        ("open tools", hot::OPEN_TOOLS.postgres, "text", "'e1c5000'", 1),
-        ("calls that wait for someone", hot::WAITING_TOOLS, "text, text, text, bigint", "'c5000', 't', NULL, 100", 2),
-        ("repeated message", hot::QUEUED_MESSAGE, "text, text, text, text", "'c5000', 'm2', 'client3', 'x'", 4),
+        (
+            "status",
+            hot::EXECUTION_STATUS,
+            "text, text, text",
+            "'c5000', 't', NULL",
+            2,
+        ),
+        (
+            "turns that have begun",
+            hot::BEGUN_TURNS,
+            "text, text",
+            "'e2c5000', 'c5000'",
+            4,
+        ),
+        (
+            "resume point",
+            hot::RESUME_POINT,
+            "text, text, text, bigint",
+            "'c5000', 't', NULL, 100",
+            7,
+        ),
+        (
+            "open tools",
+            hot::OPEN_TOOLS.postgres,
+            "text",
+            "'e1c5000'",
+            1,
+        ),
+        (
+            "calls that wait for someone",
+            hot::WAITING_TOOLS,
+            "text, text, text, bigint",
+            "'c5000', 't', NULL, 100",
+            2,
+        ),
+        (
+            "repeated message",
+            hot::QUEUED_MESSAGE,
+            "text, text, text, text",
+            "'c5000', 'm2', 'client3', 'x'",
+            4,
+        ),
         (
             "accepted message, far over the limit of turns",
             hot::QUEUE_MESSAGE,
@@ -431,7 +780,10 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     // A table that has just grown has no statistics, or old ones.
     for has_statistics in [false, true] {
         if has_statistics {
-            sqlx::raw_sql("ANALYZE").execute(&mut *connection).await.unwrap();
+            sqlx::raw_sql("ANALYZE")
+                .execute(&mut *connection)
+                .await
+                .unwrap();
         }
         for (name, text, types, values, most_rows) in queries {
             for did in explain(&mut connection, text, types, values).await {

@@ -12,7 +12,8 @@ use conformance::{
 };
 use everturn_proto::words::{effect, execution_status};
 use everturn_store::{
-    Conversations, EventReader, Removed, SqliteOptions, SqliteStore, StoreError, StoreOptions, TurnStore, hot,
+    Conversations, EventReader, Removed, SqliteOptions, SqliteStore, StoreError, StoreOptions,
+    TurnStore, hot,
 };
 use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
@@ -24,7 +25,9 @@ struct SqliteFile {
 
 impl SqliteFile {
     async fn fresh() -> Self {
-        let file = Self { folder: tempfile::tempdir().unwrap() };
+        let file = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
         file.open().await;
         file
     }
@@ -41,7 +44,9 @@ impl Backend for SqliteFile {
     const KEEPS_JSON_TEXT: bool = true;
 
     async fn open(&self) -> SqliteStore {
-        SqliteStore::open(&self.path(), SqliteOptions::default()).await.unwrap()
+        SqliteStore::open(&self.path(), SqliteOptions::default())
+            .await
+            .unwrap()
     }
 
     async fn row_count(&self) -> i64 {
@@ -49,19 +54,27 @@ impl Backend for SqliteFile {
         let mut rows = 0;
         for table in tables(&mut connection).await {
             let text = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
-            rows += sqlx::query_scalar::<_, i64>(text).fetch_one(&mut connection).await.unwrap();
+            rows += sqlx::query_scalar::<_, i64>(text)
+                .fetch_one(&mut connection)
+                .await
+                .unwrap();
         }
         rows
     }
 }
 
 async fn raw(path: &Path) -> SqliteConnection {
-    SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(path)).await.unwrap()
+    SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(path))
+        .await
+        .unwrap()
 }
 
 async fn tables(connection: &mut SqliteConnection) -> Vec<String> {
     let text = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE '\\_%' ESCAPE '\\' ORDER BY name";
-    sqlx::query_scalar(text).fetch_all(connection).await.unwrap()
+    sqlx::query_scalar(text)
+        .fetch_all(connection)
+        .await
+        .unwrap()
 }
 
 conformance_suite!(SqliteFile::fresh().await);
@@ -84,7 +97,10 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
     ];
     let mut connection = raw(&file.path()).await;
     assert_eq!(tables(&mut connection).await, expected);
-    let mode: String = sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut connection).await.unwrap();
+    let mode: String = sqlx::query_scalar("PRAGMA journal_mode")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
     assert_eq!(mode, "wal");
 }
 
@@ -110,7 +126,13 @@ async fn what_was_saved_is_there_after_reopening() {
     turn.end(0, execution_status::FAILED).await;
     let events = turn.events().await;
     turn.store.close().await;
-    assert!(matches!(turn.store.conversation(&tenant(), "c").await, Err(StoreError::Unavailable(_))), "closed");
+    assert!(
+        matches!(
+            turn.store.conversation(&tenant(), "c").await,
+            Err(StoreError::Unavailable(_))
+        ),
+        "closed"
+    );
     let reopened = Turn::new(file.open().await, "c", "m");
     assert_eq!(reopened.events().await, events);
 }
@@ -122,13 +144,20 @@ async fn a_store_in_memory_works() {
     turn.end(0, execution_status::CANCELLED).await;
     assert_eq!(turn.types().await, ["user_message", "cancelled"]);
     let other = SqliteStore::open_in_memory().await.unwrap();
-    assert_eq!(other.execution_status(&tenant(), "c").await.unwrap(), None, "each has its own");
+    assert_eq!(
+        other.execution_status(&tenant(), "c").await.unwrap(),
+        None,
+        "each has its own"
+    );
 }
 
 #[tokio::test]
 async fn a_locked_file_is_unavailable_and_later_works() {
     let file = SqliteFile::fresh().await;
-    let options = SqliteOptions { busy_timeout: std::time::Duration::from_millis(50), ..SqliteOptions::default() };
+    let options = SqliteOptions {
+        busy_timeout: std::time::Duration::from_millis(50),
+        ..SqliteOptions::default()
+    };
     let store = SqliteStore::open(&file.path(), options).await.unwrap();
     let mut other = raw(&file.path()).await;
     let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
@@ -137,15 +166,23 @@ async fn a_locked_file_is_unavailable_and_later_works() {
     assert!(refused.unwrap_err().is_retryable());
     assert_eq!(turn.events().await, [], "readers are not held up");
     lock.rollback().await.unwrap();
-    everturn_store::TurnStore::begin_turn(&turn.store, turn.begin("hi")).await.unwrap();
+    everturn_store::TurnStore::begin_turn(&turn.store, turn.begin("hi"))
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
 async fn a_file_that_is_no_database_or_a_newer_one_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("everturn.db");
-    std::fs::write(&path, "this is no database, but it is long enough to be looked at by SQLite".repeat(20)).unwrap();
-    let refused = SqliteStore::open(&path, SqliteOptions::default()).await.unwrap_err();
+    std::fs::write(
+        &path,
+        "this is no database, but it is long enough to be looked at by SQLite".repeat(20),
+    )
+    .unwrap();
+    let refused = SqliteStore::open(&path, SqliteOptions::default())
+        .await
+        .unwrap_err();
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused:?}");
 
     let file = SqliteFile::fresh().await;
@@ -153,7 +190,9 @@ async fn a_file_that_is_no_database_or_a_newer_one_is_refused() {
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
                  VALUES (9999, 'later', TRUE, x'00', 0)";
     sqlx::query(newer).execute(&mut connection).await.unwrap();
-    let refused = SqliteStore::open(&file.path(), SqliteOptions::default()).await.unwrap_err();
+    let refused = SqliteStore::open(&file.path(), SqliteOptions::default())
+        .await
+        .unwrap_err();
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused:?}");
 }
 
@@ -163,7 +202,11 @@ async fn json_is_kept_to_the_letter_whatever_it_says() {
     turn.asks(0, "", &[effect::READ]).await;
     // Half of a pair: no Rust string holds it, JSON text does.
     let text = r#""\ud800 and \u0000""#;
-    let ended = turn.store.finish_tool(&turn.tool(0, 0), tool_end(text)).await.unwrap();
+    let ended = turn
+        .store
+        .finish_tool(&turn.tool(0, 0), tool_end(text))
+        .await
+        .unwrap();
     assert_eq!(ended.end.unwrap().result.as_str(), text);
 }
 
@@ -173,21 +216,32 @@ async fn a_file_of_the_first_version_is_migrated_to_what_a_fresh_one_has() {
     let fresh = schema(&file.path()).await;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("everturn.db");
-    let mut connection =
-        SqliteConnection::connect_with(&SqliteConnectOptions::new().filename(&path).create_if_missing(true))
-            .await
-            .unwrap();
-    sqlx::migrate!("./migrations/sqlite").run_to(1, &mut connection).await.unwrap();
+    let mut connection = SqliteConnection::connect_with(
+        &SqliteConnectOptions::new()
+            .filename(&path)
+            .create_if_missing(true),
+    )
+    .await
+    .unwrap();
+    sqlx::migrate!("./migrations/sqlite")
+        .run_to(1, &mut connection)
+        .await
+        .unwrap();
     connection.close().await.unwrap();
     assert_ne!(schema(&path).await, fresh);
-    let store = SqliteStore::open(&path, SqliteOptions::default()).await.unwrap();
+    let store = SqliteStore::open(&path, SqliteOptions::default())
+        .await
+        .unwrap();
     store.close().await;
     assert_eq!(schema(&path).await, fresh);
 }
 
 async fn schema(path: &Path) -> Vec<String> {
     let text = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name";
-    sqlx::query_scalar(text).fetch_all(&mut raw(path).await).await.unwrap()
+    sqlx::query_scalar(text)
+        .fetch_all(&mut raw(path).await)
+        .await
+        .unwrap()
 }
 
 #[tokio::test]
@@ -195,14 +249,43 @@ async fn a_url_chooses_the_back_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("everturn.db");
     let url = format!("sqlite://{}", path.display());
-    everturn_store::migrate(&url, StoreOptions::default()).await.unwrap();
-    let by_url = everturn_store::connect(&url, StoreOptions::default()).await.unwrap();
-    let by_path = everturn_store::connect(&path.to_string_lossy(), StoreOptions::default()).await.unwrap();
+    everturn_store::migrate(&url, StoreOptions::default())
+        .await
+        .unwrap();
+    let by_url = everturn_store::connect(&url, StoreOptions::default())
+        .await
+        .unwrap();
+    let by_path = everturn_store::connect(&path.to_string_lossy(), StoreOptions::default())
+        .await
+        .unwrap();
     let turn = Turn::new(SqliteStore::open_in_memory().await.unwrap(), "c", "m");
     by_url.turns.begin_turn(turn.begin("hi")).await.unwrap();
-    assert_eq!(by_path.events.last_sequences(&["c".to_owned()]).await.unwrap(), [("c".to_owned(), 1)]);
-    assert_eq!(by_path.conversations.conversation(&tenant(), "c").await.unwrap().unwrap().title, "hi");
-    assert_eq!(by_path.retention.count_expired(chrono::Utc::now()).await.unwrap(), Removed::default());
+    assert_eq!(
+        by_path
+            .events
+            .last_sequences(&["c".to_owned()])
+            .await
+            .unwrap(),
+        [("c".to_owned(), 1)]
+    );
+    assert_eq!(
+        by_path
+            .conversations
+            .conversation(&tenant(), "c")
+            .await
+            .unwrap()
+            .unwrap()
+            .title,
+        "hi"
+    );
+    assert_eq!(
+        by_path
+            .retention
+            .count_expired(chrono::Utc::now())
+            .await
+            .unwrap(),
+        Removed::default()
+    );
 }
 
 /// The fewest that make the planner choose as it would for millions: 200 conversations of 50 events.
@@ -248,22 +331,44 @@ async fn hot_queries_use_an_index() {
         ("key", hot::KEY),
         ("list of keys", hot::KEYS),
         ("list of conversations", hot::CONVERSATIONS_BEFORE),
-        ("list of one owner's conversations", hot::OWN_CONVERSATIONS_BEFORE),
+        (
+            "list of one owner's conversations",
+            hot::OWN_CONVERSATIONS_BEFORE,
+        ),
     ];
     for (name, query) in queries {
         let text = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {query}"));
-        let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(text).fetch_all(&mut connection).await.unwrap();
+        let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(text)
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
         let lines: Vec<_> = plan.into_iter().map(|line| line.3).collect();
-        let reads: Vec<_> =
-            lines.iter().filter(|line| line.starts_with("SCAN") || line.starts_with("SEARCH")).collect();
+        let reads: Vec<_> = lines
+            .iter()
+            .filter(|line| line.starts_with("SCAN") || line.starts_with("SEARCH"))
+            .collect();
         // The list of ids, the two rows at the most of a repeated message, and a bounded count are no tables.
         let is_table = |line: &&&String| {
             let is_derived = |name| line.contains(&format!("SCAN {name}"));
-            !["json_each", "found", "busy", "waiting", "running", "CONSTANT ROW"].into_iter().any(is_derived)
+            ![
+                "json_each",
+                "found",
+                "busy",
+                "waiting",
+                "running",
+                "CONSTANT ROW",
+            ]
+            .into_iter()
+            .any(is_derived)
         };
         let is_search = |line: &&String| line.starts_with("SEARCH") && line.contains("INDEX");
-        assert!(!reads.is_empty() && reads.iter().filter(is_table).all(is_search), "{name}: {lines:?}");
-        let sorts = lines.iter().any(|line| line.contains("TEMP B-TREE FOR ORDER BY"));
+        assert!(
+            !reads.is_empty() && reads.iter().filter(is_table).all(is_search),
+            "{name}: {lines:?}"
+        );
+        let sorts = lines
+            .iter()
+            .any(|line| line.contains("TEMP B-TREE FOR ORDER BY"));
         assert!(!sorts || name == "repeated message", "{name}: {lines:?}");
     }
 }

@@ -78,7 +78,11 @@ pub trait StreamWriter: Send + Sync {
     async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError>;
 
     /// Tells readers that events were saved.
-    async fn announce(&self, conversation_id: &str, announcement: Announcement) -> Result<(), StreamError>;
+    async fn announce(
+        &self,
+        conversation_id: &str,
+        announcement: Announcement,
+    ) -> Result<(), StreamError>;
 }
 
 /// Follows a conversation. Used by gateways.

@@ -15,7 +15,9 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use self::conversation::Conversation;
-use crate::api::{Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter};
+use crate::api::{
+    Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
+};
 
 /// Limits of a stream (invariant 10). Bytes of one text are limited by `limits::MAX_TEXT_BYTES`, on which the
 /// writer and the stream must agree.
@@ -87,8 +89,16 @@ impl Default for InProcessStream {
 impl InProcessStream {
     /// An empty stream.
     pub fn new(options: StreamOptions) -> Self {
-        let conversations = Conversations { by_id: HashMap::new(), swept: Instant::now() };
-        Self { inner: Arc::new(Inner { options, conversations: Mutex::new(conversations) }) }
+        let conversations = Conversations {
+            by_id: HashMap::new(),
+            swept: Instant::now(),
+        };
+        Self {
+            inner: Arc::new(Inner {
+                options,
+                conversations: Mutex::new(conversations),
+            }),
+        }
     }
 
     /// Conversations held now, for metrics and tests.
@@ -99,11 +109,17 @@ impl InProcessStream {
     /// The map, swept when that is due. A panic elsewhere leaves it usable: every change to it is whole.
     fn lock(&self, now: Instant) -> MutexGuard<'_, Conversations> {
         let options = &self.inner.options;
-        let mut conversations = self.inner.conversations.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut conversations = self
+            .inner
+            .conversations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         // Often enough that nothing lives much longer than the TTL, rare enough to cost nothing.
         if now.duration_since(conversations.swept) >= options.ttl / 4 {
             conversations.swept = now;
-            conversations.by_id.retain(|_, conversation| conversation.expire(options.ttl, now));
+            conversations
+                .by_id
+                .retain(|_, conversation| conversation.expire(options.ttl, now));
         }
         conversations
     }
@@ -111,26 +127,43 @@ impl InProcessStream {
 
 impl Conversations {
     /// The conversation, made when it is not held.
-    fn entry(&mut self, id: &str, options: &StreamOptions, now: Instant) -> Result<&mut Conversation, StreamError> {
+    fn entry(
+        &mut self,
+        id: &str,
+        options: &StreamOptions,
+        now: Instant,
+    ) -> Result<&mut Conversation, StreamError> {
         if !self.by_id.contains_key(id) && self.by_id.len() >= options.max_conversations {
             self.make_room();
             if self.by_id.len() >= options.max_conversations {
-                return Err(StreamError(Box::new(Full::Conversations(options.max_conversations))));
+                return Err(StreamError(Box::new(Full::Conversations(
+                    options.max_conversations,
+                ))));
             }
         }
-        let conversation = self.by_id.entry(id.to_owned()).or_insert_with(|| Conversation::new(now));
+        let conversation = self
+            .by_id
+            .entry(id.to_owned())
+            .or_insert_with(|| Conversation::new(now));
         conversation.touch(options.ttl, now);
         Ok(conversation)
     }
 
     /// Forgets the older half of what nobody follows: half, so that a full map is not searched at each publication.
     fn make_room(&mut self) {
-        let mut touched: Vec<Instant> =
-            self.by_id.values().filter(|held| !held.is_followed()).map(Conversation::touched).collect();
+        let mut touched: Vec<Instant> = self
+            .by_id
+            .values()
+            .filter(|held| !held.is_followed())
+            .map(Conversation::touched)
+            .collect();
         let half = touched.len() / 2;
-        if let Some((_, median, _)) = (!touched.is_empty()).then(|| touched.select_nth_unstable(half)) {
+        if let Some((_, median, _)) =
+            (!touched.is_empty()).then(|| touched.select_nth_unstable(half))
+        {
             let median = *median;
-            self.by_id.retain(|_, held| held.is_followed() || held.touched() > median);
+            self.by_id
+                .retain(|_, held| held.is_followed() || held.touched() > median);
         }
     }
 }
@@ -144,7 +177,11 @@ impl StreamWriter for InProcessStream {
         Ok(conversation.publish(piece, &self.inner.options, now))
     }
 
-    async fn announce(&self, conversation_id: &str, announcement: Announcement) -> Result<(), StreamError> {
+    async fn announce(
+        &self,
+        conversation_id: &str,
+        announcement: Announcement,
+    ) -> Result<(), StreamError> {
         let now = Instant::now();
         let mut conversations = self.lock(now);
         let conversation = conversations.entry(conversation_id, &self.inner.options, now)?;
@@ -160,6 +197,8 @@ impl StreamReader for InProcessStream {
         let options = &self.inner.options;
         let mut conversations = self.lock(now);
         let conversation = conversations.entry(conversation_id, options, now)?;
-        conversation.follow(options).ok_or_else(|| StreamError(Box::new(Full::Followers(options.max_followers))))
+        conversation
+            .follow(options)
+            .ok_or_else(|| StreamError(Box::new(Full::Followers(options.max_followers))))
     }
 }

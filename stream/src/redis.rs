@@ -36,7 +36,9 @@ use self::{
     names::Names,
     scripts::{RawSnapshot, Snapshot},
 };
-use crate::api::{Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter};
+use crate::api::{
+    Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
+};
 
 /// Snapshots taken at once: bounds what thousands of readers that come back together hold and ask for.
 const MAX_SNAPSHOTS: usize = 32;
@@ -68,10 +70,24 @@ impl RedisStream {
         let client = client(url)?;
         let names = Names::new(&options.prefix);
         let known = Arc::new(Known::new(options.max_known_executions));
-        let hub = Hub::new(client.clone(), names.clone(), options.clone(), Arc::clone(&known));
+        let hub = Hub::new(
+            client.clone(),
+            names.clone(),
+            options.clone(),
+            Arc::clone(&known),
+        );
         let commands = Commands::new(client, &options);
         let snapshots = Semaphore::new(MAX_SNAPSHOTS);
-        Ok(Self { inner: Arc::new(Inner { options, names, commands, hub, known, snapshots }) })
+        Ok(Self {
+            inner: Arc::new(Inner {
+                options,
+                names,
+                commands,
+                hub,
+                known,
+                snapshots,
+            }),
+        })
     }
 }
 
@@ -84,7 +100,9 @@ fn client(url: &str) -> Result<Client, Error> {
 
 impl Inner {
     async fn publish(&self, conversation_id: &str, piece: &Piece) -> Result<Published, Error> {
-        let known = self.known.mark(conversation_id, &piece.key.agent_execution_id);
+        let known = self
+            .known
+            .mark(conversation_id, &piece.key.agent_execution_id);
         let script = scripts::publish(&self.names.of(conversation_id), piece, known, &self.options);
         let published = match self.commands.run::<String>(&script).await {
             Ok(answer) => scripts::published(&answer),
@@ -92,7 +110,8 @@ impl Inner {
         };
         if !matches!(published, Ok(Published::Refused)) {
             // Also when Redis did not answer: the generation is the store's.
-            self.known.note_text(conversation_id, &piece.key, piece.generation);
+            self.known
+                .note_text(conversation_id, &piece.key, piece.generation);
         }
         published
     }
@@ -109,8 +128,15 @@ impl Inner {
         for _ in 0..JOINS {
             let joined = self.hub.join(conversation_id).await?;
             let snapshot = self.snapshot(conversation_id).await?;
-            if self.hub.start(conversation_id, joined.id, snapshot.place).await {
-                return Ok(Following { open: snapshot.open, items: joined.items });
+            if self
+                .hub
+                .start(conversation_id, joined.id, snapshot.place)
+                .await
+            {
+                return Ok(Following {
+                    open: snapshot.open,
+                    items: joined.items,
+                });
             }
         }
         Err(Error::Lost)
@@ -121,7 +147,10 @@ impl Inner {
         let _permit = self.snapshots.acquire().await.map_err(|_| Error::Lost)?;
         let script = scripts::snapshot(&self.names.of(conversation_id));
         let mut snapshot = Snapshot::try_from(self.commands.run::<RawSnapshot>(&script).await?)?;
-        snapshot.open.retain(|text| self.known.admit_text(conversation_id, &text.key, text.generation));
+        snapshot.open.retain(|text| {
+            self.known
+                .admit_text(conversation_id, &text.key, text.generation)
+        });
         Ok(snapshot)
     }
 }
@@ -132,7 +161,11 @@ impl StreamWriter for RedisStream {
         Ok(self.inner.publish(conversation_id, &piece).await?)
     }
 
-    async fn announce(&self, conversation_id: &str, announcement: Announcement) -> Result<(), StreamError> {
+    async fn announce(
+        &self,
+        conversation_id: &str,
+        announcement: Announcement,
+    ) -> Result<(), StreamError> {
         Ok(self.inner.announce(conversation_id, &announcement).await?)
     }
 }

@@ -96,7 +96,10 @@ impl TextWriter {
             generation,
         };
         let task = tokio::spawn(run(Arc::clone(&shared), stream, address));
-        Self { shared, task: Some(task) }
+        Self {
+            shared,
+            task: Some(task),
+        }
     }
 
     /// Adds to a text. Never blocks. What is past `MAX_TEXT_BYTES` is not shown live.
@@ -170,11 +173,16 @@ impl Buffers {
     /// The next piece to publish and the index of its part.
     fn next(&mut self, address: &Address, is_finishing: bool) -> Option<(usize, Piece)> {
         let order = [1 - self.last, self.last];
-        let index = order.into_iter().find(|index| self.parts[*index].is_pending(is_finishing))?;
+        let index = order
+            .into_iter()
+            .find(|index| self.parts[*index].is_pending(is_finishing))?;
         self.last = index;
         let buffer = &self.parts[index];
-        let key =
-            TextKey { agent_execution_id: address.agent_execution_id.clone(), step: address.step, part: PARTS[index] };
+        let key = TextKey {
+            agent_execution_id: address.agent_execution_id.clone(),
+            step: address.step,
+            part: PARTS[index],
+        };
         let piece = Piece {
             message_id: address.message_id.clone(),
             key,
@@ -222,7 +230,12 @@ async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Addres
             continue;
         };
         let started = Instant::now();
-        let sent = Sent { index, offset: piece.offset, end: piece.offset + piece.text.len(), is_end: piece.is_end };
+        let sent = Sent {
+            index,
+            offset: piece.offset,
+            end: piece.offset + piece.text.len(),
+            is_end: piece.is_end,
+        };
         let published = stream.publish(&address.conversation_id, piece).await;
         if matches!(published, Ok(Published::Refused)) {
             shared.is_superseded.store(true, Ordering::Relaxed);
@@ -261,7 +274,9 @@ impl Failures {
     fn count(&mut self, sent: &Sent, published: &Result<Published, StreamError>) {
         match published {
             // A stream that misses what comes before byte 0 would have this writer go round for ever.
-            Ok(Published::Gap) if sent.offset == 0 => self.in_a_row = self.in_a_row.saturating_add(1),
+            Ok(Published::Gap) if sent.offset == 0 => {
+                self.in_a_row = self.in_a_row.saturating_add(1)
+            }
             Ok(_) => self.in_a_row = 0,
             Err(error) => {
                 self.in_a_row = self.in_a_row.saturating_add(1);
@@ -276,6 +291,8 @@ impl Failures {
     }
 
     fn pause(&self) -> Duration {
-        PUBLISH_INTERVAL.saturating_mul(1 << self.in_a_row.min(6)).min(MAX_PAUSE)
+        PUBLISH_INTERVAL
+            .saturating_mul(1 << self.in_a_row.min(6))
+            .min(MAX_PAUSE)
     }
 }

@@ -7,7 +7,8 @@ mod conformance;
 use std::{sync::Arc, time::Duration};
 
 use everturn_stream::{
-    Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamReader, StreamWriter,
+    Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamReader,
+    StreamWriter,
 };
 
 use self::conformance::key;
@@ -27,14 +28,30 @@ conformance_suite!(InProcess);
 
 fn first_piece() -> Piece {
     let (message_id, text) = ("m".to_owned(), "x".to_owned());
-    Piece { message_id, key: key("run", 0, Part::Text), generation: 1, offset: 0, text, is_end: false }
+    Piece {
+        message_id,
+        key: key("run", 0, Part::Text),
+        generation: 1,
+        offset: 0,
+        text,
+        is_end: false,
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn idle_conversations_are_forgotten() {
     let stream = InProcessStream::default();
     stream.publish("written", first_piece()).await.unwrap();
-    stream.announce("announced", Announcement { last_sequence: 1, sealed: Vec::new() }).await.unwrap();
+    stream
+        .announce(
+            "announced",
+            Announcement {
+                last_sequence: 1,
+                sealed: Vec::new(),
+            },
+        )
+        .await
+        .unwrap();
     drop(stream.follow("left").await.unwrap());
     let mut following = stream.follow("followed").await.unwrap();
     assert_eq!(stream.conversations(), 4);
@@ -50,18 +67,34 @@ async fn idle_conversations_are_forgotten() {
 
 #[tokio::test(start_paused = true)]
 async fn conversations_are_bounded() {
-    let stream = InProcessStream::new(StreamOptions { max_conversations: 10, ..StreamOptions::default() });
+    let stream = InProcessStream::new(StreamOptions {
+        max_conversations: 10,
+        ..StreamOptions::default()
+    });
     let _followed = stream.follow("followed").await.unwrap();
     for number in 0..100 {
-        stream.publish(&format!("c{number}"), first_piece()).await.unwrap();
+        stream
+            .publish(&format!("c{number}"), first_piece())
+            .await
+            .unwrap();
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(stream.conversations() <= 10);
     }
-    let later = Piece { offset: 1, ..first_piece() };
-    assert_eq!(stream.publish("c99", later.clone()).await.unwrap(), Published::Accepted, "the newest are kept");
+    let later = Piece {
+        offset: 1,
+        ..first_piece()
+    };
+    assert_eq!(
+        stream.publish("c99", later.clone()).await.unwrap(),
+        Published::Accepted,
+        "the newest are kept"
+    );
     assert_eq!(stream.publish("c0", later).await.unwrap(), Published::Gap);
 
-    let full = InProcessStream::new(StreamOptions { max_conversations: 1, ..StreamOptions::default() });
+    let full = InProcessStream::new(StreamOptions {
+        max_conversations: 1,
+        ..StreamOptions::default()
+    });
     let _followed = full.follow("followed").await.unwrap();
     assert!(full.publish("c", first_piece()).await.is_err());
 }

@@ -10,8 +10,8 @@ use std::{
 };
 
 use everturn_stream::{
-    Announcement, Following, Item, OpenText, Part, Piece, Published, RedisStream, RedisStreamOptions, StreamReader,
-    StreamWriter, TextKey, TextWriter,
+    Announcement, Following, Item, OpenText, Part, Piece, Published, RedisStream,
+    RedisStreamOptions, StreamReader, StreamWriter, TextKey, TextWriter,
 };
 use redis_server::RedisServer;
 use tokio::time::{sleep, timeout};
@@ -29,25 +29,45 @@ fn stream_with(server: &RedisServer, options: RedisStreamOptions) -> RedisStream
 /// Patient: this machine has 2 cores, and compilers run on them.
 fn patient() -> RedisStreamOptions {
     let command_timeout = Duration::from_secs(10);
-    RedisStreamOptions { command_timeout, follow_timeout: command_timeout, ..RedisStreamOptions::default() }
+    RedisStreamOptions {
+        command_timeout,
+        follow_timeout: command_timeout,
+        ..RedisStreamOptions::default()
+    }
 }
 
 fn key(execution: &str, step: u32) -> TextKey {
-    TextKey { agent_execution_id: execution.to_owned(), step, part: Part::Text }
+    TextKey {
+        agent_execution_id: execution.to_owned(),
+        step,
+        part: Part::Text,
+    }
 }
 
 fn piece(key: &TextKey, generation: u32, offset: usize, text: &str) -> Piece {
     let (key, text) = (key.clone(), text.to_owned());
-    Piece { message_id: "m".to_owned(), key, generation, offset, text, is_end: false }
+    Piece {
+        message_id: "m".to_owned(),
+        key,
+        generation,
+        offset,
+        text,
+        is_end: false,
+    }
 }
 
 fn sealing(execution: &str, step: u32) -> Announcement {
-    Announcement { last_sequence: 1, sealed: vec![(execution.to_owned(), step)] }
+    Announcement {
+        last_sequence: 1,
+        sealed: vec![(execution.to_owned(), step)],
+    }
 }
 
 /// The next item; `None` when the follower was cut.
 async fn next(following: &mut Following) -> Option<Item> {
-    timeout(Duration::from_secs(10), following.items.recv()).await.expect("no item in 10 s")
+    timeout(Duration::from_secs(10), following.items.recv())
+        .await
+        .expect("no item in 10 s")
 }
 
 /// Follows as soon as that is possible.
@@ -74,12 +94,19 @@ async fn read_to_the_end(stream: RedisStream) -> OpenText {
             if let Some(text) = screen.as_ref().filter(|text| text.is_ended) {
                 return text.clone();
             }
-            let item = timeout(Duration::from_secs(20), following.items.recv()).await.expect("nothing in 20 s");
+            let item = timeout(Duration::from_secs(20), following.items.recv())
+                .await
+                .expect("nothing in 20 s");
             match item {
                 Some(Item::Start(text)) => screen = Some(text),
                 Some(Item::Delta(piece)) => {
-                    let held = screen.as_mut().expect("a delta of a text that never started");
-                    assert_eq!((held.generation, held.text.len()), (piece.generation, piece.offset));
+                    let held = screen
+                        .as_mut()
+                        .expect("a delta of a text that never started");
+                    assert_eq!(
+                        (held.generation, held.text.len()),
+                        (piece.generation, piece.offset)
+                    );
                     held.text.push_str(&piece.text);
                     held.is_ended |= piece.is_end;
                 }
@@ -94,7 +121,11 @@ async fn read_to_the_end(stream: RedisStream) -> OpenText {
 async fn live_through(server: &mut RedisServer, fault: impl AsyncFnOnce(&mut RedisServer)) {
     let worker = Arc::new(stream(server));
     let gateways = [stream(server), stream(server)];
-    let readers: Vec<_> = gateways.iter().cloned().map(|gateway| tokio::spawn(read_to_the_end(gateway))).collect();
+    let readers: Vec<_> = gateways
+        .iter()
+        .cloned()
+        .map(|gateway| tokio::spawn(read_to_the_end(gateway)))
+        .collect();
     let writer = TextWriter::new(worker.clone(), "c", "m", "run", 0, 1);
     let (mut said, mut slowest) = (String::new(), Duration::ZERO);
     let saying = async {
@@ -111,7 +142,10 @@ async fn live_through(server: &mut RedisServer, fault: impl AsyncFnOnce(&mut Red
         sleep(Duration::from_millis(500)).await;
         fault(server).await;
     });
-    assert!(slowest < Duration::from_millis(200), "the model waited {slowest:?} for Redis");
+    assert!(
+        slowest < Duration::from_millis(200),
+        "the model waited {slowest:?} for Redis"
+    );
     // The time a writer that was told of errors may pause, and the stream may wait before it tries again.
     sleep(Duration::from_secs(3)).await;
     writer.finish().await;
@@ -171,9 +205,15 @@ async fn a_text_lives_through_cut_connections_and_a_slow_redis() {
 async fn a_redis_that_is_away_slows_nothing() {
     let mut server = RedisServer::start();
     let options = RedisStreamOptions::default();
-    let (limit, text) = (options.command_timeout + Duration::from_millis(400), key("run", 0));
+    let (limit, text) = (
+        options.command_timeout + Duration::from_millis(400),
+        key("run", 0),
+    );
     let stream = stream_with(&server, options);
-    assert_eq!(stream.publish("c", piece(&text, 1, 0, "a")).await.unwrap(), Accepted);
+    assert_eq!(
+        stream.publish("c", piece(&text, 1, 0, "a")).await.unwrap(),
+        Accepted
+    );
     let mut following = stream.follow("c").await.unwrap();
     let frozen = server.freeze();
     let started = Instant::now();
@@ -190,7 +230,11 @@ async fn a_redis_that_is_away_slows_nothing() {
         assert!(stream.announce("c", sealing("run", 0)).await.is_err());
         assert!(stream.follow("c").await.is_err());
     }
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert!(
+        started.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        started.elapsed()
+    );
 
     server.restart();
     let following = follow(&stream).await;
@@ -207,9 +251,13 @@ async fn a_process_starts_without_redis() {
     let stream = RedisStream::connect(url, RedisStreamOptions::default()).unwrap();
     assert!(!format!("{stream:?}").contains("secret"));
     for error in [
-        stream.publish("c", piece(&key("run", 0), 1, 0, "a")).await.unwrap_err(),
+        stream
+            .publish("c", piece(&key("run", 0), 1, 0, "a"))
+            .await
+            .unwrap_err(),
         stream.follow("c").await.unwrap_err(),
-        RedisStream::connect("redis://someone:secret@[", RedisStreamOptions::default()).unwrap_err(),
+        RedisStream::connect("redis://someone:secret@[", RedisStreamOptions::default())
+            .unwrap_err(),
     ] {
         assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
     }
@@ -218,27 +266,79 @@ async fn a_process_starts_without_redis() {
 #[tokio::test]
 async fn fence_holds_after_everything_was_lost() {
     let server = RedisServer::start();
-    let (zombie, worker, gateway) =
-        (stream_with(&server, patient()), stream_with(&server, patient()), stream_with(&server, patient()));
+    let (zombie, worker, gateway) = (
+        stream_with(&server, patient()),
+        stream_with(&server, patient()),
+        stream_with(&server, patient()),
+    );
     let text = key("run", 0);
-    assert_eq!(zombie.publish("c", piece(&text, 1, 0, "old")).await.unwrap(), Accepted);
-    assert_eq!(worker.publish("c", piece(&text, 2, 0, "new")).await.unwrap(), Accepted);
-    assert_eq!(zombie.publish("c", piece(&text, 1, 3, "er")).await.unwrap(), Refused);
+    assert_eq!(
+        zombie
+            .publish("c", piece(&text, 1, 0, "old"))
+            .await
+            .unwrap(),
+        Accepted
+    );
+    assert_eq!(
+        worker
+            .publish("c", piece(&text, 2, 0, "new"))
+            .await
+            .unwrap(),
+        Accepted
+    );
+    assert_eq!(
+        zombie.publish("c", piece(&text, 1, 3, "er")).await.unwrap(),
+        Refused
+    );
     let mut reader = gateway.follow("c").await.unwrap();
 
     server.command("FLUSHALL");
-    assert_eq!(zombie.publish("c", piece(&text, 1, 3, "er")).await.unwrap(), Gap, "its text is unknown");
+    assert_eq!(
+        zombie.publish("c", piece(&text, 1, 3, "er")).await.unwrap(),
+        Gap,
+        "its text is unknown"
+    );
     // The hole that `redis/known.rs` names: nobody that Redis still knows of has seen generation 2. Whoever has
     // seen it is not shown the older one, nor is who comes after.
-    assert_eq!(zombie.publish("c", piece(&text, 1, 0, "older")).await.unwrap(), Accepted);
+    assert_eq!(
+        zombie
+            .publish("c", piece(&text, 1, 0, "older"))
+            .await
+            .unwrap(),
+        Accepted
+    );
     assert!(gateway.follow("c").await.unwrap().open.is_empty());
-    assert_eq!(worker.publish("c", piece(&text, 1, 5, "!")).await.unwrap(), Refused, "this process knows better");
-    assert_eq!(zombie.publish("c", piece(&text, 1, 5, "!")).await.unwrap(), Refused, "and has told Redis");
+    assert_eq!(
+        worker.publish("c", piece(&text, 1, 5, "!")).await.unwrap(),
+        Refused,
+        "this process knows better"
+    );
+    assert_eq!(
+        zombie.publish("c", piece(&text, 1, 5, "!")).await.unwrap(),
+        Refused,
+        "and has told Redis"
+    );
 
     server.command("FLUSHALL");
-    assert_eq!(worker.publish("c", piece(&text, 2, 3, "er")).await.unwrap(), Gap);
-    assert_eq!(zombie.publish("c", piece(&text, 1, 0, "older")).await.unwrap(), Refused, "one piece is enough");
-    assert_eq!(worker.publish("c", piece(&text, 2, 0, "newer")).await.unwrap(), Accepted);
+    assert_eq!(
+        worker.publish("c", piece(&text, 2, 3, "er")).await.unwrap(),
+        Gap
+    );
+    assert_eq!(
+        zombie
+            .publish("c", piece(&text, 1, 0, "older"))
+            .await
+            .unwrap(),
+        Refused,
+        "one piece is enough"
+    );
+    assert_eq!(
+        worker
+            .publish("c", piece(&text, 2, 0, "newer"))
+            .await
+            .unwrap(),
+        Accepted
+    );
     let mut shown = None;
     while shown.is_none() {
         match next(&mut reader).await.expect("a flush cuts nobody") {
@@ -250,20 +350,49 @@ async fn fence_holds_after_everything_was_lost() {
 
     worker.announce("c", sealing("run", 0)).await.unwrap();
     server.command("FLUSHALL");
-    assert_eq!(worker.publish("c", piece(&text, 3, 0, "sealed")).await.unwrap(), Refused);
-    assert_eq!(zombie.publish("c", piece(&text, 3, 0, "sealed")).await.unwrap(), Refused);
+    assert_eq!(
+        worker
+            .publish("c", piece(&text, 3, 0, "sealed"))
+            .await
+            .unwrap(),
+        Refused
+    );
+    assert_eq!(
+        zombie
+            .publish("c", piece(&text, 3, 0, "sealed"))
+            .await
+            .unwrap(),
+        Refused
+    );
 }
 
 #[tokio::test]
 async fn fence_outlives_its_text() {
     let server = RedisServer::start();
     let text_ttl = Duration::from_millis(100);
-    let [zombie, worker] = [0, 1].map(|_| stream_with(&server, RedisStreamOptions { text_ttl, ..patient() }));
+    let [zombie, worker] = [0, 1].map(|_| {
+        stream_with(
+            &server,
+            RedisStreamOptions {
+                text_ttl,
+                ..patient()
+            },
+        )
+    });
     let text = key("run", 0);
-    worker.publish("c", piece(&text, 2, 0, "new")).await.unwrap();
+    worker
+        .publish("c", piece(&text, 2, 0, "new"))
+        .await
+        .unwrap();
     sleep(text_ttl * 2).await;
     assert!(worker.follow("c").await.unwrap().open.is_empty());
-    assert_eq!(zombie.publish("c", piece(&text, 1, 0, "old")).await.unwrap(), Refused);
+    assert_eq!(
+        zombie
+            .publish("c", piece(&text, 1, 0, "old"))
+            .await
+            .unwrap(),
+        Refused
+    );
 }
 
 #[tokio::test]
@@ -287,7 +416,10 @@ async fn a_message_that_went_missing_cuts_the_follower() {
 #[tokio::test]
 async fn one_subscriber_connection_serves_all_followers_of_a_process() {
     let server = RedisServer::start();
-    let options = || RedisStreamOptions { sweep_interval: Duration::from_millis(50), ..patient() };
+    let options = || RedisStreamOptions {
+        sweep_interval: Duration::from_millis(50),
+        ..patient()
+    };
     let gateways = [0, 1, 2].map(|_| stream_with(&server, options()));
     let mut followings = Vec::new();
     for gateway in &gateways {
@@ -297,13 +429,19 @@ async fn one_subscriber_connection_serves_all_followers_of_a_process() {
     }
     let worker = stream(&server);
     for number in 0..20 {
-        worker.publish(&format!("c{number}"), piece(&key("run", 0), 1, 0, "hello")).await.unwrap();
+        worker
+            .publish(&format!("c{number}"), piece(&key("run", 0), 1, 0, "hello"))
+            .await
+            .unwrap();
     }
     for following in &mut followings {
         assert!(matches!(next(following).await, Some(Item::Start(text)) if text.text == "hello"));
     }
-    let connections =
-        server.command("CLIENT LIST TYPE pubsub").lines().filter(|line| line.contains(" sub=20 ")).count();
+    let connections = server
+        .command("CLIENT LIST TYPE pubsub")
+        .lines()
+        .filter(|line| line.contains(" sub=20 "))
+        .count();
     assert_eq!(connections, gateways.len());
     followings.truncate(1);
     let subscribed = || server.command("PUBSUB CHANNELS *");
@@ -312,7 +450,10 @@ async fn one_subscriber_connection_serves_all_followers_of_a_process() {
     }
     // Whoever comes back is subscribed again.
     let mut back = gateways[0].follow("c7").await.unwrap();
-    worker.publish("c7", piece(&key("run", 0), 1, 5, "!")).await.unwrap();
+    worker
+        .publish("c7", piece(&key("run", 0), 1, 5, "!"))
+        .await
+        .unwrap();
     assert!(matches!(next(&mut back).await, Some(Item::Delta(_))));
     drop((followings, back, gateways));
     while server.command("CLIENT LIST TYPE pubsub").contains("sub=") {
@@ -324,14 +465,38 @@ async fn one_subscriber_connection_serves_all_followers_of_a_process() {
 async fn every_key_expires_and_is_in_the_slot_of_its_conversation() {
     let server = RedisServer::start();
     let stream = stream_with(&server, patient());
-    stream.publish("one", piece(&key("run", 0), 1, 0, "a")).await.unwrap();
-    stream.publish("one", piece(&key("run", 0), 2, 0, "b")).await.unwrap();
-    stream.publish("one", piece(&key("run", 0), 2, 1, "b")).await.unwrap();
-    stream.publish("one", piece(&key("run", 1), 3, 9, "gap")).await.unwrap();
-    stream.publish("one", piece(&key("run", 1), 3, 0, "c")).await.unwrap();
+    stream
+        .publish("one", piece(&key("run", 0), 1, 0, "a"))
+        .await
+        .unwrap();
+    stream
+        .publish("one", piece(&key("run", 0), 2, 0, "b"))
+        .await
+        .unwrap();
+    stream
+        .publish("one", piece(&key("run", 0), 2, 1, "b"))
+        .await
+        .unwrap();
+    stream
+        .publish("one", piece(&key("run", 1), 3, 9, "gap"))
+        .await
+        .unwrap();
+    stream
+        .publish("one", piece(&key("run", 1), 3, 0, "c"))
+        .await
+        .unwrap();
     stream.announce("one", sealing("run", 1)).await.unwrap();
     stream.announce("two", sealing("other", 0)).await.unwrap();
-    stream.announce("three", Announcement { last_sequence: 1, sealed: Vec::new() }).await.unwrap();
+    stream
+        .announce(
+            "three",
+            Announcement {
+                last_sequence: 1,
+                sealed: Vec::new(),
+            },
+        )
+        .await
+        .unwrap();
     let odd = "EVAL \"for _, key in ipairs(redis.call('KEYS', '*')) do if redis.call('PTTL', key) < 1 or \
                not string.find(key, '^everturn:1:{%l+}:') then return key end end return 'none'\" 0";
     assert_eq!((server.command(odd).as_str(), server.keys()), ("none", 6));
@@ -341,7 +506,12 @@ async fn every_key_expires_and_is_in_the_slot_of_its_conversation() {
 async fn finished_turns_leave_nothing_behind() {
     let server = RedisServer::start();
     let ttl = Duration::from_millis(1500);
-    let options = RedisStreamOptions { text_ttl: ttl, sealed_ttl: ttl, fence_ttl: ttl, ..patient() };
+    let options = RedisStreamOptions {
+        text_ttl: ttl,
+        sealed_ttl: ttl,
+        fence_ttl: ttl,
+        ..patient()
+    };
     let stream = Arc::new(stream_with(&server, options));
     // Connections, scripts and Redis' own tables are there before it is measured.
     turn(&stream, "warm-up").await;
@@ -369,7 +539,10 @@ async fn finished_turns_leave_nothing_behind() {
         sleep(Duration::from_millis(100)).await;
     }
     let after = server.info("used_memory");
-    assert!(after < before + 200_000, "{before} bytes before, {after} after");
+    assert!(
+        after < before + 200_000,
+        "{before} bytes before, {after} after"
+    );
 }
 
 /// A turn of two steps, the first one tried twice, that one reader follows. One turn in a while loses its last
@@ -379,14 +552,26 @@ async fn turn(stream: &RedisStream, conversation_id: &str) {
     let text = "word ".repeat(200);
     for (generation, step) in [(1, 0), (2, 0), (3, 1)] {
         let key = key("run", step);
-        assert_eq!(stream.publish(conversation_id, piece(&key, generation, 0, &text)).await.unwrap(), Accepted);
         assert_eq!(
-            stream.publish(conversation_id, piece(&key, generation, text.len(), &text)).await.unwrap(),
+            stream
+                .publish(conversation_id, piece(&key, generation, 0, &text))
+                .await
+                .unwrap(),
+            Accepted
+        );
+        assert_eq!(
+            stream
+                .publish(conversation_id, piece(&key, generation, text.len(), &text))
+                .await
+                .unwrap(),
             Accepted
         );
         let is_lost = step == 1 && conversation_id.ends_with('7');
         if generation > 1 && !is_lost {
-            stream.announce(conversation_id, sealing("run", step)).await.unwrap();
+            stream
+                .announce(conversation_id, sealing("run", step))
+                .await
+                .unwrap();
         }
     }
     assert!(next(&mut following).await.is_some());

@@ -11,7 +11,8 @@ use std::{
 use async_trait::async_trait;
 use everturn_proto::limits::MAX_TEXT_BYTES;
 use everturn_stream::{
-    Announcement, InProcessStream, Part, Piece, Published, StreamError, StreamReader, StreamWriter, TextWriter,
+    Announcement, InProcessStream, Part, Piece, Published, StreamError, StreamReader, StreamWriter,
+    TextWriter,
 };
 use tokio::time::{Instant, advance, sleep};
 
@@ -27,12 +28,20 @@ struct Recorder {
 #[async_trait]
 impl StreamWriter for Recorder {
     async fn publish(&self, _: &str, piece: Piece) -> Result<Published, StreamError> {
-        let started = *self.started.lock().unwrap().get_or_insert_with(Instant::now);
+        let started = *self
+            .started
+            .lock()
+            .unwrap()
+            .get_or_insert_with(Instant::now);
         self.pieces.lock().unwrap().push((started.elapsed(), piece));
         if self.hangs {
             std::future::pending::<()>().await;
         }
-        self.answers.lock().unwrap().pop_front().unwrap_or(Ok(Published::Accepted))
+        self.answers
+            .lock()
+            .unwrap()
+            .pop_front()
+            .unwrap_or(Ok(Published::Accepted))
     }
 
     async fn announce(&self, _: &str, _: Announcement) -> Result<(), StreamError> {
@@ -42,11 +51,19 @@ impl StreamWriter for Recorder {
 
 impl Recorder {
     fn answering(answers: impl IntoIterator<Item = Result<Published, StreamError>>) -> Arc<Self> {
-        Arc::new(Self { answers: Mutex::new(answers.into_iter().collect()), ..Self::default() })
+        Arc::new(Self {
+            answers: Mutex::new(answers.into_iter().collect()),
+            ..Self::default()
+        })
     }
 
     fn pieces(&self) -> Vec<Piece> {
-        self.pieces.lock().unwrap().iter().map(|(_, piece)| piece.clone()).collect()
+        self.pieces
+            .lock()
+            .unwrap()
+            .iter()
+            .map(|(_, piece)| piece.clone())
+            .collect()
     }
 
     fn texts(&self) -> Vec<String> {
@@ -55,7 +72,14 @@ impl Recorder {
 }
 
 fn writer(stream: &Arc<Recorder>) -> TextWriter {
-    TextWriter::new(Arc::clone(stream) as Arc<dyn StreamWriter>, "c", "m", "run", 2, 7)
+    TextWriter::new(
+        Arc::clone(stream) as Arc<dyn StreamWriter>,
+        "c",
+        "m",
+        "run",
+        2,
+        7,
+    )
 }
 
 fn down() -> Result<Published, StreamError> {
@@ -88,7 +112,10 @@ async fn first_piece_at_once_then_at_most_one_in_20_ms() {
     }
     assert_eq!(recorder.texts().concat(), writer.text_so_far(Part::Text));
     let piece = &pieces[0].1;
-    assert_eq!((piece.message_id.as_str(), piece.key.step, piece.generation), ("m", 2, 7));
+    assert_eq!(
+        (piece.message_id.as_str(), piece.key.step, piece.generation),
+        ("m", 2, 7)
+    );
     assert_eq!(piece.key.agent_execution_id, "run");
 }
 
@@ -104,7 +131,11 @@ async fn parts_take_turns_within_the_same_rate() {
     }
     let pieces = recorder.pieces();
     assert!(pieces.len() <= 6, "{}", pieces.len());
-    assert!(pieces.windows(2).all(|pair| pair[0].key.part != pair[1].key.part));
+    assert!(
+        pieces
+            .windows(2)
+            .all(|pair| pair[0].key.part != pair[1].key.part)
+    );
     assert_eq!(writer.text_so_far(Part::Reasoning).len(), 100);
 }
 
@@ -117,10 +148,16 @@ async fn finish_publishes_the_rest_with_its_end() {
     writer.push(Part::Text, "b");
     let started = Instant::now();
     writer.finish().await;
-    assert!(started.elapsed() < Duration::from_millis(20), "the end does not wait for the next slot");
+    assert!(
+        started.elapsed() < Duration::from_millis(20),
+        "the end does not wait for the next slot"
+    );
     let pieces = recorder.pieces();
     assert_eq!(pieces.len(), 2, "a part without text has no end to publish");
-    assert_eq!((pieces[1].text.as_str(), pieces[1].offset, pieces[1].is_end), ("b", 1, true));
+    assert_eq!(
+        (pieces[1].text.as_str(), pieces[1].offset, pieces[1].is_end),
+        ("b", 1, true)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,9 +168,25 @@ async fn finish_of_a_text_already_published_sends_only_the_end() {
     sleep(Duration::from_millis(100)).await;
     writer.finish().await;
     let last = recorder.pieces().pop().unwrap();
-    assert_eq!((last.text.as_str(), last.offset, last.is_end), ("", 1, true));
-    TextWriter::new(Arc::clone(&recorder) as Arc<dyn StreamWriter>, "c", "m", "run", 3, 1).finish().await;
-    assert_eq!(recorder.pieces().len(), 2, "nothing said, nothing published");
+    assert_eq!(
+        (last.text.as_str(), last.offset, last.is_end),
+        ("", 1, true)
+    );
+    TextWriter::new(
+        Arc::clone(&recorder) as Arc<dyn StreamWriter>,
+        "c",
+        "m",
+        "run",
+        3,
+        1,
+    )
+    .finish()
+    .await;
+    assert_eq!(
+        recorder.pieces().len(),
+        2,
+        "nothing said, nothing published"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -173,14 +226,23 @@ async fn errors_are_outlived_and_slowed_down_for() {
     writer.push(Part::Text, "kept");
     sleep(Duration::from_secs(1)).await;
     assert_eq!(recorder.texts(), ["kept"; 4]);
-    let times: Vec<_> = recorder.pieces.lock().unwrap().iter().map(|(at, _)| at.as_millis()).collect();
+    let times: Vec<_> = recorder
+        .pieces
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(at, _)| at.as_millis())
+        .collect();
     assert_eq!(times, [0, 40, 120, 280]);
     assert!(!writer.is_superseded());
 }
 
 #[tokio::test(start_paused = true)]
 async fn finish_does_not_wait_for_a_stream_that_hangs() {
-    let recorder = Arc::new(Recorder { hangs: true, ..Recorder::default() });
+    let recorder = Arc::new(Recorder {
+        hangs: true,
+        ..Recorder::default()
+    });
     let writer = writer(&recorder);
     writer.push(Part::Text, "x");
     let started = Instant::now();
@@ -221,7 +283,12 @@ async fn buffer_is_bounded_and_cut_between_characters() {
     writer.push(Part::Text, "y");
     assert_eq!(writer.text_so_far(Part::Text).len(), MAX_TEXT_BYTES - 1);
     writer.finish().await;
-    assert!(recorder.pieces().iter().all(|piece| piece.offset + piece.text.len() < MAX_TEXT_BYTES));
+    assert!(
+        recorder
+            .pieces()
+            .iter()
+            .all(|piece| piece.offset + piece.text.len() < MAX_TEXT_BYTES)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -234,5 +301,8 @@ async fn a_follower_reads_what_was_pushed() {
     }
     writer.finish().await;
     let open = stream.follow("c").await.unwrap().open;
-    assert_eq!((open.len(), open[0].text.as_str(), open[0].is_ended), (1, "täxt ".repeat(50).as_str(), true));
+    assert_eq!(
+        (open.len(), open[0].text.as_str(), open[0].is_ended),
+        (1, "täxt ".repeat(50).as_str(), true)
+    );
 }

@@ -59,7 +59,14 @@ impl Arena {
         let worker = stack.worker_with(&environment);
         let stream = RedisStream::connect(&url, RedisStreamOptions::default()).unwrap();
         let address = stack.url().trim_start_matches("http://").parse().unwrap();
-        Self { stack, address, stream, gateway, _worker: worker, _redis: redis }
+        Self {
+            stack,
+            address,
+            stream,
+            gateway,
+            _worker: worker,
+            _redis: redis,
+        }
     }
 
     /// Memory that the gateway has in use, in bytes.
@@ -74,23 +81,45 @@ impl Arena {
 
     /// Publishes stamped texts to a conversation, and waits until every reader of the crowd has got all of them.
     /// Between two of them the crowd has all the time it needs, so that a busy machine makes them slow and not more.
-    pub async fn speak(&self, conversation_id: &str, crowd: &Crowd, readers: usize, speech: Speech) -> Latency {
+    pub async fn speak(
+        &self,
+        conversation_id: &str,
+        crowd: &Crowd,
+        readers: usize,
+        speech: Speech,
+    ) -> Latency {
         let mut ticks = interval(speech.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         crowd.take_latencies();
         for piece in 1..=speech.pieces {
             ticks.tick().await;
-            let key = TextKey { agent_execution_id: "run_arena".to_owned(), step: 0, part: Part::Text };
+            let key = TextKey {
+                agent_execution_id: "run_arena".to_owned(),
+                step: 0,
+                part: Part::Text,
+            };
             let text = stamp(speech.bytes);
-            let piece_of =
-                Piece { message_id: "msg_arena".to_owned(), key, generation: 1, offset: 0, text, is_end: false };
-            self.stream.publish(conversation_id, piece_of).await.unwrap();
+            let piece_of = Piece {
+                message_id: "msg_arena".to_owned(),
+                key,
+                generation: 1,
+                offset: 0,
+                text,
+                is_end: false,
+            };
+            self.stream
+                .publish(conversation_id, piece_of)
+                .await
+                .unwrap();
             wait::until("a text is with all readers", || async {
                 (crowd.latencies() >= piece * readers).then_some(())
             })
             .await;
         }
         let latencies = crowd.take_latencies();
-        Latency { median: percentile(&latencies, 50), p99: percentile(&latencies, 99) }
+        Latency {
+            median: percentile(&latencies, 50),
+            p99: percentile(&latencies, 99),
+        }
     }
 }

@@ -41,7 +41,10 @@ impl Backends {
             return Self::Embedded;
         }
         let postgres = postgres::shared().await;
-        let redis = REDIS.get_or_init(|| async { Arc::new(Redis::start().await) }).await.clone();
+        let redis = REDIS
+            .get_or_init(|| async { Arc::new(Redis::start().await) })
+            .await
+            .clone();
         Self::production(postgres, redis).await
     }
 
@@ -58,16 +61,27 @@ impl Backends {
         let name = format!("everturn_{}", uuid::Uuid::new_v4().simple());
         postgres.create_database(&name).await;
         let database = postgres.url(&name);
-        everturn_store::migrate(&database, StoreOptions::default()).await.unwrap();
-        Self::Production { postgres, redis, database }
+        everturn_store::migrate(&database, StoreOptions::default())
+            .await
+            .unwrap();
+        Self::Production {
+            postgres,
+            redis,
+            database,
+        }
     }
 
     /// How a process is told.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Embedded => Vec::new(),
-            Self::Production { redis, database, .. } => {
-                vec![("EVERTURN_DATABASE", database.clone()), ("EVERTURN_REDIS", redis.url())]
+            Self::Production {
+                redis, database, ..
+            } => {
+                vec![
+                    ("EVERTURN_DATABASE", database.clone()),
+                    ("EVERTURN_REDIS", redis.url()),
+                ]
             }
         }
     }
@@ -98,10 +112,11 @@ impl Backends {
 
     /// Rows in each table of the schema; `None` for the embedded store.
     pub async fn rows(&self) -> Option<Vec<(String, i64)>> {
-        let Self::Production { database, .. } = self else { return None };
+        let Self::Production { database, .. } = self else {
+            return None;
+        };
         let pool = PgPool::connect(database).await.unwrap();
-        let tables =
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE '\\_sqlx%' ORDER BY 1";
+        let tables = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT LIKE '\\_sqlx%' ORDER BY 1";
         let tables = sqlx::query(tables).fetch_all(&pool).await.unwrap();
         let mut rows = Vec::new();
         for table in tables {

@@ -74,7 +74,11 @@ impl Crowd {
             .await;
         let crowd = Self { readers, latencies };
         wait::until("all streams have begun", || async {
-            crowd.readers.iter().all(|reader| reader.seen.is_open.load(Ordering::Relaxed)).then_some(())
+            crowd
+                .readers
+                .iter()
+                .all(|reader| reader.seen.is_open.load(Ordering::Relaxed))
+                .then_some(())
         })
         .await;
         crowd
@@ -83,17 +87,26 @@ impl Crowd {
     /// What all have seen so far.
     pub fn sight(&self) -> Sight {
         let seen = || self.readers.iter().map(|reader| &reader.seen);
-        let mut last_events: Vec<_> = seen().map(|seen| seen.last_event.load(Ordering::Relaxed)).collect();
-        let mut digests: Vec<_> = seen().map(|seen| seen.digest.load(Ordering::Relaxed)).collect();
+        let mut last_events: Vec<_> = seen()
+            .map(|seen| seen.last_event.load(Ordering::Relaxed))
+            .collect();
+        let mut digests: Vec<_> = seen()
+            .map(|seen| seen.digest.load(Ordering::Relaxed))
+            .collect();
         last_events.sort_unstable();
         last_events.dedup();
         digests.sort_unstable();
         digests.dedup();
         Sight {
             last_events,
-            min_texts: seen().map(|seen| seen.texts.load(Ordering::Relaxed)).min().unwrap_or(0),
+            min_texts: seen()
+                .map(|seen| seen.texts.load(Ordering::Relaxed))
+                .min()
+                .unwrap_or(0),
             sequences: digests.len(),
-            ended: seen().filter(|seen| seen.has_ended.load(Ordering::Relaxed)).count(),
+            ended: seen()
+                .filter(|seen| seen.has_ended.load(Ordering::Relaxed))
+                .count(),
         }
     }
 
@@ -121,7 +134,10 @@ impl Crowd {
 impl Reader {
     async fn open(address: SocketAddr, path: String, latencies: Arc<Mutex<Vec<Duration>>>) -> Self {
         let mut connection = TcpStream::connect(address).await.unwrap();
-        connection.write_all(request(address, &path).as_bytes()).await.unwrap();
+        connection
+            .write_all(request(address, &path).as_bytes())
+            .await
+            .unwrap();
         let seen = Arc::new(Seen::default());
         let task = tokio::spawn(read(connection, Arc::clone(&seen), latencies));
         Self { seen, task }
@@ -139,7 +155,10 @@ pub async fn open_and_stop(address: SocketAddr, path: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let mut connection = socket.connect(address).await.unwrap();
-    connection.write_all(request(address, path).as_bytes()).await.unwrap();
+    connection
+        .write_all(request(address, path).as_bytes())
+        .await
+        .unwrap();
     connection
 }
 
@@ -149,8 +168,14 @@ fn request(address: SocketAddr, path: &str) -> String {
 
 async fn read(mut connection: TcpStream, seen: Arc<Seen>, latencies: Arc<Mutex<Vec<Duration>>>) {
     let (mut buffer, mut digest) = (Vec::new(), DefaultHasher::new());
-    while connection.read_buf(&mut buffer).await.is_ok_and(|bytes| bytes > 0) {
-        let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else { continue };
+    while connection
+        .read_buf(&mut buffer)
+        .await
+        .is_ok_and(|bytes| bytes > 0)
+    {
+        let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else {
+            continue;
+        };
         for line in buffer[..end].split(|byte| *byte == b'\n') {
             seen.take(line, &mut digest, &latencies);
         }
@@ -169,7 +194,9 @@ impl Seen {
             let id = std::str::from_utf8(id).unwrap().parse().unwrap();
             self.last_event.store(id, Ordering::Relaxed);
         }
-        let Some(data) = line.strip_prefix(b"data: ") else { return };
+        let Some(data) = line.strip_prefix(b"data: ") else {
+            return;
+        };
         if data.starts_with(br#"{"type":"replay""#) {
             return self.is_open.store(true, Ordering::Relaxed);
         }
@@ -186,7 +213,11 @@ impl Seen {
 
 /// A text that says when it was made.
 pub fn stamp(padding: usize) -> String {
-    format!("@{}@{}", started().elapsed().as_micros(), "x".repeat(padding))
+    format!(
+        "@{}@{}",
+        started().elapsed().as_micros(),
+        "x".repeat(padding)
+    )
 }
 
 /// Time since the text of a frame was made, when that is a [`stamp`].
@@ -205,23 +236,50 @@ fn started() -> Instant {
 /// Lets this process, and those it starts from now on, have so many streams.
 pub fn allow_streams(count: usize) {
     let (process, limit) = (std::process::id().to_string(), count + OTHER_FILES);
-    let limits =
-        Command::new("prlimit").args(["--pid", &process, "--nofile", "--output=SOFT", "--noheadings"]).output();
-    let soft: usize = String::from_utf8(limits.unwrap().stdout).unwrap().trim().parse().unwrap_or(usize::MAX);
+    let limits = Command::new("prlimit")
+        .args([
+            "--pid",
+            &process,
+            "--nofile",
+            "--output=SOFT",
+            "--noheadings",
+        ])
+        .output();
+    let soft: usize = String::from_utf8(limits.unwrap().stdout)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap_or(usize::MAX);
     if soft < limit {
-        let raised = Command::new("prlimit").args(["--pid", &process, &format!("--nofile={limit}:")]).status();
-        assert!(raised.unwrap().success(), "{limit} open files are needed: raise the hard limit");
+        let raised = Command::new("prlimit")
+            .args(["--pid", &process, &format!("--nofile={limit}:")])
+            .status();
+        assert!(
+            raised.unwrap().success(),
+            "{limit} open files are needed: raise the hard limit"
+        );
     }
 }
 
 /// Memory that a process has in use, in bytes.
 pub fn resident_bytes(process: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.split_whitespace().next().unwrap().parse::<usize>().unwrap() * 1024
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .unwrap();
+    line.split_whitespace()
+        .next()
+        .unwrap()
+        .parse::<usize>()
+        .unwrap()
+        * 1024
 }
 
 /// The value below which `per_cent` of them are.
 pub fn percentile(sorted: &[Duration], per_cent: usize) -> Duration {
-    sorted.get((sorted.len() * per_cent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+    sorted
+        .get((sorted.len() * per_cent / 100).min(sorted.len().saturating_sub(1)))
+        .copied()
+        .unwrap_or_default()
 }

@@ -15,8 +15,11 @@ impl Stack {
         let folder = self.path(FOLDER);
         fs::create_dir_all(&folder).unwrap();
         let folder = folder.display().to_string();
-        let environment: Vec<_> =
-            environment.iter().copied().chain([("EVERTURN_FAILPOINTS", folder.as_str())]).collect();
+        let environment: Vec<_> = environment
+            .iter()
+            .copied()
+            .chain([("EVERTURN_FAILPOINTS", folder.as_str())])
+            .collect();
         self.worker_with(&environment)
     }
 
@@ -32,10 +35,19 @@ impl Stack {
     /// Waits until so many tool executions of a conversation have stopped.
     pub async fn held(&self, conversation: &str, count: usize) {
         let prefix = format!("{conversation}@");
-        wait::until(&format!("{count} tools of {conversation} are held"), || async {
-            let entries = fs::read_dir(self.path(FOLDER)).unwrap().map(|entry| entry.unwrap().file_name());
-            (entries.filter(|name| name.to_string_lossy().starts_with(&prefix)).count() >= count).then_some(())
-        })
+        wait::until(
+            &format!("{count} tools of {conversation} are held"),
+            || async {
+                let entries = fs::read_dir(self.path(FOLDER))
+                    .unwrap()
+                    .map(|entry| entry.unwrap().file_name());
+                (entries
+                    .filter(|name| name.to_string_lossy().starts_with(&prefix))
+                    .count()
+                    >= count)
+                    .then_some(())
+            },
+        )
         .await;
     }
 

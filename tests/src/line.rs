@@ -46,14 +46,31 @@ impl Line {
             answers: Arc::default(),
             cuts: watch::Sender::new(0),
         };
-        let (requests, answers, cuts) = (line.requests.clone(), line.answers.clone(), line.cuts.clone());
+        let (requests, answers, cuts) = (
+            line.requests.clone(),
+            line.answers.clone(),
+            line.cuts.clone(),
+        );
         tokio::spawn(async move {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
-                let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
-                let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
-                tokio::spawn(pass(from_client, to_server, requests.clone(), cuts.subscribe()));
-                tokio::spawn(pass(from_server, to_client, answers.clone(), cuts.subscribe()));
+                let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
+                    continue;
+                };
+                let ((from_client, to_client), (from_server, to_server)) =
+                    (client.into_split(), server.into_split());
+                tokio::spawn(pass(
+                    from_client,
+                    to_server,
+                    requests.clone(),
+                    cuts.subscribe(),
+                ));
+                tokio::spawn(pass(
+                    from_server,
+                    to_client,
+                    answers.clone(),
+                    cuts.subscribe(),
+                ));
             }
         });
         line
@@ -85,7 +102,12 @@ impl Line {
     }
 }
 
-async fn pass(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, loss: Arc<Loss>, mut cuts: watch::Receiver<u32>) {
+async fn pass(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    loss: Arc<Loss>,
+    mut cuts: watch::Receiver<u32>,
+) {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         let count = tokio::select! {

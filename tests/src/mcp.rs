@@ -9,7 +9,9 @@ pub const FILESYSTEM: &str = "server-filesystem";
 
 /// The program of a server from npm, to be run by node.
 pub fn npm(package: &str) -> PathBuf {
-    installed(&format!("npm/node_modules/@modelcontextprotocol/{package}/dist/index.js"))
+    installed(&format!(
+        "npm/node_modules/@modelcontextprotocol/{package}/dist/index.js"
+    ))
 }
 
 /// The program of a server from PyPI.
@@ -26,16 +28,32 @@ pub fn command(name: &str, command: &[&str], more: &str) -> String {
 /// `directory`, and all it is told is copied to `<name>.log`.
 pub fn watched(name: &str, package: &str, directory: &Path, more: &str) -> String {
     let files = directory.join(name).display().to_string();
-    command(name, &["sh", "-c", WATCH, &files, &npm(package).display().to_string()], more)
+    command(
+        name,
+        &[
+            "sh",
+            "-c",
+            WATCH,
+            &files,
+            &npm(package).display().to_string(),
+        ],
+        more,
+    )
 }
 
 /// `exec`: the server is the worker's own child, as it would be without a test.
-const WATCH: &str =
-    r#"exec 3<&0; mkfifo "$0.$$"; tee -a "$0.log" <&3 >"$0.$$" & echo $$ >>"$0.pid"; exec node "$1" <"$0.$$""#;
+const WATCH: &str = r#"exec 3<&0; mkfifo "$0.$$"; tee -a "$0.log" <&3 >"$0.$$" & echo $$ >>"$0.pid"; exec node "$1" <"$0.$$""#;
 
 fn installed(path: &str) -> PathBuf {
-    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(".tools");
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .join(".tools");
     let path = tools.join(path);
-    assert!(path.is_file(), "{} is missing: run `make mcp-servers`", path.display());
+    assert!(
+        path.is_file(),
+        "{} is missing: run `make mcp-servers`",
+        path.display()
+    );
     path
 }

@@ -39,17 +39,27 @@ pub struct Reply {
 impl Reply {
     /// A text, streamed word by word.
     pub fn text(text: &str) -> Self {
-        Self { pieces: text.split_inclusive(' ').map(str::to_owned).collect(), ..Self::default() }
+        Self {
+            pieces: text.split_inclusive(' ').map(str::to_owned).collect(),
+            ..Self::default()
+        }
     }
 
     /// A text of `count` tokens.
     pub fn tokens(count: usize) -> Self {
-        Self { pieces: (0..count).map(|n| format!("token{n} ")).collect(), ..Self::default() }
+        Self {
+            pieces: (0..count).map(|n| format!("token{n} ")).collect(),
+            ..Self::default()
+        }
     }
 
     /// A text in these pieces, one at a time.
     pub fn pieces(pieces: Vec<String>, pace: Duration) -> Self {
-        Self { pieces, pace: Some(pace), ..Self::default() }
+        Self {
+            pieces,
+            pace: Some(pace),
+            ..Self::default()
+        }
     }
 
     /// Asks for a tool as well.
@@ -78,19 +88,29 @@ impl Reply {
     /// Streams the text, then waits until it is released.
     #[must_use]
     pub fn held(self) -> Self {
-        Self { is_held: true, ..self }
+        Self {
+            is_held: true,
+            ..self
+        }
     }
 
     /// Streams the text, then ends without saying so.
     #[must_use]
     pub fn cut(self) -> Self {
-        Self { is_cut: true, ..self }
+        Self {
+            is_cut: true,
+            ..self
+        }
     }
 
     /// Refuses with an HTTP status.
     pub fn error(status: u16, code: &str) -> Self {
-        let body = json!({"error": {"message": format!("scripted {code}"), "type": code, "code": code}});
-        Self { error: Some((status, body, Vec::new())), ..Self::default() }
+        let body =
+            json!({"error": {"message": format!("scripted {code}"), "type": code, "code": code}});
+        Self {
+            error: Some((status, body, Vec::new())),
+            ..Self::default()
+        }
     }
 
     /// Adds a response header to an error.
@@ -119,22 +139,41 @@ pub struct Request {
 impl Request {
     /// Text of the last message with this role.
     pub fn last(&self, role: &str) -> String {
-        let messages = self.body["messages"].as_array().cloned().unwrap_or_default();
-        let found = messages.iter().rev().find(|message| message["role"] == role);
-        found.map(|message| text_of(&message["content"])).unwrap_or_default()
+        let messages = self.body["messages"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        let found = messages
+            .iter()
+            .rev()
+            .find(|message| message["role"] == role);
+        found
+            .map(|message| text_of(&message["content"]))
+            .unwrap_or_default()
     }
 
     /// Number of tool results behind the last user message: the step of the turn, for scripts with one turn.
     pub fn results_since_user(&self) -> usize {
-        let messages = self.body["messages"].as_array().cloned().unwrap_or_default();
-        messages.iter().rev().take_while(|message| message["role"] != "user").filter(|m| m["role"] == "tool").count()
+        let messages = self.body["messages"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        messages
+            .iter()
+            .rev()
+            .take_while(|message| message["role"] != "user")
+            .filter(|m| m["role"] == "tool")
+            .count()
     }
 }
 
 fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
-        Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
         _ => String::new(),
     }
 }
@@ -158,8 +197,14 @@ impl Model {
     pub async fn start(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shared = Shared { script: Arc::new(script), requests: Arc::default(), released: watch::Sender::new(false) };
-        let app = Router::new().route("/v1/chat/completions", post(complete)).with_state(shared.clone());
+        let shared = Shared {
+            script: Arc::new(script),
+            requests: Arc::default(),
+            released: watch::Sender::new(false),
+        };
+        let app = Router::new()
+            .route("/v1/chat/completions", post(complete))
+            .with_state(shared.clone());
         tokio::spawn(async move { axum::serve(listener, app).await });
         Self { shared, port }
     }
@@ -184,15 +229,21 @@ async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
     let body = serde_json::from_slice(&body).unwrap_or_default();
     let request = {
         let mut requests = shared.requests.lock().unwrap();
-        let request = Request { number: requests.len() + 1, body };
+        let request = Request {
+            number: requests.len() + 1,
+            body,
+        };
         requests.push(request.clone());
         request
     };
     let reply = (shared.script)(&request);
     if let Some((status, body, headers)) = reply.error {
-        let mut response = (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response();
+        let mut response =
+            (StatusCode::from_u16(status).unwrap(), axum::Json(body)).into_response();
         for (name, value) in headers {
-            response.headers_mut().insert(HeaderName::from_static(name), value.parse().unwrap());
+            response
+                .headers_mut()
+                .insert(HeaderName::from_static(name), value.parse().unwrap());
         }
         return response;
     }
@@ -200,9 +251,15 @@ async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
     ([("content-type", "text/event-stream")], body).into_response()
 }
 
-fn frames(reply: Reply, mut released: watch::Receiver<bool>) -> impl Stream<Item = Result<Bytes, Infallible>> {
+fn frames(
+    reply: Reply,
+    mut released: watch::Receiver<bool>,
+) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let (is_held, pace) = (reply.is_held, reply.pace.unwrap_or(PACE));
-    let text = reply.pieces.into_iter().map(|piece| delta(&json!({"role": "assistant", "content": piece}), None));
+    let text = reply
+        .pieces
+        .into_iter()
+        .map(|piece| delta(&json!({"role": "assistant", "content": piece}), None));
     let wait = stream::once(async move {
         if is_held {
             let _ = released.wait_for(|released| *released).await;
@@ -216,22 +273,32 @@ fn frames(reply: Reply, mut released: watch::Receiver<bool>) -> impl Stream<Item
             let call = json!({"index": index, "id": id, "type": "function", "function": function});
             rest.push(delta(&json!({"tool_calls": [call]}), None));
         }
-        let finish = if reply.calls.is_empty() { "stop" } else { "tool_calls" };
+        let finish = if reply.calls.is_empty() {
+            "stop"
+        } else {
+            "tool_calls"
+        };
         rest.push(delta(&json!({}), Some(finish)));
         let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
-        rest.push(frame(&json!({"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": usage})));
+        rest.push(frame(
+            &json!({"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": usage}),
+        ));
         rest.push(Bytes::from_static(b"data: [DONE]\n\n"));
     }
     let text = stream::iter(text).then(move |piece| async move {
         tokio::time::sleep(pace).await;
         Some(piece)
     });
-    text.chain(wait).chain(stream::iter(rest.into_iter().map(Some))).filter_map(|piece| async { piece.map(Ok) })
+    text.chain(wait)
+        .chain(stream::iter(rest.into_iter().map(Some)))
+        .filter_map(|piece| async { piece.map(Ok) })
 }
 
 fn delta(delta: &Value, finish: Option<&str>) -> Bytes {
     let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
-    frame(&json!({"id": "x", "object": "chat.completion.chunk", "model": "scripted", "choices": [choice]}))
+    frame(
+        &json!({"id": "x", "object": "chat.completion.chunk", "model": "scripted", "choices": [choice]}),
+    )
 }
 
 fn frame(data: &Value) -> Bytes {

@@ -17,5 +17,7 @@ pub fn free_port() -> u16 {
     let offset = std::process::id() % 251 * 37;
     let next = || u32::from(TAKEN.fetch_add(1, Ordering::Relaxed)) + offset;
     let mut ports = (0..COUNT).map(|_| FIRST + u16::try_from(next() % u32::from(COUNT)).unwrap());
-    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("all ports are taken")
+    ports
+        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("all ports are taken")
 }

@@ -42,7 +42,10 @@ static SHARED: OnceCell<Arc<Postgres>> = OnceCell::const_new();
 
 /// The server that all tests of this binary share; each test has a database of its own.
 pub async fn shared() -> Arc<Postgres> {
-    SHARED.get_or_init(|| async { Arc::new(Postgres::start().await) }).await.clone()
+    SHARED
+        .get_or_init(|| async { Arc::new(Postgres::start().await) })
+        .await
+        .clone()
 }
 
 impl Postgres {
@@ -93,7 +96,9 @@ impl Postgres {
 
     /// Creates a database.
     pub async fn create_database(&self, name: &str) {
-        self.execute("postgres", &format!("CREATE DATABASE \"{name}\"")).await.unwrap();
+        self.execute("postgres", &format!("CREATE DATABASE \"{name}\""))
+            .await
+            .unwrap();
     }
 
     /// Creates a database, unless it is there.
@@ -101,13 +106,16 @@ impl Postgres {
         if self.connect(name).await.is_ok() {
             return Ok(());
         }
-        self.execute("postgres", &format!("CREATE DATABASE \"{name}\"")).await
+        self.execute("postgres", &format!("CREATE DATABASE \"{name}\""))
+            .await
     }
 
     /// Runs SQL in a database, on a connection of its own.
     pub async fn execute(&self, database: &str, sql: &str) -> anyhow::Result<()> {
         let mut connection = self.connect(database).await?;
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await?;
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut connection)
+            .await?;
         Ok(connection.close().await?)
     }
 
@@ -115,7 +123,10 @@ impl Postgres {
     pub async fn connect(&self, database: &str) -> anyhow::Result<PgConnection> {
         let url = self.url(database);
         let connecting = tokio::time::timeout(PROBE_TIMEOUT, PgConnection::connect(&url));
-        connecting.await.context("PostgreSQL does not answer")?.with_context(|| format!("cannot connect to {url}"))
+        connecting
+            .await
+            .context("PostgreSQL does not answer")?
+            .with_context(|| format!("cannot connect to {url}"))
     }
 
     /// Stops it as an administrator does (running transactions are rolled back), and starts it again.
@@ -144,13 +155,19 @@ impl Postgres {
     /// Freezes all of its processes: connections stay open and hang.
     pub async fn pause(&self) {
         self.server.signal(Signal::Pause).await.unwrap();
-        wait::until("PostgreSQL is paused", || async { self.is_frozen().then_some(()) }).await;
+        wait::until("PostgreSQL is paused", || async {
+            self.is_frozen().then_some(())
+        })
+        .await;
     }
 
     /// Goes on after [`Postgres::pause`].
     pub async fn resume(&self) {
         self.server.signal(Signal::Resume).await.unwrap();
-        wait::until("PostgreSQL goes on", || async { (!self.is_frozen()).then_some(()) }).await;
+        wait::until("PostgreSQL goes on", || async {
+            (!self.is_frozen()).then_some(())
+        })
+        .await;
         self.answers().await.unwrap();
     }
 
@@ -171,9 +188,13 @@ impl Postgres {
 
     /// Process ids: the postmaster's first, then its children's.
     pub fn processes(&self) -> Vec<u32> {
-        let file = fs::read_to_string(self.directory().join("data/postmaster.pid")).unwrap_or_default();
-        let Some(postmaster) = file.lines().next().and_then(|line| line.parse().ok()) else { return Vec::new() };
-        let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children")).unwrap_or_default();
+        let file =
+            fs::read_to_string(self.directory().join("data/postmaster.pid")).unwrap_or_default();
+        let Some(postmaster) = file.lines().next().and_then(|line| line.parse().ok()) else {
+            return Vec::new();
+        };
+        let children = fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"))
+            .unwrap_or_default();
         let children = children.split_whitespace().filter_map(|id| id.parse().ok());
         std::iter::once(postmaster).chain(children).collect()
     }
@@ -183,19 +204,28 @@ impl Postgres {
             let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
             // The state follows the name, which may contain anything but ends with the last parenthesis.
             // One that ended meanwhile is a zombie until the postmaster goes on.
-            stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['T', 'Z']))
+            stat.rsplit(')')
+                .next()
+                .is_some_and(|rest| rest.trim_start().starts_with(['T', 'Z']))
         };
         let processes = self.processes();
         !processes.is_empty() && processes.iter().all(is_stopped)
     }
 
     async fn answers(&self) -> anyhow::Result<()> {
-        self.server.answers(|| self.execute("postgres", "SELECT 1")).await
+        self.server
+            .answers(|| self.execute("postgres", "SELECT 1"))
+            .await
     }
 }
 
 fn arguments(data: &Path, port: u16, is_scratch: bool) -> Vec<String> {
-    let mut args = vec!["-D".to_owned(), data.display().to_string(), "-p".to_owned(), port.to_string()];
+    let mut args = vec![
+        "-D".to_owned(),
+        data.display().to_string(),
+        "-p".to_owned(),
+        port.to_string(),
+    ];
     let mut set = |setting: &str| args.extend(["-c".to_owned(), setting.to_owned()]);
     set("listen_addresses=127.0.0.1");
     set("unix_socket_directories=");
@@ -216,18 +246,34 @@ async fn create_cluster(
     is_scratch: bool,
     account: Option<Account>,
 ) -> anyhow::Result<()> {
-    let (initdb, new, log) = (programs.join("initdb"), directory.join("new"), directory.join("initdb.log"));
+    let (initdb, new, log) = (
+        programs.join("initdb"),
+        directory.join("new"),
+        directory.join("initdb.log"),
+    );
     if new.exists() {
         fs::remove_dir_all(&new).with_context(|| format!("cannot remove {}", new.display()))?;
     }
     let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut command = Leash::command(&initdb, Signal::Terminate, is_scratch.then_some(directory));
-    command.arg("-D").arg(&new).args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"]);
-    command.args(["--locale", "C.UTF-8", "--no-sync"]).current_dir(directory);
+    command
+        .arg("-D")
+        .arg(&new)
+        .args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"]);
+    command
+        .args(["--locale", "C.UTF-8", "--no-sync"])
+        .current_dir(directory);
     command.stdout(output.try_clone()?).stderr(output);
     account::run_as(&mut command, account);
-    let status = Leash::start(command).with_context(|| format!("cannot run {}", initdb.display()))?.ended().await?;
-    ensure!(status.success(), "initdb failed: {}", fs::read_to_string(&log).unwrap_or_default());
+    let status = Leash::start(command)
+        .with_context(|| format!("cannot run {}", initdb.display()))?
+        .ended()
+        .await?;
+    ensure!(
+        status.success(),
+        "initdb failed: {}",
+        fs::read_to_string(&log).unwrap_or_default()
+    );
     fs::rename(&new, directory.join("data")).context("cannot rename the new cluster")
 }
 
@@ -236,8 +282,10 @@ fn programs() -> anyhow::Result<PathBuf> {
     let versions = fs::read_dir(PROGRAMS).into_iter().flatten().flatten();
     let versions = versions.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let programs = |version: u32| Path::new(PROGRAMS).join(version.to_string()).join("bin");
-    let there = versions.filter(|version| *version >= VERSION && programs(*version).join("postgres").is_file());
+    let there = versions
+        .filter(|version| *version >= VERSION && programs(*version).join("postgres").is_file());
     let best = there.max_by_key(|version| (*version == VERSION, *version));
-    best.map(programs)
-        .with_context(|| format!("PostgreSQL {VERSION} is not under {PROGRAMS}: run `make deps` in the project"))
+    best.map(programs).with_context(|| {
+        format!("PostgreSQL {VERSION} is not under {PROGRAMS}: run `make deps` in the project")
+    })
 }

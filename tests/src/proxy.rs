@@ -36,8 +36,15 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let own_port = listener.local_addr().unwrap().port();
         let passing = watch::Sender::new(Passing::All);
-        tokio::spawn(accept(listener, SocketAddr::from(([127, 0, 0, 1], port)), passing.clone()));
-        Self { port: own_port, passing }
+        tokio::spawn(accept(
+            listener,
+            SocketAddr::from(([127, 0, 0, 1], port)),
+            passing.clone(),
+        ));
+        Self {
+            port: own_port,
+            passing,
+        }
     }
 
     /// Its port on 127.0.0.1.
@@ -53,11 +60,24 @@ impl Proxy {
 
 async fn accept(listener: TcpListener, server: SocketAddr, passing: watch::Sender<Passing>) {
     while let Ok((process, _)) = listener.accept().await {
-        let Ok(server) = TcpStream::connect(server).await else { continue };
-        let ((from_process, to_process), (from_server, to_server)) = (process.into_split(), server.into_split());
+        let Ok(server) = TcpStream::connect(server).await else {
+            continue;
+        };
+        let ((from_process, to_process), (from_server, to_server)) =
+            (process.into_split(), server.into_split());
         let requests = |passing: &Passing| *passing != Passing::Nothing;
-        tokio::spawn(forward(from_process, to_server, passing.subscribe(), requests));
-        tokio::spawn(forward(from_server, to_process, passing.subscribe(), |passing| *passing == Passing::All));
+        tokio::spawn(forward(
+            from_process,
+            to_server,
+            passing.subscribe(),
+            requests,
+        ));
+        tokio::spawn(forward(
+            from_server,
+            to_process,
+            passing.subscribe(),
+            |passing| *passing == Passing::All,
+        ));
     }
 }
 
@@ -70,7 +90,9 @@ async fn forward(
 ) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(length @ 1..) = from.read(&mut buffer).await {
-        if passing.wait_for(&may_pass).await.is_err() || to.write_all(&buffer[..length]).await.is_err() {
+        if passing.wait_for(&may_pass).await.is_err()
+            || to.write_all(&buffer[..length]).await.is_err()
+        {
             break;
         }
     }
@@ -92,7 +114,9 @@ mod tests {
     async fn holds_back_what_it_is_told_to() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = Proxy::to(listener.local_addr().unwrap().port()).await;
-        let mut process = TcpStream::connect(("127.0.0.1", proxy.port())).await.unwrap();
+        let mut process = TcpStream::connect(("127.0.0.1", proxy.port()))
+            .await
+            .unwrap();
         let (mut server, _) = listener.accept().await.unwrap();
         say(&mut process, b"1").await;
         assert_eq!(hear(&mut server).await, b'1');
@@ -105,7 +129,10 @@ mod tests {
         say(&mut process, b"4").await;
 
         proxy.pass(Passing::All);
-        assert_eq!((hear(&mut process).await, hear(&mut server).await), (b'3', b'4'));
+        assert_eq!(
+            (hear(&mut process).await, hear(&mut server).await),
+            (b'3', b'4')
+        );
         drop(server);
         assert!(process.read_u8().await.is_err(), "the end is passed on");
     }

@@ -37,16 +37,26 @@ impl PythonTools {
         let task_queue = format!("python-{}", uuid::Uuid::new_v4().simple());
         let example = fs::read_to_string(example().join("everturn.toml")).unwrap();
         // A shorter heartbeat time-out, for tests that kill the worker.
-        let tables = example.replace("python-tools", &task_queue).replace("\"5s\"", "\"2s\"");
+        let tables = example
+            .replace("python-tools", &task_queue)
+            .replace("\"5s\"", "\"2s\"");
         let more = MORE_TOOLS.replace("python-tools", &task_queue);
-        let tools = r#"["transfer", "statement", "nobody", { name = "asks", approval = "always" }]"#;
+        let tools =
+            r#"["transfer", "statement", "nobody", { name = "asks", approval = "always" }]"#;
         let agent = format!("tools = {tools}\n\n{tables}\n{more}");
-        Self { stack: Stack::with_agent(model, &agent).await, task_queue }
+        Self {
+            stack: Stack::with_agent(model, &agent).await,
+            task_queue,
+        }
     }
 
     /// Starts the example's worker.
     pub fn worker(&self) -> Child {
-        let log = File::options().create(true).append(true).open(self.stack.path("python.log")).unwrap();
+        let log = File::options()
+            .create(true)
+            .append(true)
+            .open(self.stack.path("python.log"))
+            .unwrap();
         Command::new(python())
             .arg(example().join("worker.py"))
             .env("TEMPORAL_ADDRESS", self.stack.temporal.address())
@@ -72,6 +82,10 @@ fn example() -> PathBuf {
 
 fn python() -> PathBuf {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/python-tool/bin/python");
-    assert!(python.is_file(), "{} is missing: run `make python-tool`", python.display());
+    assert!(
+        python.is_file(),
+        "{} is missing: run `make python-tool`",
+        python.display()
+    );
     python
 }

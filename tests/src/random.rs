@@ -14,7 +14,11 @@ impl Random {
 
     /// The numbers of a list of seeds.
     pub fn of(seeds: &[u64]) -> Self {
-        Self::new(seeds.iter().fold(0, |state, seed| Self::new(state ^ *seed).next()))
+        Self::new(
+            seeds
+                .iter()
+                .fold(0, |state, seed| Self::new(state ^ *seed).next()),
+        )
     }
 
     /// A number below `limit`, which is not 0. The bias is far below what a test could notice.

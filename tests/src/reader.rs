@@ -48,7 +48,11 @@ pub struct Reader {
 impl Reader {
     /// A reader that has nothing yet. Clients are costly: readers share one.
     pub fn new(http: &reqwest::Client, conversation_id: &str) -> Self {
-        Self { view: View::default(), conversation_id: conversation_id.to_owned(), http: http.clone() }
+        Self {
+            view: View::default(),
+            conversation_id: conversation_id.to_owned(),
+            http: http.clone(),
+        }
     }
 
     /// Reads from the gateway at this URL, from the cursor on, until `is_satisfied`, the cut or the stream's end. An
@@ -60,12 +64,16 @@ impl Reader {
         cut: &mut Cut,
         is_satisfied: impl Fn(&View) -> bool,
     ) -> Result<Left, String> {
-        let Some(response) = self.connect(gateway, cursor_in).await else { return Ok(Left::Refused) };
+        let Some(response) = self.connect(gateway, cursor_in).await else {
+            return Ok(Left::Refused);
+        };
         self.view.begin_anew();
         let mut frames = Frames::default();
         let mut chunks = response.bytes_stream();
         while !is_satisfied(&self.view) {
-            let Some(Ok(chunk)) = chunks.next().await else { return Ok(Left::Ended) };
+            let Some(Ok(chunk)) = chunks.next().await else {
+                return Ok(Left::Ended);
+            };
             let before_cut = cut.through(&chunk);
             for frame in frames.push(&chunk[..before_cut.unwrap_or(chunk.len())])? {
                 self.view.take(&frame)?;
@@ -80,11 +88,21 @@ impl Reader {
 
     async fn connect(&self, gateway: &str, cursor_in: CursorIn) -> Option<reqwest::Response> {
         let cursor = self.view.cursor();
-        let url = format!("{gateway}/api/v1/agent/conversations/{}/events/stream", self.conversation_id);
+        let url = format!(
+            "{gateway}/api/v1/agent/conversations/{}/events/stream",
+            self.conversation_id
+        );
         let request = match cursor_in {
             CursorIn::Query => self.http.get(format!("{url}?cursor={cursor}")),
-            CursorIn::Header => self.http.get(format!("{url}?cursor=0")).header("last-event-id", cursor),
+            CursorIn::Header => self
+                .http
+                .get(format!("{url}?cursor=0"))
+                .header("last-event-id", cursor),
         };
-        request.send().await.ok().filter(|response| response.status().is_success())
+        request
+            .send()
+            .await
+            .ok()
+            .filter(|response| response.status().is_success())
     }
 }

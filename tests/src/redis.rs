@@ -37,7 +37,10 @@ impl Redis {
 
     /// Starts one, and waits until it answers.
     pub async fn start_at(place: Place) -> anyhow::Result<Self> {
-        ensure!(Path::new(PROGRAM).is_file(), "{PROGRAM} is missing: run `make deps` in the project");
+        ensure!(
+            Path::new(PROGRAM).is_file(),
+            "{PROGRAM} is missing: run `make deps` in the project"
+        );
         let account = Account::unprivileged()?;
         let (directory, port, is_scratch) = match place {
             Place::Scratch => (account::scratch("redis", account)?, free_port(), true),
@@ -47,7 +50,16 @@ impl Redis {
             }
         };
         let port_text = port.to_string();
-        let args = ["--bind", "127.0.0.1", "--port", &port_text, "--save", "", "--appendonly", "no"];
+        let args = [
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            &port_text,
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ];
         let server = Server::start(Spec {
             name: "Redis",
             program: PROGRAM.into(),
@@ -75,15 +87,23 @@ impl Redis {
     /// Runs a command and returns the first line of the reply.
     pub async fn command(&self, command: &str) -> anyhow::Result<String> {
         let run = async {
-            let mut connection = BufReader::new(TcpStream::connect(("127.0.0.1", self.port)).await?);
-            connection.write_all(format!("{command}\r\n").as_bytes()).await?;
+            let mut connection =
+                BufReader::new(TcpStream::connect(("127.0.0.1", self.port)).await?);
+            connection
+                .write_all(format!("{command}\r\n").as_bytes())
+                .await?;
             let mut reply = String::new();
             connection.read_line(&mut reply).await?;
             let reply = reply.trim_end();
-            ensure!(!reply.is_empty() && !reply.starts_with('-'), "{command}: {reply}");
+            ensure!(
+                !reply.is_empty() && !reply.starts_with('-'),
+                "{command}: {reply}"
+            );
             Ok(reply.to_owned())
         };
-        tokio::time::timeout(COMMAND_TIMEOUT, run).await.context("Redis does not answer")?
+        tokio::time::timeout(COMMAND_TIMEOUT, run)
+            .await
+            .context("Redis does not answer")?
     }
 
     /// kill -9.
@@ -104,7 +124,9 @@ impl Redis {
 
     /// Returns at once; for this long, no client gets an answer.
     pub async fn slow(&self, duration: Duration) {
-        self.command(&format!("CLIENT PAUSE {} ALL", duration.as_millis())).await.unwrap();
+        self.command(&format!("CLIENT PAUSE {} ALL", duration.as_millis()))
+            .await
+            .unwrap();
     }
 
     /// Stops it and waits until it is gone.

@@ -6,15 +6,15 @@ use everturn_proto::words::search_attribute;
 use temporalio_client::Client;
 use temporalio_common::protos::temporal::api::{
     command::v1::{
-        Command, CompleteWorkflowExecutionCommandAttributes, UpsertWorkflowSearchAttributesCommandAttributes,
-        command::Attributes,
+        Command, CompleteWorkflowExecutionCommandAttributes,
+        UpsertWorkflowSearchAttributesCommandAttributes, command::Attributes,
     },
     common::v1::{Payload, SearchAttributes, WorkflowExecution, WorkflowType},
     enums::v1::{CommandType, WorkflowIdConflictPolicy},
     taskqueue::v1::TaskQueue,
     workflowservice::v1::{
-        DeleteWorkflowExecutionRequest, PollWorkflowTaskQueueRequest, RespondWorkflowTaskCompletedRequest,
-        StartWorkflowExecutionRequest,
+        DeleteWorkflowExecutionRequest, PollWorkflowTaskQueueRequest,
+        RespondWorkflowTaskCompletedRequest, StartWorkflowExecutionRequest,
     },
 };
 use tonic::Request;
@@ -32,25 +32,37 @@ pub(crate) async fn register(client: &Client) -> anyhow::Result<()> {
 pub(crate) async fn are_usable(client: &Client) -> anyhow::Result<()> {
     let mut service = client.connection().workflow_service();
     let namespace = client.options().namespace.clone();
-    let task_queue = TaskQueue { name: PROBE.to_owned(), ..TaskQueue::default() };
+    let task_queue = TaskQueue {
+        name: PROBE.to_owned(),
+        ..TaskQueue::default()
+    };
     let start = StartWorkflowExecutionRequest {
         namespace: namespace.clone(),
         workflow_id: PROBE.to_owned(),
-        workflow_type: Some(WorkflowType { name: PROBE.to_owned() }),
+        workflow_type: Some(WorkflowType {
+            name: PROBE.to_owned(),
+        }),
         task_queue: Some(task_queue.clone()),
         request_id: uuid::Uuid::new_v4().to_string(),
         workflow_id_conflict_policy: WorkflowIdConflictPolicy::UseExisting.into(),
         search_attributes: Some(values()),
         ..StartWorkflowExecutionRequest::default()
     };
-    service.start_workflow_execution(Request::new(start)).await.context("cannot start a workflow")?;
+    service
+        .start_workflow_execution(Request::new(start))
+        .await
+        .context("cannot start a workflow")?;
     let poll = PollWorkflowTaskQueueRequest {
         namespace: namespace.clone(),
         task_queue: Some(task_queue),
         identity: PROBE.to_owned(),
         ..PollWorkflowTaskQueueRequest::default()
     };
-    let task = service.poll_workflow_task_queue(Request::new(poll)).await.context("cannot poll")?.into_inner();
+    let task = service
+        .poll_workflow_task_queue(Request::new(poll))
+        .await
+        .context("cannot poll")?
+        .into_inner();
     ensure!(!task.task_token.is_empty(), "no workflow task came");
     let completed = RespondWorkflowTaskCompletedRequest {
         namespace: namespace.clone(),
@@ -59,13 +71,22 @@ pub(crate) async fn are_usable(client: &Client) -> anyhow::Result<()> {
         commands: commands(),
         ..RespondWorkflowTaskCompletedRequest::default()
     };
-    service.respond_workflow_task_completed(Request::new(completed)).await.context("a workflow cannot set them")?;
+    service
+        .respond_workflow_task_completed(Request::new(completed))
+        .await
+        .context("a workflow cannot set them")?;
     // It leaves the lists within a minute or two: the server deletes lazily.
     let delete = DeleteWorkflowExecutionRequest {
         namespace,
-        workflow_execution: Some(WorkflowExecution { workflow_id: PROBE.to_owned(), run_id: String::new() }),
+        workflow_execution: Some(WorkflowExecution {
+            workflow_id: PROBE.to_owned(),
+            run_id: String::new(),
+        }),
     };
-    service.delete_workflow_execution(Request::new(delete)).await.context("cannot delete a workflow")?;
+    service
+        .delete_workflow_execution(Request::new(delete))
+        .await
+        .context("cannot delete a workflow")?;
     Ok(())
 }
 
@@ -77,7 +98,11 @@ fn values() -> SearchAttributes {
         data: format!("\"{PROBE}\"").into_bytes(),
         ..Payload::default()
     };
-    SearchAttributes { indexed_fields: search_attribute::ALL.map(|name| (name.to_owned(), value())).into() }
+    SearchAttributes {
+        indexed_fields: search_attribute::ALL
+            .map(|name| (name.to_owned(), value()))
+            .into(),
+    }
 }
 
 fn commands() -> Vec<Command> {
@@ -86,7 +111,9 @@ fn commands() -> Vec<Command> {
         attributes: Some(attributes),
         ..Command::default()
     };
-    let set = UpsertWorkflowSearchAttributesCommandAttributes { search_attributes: Some(values()) };
+    let set = UpsertWorkflowSearchAttributesCommandAttributes {
+        search_attributes: Some(values()),
+    };
     let complete = CompleteWorkflowExecutionCommandAttributes::default();
     vec![
         command(

@@ -57,7 +57,10 @@ impl Server {
     /// Starts it; it does not answer yet.
     pub(crate) fn start(spec: Spec) -> anyhow::Result<Self> {
         let leash = launch(&spec)?;
-        Ok(Self { spec, leash: Mutex::new(Some(leash)) })
+        Ok(Self {
+            spec,
+            leash: Mutex::new(Some(leash)),
+        })
     }
 
     /// Starts it again, after [`Server::end`].
@@ -73,10 +76,21 @@ impl Server {
     ) -> anyhow::Result<()> {
         let deadline = tokio::time::Instant::now() + START_TIMEOUT;
         loop {
-            let Err(error) = probe().await else { return Ok(()) };
-            let is_running = self.leash.lock().await.as_mut().is_some_and(Leash::is_running);
+            let Err(error) = probe().await else {
+                return Ok(());
+            };
+            let is_running = self
+                .leash
+                .lock()
+                .await
+                .as_mut()
+                .is_some_and(Leash::is_running);
             if !is_running || tokio::time::Instant::now() > deadline {
-                let state = if is_running { "does not answer" } else { "has ended" };
+                let state = if is_running {
+                    "does not answer"
+                } else {
+                    "has ended"
+                };
                 return Err(error.context(format!(
                     "{} {state}; its log ends with\n{}",
                     self.spec.name,
@@ -90,15 +104,21 @@ impl Server {
     /// Sends a signal. Returns before the server has noticed.
     pub(crate) async fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         match self.leash.lock().await.as_mut() {
-            Some(leash) => leash.signal(signal).with_context(|| format!("cannot signal {}", self.spec.name)),
+            Some(leash) => leash
+                .signal(signal)
+                .with_context(|| format!("cannot signal {}", self.spec.name)),
             None => bail!("{} does not run", self.spec.name),
         }
     }
 
     /// Ends it by a signal and waits until it is gone. Its directory stays as it is.
     pub(crate) async fn end(&self, signal: Signal) -> anyhow::Result<()> {
-        let Some(mut leash) = self.leash.lock().await.take() else { return Ok(()) };
-        leash.signal(signal).with_context(|| format!("cannot signal {}", self.spec.name))?;
+        let Some(mut leash) = self.leash.lock().await.take() else {
+            return Ok(());
+        };
+        leash
+            .signal(signal)
+            .with_context(|| format!("cannot signal {}", self.spec.name))?;
         let ended = tokio::time::timeout(START_TIMEOUT, leash.ended()).await;
         ended.with_context(|| format!("{} does not end", self.spec.name))??;
         Ok(())
@@ -109,7 +129,11 @@ impl Server {
         if let Some(leash) = self.leash.lock().await.as_mut() {
             let _whatever_its_status = leash.ended().await;
         }
-        anyhow::anyhow!("{} ended; its log ends with\n{}", self.spec.name, self.log_end())
+        anyhow::anyhow!(
+            "{} ended; its log ends with\n{}",
+            self.spec.name,
+            self.log_end()
+        )
     }
 
     /// Stops it for good, waits until it is gone, and removes its directory if that is scratch.
@@ -132,7 +156,11 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // The shell that holds a running server removes its directory; nobody else does for one that has ended.
-        let has_ended = self.leash.get_mut().as_mut().is_none_or(|leash| !leash.is_running());
+        let has_ended = self
+            .leash
+            .get_mut()
+            .as_mut()
+            .is_none_or(|leash| !leash.is_running());
         if self.spec.is_scratch && has_ended {
             let _gone_already = fs::remove_dir_all(&self.spec.directory);
         }
@@ -149,7 +177,11 @@ fn launch(spec: &Spec) -> anyhow::Result<Leash> {
     let output = output.with_context(|| format!("cannot write {}", log.display()))?;
     let scratch = spec.is_scratch.then_some(spec.directory.as_path());
     let mut command = Leash::command(&spec.program, spec.stop, scratch);
-    command.args(&spec.args).current_dir(&spec.directory).stdout(output.try_clone()?).stderr(output);
+    command
+        .args(&spec.args)
+        .current_dir(&spec.directory)
+        .stdout(output.try_clone()?)
+        .stderr(output);
     account::run_as(&mut command, spec.account);
     Leash::start(command).with_context(|| format!("cannot start a shell for {}", spec.name))
 }

@@ -75,7 +75,10 @@ impl Stack {
         // HTTP clients of the test panic without a TLS backend, even for http.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let temporal = temporal::shared().await;
-        let directory = tempfile::Builder::new().prefix("everturn-test-").tempdir().unwrap();
+        let directory = tempfile::Builder::new()
+            .prefix("everturn-test-")
+            .tempdir()
+            .unwrap();
         let config = format!(
             "[providers.scripted]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key_env = \"SCRIPTED_KEY\"\n\n\
              [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n\n\
@@ -86,7 +89,15 @@ impl Stack {
         let task_queue = format!("test-{}", uuid::Uuid::new_v4().simple());
         let gateway_ports = (0..backends.processes()).map(|_| free_port()).collect();
         let next_gateway = AtomicUsize::new(0);
-        Self { model, temporal, task_queue, directory, backends, gateway_ports, next_gateway }
+        Self {
+            model,
+            temporal,
+            task_queue,
+            directory,
+            backends,
+            gateway_ports,
+            next_gateway,
+        }
     }
 
     /// Adds tables to the configuration, for what starts from now on.
@@ -126,26 +137,37 @@ impl Stack {
 
     /// Starts a worker with more environment.
     pub fn worker_with(&self, environment: &[(&str, &str)]) -> Process {
-        let each = (0..self.backends.processes()).map(|_| self.spawn(&["worker"], "worker", environment));
-        Process { children: each.flat_map(|process| process.children).collect() }
+        let each =
+            (0..self.backends.processes()).map(|_| self.spawn(&["worker"], "worker", environment));
+        Process {
+            children: each.flat_map(|process| process.children).collect(),
+        }
     }
 
     /// Starts a worker of another binary, one of the examples.
     pub fn worker_of(&self, program: &str) -> Process {
         let spawn = |_| self.spawn_command(self.command_of(program, &["worker"], &[]), "worker");
-        Process { children: (0..self.backends.processes()).map(spawn).collect() }
+        Process {
+            children: (0..self.backends.processes()).map(spawn).collect(),
+        }
     }
 
     /// Starts a worker that stops at a failpoint, and waits there to be killed.
     pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
         let file = self.path(failpoint);
-        self.worker_with(&[("EVERTURN_FAILPOINT", &format!("{failpoint}={}", file.display()))])
+        self.worker_with(&[(
+            "EVERTURN_FAILPOINT",
+            &format!("{failpoint}={}", file.display()),
+        )])
     }
 
     /// Waits until a worker has stopped at a failpoint.
     pub async fn reached(&self, failpoint: &str) {
         let file = self.path(failpoint);
-        wait::until(&format!("{failpoint} is reached"), || async { file.exists().then_some(()) }).await;
+        wait::until(&format!("{failpoint} is reached"), || async {
+            file.exists().then_some(())
+        })
+        .await;
     }
 
     /// Lets a worker go on from the failpoint it has stopped at.
@@ -169,7 +191,12 @@ impl Stack {
     pub async fn gateway_with(&self, environment: &[(&str, &str)]) -> Process {
         let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, environment));
         let each = futures::future::join_all(each).await;
-        Process { children: each.into_iter().flat_map(|process| process.children).collect() }
+        Process {
+            children: each
+                .into_iter()
+                .flat_map(|process| process.children)
+                .collect(),
+        }
     }
 
     /// Starts one of the gateways, with more environment, and waits until it answers.
@@ -182,12 +209,24 @@ impl Stack {
 
     /// Starts any role of the binary.
     pub fn spawn(&self, args: &[&str], log: &str, environment: &[(&str, &str)]) -> Process {
-        Process { children: vec![self.spawn_command(self.command(args, environment), log)] }
+        Process {
+            children: vec![self.spawn_command(self.command(args, environment), log)],
+        }
     }
 
     fn spawn_command(&self, mut command: Command, log: &str) -> Child {
-        let log = fs::OpenOptions::new().create(true).append(true).open(self.path(&format!("{log}.log"))).unwrap();
-        command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).kill_on_drop(true).spawn().unwrap()
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.path(&format!("{log}.log")))
+            .unwrap();
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap()
     }
 
     /// A command of the binary in this stack's surroundings.
@@ -223,7 +262,9 @@ impl Stack {
 
     /// Base URL of a gateway, each time of the next one.
     pub fn url(&self) -> String {
-        self.gateway_url(self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len())
+        self.gateway_url(
+            self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len(),
+        )
     }
 
     /// Base URL of one of the gateways.
@@ -245,7 +286,10 @@ impl Stack {
     pub async fn ask(&self, content: &str) -> (String, String) {
         let client = self.client();
         let conversation_id = client.create_conversation(None).await.unwrap();
-        let message_id = client.submit(&conversation_id, content, None).await.unwrap();
+        let message_id = client
+            .submit(&conversation_id, content, None)
+            .await
+            .unwrap();
         (conversation_id, message_id)
     }
 
@@ -258,20 +302,35 @@ impl Stack {
     /// Posts to the gateway's API: status and body.
     pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let url = format!("{}/api/v1/agent{path}", self.url());
-        let answer = reqwest::Client::new().post(url).json(body).send().await.unwrap();
-        (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+        let answer = reqwest::Client::new()
+            .post(url)
+            .json(body)
+            .send()
+            .await
+            .unwrap();
+        (
+            answer.status().as_u16(),
+            answer.json().await.unwrap_or_default(),
+        )
     }
 
     /// All events of a conversation.
     pub async fn events(&self, conversation_id: &str) -> Vec<Value> {
-        let page = self.get(&format!("/conversations/{conversation_id}/events?limit=1000")).await;
+        let page = self
+            .get(&format!(
+                "/conversations/{conversation_id}/events?limit=1000"
+            ))
+            .await;
         page["events"].as_array().cloned().unwrap_or_default()
     }
 
     /// Types of all events of a conversation.
     pub async fn event_types(&self, conversation_id: &str) -> Vec<String> {
         let events = self.events(conversation_id).await;
-        events.iter().map(|event| event["event_type"].as_str().unwrap().to_owned()).collect()
+        events
+            .iter()
+            .map(|event| event["event_type"].as_str().unwrap().to_owned())
+            .collect()
     }
 
     /// Waits until this many turns of the conversation have ended, not counting sub-agents, and returns its events.
@@ -280,7 +339,8 @@ impl Stack {
         let events = wait::until(&what, || async {
             let events = self.events(conversation_id).await;
             let ends = events.iter().filter(|event| {
-                let root = ids::root_execution_id(conversation_id, event["message_id"].as_str().unwrap());
+                let root =
+                    ids::root_execution_id(conversation_id, event["message_id"].as_str().unwrap());
                 event_type::ends_turn(event["event_type"].as_str().unwrap())
                     && event["event_data"]["agent_execution_id"] == root
             });
@@ -294,7 +354,11 @@ impl Stack {
     /// Waits until the conversation has an event of this type.
     pub async fn saw(&self, conversation_id: &str, event_type: &str) {
         wait::until(&format!("{conversation_id} has {event_type}"), || async {
-            self.event_types(conversation_id).await.iter().any(|found| found == event_type).then_some(())
+            self.event_types(conversation_id)
+                .await
+                .iter()
+                .any(|found| found == event_type)
+                .then_some(())
         })
         .await;
     }
@@ -311,8 +375,13 @@ impl Stack {
     pub async fn workflow_status(&self, conversation_id: &str, status: &str) -> Value {
         let workflow_id = ids::workflow_id(conversation_id);
         wait::until(&format!("{workflow_id} is {status}"), || async {
-            let described = self.temporal.json(&["workflow", "describe", "--workflow-id", &workflow_id]).await;
-            let found = described["workflowExecutionInfo"]["status"].as_str().unwrap_or_default();
+            let described = self
+                .temporal
+                .json(&["workflow", "describe", "--workflow-id", &workflow_id])
+                .await;
+            let found = described["workflowExecutionInfo"]["status"]
+                .as_str()
+                .unwrap_or_default();
             found.ends_with(status).then_some(described)
         })
         .await
@@ -330,7 +399,11 @@ impl Stack {
 
     /// Lines of the file to which test tools append their effects.
     pub fn effects(&self) -> Vec<String> {
-        fs::read_to_string(self.effects_file()).unwrap_or_default().lines().map(str::to_owned).collect()
+        fs::read_to_string(self.effects_file())
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Rows in each table of the store that belongs to the schema.
@@ -338,7 +411,9 @@ impl Stack {
         if let Some(rows) = self.backends.rows().await {
             return rows;
         }
-        let options = SqliteConnectOptions::new().filename(self.path("everturn.db")).read_only(true);
+        let options = SqliteConnectOptions::new()
+            .filename(self.path("everturn.db"))
+            .read_only(true);
         let pool = SqlitePool::connect_with(options).await.unwrap();
         let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx%' ORDER BY name")
             .fetch_all(&pool)
@@ -386,9 +461,18 @@ impl Process {
     /// The most memory that one of the processes has held at a time.
     pub fn peak_memory_bytes(&self) -> u64 {
         let peak = |child: &Child| {
-            let status = fs::read_to_string(format!("/proc/{}/status", child.id().unwrap())).unwrap();
-            let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-            line.split_whitespace().next().unwrap().parse::<u64>().unwrap() * 1024
+            let status =
+                fs::read_to_string(format!("/proc/{}/status", child.id().unwrap())).unwrap();
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("VmHWM:"))
+                .unwrap();
+            line.split_whitespace()
+                .next()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+                * 1024
         };
         self.children.iter().map(peak).max().unwrap()
     }
@@ -397,7 +481,14 @@ impl Process {
     pub async fn terminate(mut self) -> Option<i32> {
         for child in &self.children {
             let id = child.id().unwrap().to_string();
-            assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
+            assert!(
+                Command::new("kill")
+                    .args(["-TERM", &id])
+                    .status()
+                    .await
+                    .unwrap()
+                    .success()
+            );
         }
         let mut worst = Some(0);
         for child in &mut self.children {
@@ -416,15 +507,26 @@ pub fn binary() -> PathBuf {
 /// A binary of the workspace: in the directory of this one, or above it as tests are below (cargo build made it).
 fn built(program: &str) -> PathBuf {
     let this = std::env::current_exe().unwrap();
-    let found = this.ancestors().skip(1).take(2).map(|directory| directory.join(program)).find(|file| file.is_file());
-    found.unwrap_or_else(|| panic!("{program} is missing: run `make test`, or `cargo build --workspace` first"))
+    let found = this
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file());
+    found.unwrap_or_else(|| {
+        panic!("{program} is missing: run `make test`, or `cargo build --workspace` first")
+    })
 }
 
 /// Waits until the gateway at `url` answers.
 pub async fn ready(url: &str) {
     let url = format!("{url}/readyz");
     wait::until("the gateway is ready", || async {
-        reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(drop)
+        reqwest::get(&url)
+            .await
+            .ok()
+            .filter(|answer| answer.status().is_success())
+            .map(drop)
     })
     .await;
 }
@@ -446,23 +548,41 @@ pub async fn frames_until(
             }
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(60), collect).await.expect("the stream stays silent");
+    tokio::time::timeout(std::time::Duration::from_secs(60), collect)
+        .await
+        .expect("the stream stays silent");
     seen
 }
 
 /// Sequence numbers are 1..n, and nothing is there twice.
 pub fn assert_gap_free(events: &[Value]) {
-    let numbers: Vec<_> = events.iter().map(|event| event["sequence_number"].as_u64().unwrap()).collect();
-    assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>(), "{events:#?}");
-    let mut ids: Vec<_> = events.iter().map(|event| event["id"].as_str().unwrap()).collect();
+    let numbers: Vec<_> = events
+        .iter()
+        .map(|event| event["sequence_number"].as_u64().unwrap())
+        .collect();
+    assert_eq!(
+        numbers,
+        (1..=events.len() as u64).collect::<Vec<_>>(),
+        "{events:#?}"
+    );
+    let mut ids: Vec<_> = events
+        .iter()
+        .map(|event| event["id"].as_str().unwrap())
+        .collect();
     ids.sort_unstable();
     ids.dedup();
     assert_eq!(ids.len(), events.len(), "an event is there twice");
     for act in events.iter().filter(|event| event["event_type"] == "act") {
         let id = &act["event_data"]["execution_id"];
-        let is_its = |event: &&Value| event["event_type"] == "observe" && &event["event_data"]["execution_id"] == id;
-        let is_last_turn_open = !event_type::ends_turn(events.last().unwrap()["event_type"].as_str().unwrap());
+        let is_its = |event: &&Value| {
+            event["event_type"] == "observe" && &event["event_data"]["execution_id"] == id
+        };
+        let is_last_turn_open =
+            !event_type::ends_turn(events.last().unwrap()["event_type"].as_str().unwrap());
         let observes = events.iter().filter(is_its).count();
-        assert!(observes == 1 || (observes == 0 && is_last_turn_open), "{observes} observes of {id}");
+        assert!(
+            observes == 1 || (observes == 0 && is_last_turn_open),
+            "{observes} observes of {id}"
+        );
     }
 }

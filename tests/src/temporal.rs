@@ -59,7 +59,11 @@ pub fn binary() -> PathBuf {
             return binary.into();
         }
         let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/bin/temporal");
-        if own.is_file() { own } else { PathBuf::from("temporal") }
+        if own.is_file() {
+            own
+        } else {
+            PathBuf::from("temporal")
+        }
     };
     BINARY.get_or_init(find).clone()
 }
@@ -68,21 +72,38 @@ impl Temporal {
     /// Starts a dev server, with everything in memory.
     pub async fn dev() -> Self {
         let port = free_port();
-        let log = std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
+        let log =
+            std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
         // Continue-as-new is suggested at 4,096 events; a test of it should not have to make so many.
-        let dynamic_config = vec![format!("limit.historyCount.suggestContinueAsNew={LONG_HISTORY}")];
-        let options = TemporalOptions { binary: binary(), port, database: None, log, has_ui: false, dynamic_config };
+        let dynamic_config = vec![format!(
+            "limit.historyCount.suggestContinueAsNew={LONG_HISTORY}"
+        )];
+        let options = TemporalOptions {
+            binary: binary(),
+            port,
+            database: None,
+            log,
+            has_ui: false,
+            dynamic_config,
+        };
         let server = Server::Dev(TemporalServer::start(&options).unwrap());
         let temporal = Self { port, server };
         let client = temporal.client().await;
-        everturn_worker::connections::register_search_attributes(&client).await.unwrap();
+        everturn_worker::connections::register_search_attributes(&client)
+            .await
+            .unwrap();
         temporal
     }
 
     /// Starts a production server, which keeps its data in two databases of this PostgreSQL.
     pub async fn production(postgres: &Postgres) -> Self {
-        let cluster = TemporalCluster::start(postgres, Place::Scratch).await.unwrap();
-        Self { port: cluster.port(), server: Server::Production(cluster) }
+        let cluster = TemporalCluster::start(postgres, Place::Scratch)
+            .await
+            .unwrap();
+        Self {
+            port: cluster.port(),
+            server: Server::Production(cluster),
+        }
     }
 
     /// kill -9 of a production server, and a start on the same data.
@@ -113,7 +134,9 @@ impl Temporal {
 
     /// A client, once the server answers.
     pub async fn client(&self) -> Client {
-        everturn_worker::connections::local_temporal(self.port, &CancellationToken::new()).await.unwrap()
+        everturn_worker::connections::local_temporal(self.port, &CancellationToken::new())
+            .await
+            .unwrap()
     }
 
     /// Runs the CLI.
@@ -125,17 +148,27 @@ impl Temporal {
     pub async fn json(&self, args: &[&str]) -> Value {
         let args: Vec<_> = args.iter().copied().chain(["--output", "json"]).collect();
         let output = self.cli(&args).await;
-        assert!(output.status.success(), "temporal {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "temporal {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
     /// The history of a workflow's latest run, as the CLI's JSON.
     pub async fn history(&self, workflow_id: &str) -> Value {
-        self.json(&["workflow", "show", "--workflow-id", workflow_id]).await
+        self.json(&["workflow", "show", "--workflow-id", workflow_id])
+            .await
     }
 }
 
 /// Runs the CLI against a server.
 pub async fn cli(address: &str, args: &[&str]) -> Output {
-    Command::new(binary()).args(args).args(["--address", address]).output().await.unwrap()
+    Command::new(binary())
+        .args(args)
+        .args(["--address", address])
+        .output()
+        .await
+        .unwrap()
 }

@@ -13,13 +13,15 @@ use tokio::process::Command;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    account, ports::free_port, postgres, postgres::Postgres, search_attributes, server::Place, server::Server,
-    server::Spec, temporal,
+    account, ports::free_port, postgres, postgres::Postgres, search_attributes, server::Place,
+    server::Server, server::Spec, temporal,
 };
 
 /// Databases in PostgreSQL, with the schema of each in the tool.
-const DATABASES: [(&str, &str); 2] =
-    [("temporal", "postgresql/v12/temporal"), ("temporal_visibility", "postgresql/v12/visibility")];
+const DATABASES: [(&str, &str); 2] = [
+    ("temporal", "postgresql/v12/temporal"),
+    ("temporal_visibility", "postgresql/v12/visibility"),
+];
 
 const NAMESPACE: &str = "default";
 
@@ -64,18 +66,34 @@ impl TemporalCluster {
         };
         write_config(&directory, postgres, &ports)?;
         let root = directory.display().to_string();
-        let args = ["--root", &root, "--config", ".", "--env", "everturn", "--allow-no-auth", "start"];
+        let args = [
+            "--root",
+            &root,
+            "--config",
+            ".",
+            "--env",
+            "everturn",
+            "--allow-no-auth",
+            "start",
+        ];
         let server = Server::start(Spec {
             name: "Temporal",
             program,
             args: args.map(str::to_owned).to_vec(),
             // What is thrown away need not say goodbye to the other members of its cluster.
-            stop: if is_scratch { Signal::Kill } else { Signal::Terminate },
+            stop: if is_scratch {
+                Signal::Kill
+            } else {
+                Signal::Terminate
+            },
             directory,
             is_scratch,
             account: None,
         })?;
-        let cluster = Self { server, port: ports.frontend.0 };
+        let cluster = Self {
+            server,
+            port: ports.frontend.0,
+        };
         cluster.prepare_namespace().await?;
         Ok(cluster)
     }
@@ -110,8 +128,12 @@ impl TemporalCluster {
     async fn prepare_namespace(&self) -> anyhow::Result<()> {
         let client = self.client().await?;
         self.server.answers(|| self.create_namespace()).await?;
-        self.server.answers(|| search_attributes::register(&client)).await?;
-        self.server.answers(|| search_attributes::are_usable(&client)).await
+        self.server
+            .answers(|| search_attributes::register(&client))
+            .await?;
+        self.server
+            .answers(|| search_attributes::are_usable(&client))
+            .await
     }
 
     async fn client(&self) -> anyhow::Result<Client> {
@@ -124,11 +146,22 @@ impl TemporalCluster {
 
     async fn create_namespace(&self) -> anyhow::Result<()> {
         let address = format!("127.0.0.1:{}", self.port);
-        let args = ["operator", "namespace", "create", "--namespace", NAMESPACE, "--retention", "1d"];
+        let args = [
+            "operator",
+            "namespace",
+            "create",
+            "--namespace",
+            NAMESPACE,
+            "--retention",
+            "1d",
+        ];
         let output = temporal::cli(&address, &args).await;
         let errors = String::from_utf8_lossy(&output.stderr);
         let is_there = output.status.success() || errors.to_lowercase().contains("already");
-        ensure!(is_there, "cannot create the namespace {NAMESPACE}: {errors}");
+        ensure!(
+            is_there,
+            "cannot create the namespace {NAMESPACE}: {errors}"
+        );
         Ok(())
     }
 }
@@ -138,34 +171,59 @@ pub fn lasting_ports(port: u16) -> [u16; 8] {
     let ports = Ports::from(port);
     let pairs = [ports.frontend, ports.history, ports.matching, ports.worker];
     let [one, two, three, four] = pairs.map(|(grpc, membership)| [grpc, membership]);
-    [one[0], one[1], two[0], two[1], three[0], three[1], four[0], four[1]]
+    [
+        one[0], one[1], two[0], two[1], three[0], three[1], four[0], four[1],
+    ]
 }
 
 impl Ports {
     fn free() -> Self {
         let pair = || (free_port(), free_port());
-        Self { frontend: pair(), history: pair(), matching: pair(), worker: pair() }
+        Self {
+            frontend: pair(),
+            history: pair(),
+            matching: pair(),
+            worker: pair(),
+        }
     }
 
     /// As Temporal's own defaults are to 7233; a start on the same database finds the members it remembers.
     fn from(port: u16) -> Self {
         let pair = |step: u16| (port + step, port - 300 + step);
-        Self { frontend: pair(0), history: pair(1), matching: pair(2), worker: pair(6) }
+        Self {
+            frontend: pair(0),
+            history: pair(1),
+            matching: pair(2),
+            worker: pair(6),
+        }
     }
 }
 
 /// A program that `make temporal-server` installs.
 fn tool(name: &str) -> anyhow::Result<PathBuf> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/bin").join(name);
-    program.canonicalize().with_context(|| format!("{name} is missing: run `make temporal-server` in the project"))
+    let program = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../.tools/bin")
+        .join(name);
+    program
+        .canonicalize()
+        .with_context(|| format!("{name} is missing: run `make temporal-server` in the project"))
 }
 
 async fn prepare_database(postgres: &Postgres, name: &str, schema: &str) -> anyhow::Result<()> {
     // What was interrupted half-way goes on where it was.
     if postgres.connect(name).await.is_err() {
-        sql_tool(postgres, name, &["create-database", "--defaultdb", "postgres"]).await?;
+        sql_tool(
+            postgres,
+            name,
+            &["create-database", "--defaultdb", "postgres"],
+        )
+        .await?;
     }
-    if postgres.execute(name, "SELECT 1 FROM schema_version").await.is_err() {
+    if postgres
+        .execute(name, "SELECT 1 FROM schema_version")
+        .await
+        .is_err()
+    {
         sql_tool(postgres, name, &["setup-schema", "--version", "0.0"]).await?;
     }
     sql_tool(postgres, name, &["update-schema", "--schema-name", schema]).await
@@ -174,14 +232,31 @@ async fn prepare_database(postgres: &Postgres, name: &str, schema: &str) -> anyh
 async fn sql_tool(postgres: &Postgres, database: &str, args: &[&str]) -> anyhow::Result<()> {
     let port = postgres.port().to_string();
     let output = Command::new(tool("temporal-sql-tool")?)
-        .args(["--plugin", "postgres12", "--endpoint", "127.0.0.1", "--port", &port, "--user", postgres::USER])
+        .args([
+            "--plugin",
+            "postgres12",
+            "--endpoint",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--user",
+            postgres::USER,
+        ])
         .args(["--database", database])
         .args(args)
         .stdin(Stdio::null())
         .output()
         .await?;
-    let text = || [output.stdout.as_slice(), &output.stderr].map(String::from_utf8_lossy).concat();
-    ensure!(output.status.success(), "temporal-sql-tool {args:?} failed for {database}: {}", text());
+    let text = || {
+        [output.stdout.as_slice(), &output.stderr]
+            .map(String::from_utf8_lossy)
+            .concat()
+    };
+    ensure!(
+        output.status.success(),
+        "temporal-sql-tool {args:?} failed for {database}: {}",
+        text()
+    );
     Ok(())
 }
 
@@ -223,5 +298,6 @@ fn write_config(directory: &Path, postgres: &Postgres, ports: &Ports) -> anyhow:
         ports.frontend.0,
         dynamic.display(),
     );
-    fs::write(directory.join("everturn.yaml"), config).context("cannot write Temporal's configuration")
+    fs::write(directory.join("everturn.yaml"), config)
+        .context("cannot write Temporal's configuration")
 }

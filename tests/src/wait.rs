@@ -6,7 +6,10 @@ use std::{future::Future, time::Duration};
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits until `condition` gives something. Panics, naming `what`, when it does not in time.
-pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: impl FnMut() -> F) -> T {
+pub async fn until<T, F: Future<Output = Option<T>>>(
+    what: &str,
+    mut condition: impl FnMut() -> F,
+) -> T {
     let waiting = async {
         loop {
             if let Some(value) = condition().await {
@@ -15,5 +18,7 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut condition: 
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(LIMIT, waiting).await.unwrap_or_else(|_| panic!("waited {LIMIT:?} in vain until {what}"))
+    tokio::time::timeout(LIMIT, waiting)
+        .await
+        .unwrap_or_else(|_| panic!("waited {LIMIT:?} in vain until {what}"))
 }

@@ -24,7 +24,11 @@ const MAX_BYTES: usize = 50 * 1024;
 const MIN_ROUNDS: usize = 3;
 const ROUNDS: usize = 9;
 /// More than the buffers of the kernel and of the gateway hold for one reader, in one round.
-const SPEECH: Speech = Speech { pieces: 40, every: Duration::from_millis(20), bytes: 32 * 1024 };
+const SPEECH: Speech = Speech {
+    pieces: 40,
+    every: Duration::from_millis(20),
+    bytes: 32 * 1024,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_thousand_streams_on_one_gateway() {
@@ -46,19 +50,31 @@ async fn two_thousand_streams_on_one_gateway() {
     let events = arena.stack.ended(&conversation, 1).await;
     crowd.saw(u32::try_from(events.len()).unwrap()).await;
     let sight = crowd.sight();
-    assert_eq!((sight.sequences, sight.ended), (1, 0), "all have got the same frames: {sight:?}");
+    assert_eq!(
+        (sight.sequences, sight.ended),
+        (1, 0),
+        "all have got the same frames: {sight:?}"
+    );
     assert!(sight.min_texts > 2, "{sight:?}");
     assert_eq!(first.sight().last_events, sight.last_events);
     // Whoever comes now gets the same events.
     let late = frames_until(&client, &conversation, 0, |frame| frame.event == "complete").await;
-    assert_eq!(late.iter().filter(|frame| frame.id.is_some()).count(), events.len());
+    assert_eq!(
+        late.iter().filter(|frame| frame.id.is_some()).count(),
+        events.len()
+    );
 
     a_reader_that_stops_is_cut_and_nobody_notices(&arena).await;
     assert_eq!(crowd.sight().ended, 0);
 }
 
 async fn a_reader_that_stops_is_cut_and_nobody_notices(arena: &Arena) {
-    let conversation = arena.stack.client().create_conversation(None).await.unwrap();
+    let conversation = arena
+        .stack
+        .client()
+        .create_conversation(None)
+        .await
+        .unwrap();
     let path = Arena::path(&conversation);
     let crowd = Crowd::open(arena.address, BESIDE, |_| path.clone()).await;
     let round = async || arena.speak(&conversation, &crowd, BESIDE, SPEECH).await;
@@ -90,19 +106,33 @@ fn median(latencies: &[Duration]) -> Duration {
 async fn is_cut(mut stuck: TcpStream) {
     let mut bytes = Vec::new();
     // An end or an error: both are the gateway's.
-    let _cut = timeout(Duration::from_secs(60), stuck.read_to_end(&mut bytes)).await.expect("it was not cut");
-    assert!(bytes.len() < SPEECH.pieces * SPEECH.bytes, "it has got everything: {} bytes", bytes.len());
+    let _cut = timeout(Duration::from_secs(60), stuck.read_to_end(&mut bytes))
+        .await
+        .expect("it was not cut");
+    assert!(
+        bytes.len() < SPEECH.pieces * SPEECH.bytes,
+        "it has got everything: {} bytes",
+        bytes.len()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_survive_the_stop_of_their_gateway() {
     let model = Model::start(|_| Reply::tokens(20)).await;
     let arena = Arena::start(model, "retry_min = \"50ms\"\nretry_max = \"500ms\"").await;
-    let conversation = arena.stack.client().create_conversation(None).await.unwrap();
+    let conversation = arena
+        .stack
+        .client()
+        .create_conversation(None)
+        .await
+        .unwrap();
     let crowd = Crowd::open(arena.address, 50, |_| Arena::path(&conversation)).await;
     let Arena { stack, gateway, .. } = arena;
     assert_eq!(gateway.terminate().await, Some(0));
-    wait::until("all streams have ended", || async { (crowd.sight().ended == 50).then_some(()) }).await;
+    wait::until("all streams have ended", || async {
+        (crowd.sight().ended == 50).then_some(())
+    })
+    .await;
     // Told another time each, so their frames differ.
     assert!(crowd.sight().sequences > 1);
     let _other = stack.gateway().await;

@@ -29,7 +29,11 @@ pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
     let mut input = Input::new(options.approve);
     if let Some(message) = options.message {
         let is_complete = turn(&client, &conversation_id, &message, &mut input, &shutdown).await?;
-        return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+        return Ok(if is_complete {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        });
     }
     println!(
         "conversation {conversation_id} · Ctrl-D leaves, Ctrl-C cancels the running turn and leaves; go on with --conversation {conversation_id}"
@@ -40,7 +44,9 @@ pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
             line = input.lines.next_line() => line?,
             () = shutdown.cancelled() => None,
         };
-        let Some(line) = line else { return Ok(ExitCode::SUCCESS) };
+        let Some(line) = line else {
+            return Ok(ExitCode::SUCCESS);
+        };
         if line.trim().is_empty() {
             continue;
         }
@@ -90,7 +96,12 @@ async fn turn(
         }
         // Of sub-agents only the lines: several may speak at once.
         let is_own = frame.is_own(conversation_id, &message_id);
-        if is_own || !matches!(frame.event.as_str(), "text_start" | "text_delta" | "thought" | "assistant_message") {
+        if is_own
+            || !matches!(
+                frame.event.as_str(),
+                "text_start" | "text_delta" | "thought" | "assistant_message"
+            )
+        {
             printer.print(&frame);
         }
         if frame.event == event_type::APPROVAL_REQUESTED && !is_cancelling {
@@ -101,7 +112,10 @@ async fn turn(
             };
             let execution_id = frame.data["execution_id"].as_str().unwrap_or_default();
             // Another device may have been faster: the turn goes on either way.
-            if let Err(error) = client.resolve_approval(conversation_id, execution_id, &answer).await {
+            if let Err(error) = client
+                .resolve_approval(conversation_id, execution_id, &answer)
+                .await
+            {
                 println!("{error:#}");
             }
         }

@@ -17,7 +17,12 @@ const MAX_NAME_BYTES: usize = 255;
 
 /// A durable runtime for LLM agents on Temporal.
 #[derive(Debug, Parser)]
-#[command(name = "everturn", version, about = "A durable runtime for LLM agents on Temporal", max_term_width = 110)]
+#[command(
+    name = "everturn",
+    version,
+    about = "A durable runtime for LLM agents on Temporal",
+    max_term_width = 110
+)]
 pub struct Cli {
     /// Options of every role.
     #[command(flatten)]
@@ -34,10 +39,22 @@ pub struct Common {
     #[arg(long, global = true, env = "EVERTURN_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Database: a SQLite file or a postgres:// URL; by default everturn.db in the data directory.
-    #[arg(long, global = true, env = "EVERTURN_DATABASE", value_name = "FILE|URL", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "EVERTURN_DATABASE",
+        value_name = "FILE|URL",
+        hide_env_values = true
+    )]
     pub database: Option<String>,
     /// Redis for texts in the making, redis://host:port; without it they reach only gateways in the worker's process.
-    #[arg(long, global = true, env = "EVERTURN_REDIS", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        global = true,
+        env = "EVERTURN_REDIS",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub redis: Option<String>,
     /// Where data is kept; by default `everturn` in the user's state directory.
     #[arg(long, global = true, env = "EVERTURN_DATA_DIR", value_name = "DIR")]
@@ -81,13 +98,23 @@ pub struct DevOptions {
     #[arg(long, env = "EVERTURN_INSECURE_NO_AUTH", value_parser = FalseyValueParser::new())]
     pub insecure_no_auth: bool,
     /// Key or token that --once and --sample send, where the configuration requires one.
-    #[arg(long, env = "EVERTURN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "EVERTURN_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
     pub token: Option<String>,
     /// Port of Temporal on 127.0.0.1; a server that runs there is used, else one is started (its web UI on port + 1000).
     #[arg(long, default_value_t = 7233, value_name = "PORT")]
     pub temporal_port: u16,
     /// The `temporal` binary.
-    #[arg(long, env = "EVERTURN_TEMPORAL_BIN", default_value = "temporal", value_name = "FILE")]
+    #[arg(
+        long,
+        env = "EVERTURN_TEMPORAL_BIN",
+        default_value = "temporal",
+        value_name = "FILE"
+    )]
     pub temporal_bin: PathBuf,
     /// Runs one turn with this message, prints it as it happens, and exits: 0 only when the turn completed.
     #[arg(long, value_name = "MESSAGE")]
@@ -244,16 +271,30 @@ fn parse_age(text: &str) -> Result<Duration, String> {
 
 fn parse_tenant(text: &str) -> Result<String, String> {
     let limits = format!("a tenant has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`");
-    if ids::is_valid(text) { Ok(text.to_owned()) } else { Err(limits) }
+    if ids::is_valid(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(limits)
+    }
 }
 
 fn parse_owner(text: &str) -> Result<String, String> {
-    if text.is_empty() { Err("an owner must not be empty".to_owned()) } else { parse_name(text) }
+    if text.is_empty() {
+        Err("an owner must not be empty".to_owned())
+    } else {
+        parse_name(text)
+    }
 }
 
 fn parse_name(text: &str) -> Result<String, String> {
     let fits = text.len() <= MAX_NAME_BYTES && !text.contains(char::is_control);
-    if fits { Ok(text.to_owned()) } else { Err(format!("at most {MAX_NAME_BYTES} bytes, no control characters")) }
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "at most {MAX_NAME_BYTES} bytes, no control characters"
+        ))
+    }
 }
 
 fn parse_scope(word: &str) -> Result<Scope, String> {
@@ -267,7 +308,12 @@ pub struct ChatOptions {
     #[arg(long, env = "EVERTURN_URL", default_value = "http://127.0.0.1:8080")]
     pub url: String,
     /// Key or token, where the gateway requires one.
-    #[arg(long, env = "EVERTURN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "EVERTURN_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
     pub token: Option<String>,
     /// Goes on with this conversation; without it a new one begins.
     #[arg(long, value_name = "ID")]
@@ -285,15 +331,25 @@ pub struct ChatOptions {
 impl Cli {
     /// Logs go to standard error; standard output is for what was asked for.
     pub fn start_logging(&self) -> anyhow::Result<()> {
-        let is_terminal_role =
-            matches!(self.command, Command::Dev(_) | Command::Chat(_) | Command::Keys(_) | Command::Tools(_));
+        let is_terminal_role = matches!(
+            self.command,
+            Command::Dev(_) | Command::Chat(_) | Command::Keys(_) | Command::Tools(_)
+        );
         // genai warns of every last chunk that has no text, which is every provider's; rmcp says every message it gets.
-        let default =
-            if is_terminal_role { "warn,genai=error" } else { "info,temporalio_sdk_core=warn,genai=error,rmcp=warn" };
+        let default = if is_terminal_role {
+            "warn,genai=error"
+        } else {
+            "info,temporalio_sdk_core=warn,genai=error,rmcp=warn"
+        };
         let filter = self.common.log.as_deref().unwrap_or(default);
-        let filter = EnvFilter::try_new(filter).with_context(|| format!("`{filter}` is not a log filter"))?;
+        let filter = EnvFilter::try_new(filter)
+            .with_context(|| format!("`{filter}` is not a log filter"))?;
         let is_terminal = std::io::stderr().is_terminal();
-        tracing_subscriber::fmt().with_env_filter(filter).with_ansi(is_terminal).with_writer(std::io::stderr).init();
+        tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(is_terminal)
+            .with_writer(std::io::stderr)
+            .init();
         Ok(())
     }
 }
@@ -302,15 +358,22 @@ impl Common {
     /// Where data is kept.
     pub fn data_dir(&self) -> PathBuf {
         self.data_dir.clone().unwrap_or_else(|| {
-            let state = env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+            let state = env::var_os("XDG_STATE_HOME")
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute());
             let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
-            state.or_else(home).unwrap_or_else(env::temp_dir).join("everturn")
+            state
+                .or_else(home)
+                .unwrap_or_else(env::temp_dir)
+                .join("everturn")
         })
     }
 
     /// The database: a file or a URL.
     pub fn database(&self) -> String {
-        self.database.clone().unwrap_or_else(|| self.data_dir().join("everturn.db").display().to_string())
+        self.database
+            .clone()
+            .unwrap_or_else(|| self.data_dir().join("everturn.db").display().to_string())
     }
 }
 

@@ -48,7 +48,9 @@ impl GatewayClient {
 
     /// A client that sends this key or token with each request.
     pub fn with_token(url: &str, token: Option<&str>) -> anyhow::Result<Self> {
-        let is_http = url.parse::<url::Url>().is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+        let is_http = url
+            .parse::<url::Url>()
+            .is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
         if !is_http {
             bail!("`{url}` is not the URL of a gateway; it looks like http://127.0.0.1:8080");
         }
@@ -60,15 +62,28 @@ impl GatewayClient {
             value.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, value);
         }
-        let http = reqwest::Client::builder().connect_timeout(Duration::from_secs(5)).default_headers(headers);
+        let http = reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(5))
+            .default_headers(headers);
         let http = http.build()?;
-        Ok(Self { url: format!("{}/api/v1/agent", url.trim_end_matches('/')), http })
+        Ok(Self {
+            url: format!("{}/api/v1/agent", url.trim_end_matches('/')),
+            http,
+        })
     }
 
     /// Creates a conversation and returns its id.
     pub async fn create_conversation(&self, agent: Option<&str>) -> anyhow::Result<String> {
-        let created = self.post("/conversations", &agent.map_or(json!({}), |agent| json!({ "agent": agent }))).await?;
-        created["id"].as_str().map(str::to_owned).context("the gateway's answer has no id")
+        let created = self
+            .post(
+                "/conversations",
+                &agent.map_or(json!({}), |agent| json!({ "agent": agent })),
+            )
+            .await?;
+        created["id"]
+            .as_str()
+            .map(str::to_owned)
+            .context("the gateway's answer has no id")
     }
 
     /// Submits a message and returns its id. `message_id` makes a repeated call return the first one's answer.
@@ -84,12 +99,20 @@ impl GatewayClient {
             body["message_id"] = message_id.into();
         }
         let accepted = self.post(&path, &body).await?;
-        accepted["message_id"].as_str().map(str::to_owned).context("the gateway's answer has no message_id")
+        accepted["message_id"]
+            .as_str()
+            .map(str::to_owned)
+            .context("the gateway's answer has no message_id")
     }
 
     /// Asks the running turn of the conversation to end.
     pub async fn cancel(&self, conversation_id: &str) -> anyhow::Result<()> {
-        self.post(&format!("/conversations/{conversation_id}/cancel"), &json!({})).await.map(drop)
+        self.post(
+            &format!("/conversations/{conversation_id}/cancel"),
+            &json!({}),
+        )
+        .await
+        .map(drop)
     }
 
     /// Answers an approval. Tries again for a while when the turn cannot be reached.
@@ -99,7 +122,10 @@ impl GatewayClient {
         execution_id: &str,
         answer: &Value,
     ) -> anyhow::Result<()> {
-        let url = format!("{}/conversations/{conversation_id}/approvals/{execution_id}", self.url);
+        let url = format!(
+            "{}/conversations/{conversation_id}/approvals/{execution_id}",
+            self.url
+        );
         let mut attempts_left = APPROVAL_ATTEMPTS;
         loop {
             attempts_left -= 1;
@@ -114,16 +140,31 @@ impl GatewayClient {
 
     /// The conversation's largest sequence number.
     pub async fn last_sequence(&self, conversation_id: &str) -> anyhow::Result<u32> {
-        let url = format!("{}/conversations/{conversation_id}/execution-status", self.url);
-        let status: Value = checked(self.http.get(url).send().await?).await?.json().await?;
-        Ok(status["last_sequence"].as_u64().and_then(|last| u32::try_from(last).ok()).unwrap_or(0))
+        let url = format!(
+            "{}/conversations/{conversation_id}/execution-status",
+            self.url
+        );
+        let status: Value = checked(self.http.get(url).send().await?)
+            .await?
+            .json()
+            .await?;
+        Ok(status["last_sequence"]
+            .as_u64()
+            .and_then(|last| u32::try_from(last).ok())
+            .unwrap_or(0))
     }
 
     /// Follows the conversation from behind `cursor`, coming back with the cursor whenever the stream breaks. Ends when
     /// the gateway says that there is nothing to come back for, or refuses, as when the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
-        let following = Following { client: self.clone(), url, cursor, delay: RETRY, frames: None };
+        let following = Following {
+            client: self.clone(),
+            url,
+            cursor,
+            delay: RETRY,
+            frames: None,
+        };
         futures::stream::unfold(following, |mut following| async move {
             let frame = following.next().await?;
             Some((frame, following))
@@ -131,23 +172,37 @@ impl GatewayClient {
     }
 
     async fn connect(&self, url: &str, cursor: u32) -> anyhow::Result<BoxStream<'static, Frame>> {
-        let response = self.http.get(format!("{url}?cursor={cursor}")).send().await?;
+        let response = self
+            .http
+            .get(format!("{url}?cursor={cursor}"))
+            .send()
+            .await?;
         let frames = checked(response).await?.bytes_stream().eventsource();
         // A broken stream ends here; the follower comes back with its cursor.
-        let frames = frames.take_while(|frame| futures::future::ready(frame.is_ok())).filter_map(|frame| async {
-            let data: Value = serde_json::from_str(&frame.ok()?.data).ok()?;
-            // Not the frame's own name, in which `error` is called otherwise for the sake of browsers.
-            let event = data["type"].as_str()?.to_owned();
-            // Nor its id: by the SSE standard that stays in force for the frames without one behind it.
-            let id = data["sequence_number"].as_u64().and_then(|id| u32::try_from(id).ok());
-            Some(Frame { event, id, data })
-        });
+        let frames = frames
+            .take_while(|frame| futures::future::ready(frame.is_ok()))
+            .filter_map(|frame| async {
+                let data: Value = serde_json::from_str(&frame.ok()?.data).ok()?;
+                // Not the frame's own name, in which `error` is called otherwise for the sake of browsers.
+                let event = data["type"].as_str()?.to_owned();
+                // Nor its id: by the SSE standard that stays in force for the frames without one behind it.
+                let id = data["sequence_number"]
+                    .as_u64()
+                    .and_then(|id| u32::try_from(id).ok());
+                Some(Frame { event, id, data })
+            });
         Ok(frames.boxed())
     }
 
     async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let response = self.http.post(format!("{}{path}", self.url)).json(body).send().await;
-        let response = response.with_context(|| format!("cannot reach the gateway at {}", self.url))?;
+        let response = self
+            .http
+            .post(format!("{}{path}", self.url))
+            .json(body)
+            .send()
+            .await;
+        let response =
+            response.with_context(|| format!("cannot reach the gateway at {}", self.url))?;
         Ok(checked(response).await?.json().await?)
     }
 }
@@ -201,7 +256,11 @@ impl Following {
             };
             match frame.event.as_str() {
                 "end" if frame.data["reconnect"] == false => return None,
-                "reconnect" => self.delay = frame.data["delay_ms"].as_u64().map_or(RETRY, Duration::from_millis),
+                "reconnect" => {
+                    self.delay = frame.data["delay_ms"]
+                        .as_u64()
+                        .map_or(RETRY, Duration::from_millis)
+                }
                 _ => {
                     self.cursor = frame.id.unwrap_or(self.cursor);
                     return Some(frame);

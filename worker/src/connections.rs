@@ -9,7 +9,9 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use everturn_proto::words::search_attribute;
 use everturn_store::{Store, StoreError, StoreOptions};
-use everturn_stream::{InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter};
+use everturn_stream::{
+    InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
+};
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
 };
@@ -46,12 +48,20 @@ pub struct Stream {
 pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     let Some(url) = &common.redis else {
         let stream = Arc::new(InProcessStream::default());
-        return Ok(Stream { writer: stream.clone(), reader: stream, is_shared: false });
+        return Ok(Stream {
+            writer: stream.clone(),
+            reader: stream,
+            is_shared: false,
+        });
     };
     let stream = RedisStream::connect(url, RedisStreamOptions::default())
         .with_context(|| format!("`{}` is not the URL of a Redis", shown(url)))?;
     let stream = Arc::new(stream);
-    Ok(Stream { writer: stream.clone(), reader: stream, is_shared: true })
+    Ok(Stream {
+        writer: stream.clone(),
+        reader: stream,
+        is_shared: true,
+    })
 }
 
 /// Opens the store, waiting for a server to come up. A file is created and brought up to date; the tables of a server
@@ -120,8 +130,12 @@ where
 /// Connects to Temporal as the environment says (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, temporal.toml), waiting for
 /// it to come up.
 pub async fn temporal(shutdown: &CancellationToken) -> anyhow::Result<Client> {
-    let (connection, client) = ClientOptions::load_from_config(LoadClientConfigProfileOptions::default())
-        .map_err(|error| anyhow!("cannot read Temporal's address from the environment (TEMPORAL_*): {error}"))?;
+    let (connection, client) = ClientOptions::load_from_config(
+        LoadClientConfigProfileOptions::default(),
+    )
+    .map_err(|error| {
+        anyhow!("cannot read Temporal's address from the environment (TEMPORAL_*): {error}")
+    })?;
     let address = connection.target.to_string();
     let connection = connect(connection, &address, None, shutdown).await?;
     Ok(Client::new(connection, client)?)
@@ -132,7 +146,10 @@ pub async fn local_temporal(port: u16, shutdown: &CancellationToken) -> anyhow::
     let address = format!("http://127.0.0.1:{port}");
     let options = ConnectionOptions::new(address.parse::<url::Url>()?).build();
     let connection = connect(options, &address, Some(LOCAL_LIMIT), shutdown).await?;
-    Ok(Client::new(connection, ClientOptions::new("default").build())?)
+    Ok(Client::new(
+        connection,
+        ClientOptions::new("default").build(),
+    )?)
 }
 
 async fn connect(
@@ -144,11 +161,16 @@ async fn connect(
     let started = Instant::now();
     let is_passing = |_: &_| limit.is_none_or(|limit| started.elapsed() <= limit);
     let what = format!("Temporal at {address}");
-    let connected = patiently(&what, shutdown, is_passing, || Connection::connect(options.clone())).await;
+    let connected = patiently(&what, shutdown, is_passing, || {
+        Connection::connect(options.clone())
+    })
+    .await;
     if shutdown.is_cancelled() {
         return connected;
     }
-    connected.with_context(|| format!("what listens on {address} does not answer like a Temporal server"))
+    connected.with_context(|| {
+        format!("what listens on {address} does not answer like a Temporal server")
+    })
 }
 
 /// Registers the search attributes of turns (A7). Those that exist stay as they are.
@@ -158,15 +180,25 @@ pub async fn register_search_attributes(client: &Client) -> anyhow::Result<()> {
             search_attributes: [(name.to_owned(), IndexedValueType::Keyword as i32)].into(),
             namespace: client.options().namespace.clone(),
         };
-        let added = client.connection().operator_service().add_search_attributes(tonic::Request::new(request)).await;
+        let added = client
+            .connection()
+            .operator_service()
+            .add_search_attributes(tonic::Request::new(request))
+            .await;
         match added {
             Ok(_) => tracing::info!(name, "registered a search attribute"),
             Err(status) if status.code() == tonic::Code::AlreadyExists => {}
             // A cluster may not let workers do this; then its operator has (everturn migrate), or a turn says so.
             Err(status) if status.code() == tonic::Code::PermissionDenied => {
-                tracing::warn!(name, "not allowed to register search attributes; an operator must");
+                tracing::warn!(
+                    name,
+                    "not allowed to register search attributes; an operator must"
+                );
             }
-            Err(status) => return Err(status).with_context(|| format!("cannot register search attribute {name}")),
+            Err(status) => {
+                return Err(status)
+                    .with_context(|| format!("cannot register search attribute {name}"));
+            }
         }
     }
     Ok(())

@@ -26,4 +26,6 @@ pub mod show;
 pub mod shutdown;
 
 pub use app::App;
-pub use everturn_activities::tools::{Effect, Tool, ToolContext, ToolError, TypedTool, content, process};
+pub use everturn_activities::tools::{
+    Effect, Tool, ToolContext, ToolError, TypedTool, content, process,
+};

@@ -21,8 +21,18 @@ struct Script {
 }
 
 async fn stream(State(script): State<Script>, RawQuery(query): RawQuery) -> String {
-    script.queries.lock().unwrap().push(query.unwrap_or_default());
-    script.responses.lock().unwrap().pop().unwrap_or_default().to_owned()
+    script
+        .queries
+        .lock()
+        .unwrap()
+        .push(query.unwrap_or_default());
+    script
+        .responses
+        .lock()
+        .unwrap()
+        .pop()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[tokio::test]
@@ -36,15 +46,33 @@ async fn a_stream_is_followed_to_its_end() {
          event: end\ndata: {\"type\":\"end\",\"reason\":\"conversation_deleted\",\"reconnect\":false}\n\n",
     ];
     responses.reverse();
-    let script = Script { responses: Arc::new(Mutex::new(responses)), ..Script::default() };
+    let script = Script {
+        responses: Arc::new(Mutex::new(responses)),
+        ..Script::default()
+    };
     let path = "/api/v1/agent/conversations/c/events/stream";
-    let app = Router::new().route(path, get(stream)).with_state(script.clone());
+    let app = Router::new()
+        .route(path, get(stream))
+        .with_state(script.clone());
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(async move { axum::serve(listener, app).await });
 
-    let frames: Vec<_> = GatewayClient::new(&url).unwrap().follow("c", 0).collect().await;
-    let seen: Vec<_> = frames.iter().map(|frame| (frame.event.as_str(), frame.id)).collect();
-    assert_eq!(seen, [("replay", None), ("act", Some(1)), ("error", Some(2))]);
-    assert_eq!(*script.queries.lock().unwrap(), ["cursor=0", "cursor=1", "cursor=1"]);
+    let frames: Vec<_> = GatewayClient::new(&url)
+        .unwrap()
+        .follow("c", 0)
+        .collect()
+        .await;
+    let seen: Vec<_> = frames
+        .iter()
+        .map(|frame| (frame.event.as_str(), frame.id))
+        .collect();
+    assert_eq!(
+        seen,
+        [("replay", None), ("act", Some(1)), ("error", Some(2))]
+    );
+    assert_eq!(
+        *script.queries.lock().unwrap(),
+        ["cursor=0", "cursor=1", "cursor=1"]
+    );
 }

@@ -14,8 +14,8 @@ use everturn_proto::{
 use temporalio_common::{error::ApplicationFailure, search_attributes::SearchAttributeKey};
 use temporalio_macros::{workflow, workflow_methods};
 use temporalio_workflow::{
-    ContinueAsNewOptions, SyncWorkflowContext, WorkflowCancellationToken, WorkflowContext, WorkflowContextView,
-    WorkflowResult, WorkflowTermination,
+    ContinueAsNewOptions, SyncWorkflowContext, WorkflowCancellationToken, WorkflowContext,
+    WorkflowContextView, WorkflowResult, WorkflowTermination,
 };
 
 use crate::{
@@ -25,7 +25,8 @@ use crate::{
     turn::{Outcome, Turn, TurnEnd},
 };
 
-const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
+const TURN_STATUS: SearchAttributeKey<String> =
+    SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
 /// TurnStatus while a turn waits for a person.
 const WAITING: &str = "waiting";
 
@@ -88,16 +89,24 @@ impl AgentExecution {
     /// One turn.
     #[run(name = "agent-execution")]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<TurnOutput> {
-        let input = ctx
-            .state(|state| state.input.clone())
-            .map_err(|error| invalid(format!("The input is not a turn: {error}. It looks like {EXAMPLE_INPUT}")))?;
+        let input = ctx.state(|state| state.input.clone()).map_err(|error| {
+            invalid(format!(
+                "The input is not a turn: {error}. It looks like {EXAMPLE_INPUT}"
+            ))
+        })?;
         check_workflow_id(ctx.workflow_id(), &input).map_err(invalid)?;
         let first = match &input.delegation {
-            Some(call) => Some(Submit { message_id: call.message_id.clone(), ..Submit::default() }),
+            Some(call) => Some(Submit {
+                message_id: call.message_id.clone(),
+                ..Submit::default()
+            }),
             None => ctx.state_mut(|state| state.inbox.take_next()),
         };
         let Some(message) = first else {
-            return Err(invalid(format!("The turn has no message. Its input looks like {EXAMPLE_INPUT}")).into());
+            return Err(invalid(format!(
+                "The turn has no message. Its input looks like {EXAMPLE_INPUT}"
+            ))
+            .into());
         };
         let message_id = message.message_id.clone();
         let turn = start_turn(ctx, &input, message.clone());
@@ -107,7 +116,11 @@ impl AgentExecution {
                 turn.run_in_time(&loaded).await
             }
             // A message that was delivered twice, after its turn had ended; a sub-agent that ended, or may not begin.
-            Ok(loaded) => Ok(Outcome::Ended(TurnEnd { status: loaded.status, steps: 0, failure: None })),
+            Ok(loaded) => Ok(Outcome::Ended(TurnEnd {
+                status: loaded.status,
+                steps: 0,
+                failure: None,
+            })),
             Err(error) => Err(error),
         };
         finish(ctx, input, message, message_id, ended)
@@ -120,7 +133,9 @@ impl AgentExecution {
         let interrupts = message.on_busy == on_busy::INTERRUPT;
         let is_new = self.accept(message, ctx.info().first_execution_run_id());
         if let Some(current) = self.current.as_ref().filter(|_| is_new && interrupts) {
-            current.cancellation.cancel_with_reason("interrupted by a newer message");
+            current
+                .cancellation
+                .cancel_with_reason("interrupted by a newer message");
         }
     }
 
@@ -128,9 +143,16 @@ impl AgentExecution {
     /// that has ended does nothing, so it may be sent twice or late.
     #[signal]
     pub fn cancel(&mut self, ctx: &mut SyncWorkflowContext<Self>, cancel: Lenient<Cancel>) {
-        let Ok(Cancel { message_id, reason }) = cancel.0 else { return };
-        let reason = if reason.is_empty() { "cancelled by the user" } else { &reason };
-        let is_current = |current: &&Current| message_id.is_empty() || message_id == current.message_id;
+        let Ok(Cancel { message_id, reason }) = cancel.0 else {
+            return;
+        };
+        let reason = if reason.is_empty() {
+            "cancelled by the user"
+        } else {
+            &reason
+        };
+        let is_current =
+            |current: &&Current| message_id.is_empty() || message_id == current.message_id;
         if let Some(current) = self.current.as_ref().filter(is_current) {
             current.cancellation.cancel_with_reason(reason);
         } else if self.inbox.contains(&message_id) && ctx.patched(CANCEL_WAITING) {
@@ -140,7 +162,11 @@ impl AgentExecution {
 
     /// A person's answer to an approval. A gateway calls it: what does not fit is refused by the validator.
     #[update]
-    pub fn resolve_approval(&mut self, _ctx: &mut SyncWorkflowContext<Self>, answer: Lenient<ResolveApproval>) {
+    pub fn resolve_approval(
+        &mut self,
+        _ctx: &mut SyncWorkflowContext<Self>,
+        answer: Lenient<ResolveApproval>,
+    ) {
         if let Ok(answer) = answer.0 {
             self.outside.resolve(answer);
         }
@@ -152,14 +178,23 @@ impl AgentExecution {
         _ctx: &WorkflowContextView,
         answer: &Lenient<ResolveApproval>,
     ) -> Result<(), Box<dyn Error + Send + Sync>> {
-        let answer = answer.0.as_ref().map_err(|error| format!("{}: {error}", refusal::INVALID))?;
-        self.outside.check(answer).map_err(|refusal| refusal.to_string().into())
+        let answer = answer
+            .0
+            .as_ref()
+            .map_err(|error| format!("{}: {error}", refusal::INVALID))?;
+        self.outside
+            .check(answer)
+            .map_err(|refusal| refusal.to_string().into())
     }
 
     /// The same from the command line (`temporal workflow signal`). One that does not fit is ignored: a signal has
     /// nobody to answer.
     #[signal(name = "resolve_approval")]
-    pub fn resolve_by_signal(&mut self, _ctx: &mut SyncWorkflowContext<Self>, answer: Lenient<ResolveApproval>) {
+    pub fn resolve_by_signal(
+        &mut self,
+        _ctx: &mut SyncWorkflowContext<Self>,
+        answer: Lenient<ResolveApproval>,
+    ) {
         if let Ok(answer) = answer.0 {
             self.outside.resolve(answer);
         }
@@ -167,7 +202,11 @@ impl AgentExecution {
 
     /// The client has answered a client tool, and its result is stored.
     #[signal]
-    pub fn tool_result(&mut self, _ctx: &mut SyncWorkflowContext<Self>, stored: Lenient<ToolResultStored>) {
+    pub fn tool_result(
+        &mut self,
+        _ctx: &mut SyncWorkflowContext<Self>,
+        stored: Lenient<ToolResultStored>,
+    ) {
         if let Ok(stored) = stored.0 {
             self.outside.result_stored(stored.execution_id);
         }
@@ -176,10 +215,19 @@ impl AgentExecution {
     /// Where the turn stands.
     #[query]
     pub fn status(&self, _ctx: &WorkflowContextView) -> TurnStatus {
-        let conversation_id = self.input.as_ref().map(|input| input.conversation_id.clone()).unwrap_or_default();
+        let conversation_id = self
+            .input
+            .as_ref()
+            .map(|input| input.conversation_id.clone())
+            .unwrap_or_default();
         let queued = u32::try_from(self.inbox.len()).unwrap_or(u32::MAX);
         let Some(current) = &self.current else {
-            return TurnStatus { status: "starting".to_owned(), conversation_id, queued, ..TurnStatus::default() };
+            return TurnStatus {
+                status: "starting".to_owned(),
+                conversation_id,
+                queued,
+                ..TurnStatus::default()
+            };
         };
         let (status, running_tools) = match &current.phase {
             Phase::Starting => ("starting", Vec::new()),
@@ -204,7 +252,11 @@ impl AgentExecution {
     /// Takes a message into the inbox, named if it has no name. False when it is unusable or known. A sub-agent takes
     /// none: it has its task.
     fn accept(&mut self, mut message: Submit, first_execution_run_id: &str) -> bool {
-        if self.input.as_ref().is_ok_and(|input| input.delegation.is_some()) {
+        if self
+            .input
+            .as_ref()
+            .is_ok_and(|input| input.delegation.is_some())
+        {
             return false;
         }
         // NUL is what no store holds and no model reads.
@@ -215,10 +267,14 @@ impl AgentExecution {
             if message.content.trim().is_empty() {
                 return false;
             }
-            message.message_id = ids::anonymous_message_id(first_execution_run_id, self.anonymous_messages);
+            message.message_id =
+                ids::anonymous_message_id(first_execution_run_id, self.anonymous_messages);
             self.anonymous_messages += 1;
         }
-        let is_current = self.current.as_ref().is_some_and(|current| current.message_id == message.message_id);
+        let is_current = self
+            .current
+            .as_ref()
+            .is_some_and(|current| current.message_id == message.message_id);
         !is_current && ids::is_valid(&message.message_id) && self.inbox.push(message)
     }
 
@@ -237,7 +293,10 @@ impl AgentExecution {
 const EXAMPLE_INPUT: &str = r#"{"conversation_id":"demo","message":{"content":"Hello"}}"#;
 
 fn invalid(message: String) -> ApplicationFailure {
-    ApplicationFailure::builder(message).type_name(failure::INVALID_INPUT.to_owned()).non_retryable(true).build()
+    ApplicationFailure::builder(message)
+        .type_name(failure::INVALID_INPUT.to_owned())
+        .non_retryable(true)
+        .build()
 }
 
 /// The engine guarantees one running workflow an id; that is one running turn a conversation only when the id
@@ -256,10 +315,16 @@ fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String>
     if workflow_id == expected {
         return Ok(());
     }
-    Err(format!("The workflow id of this conversation must be `{expected}`, not `{workflow_id}`."))
+    Err(format!(
+        "The workflow id of this conversation must be `{expected}`, not `{workflow_id}`."
+    ))
 }
 
-fn start_turn<'a>(ctx: &'a WorkflowContext<AgentExecution>, input: &TurnInput, message: Submit) -> Turn<'a> {
+fn start_turn<'a>(
+    ctx: &'a WorkflowContext<AgentExecution>,
+    input: &TurnInput,
+    message: Submit,
+) -> Turn<'a> {
     // A child of the run's own token: `temporal workflow cancel` and signal `cancel` end the turn alike.
     let cancellation = ctx.cancellation_token().child_token();
     if !message.cancel_reason.is_empty() {
@@ -287,13 +352,20 @@ pub(crate) fn agent_execution_id(input: &TurnInput, message: &Submit) -> String 
 
 /// A turn started by the gateway has them from the start; one started by hand, and a sub-agent, get them here (A7).
 fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInput, agent: &str) {
-    const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
-    const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
-    const TENANT_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TENANT_ID);
+    const CONVERSATION_ID: SearchAttributeKey<String> =
+        SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
+    const AGENT_NAME: SearchAttributeKey<String> =
+        SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
+    const TENANT_ID: SearchAttributeKey<String> =
+        SearchAttributeKey::keyword(search_attribute::TENANT_ID);
     if ctx.search_attributes().contains_key(&CONVERSATION_ID) {
         return;
     }
-    let tenant = if input.tenant_id.is_empty() { DEFAULT_TENANT } else { &input.tenant_id };
+    let tenant = if input.tenant_id.is_empty() {
+        DEFAULT_TENANT
+    } else {
+        &input.tenant_id
+    };
     ctx.upsert_search_attributes([
         CONVERSATION_ID.value_set(input.conversation_id.clone()),
         AGENT_NAME.value_set(agent.to_owned()),
@@ -305,7 +377,11 @@ fn set_search_attributes(ctx: &WorkflowContext<AgentExecution>, input: &TurnInpu
 /// Says in TurnStatus whether the turn waits for a person. Each change is an event of the history: only when it changes.
 pub(crate) fn show_waiting(ctx: &WorkflowContext<AgentExecution>) {
     if let Some(is_waiting) = ctx.state_mut(|state| state.outside.status_change()) {
-        let status = if is_waiting { WAITING } else { execution_status::RUNNING };
+        let status = if is_waiting {
+            WAITING
+        } else {
+            execution_status::RUNNING
+        };
         ctx.upsert_search_attributes([TURN_STATUS.value_set(status.to_owned())]);
     }
 }
@@ -325,9 +401,15 @@ fn finish(
     let is_sub_agent = input.delegation.is_some();
     let has_more = ctx.state(|state| !state.inbox.is_empty());
     if continue_at.is_some() || has_more {
-        let (inbox, anonymous_messages) = ctx.state_mut(|state| (state.inbox.drain(), state.anonymous_messages));
+        let (inbox, anonymous_messages) =
+            ctx.state_mut(|state| (state.inbox.drain(), state.anonymous_messages));
         let next = TurnInput {
-            message: continue_at.map(|_| Submit { content: String::new(), ..message }).filter(|_| !is_sub_agent),
+            message: continue_at
+                .map(|_| Submit {
+                    content: String::new(),
+                    ..message
+                })
+                .filter(|_| !is_sub_agent),
             inbox,
             anonymous_messages,
             from_step: continue_at.unwrap_or(0),
@@ -336,16 +418,31 @@ fn finish(
         ctx.continue_as_new(Lenient::from(next), ContinueAsNewOptions::default())?;
     }
     match ended {
-        Ok(Outcome::Ended(TurnEnd { status, steps, failure: None })) => {
+        Ok(Outcome::Ended(TurnEnd {
+            status,
+            steps,
+            failure: None,
+        })) => {
             if status == execution_status::CANCELLED && ctx.cancellation_token().is_cancelled() {
                 return Err(WorkflowTermination::cancelled());
             }
-            Ok(TurnOutput { message_id, status, steps })
+            Ok(TurnOutput {
+                message_id,
+                status,
+                steps,
+            })
         }
-        Ok(Outcome::Ended(TurnEnd { failure: Some((code, message)), .. }))
-        | Err(CallError::Failed { code, message }) => {
-            Err(ApplicationFailure::builder(message).type_name(code).non_retryable(true).build().into())
+        Ok(Outcome::Ended(TurnEnd {
+            failure: Some((code, message)),
+            ..
+        }))
+        | Err(CallError::Failed { code, message }) => Err(ApplicationFailure::builder(message)
+            .type_name(code)
+            .non_retryable(true)
+            .build()
+            .into()),
+        Err(CallError::Cancelled) | Ok(Outcome::ContinueAt(_)) => {
+            Err(WorkflowTermination::cancelled())
         }
-        Err(CallError::Cancelled) | Ok(Outcome::ContinueAt(_)) => Err(WorkflowTermination::cancelled()),
     }
 }

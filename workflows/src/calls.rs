@@ -8,15 +8,17 @@ use everturn_proto::{
     activities::AgentActivities,
     limits::TOOL_ATTEMPTS,
     turn::{
-        ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall, RecordRemoteToolRequest, RunToolRequest,
-        SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+        ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall, RecordRemoteToolRequest,
+        RunToolRequest, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
     words::failure,
 };
-use temporalio_common::{ActivityDefinition, data_converters::TemporalDeserializable, error::IncomingError};
+use temporalio_common::{
+    ActivityDefinition, data_converters::TemporalDeserializable, error::IncomingError,
+};
 use temporalio_workflow::{
-    ActivityCancellationType, ActivityCloseTimeouts, ActivityExecutionError, ActivityOptions, LocalActivityOptions,
-    RetryPolicy, WorkflowCancellationToken, WorkflowContext,
+    ActivityCancellationType, ActivityCloseTimeouts, ActivityExecutionError, ActivityOptions,
+    LocalActivityOptions, RetryPolicy, WorkflowCancellationToken, WorkflowContext,
 };
 
 use crate::AgentExecution;
@@ -48,12 +50,18 @@ pub(crate) enum CallError {
 type Result<T> = std::result::Result<T, CallError>;
 
 /// Takes the message into the turn.
-pub(crate) async fn load_turn(ctx: &WorkflowContext<AgentExecution>, request: LoadTurnRequest) -> Result<LoadedTurn> {
+pub(crate) async fn load_turn(
+    ctx: &WorkflowContext<AgentExecution>,
+    request: LoadTurnRequest,
+) -> Result<LoadedTurn> {
     call_store(ctx, || AgentActivities::load_turn, request).await
 }
 
 /// Persists one batch. Not cancelled with the turn: what happened must be saved.
-pub(crate) async fn save(ctx: &WorkflowContext<AgentExecution>, request: SaveRequest) -> Result<SaveResult> {
+pub(crate) async fn save(
+    ctx: &WorkflowContext<AgentExecution>,
+    request: SaveRequest,
+) -> Result<SaveResult> {
     call_store(ctx, || AgentActivities::save_event, request).await
 }
 
@@ -70,7 +78,9 @@ pub(crate) async fn record_remote_tool(
     ctx: &WorkflowContext<AgentExecution>,
     request: RecordRemoteToolRequest,
 ) -> Result<()> {
-    call_store(ctx, || AgentActivities::record_remote_tool, request).await.map(drop)
+    call_store(ctx, || AgentActivities::record_remote_tool, request)
+        .await
+        .map(drop)
 }
 
 /// An activity of the store: as a local one, and when the store is away for longer, as an ordinary one.
@@ -84,9 +94,13 @@ where
     A::Input: Clone,
     A::Output: TemporalDeserializable,
 {
-    let mut answer = ctx.execute_local_activity(activity(), request.clone(), local_options()).await;
+    let mut answer = ctx
+        .execute_local_activity(activity(), request.clone(), local_options())
+        .await;
     if answer.as_ref().is_err_and(is_worth_a_longer_try) {
-        answer = ctx.execute_activity(activity(), request, store_options()).await;
+        answer = ctx
+            .execute_activity(activity(), request, store_options())
+            .await;
     }
     answer.map_err(|error| store_error(&error))
 }
@@ -115,8 +129,12 @@ pub(crate) async fn think(
             )
             .summary(format!("step {}", request.step))
             .build();
-        let result = ctx.execute_activity(AgentActivities::llm_thinking, request.clone(), options).await;
-        let Err(error) = result else { return result.map_err(|error| call_error(&error)) };
+        let result = ctx
+            .execute_activity(AgentActivities::llm_thinking, request.clone(), options)
+            .await;
+        let Err(error) = result else {
+            return result.map_err(|error| call_error(&error));
+        };
         match call_error(&error) {
             CallError::Failed { code, .. } if code == failure::LLM_TIMEOUT => {
                 timeouts += 1;
@@ -158,7 +176,9 @@ pub(crate) async fn run_tool(
         )
         .summary(call.tool_name.clone())
         .build();
-    let result = ctx.execute_activity(AgentActivities::tool_execution, request, options).await;
+    let result = ctx
+        .execute_activity(AgentActivities::tool_execution, request, options)
+        .await;
     result.map(drop).map_err(|error| call_error(&error))
 }
 
@@ -205,9 +225,10 @@ fn is_worth_a_longer_try(error: &ActivityExecutionError) -> bool {
 
 fn store_error(error: &ActivityExecutionError) -> CallError {
     match call_error(error) {
-        CallError::Failed { code, message } if code == failure::INTERNAL => {
-            CallError::Failed { code: failure::STORE_UNAVAILABLE.to_owned(), message }
-        }
+        CallError::Failed { code, message } if code == failure::INTERNAL => CallError::Failed {
+            code: failure::STORE_UNAVAILABLE.to_owned(),
+            message,
+        },
         other => other,
     }
 }
@@ -219,13 +240,19 @@ fn call_error(error: &ActivityExecutionError) -> CallError {
     }
     match error.reason() {
         Some(IncomingError::Application(application)) => CallError::Failed {
-            code: application.type_name().unwrap_or(failure::INTERNAL).to_owned(),
+            code: application
+                .type_name()
+                .unwrap_or(failure::INTERNAL)
+                .to_owned(),
             message: application.source_error().to_string(),
         },
         Some(IncomingError::Timeout(_)) => CallError::Failed {
             code: failure::INTERNAL.to_owned(),
             message: "The activity ran out of time or its worker died too often.".to_owned(),
         },
-        _ => CallError::Failed { code: failure::INTERNAL.to_owned(), message: error.to_string() },
+        _ => CallError::Failed {
+            code: failure::INTERNAL.to_owned(),
+            message: error.to_string(),
+        },
     }
 }

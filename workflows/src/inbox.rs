@@ -37,7 +37,10 @@ impl Inbox {
 
     /// Notes why a message that waits shall not be answered: its turn will end as it begins. The first reason stays.
     pub(crate) fn cancel(&mut self, message_id: &str, reason: &str) {
-        let waiting = self.waiting.iter_mut().find(|message| message.message_id == message_id);
+        let waiting = self
+            .waiting
+            .iter_mut()
+            .find(|message| message.message_id == message_id);
         if let Some(message) = waiting.filter(|message| message.cancel_reason.is_empty()) {
             reason.clone_into(&mut message.cancel_reason);
         }
@@ -45,16 +48,17 @@ impl Inbox {
 
     /// The messages that want to join the running turn, in order. Not one that was cancelled: its end is a turn's.
     pub(crate) fn take_steers(&mut self) -> Vec<Submit> {
-        let (steers, rest) = self
-            .waiting
-            .drain(..)
-            .partition(|message| message.on_busy == on_busy::STEER && message.cancel_reason.is_empty());
+        let (steers, rest) = self.waiting.drain(..).partition(|message| {
+            message.on_busy == on_busy::STEER && message.cancel_reason.is_empty()
+        });
         self.waiting = rest;
         Vec::from_iter::<VecDeque<Submit>>(steers)
     }
 
     pub(crate) fn contains(&self, message_id: &str) -> bool {
-        self.waiting.iter().any(|message| message.message_id == message_id)
+        self.waiting
+            .iter()
+            .any(|message| message.message_id == message_id)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -76,11 +80,18 @@ mod tests {
     use super::*;
 
     fn message(id: &str, on_busy: &str) -> Submit {
-        Submit { message_id: id.into(), on_busy: on_busy.into(), ..Submit::default() }
+        Submit {
+            message_id: id.into(),
+            on_busy: on_busy.into(),
+            ..Submit::default()
+        }
     }
 
     fn ids(messages: &[Submit]) -> Vec<&str> {
-        messages.iter().map(|message| message.message_id.as_str()).collect()
+        messages
+            .iter()
+            .map(|message| message.message_id.as_str())
+            .collect()
     }
 
     #[test]
@@ -95,7 +106,12 @@ mod tests {
     #[test]
     fn steers_leave_the_queue_in_order() {
         let mut inbox = Inbox::default();
-        for (id, on_busy) in [("a", ""), ("s1", on_busy::STEER), ("b", ""), ("s2", on_busy::STEER)] {
+        for (id, on_busy) in [
+            ("a", ""),
+            ("s1", on_busy::STEER),
+            ("b", ""),
+            ("s2", on_busy::STEER),
+        ] {
             inbox.push(message(id, on_busy));
         }
         assert_eq!(ids(&inbox.take_steers()), ["s1", "s2"]);
@@ -125,6 +141,9 @@ mod tests {
         }
         assert_eq!(ids(&inbox.take_steers()), ["s2"]);
         let rest = inbox.drain();
-        assert_eq!((rest[0].message_id.as_str(), rest[0].cancel_reason.as_str()), ("s1", "first"));
+        assert_eq!(
+            (rest[0].message_id.as_str(), rest[0].cancel_reason.as_str()),
+            ("s1", "first")
+        );
     }
 }

@@ -54,7 +54,10 @@ impl fmt::Display for Refusal {
         let (word, sentence) = match self {
             Self::Unknown => (refusal::UNKNOWN, "no such call waits for an approval now"),
             Self::Answered => (refusal::ANSWERED, "the call has been answered"),
-            Self::OtherInput => (refusal::MISMATCH, "the approval is for another input than the call's"),
+            Self::OtherInput => (
+                refusal::MISMATCH,
+                "the approval is for another input than the call's",
+            ),
             Self::Invalid(flaw) => (refusal::INVALID, *flaw),
         };
         write!(formatter, "{word}: {sentence}")
@@ -69,7 +72,8 @@ impl Outside {
         for call in calls {
             if call.approval_timeout_s > 0 {
                 let (input_hash, answer) = (call.input_hash.clone(), None);
-                self.approvals.insert(call.execution_id.clone(), Approval { input_hash, answer });
+                self.approvals
+                    .insert(call.execution_id.clone(), Approval { input_hash, answer });
             }
             if call.kind == tool_kind::CLIENT {
                 self.results.insert(call.execution_id.clone(), false);
@@ -88,7 +92,10 @@ impl Outside {
         if let Some(flaw) = answer.flaw() {
             return Err(Refusal::Invalid(flaw));
         }
-        let known = self.approvals.get(&answer.execution_id).ok_or(Refusal::Unknown)?;
+        let known = self
+            .approvals
+            .get(&answer.execution_id)
+            .ok_or(Refusal::Unknown)?;
         if known.answer.is_some() {
             return Err(Refusal::Answered);
         }
@@ -131,12 +138,17 @@ impl Outside {
 
     /// The answer, once there is one.
     pub(crate) fn answer(&self, execution_id: &str) -> Option<&ResolveApproval> {
-        self.approvals.get(execution_id).and_then(|known| known.answer.as_ref())
+        self.approvals
+            .get(execution_id)
+            .and_then(|known| known.answer.as_ref())
     }
 
     /// Nobody answered in time; a later answer is too late.
     pub(crate) fn expire(&mut self, execution_id: &str) {
-        let answer = ResolveApproval { execution_id: execution_id.to_owned(), ..ResolveApproval::default() };
+        let answer = ResolveApproval {
+            execution_id: execution_id.to_owned(),
+            ..ResolveApproval::default()
+        };
         if let Some(known) = self.approvals.get_mut(execution_id) {
             known.answer.get_or_insert(answer);
         }
@@ -150,23 +162,38 @@ impl Outside {
     /// Whether TurnStatus is to say that a person is waited for; `None` when it says so, or the contrary, already.
     pub(crate) fn status_change(&mut self) -> Option<bool> {
         let is_waiting = self.approvals.values().any(|known| known.answer.is_none());
-        (std::mem::replace(&mut self.is_shown_waiting, is_waiting) != is_waiting).then_some(is_waiting)
+        (std::mem::replace(&mut self.is_shown_waiting, is_waiting) != is_waiting)
+            .then_some(is_waiting)
     }
 
     /// True once the client's result is stored.
     pub(crate) fn has_result(&self, execution_id: &str) -> bool {
-        self.results.get(execution_id).is_some_and(|is_stored| *is_stored)
+        self.results
+            .get(execution_id)
+            .is_some_and(|is_stored| *is_stored)
     }
 
     /// Calls that wait, for query `status`.
     pub(crate) fn waiting(&self) -> Vec<String> {
-        let approvals = self.approvals.iter().filter(|(_, known)| known.answer.is_none()).map(|(id, _)| id);
-        let results = self.results.iter().filter(|(id, is_stored)| !**is_stored && !self.unanswered(id));
-        approvals.chain(results.map(|(id, _)| id)).cloned().collect()
+        let approvals = self
+            .approvals
+            .iter()
+            .filter(|(_, known)| known.answer.is_none())
+            .map(|(id, _)| id);
+        let results = self
+            .results
+            .iter()
+            .filter(|(id, is_stored)| !**is_stored && !self.unanswered(id));
+        approvals
+            .chain(results.map(|(id, _)| id))
+            .cloned()
+            .collect()
     }
 
     fn unanswered(&self, execution_id: &str) -> bool {
-        self.approvals.get(execution_id).is_some_and(|known| known.answer.is_none())
+        self.approvals
+            .get(execution_id)
+            .is_some_and(|known| known.answer.is_none())
     }
 }
 
@@ -204,8 +231,14 @@ mod tests {
     fn the_first_fitting_answer_counts() {
         let mut outside = Outside::default();
         outside.begin_step(&[call("a", "")]);
-        assert_eq!(outside.check(&answer("b", "approve", "")), Err(Refusal::Unknown));
-        assert_eq!(outside.check(&answer("a", "approve", "other")), Err(Refusal::OtherInput));
+        assert_eq!(
+            outside.check(&answer("b", "approve", "")),
+            Err(Refusal::Unknown)
+        );
+        assert_eq!(
+            outside.check(&answer("a", "approve", "other")),
+            Err(Refusal::OtherInput)
+        );
         assert_eq!(
             outside.check(&answer("a", "maybe", "hash")),
             Err(Refusal::Invalid("`decision` is `approve` or `deny`"))
@@ -213,7 +246,10 @@ mod tests {
         outside.resolve(answer("a", "approve", "other"));
         assert!(outside.answer("a").is_none());
         outside.resolve(answer("a", "deny", "hash"));
-        assert_eq!(outside.check(&answer("a", "approve", "hash")), Err(Refusal::Answered));
+        assert_eq!(
+            outside.check(&answer("a", "approve", "hash")),
+            Err(Refusal::Answered)
+        );
         outside.resolve(answer("a", "approve", "hash"));
         assert_eq!(outside.answer("a").unwrap().decision, "deny");
         assert!(outside.waiting().is_empty());
@@ -235,7 +271,10 @@ mod tests {
             outside.resolve(answer(&number.to_string(), "approve", ""));
             outside.result_stored(number.to_string());
         }
-        assert_eq!((outside.early_answers.len(), outside.early_results.len()), (MAX_EARLY, MAX_EARLY));
+        assert_eq!(
+            (outside.early_answers.len(), outside.early_results.len()),
+            (MAX_EARLY, MAX_EARLY)
+        );
     }
 
     #[test]
@@ -243,19 +282,32 @@ mod tests {
         let mut outside = Outside::default();
         assert_eq!(outside.status_change(), None);
         outside.begin_step(&[call("a", ""), call("b", "")]);
-        assert_eq!((outside.status_change(), outside.status_change()), (Some(true), None));
+        assert_eq!(
+            (outside.status_change(), outside.status_change()),
+            (Some(true), None)
+        );
         outside.resolve(answer("a", "approve", ""));
         assert_eq!(outside.status_change(), None, "another one waits");
         outside.expire("b");
-        assert_eq!((outside.status_change(), outside.status_change()), (Some(false), None));
+        assert_eq!(
+            (outside.status_change(), outside.status_change()),
+            (Some(false), None)
+        );
     }
 
     #[test]
     fn too_late_is_answered() {
         let mut outside = Outside::default();
         outside.begin_step(&[call("a", "client")]);
-        assert_eq!(outside.waiting(), ["a"], "the approval; the client is not asked before it");
+        assert_eq!(
+            outside.waiting(),
+            ["a"],
+            "the approval; the client is not asked before it"
+        );
         outside.expire("a");
-        assert_eq!(outside.check(&answer("a", "approve", "hash")), Err(Refusal::Answered));
+        assert_eq!(
+            outside.check(&answer("a", "approve", "hash")),
+            Err(Refusal::Answered)
+        );
     }
 }

@@ -18,7 +18,9 @@ use temporalio_common::{
     data_converters::RawValue,
     error::{IncomingError, TimeoutType},
 };
-use temporalio_workflow::{ActivityCancellationType, ActivityExecutionError, ActivityOptions, RetryPolicy};
+use temporalio_workflow::{
+    ActivityCancellationType, ActivityExecutionError, ActivityOptions, RetryPolicy,
+};
 
 use crate::{
     calls::{self, CallError},
@@ -42,7 +44,9 @@ impl Turn<'_> {
     pub(crate) async fn run_remote(&self, call: &PlannedCall) -> Result<(), CallError> {
         let request = self.tool_request(call);
         let claimed = calls::claim_remote_tool(self.ctx, request.clone()).await?;
-        let (Some(input), Some(remote)) = (claimed.input, &call.remote) else { return Ok(()) };
+        let (Some(input), Some(remote)) = (claimed.input, &call.remote) else {
+            return Ok(());
+        };
         let is_once = input.effect == effect::ONCE;
         let begun = self.ctx.workflow_time();
         let ran = self.call_remote(call, remote, input, is_once).await;
@@ -57,9 +61,15 @@ impl Turn<'_> {
                 Meaning::Known(message) | Meaning::Unknown(message) => End::Failed(message),
             },
         };
-        let took = begun.zip(self.ctx.workflow_time()).and_then(|(begun, ended)| ended.duration_since(begun).ok());
+        let took = begun
+            .zip(self.ctx.workflow_time())
+            .and_then(|(begun, ended)| ended.duration_since(begun).ok());
         let duration_ms = u32::try_from(took.unwrap_or_default().as_millis()).unwrap_or(u32::MAX);
-        let record = RecordRemoteToolRequest { tool: Some(request), duration_ms, end: Some(end) };
+        let record = RecordRemoteToolRequest {
+            tool: Some(request),
+            duration_ms,
+            end: Some(end),
+        };
         calls::record_remote_tool(self.ctx, record).await
     }
 
@@ -77,7 +87,8 @@ impl Turn<'_> {
             .task_queue(remote.task_queue.clone())
             .schedule_to_start_timeout(milliseconds(remote.start_timeout_ms))
             .maybe_heartbeat_timeout(
-                (remote.heartbeat_timeout_ms > 0).then(|| milliseconds(remote.heartbeat_timeout_ms)),
+                (remote.heartbeat_timeout_ms > 0)
+                    .then(|| milliseconds(remote.heartbeat_timeout_ms)),
             )
             .cancellation_type(ActivityCancellationType::TryCancel)
             .cancellation_token(self.cancellation.clone())
@@ -107,11 +118,15 @@ fn meaning(call: &PlannedCall, remote: &RemoteTool, error: &ActivityExecutionErr
         Some(IncomingError::Application(failure)) => {
             let message = failure.source_error().to_string();
             match failure.type_name() {
-                Some(remote_failure::OUTCOME_UNKNOWN | remote_failure::WORKER_SHUTDOWN) => Meaning::Unknown(message),
+                Some(remote_failure::OUTCOME_UNKNOWN | remote_failure::WORKER_SHUTDOWN) => {
+                    Meaning::Unknown(message)
+                }
                 _ => Meaning::Known(message),
             }
         }
-        Some(IncomingError::Timeout(timeout)) if timeout.timeout_type() == TimeoutType::ScheduleToStart => {
+        Some(IncomingError::Timeout(timeout))
+            if timeout.timeout_type() == TimeoutType::ScheduleToStart =>
+        {
             Meaning::Known(format!(
                 "No worker took the call within {} s. The operator must run one on task queue `{}` with activity `{}`.",
                 remote.start_timeout_ms / 1000,
@@ -123,14 +138,24 @@ fn meaning(call: &PlannedCall, remote: &RemoteTool, error: &ActivityExecutionErr
             "The tool did not finish within {} s, or its worker was lost.",
             call.timeout_ms / 1000
         )),
-        _ => Meaning::Unknown(format!("The tool's activity ended without a result: {error}.")),
+        _ => Meaning::Unknown(format!(
+            "The tool's activity ended without a result: {error}."
+        )),
     }
 }
 
 fn encoded(result: RawValue) -> RemoteToolResult {
-    let Some(payload) = result.payloads.into_iter().next() else { return RemoteToolResult::default() };
-    let encoding = payload.metadata.get("encoding").map(|encoding| String::from_utf8_lossy(encoding).into_owned());
-    RemoteToolResult { encoding: encoding.unwrap_or_default(), data: payload.data }
+    let Some(payload) = result.payloads.into_iter().next() else {
+        return RemoteToolResult::default();
+    };
+    let encoding = payload
+        .metadata
+        .get("encoding")
+        .map(|encoding| String::from_utf8_lossy(encoding).into_owned());
+    RemoteToolResult {
+        encoding: encoding.unwrap_or_default(),
+        data: payload.data,
+    }
 }
 
 fn milliseconds(count: u32) -> Duration {

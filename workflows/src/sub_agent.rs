@@ -13,9 +13,9 @@ use everturn_proto::{
 };
 use temporalio_common::error::IncomingError;
 use temporalio_workflow::{
-    ChildWorkflowCancellationType, ChildWorkflowExecutionError, ChildWorkflowOptions, ChildWorkflowStartError,
-    ParentClosePolicy, StartChildWorkflowExecutionFailedCause, TimerOptions, TimerResult, WorkflowCancellationToken,
-    WorkflowContext,
+    ChildWorkflowCancellationType, ChildWorkflowExecutionError, ChildWorkflowOptions,
+    ChildWorkflowStartError, ParentClosePolicy, StartChildWorkflowExecutionFailedCause,
+    TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext,
 };
 
 use crate::{AgentExecution, calls::CallError};
@@ -38,24 +38,40 @@ pub(crate) async fn run(
     let mut wait = FIRST_WAIT;
     for _ in 0..START_ATTEMPTS {
         let options = options(&workflow_id, cancellation);
-        let started = ctx.start_child_workflow(AgentExecution::run, Lenient::from(input.clone()), options).await;
+        let started = ctx
+            .start_child_workflow(AgentExecution::run, Lenient::from(input.clone()), options)
+            .await;
         match started {
-            Ok(child) => return child.result().await.map(drop).map_err(|error| ended_badly(&error, cancellation)),
+            Ok(child) => {
+                return child
+                    .result()
+                    .await
+                    .map(drop)
+                    .map_err(|error| ended_badly(&error, cancellation));
+            }
             Err(ChildWorkflowStartError::Cancelled(_)) => return Err(CallError::Cancelled),
             Err(ChildWorkflowStartError::StartFailed {
                 cause: StartChildWorkflowExecutionFailedCause::WorkflowAlreadyExists,
                 ..
             }) => {}
-            Err(error) => return Err(failed(&format!("The sub-agent could not be started: {error}"))),
+            Err(error) => {
+                return Err(failed(&format!(
+                    "The sub-agent could not be started: {error}"
+                )));
+            }
         }
         let timer = TimerOptions::builder(wait).cancellation_token(cancellation.clone());
-        let timer = timer.summary("the sub-agent of before still runs".to_owned()).build();
+        let timer = timer
+            .summary("the sub-agent of before still runs".to_owned())
+            .build();
         if !matches!(ctx.timer(timer).await, TimerResult::Fired) {
             return Err(CallError::Cancelled);
         }
         wait = (wait * 2).min(MAX_WAIT);
     }
-    Err(failed("The sub-agent of an earlier run of this turn did not end."))
+    Err(failed(
+        "The sub-agent of an earlier run of this turn did not end.",
+    ))
 }
 
 fn options(workflow_id: &str, cancellation: &WorkflowCancellationToken) -> ChildWorkflowOptions {
@@ -72,7 +88,10 @@ fn options(workflow_id: &str, cancellation: &WorkflowCancellationToken) -> Child
 }
 
 /// A sub-agent that failed has ended its call, and this text is not used; one that was stopped from outside has not.
-fn ended_badly(error: &ChildWorkflowExecutionError, cancellation: &WorkflowCancellationToken) -> CallError {
+fn ended_badly(
+    error: &ChildWorkflowExecutionError,
+    cancellation: &WorkflowCancellationToken,
+) -> CallError {
     match error.reason() {
         _ if cancellation.is_cancelled() => CallError::Cancelled,
         Some(IncomingError::Terminated(_)) => failed("The sub-agent's workflow was terminated."),
@@ -81,5 +100,8 @@ fn ended_badly(error: &ChildWorkflowExecutionError, cancellation: &WorkflowCance
 }
 
 fn failed(message: &str) -> CallError {
-    CallError::Failed { code: failure::SUB_AGENT_LOST.to_owned(), message: message.to_owned() }
+    CallError::Failed {
+        code: failure::SUB_AGENT_LOST.to_owned(),
+        message: message.to_owned(),
+    }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use everturn_proto::{
     turn::{
-        Delegation, PlannedCall, ResolveApproval, RunToolRequest, SaveApproval, SaveObserve, SaveResult, TurnInput,
-        save_request::Batch,
+        Delegation, PlannedCall, ResolveApproval, RunToolRequest, SaveApproval, SaveObserve,
+        SaveResult, TurnInput, save_request::Batch,
     },
     words::{approval, tool_kind},
 };
@@ -42,16 +42,38 @@ impl Turn<'_> {
         saved: &SaveResult,
         max_parallel: u32,
     ) -> Result<(), CallError> {
-        self.enter(Phase::RunningTools(tool_calls.iter().map(|call| call.tool_name.clone()).collect()));
+        self.enter(Phase::RunningTools(
+            tool_calls
+                .iter()
+                .map(|call| call.tool_name.clone())
+                .collect(),
+        ));
         self.ctx.state_mut(|state| {
-            state.free_slots = if max_parallel == 0 { u32::MAX } else { max_parallel };
-            saved.approvals_answered.iter().for_each(|id| state.outside.skip_approval(id));
-            saved.results_stored.iter().for_each(|id| state.outside.result_stored(id.clone()));
+            state.free_slots = if max_parallel == 0 {
+                u32::MAX
+            } else {
+                max_parallel
+            };
+            saved
+                .approvals_answered
+                .iter()
+                .for_each(|id| state.outside.skip_approval(id));
+            saved
+                .results_stored
+                .iter()
+                .for_each(|id| state.outside.result_stored(id.clone()));
         });
         show_waiting(self.ctx);
-        let left = |call: &PlannedCall| saved.still_waiting.iter().find(|left| left.execution_id == call.execution_id);
+        let left = |call: &PlannedCall| {
+            saved
+                .still_waiting
+                .iter()
+                .find(|left| left.execution_id == call.execution_id)
+        };
         let left_ms = |call| left(call).map(|left| Duration::from_millis(u64::from(left.left_ms)));
-        let runs = tool_calls.iter().map(|call| self.run_tool(call, left_ms(call)));
+        let runs = tool_calls
+            .iter()
+            .map(|call| self.run_tool(call, left_ms(call)));
         let ended = join_all(runs).await.into_iter().collect();
         self.ctx.state_mut(|state| state.outside.end_step());
         // Only after a cancel something was still waited for.
@@ -60,8 +82,15 @@ impl Turn<'_> {
     }
 
     /// `left` is what is left of the time to wait, when the call was asked for by a run before.
-    async fn run_tool(&self, call: &PlannedCall, mut left: Option<Duration>) -> Result<(), CallError> {
-        if self.ctx.state(|state| state.outside.needs_approval(&call.execution_id)) {
+    async fn run_tool(
+        &self,
+        call: &PlannedCall,
+        mut left: Option<Duration>,
+    ) -> Result<(), CallError> {
+        if self
+            .ctx
+            .state(|state| state.outside.needs_approval(&call.execution_id))
+        {
             let is_approved = self.is_approved(call, left.take()).await;
             show_waiting(self.ctx);
             if !is_approved? {
@@ -82,12 +111,18 @@ impl Turn<'_> {
             Err(CallError::Failed { .. }) if self.cancellation.is_cancelled() => return Ok(()),
             Err(CallError::Failed { message, .. }) => message,
         };
-        let observe = SaveObserve { execution_id: call.execution_id.clone(), failure };
+        let observe = SaveObserve {
+            execution_id: call.execution_id.clone(),
+            failure,
+        };
         self.save(Batch::Observe(observe)).await.map(drop)
     }
 
     /// Runs it when few enough others of the step run. What waits for someone outside takes no slot.
-    async fn in_slot(&self, run: impl Future<Output = Result<(), CallError>>) -> Result<(), CallError> {
+    async fn in_slot(
+        &self,
+        run: impl Future<Output = Result<(), CallError>>,
+    ) -> Result<(), CallError> {
         let is_free = |state: &AgentExecution| state.free_slots > 0;
         // Whoever is woken first takes the slot, so the others look again.
         while !self.ctx.state(is_free) {
@@ -134,10 +169,18 @@ impl Turn<'_> {
 
     /// Waits for the approval, for days if need be, and saves the answer. False when the call is not to run: it is
     /// observed with the answer, or by the end of the turn.
-    async fn is_approved(&self, call: &PlannedCall, left: Option<Duration>) -> Result<bool, CallError> {
+    async fn is_approved(
+        &self,
+        call: &PlannedCall,
+        left: Option<Duration>,
+    ) -> Result<bool, CallError> {
         let id = call.execution_id.as_str();
         let timeout = left.unwrap_or(Duration::from_secs(u64::from(call.approval_timeout_s)));
-        let waited = self.wait(timeout, "approval", call, |state| state.outside.answer(id).is_some()).await;
+        let waited = self
+            .wait(timeout, "approval", call, |state| {
+                state.outside.answer(id).is_some()
+            })
+            .await;
         let (decision, answer) = match waited {
             Waited::Cancelled => return Ok(false),
             Waited::Expired => {
@@ -145,9 +188,19 @@ impl Turn<'_> {
                 (approval::EXPIRED, ResolveApproval::default())
             }
             Waited::Done => {
-                let answer = self.ctx.state(|state| state.outside.answer(id).cloned()).unwrap_or_default();
+                let answer = self
+                    .ctx
+                    .state(|state| state.outside.answer(id).cloned())
+                    .unwrap_or_default();
                 let is_yes = answer.decision == approval::APPROVE;
-                (if is_yes { approval::APPROVED } else { approval::DENIED }, answer)
+                (
+                    if is_yes {
+                        approval::APPROVED
+                    } else {
+                        approval::DENIED
+                    },
+                    answer,
+                )
             }
         };
         let save = SaveApproval {
@@ -163,15 +216,25 @@ impl Turn<'_> {
     }
 
     /// Waits for the client's result. It is stored by whoever received it; the observe reads it from there.
-    async fn await_client(&self, call: &PlannedCall, left: Option<Duration>) -> Result<(), CallError> {
+    async fn await_client(
+        &self,
+        call: &PlannedCall,
+        left: Option<Duration>,
+    ) -> Result<(), CallError> {
         let id = call.execution_id.as_str();
         let timeout = left.unwrap_or(Duration::from_millis(u64::from(call.timeout_ms)));
-        match self.wait(timeout, "result", call, |state| state.outside.has_result(id)).await {
+        match self
+            .wait(timeout, "result", call, |state| {
+                state.outside.has_result(id)
+            })
+            .await
+        {
             Waited::Done => Ok(()),
             Waited::Cancelled => Err(CallError::Cancelled),
             Waited::Expired => Err(CallError::Failed {
                 code: String::new(),
-                message: "the client did not answer in time; whether it ran the tool is unknown".to_owned(),
+                message: "the client did not answer in time; whether it ran the tool is unknown"
+                    .to_owned(),
             }),
         }
     }
@@ -189,7 +252,10 @@ impl Turn<'_> {
         }
         let token = self.cancellation.child_token();
         let summary = format!("{what} of {}", call.tool_name);
-        let timer = TimerOptions::builder(timeout).cancellation_token(token.clone()).summary(summary).build();
+        let timer = TimerOptions::builder(timeout)
+            .cancellation_token(token.clone())
+            .summary(summary)
+            .build();
         let waited = select! {
             () = self.cancellation.cancelled() => Waited::Cancelled,
             met = self.ctx.wait_condition(|state| is_there(state)) => {

@@ -4,12 +4,14 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 use everturn_proto::{
     turn::{
-        LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveResult, SaveSteer, SaveThought, Submit, ThinkRequest,
-        TurnInput, save_request::Batch,
+        LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveResult, SaveSteer, SaveThought,
+        Submit, ThinkRequest, TurnInput, save_request::Batch,
     },
     words::{execution_status, failure, finish},
 };
-use temporalio_workflow::{TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join};
+use temporalio_workflow::{
+    TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join,
+};
 
 use crate::{
     AgentExecution,
@@ -91,7 +93,11 @@ impl<'a> Turn<'a> {
         if loaded.time_left_ms == 0 {
             return self.run(loaded).await;
         }
-        let (ctx, cancellation, is_out_of_time) = (self.ctx, self.cancellation.clone(), self.is_out_of_time.clone());
+        let (ctx, cancellation, is_out_of_time) = (
+            self.ctx,
+            self.cancellation.clone(),
+            self.is_out_of_time.clone(),
+        );
         let over = WorkflowCancellationToken::new();
         let time_left = Duration::from_millis(u64::from(loaded.time_left_ms));
         let options = TimerOptions::builder(time_left).cancellation_token(over.clone());
@@ -136,7 +142,9 @@ impl<'a> Turn<'a> {
             return Ok(Next::End(end));
         }
         if self.step >= loaded.max_steps {
-            return self.end(execution_status::FAILED, Some(step_limit(loaded.max_steps))).await;
+            return self
+                .end(execution_status::FAILED, Some(step_limit(loaded.max_steps)))
+                .await;
         }
         let thought = match self.think(loaded).await {
             Ok(thought) => thought,
@@ -146,7 +154,9 @@ impl<'a> Turn<'a> {
                 return self.end(execution_status::CANCELLED, None).await;
             }
             Err(CallError::Failed { code, message }) => {
-                return self.end(execution_status::FAILED, Some((code, message))).await;
+                return self
+                    .end(execution_status::FAILED, Some((code, message)))
+                    .await;
             }
         };
         // Once an answer is in, neither a cancel nor a steer changes it (invariant 3).
@@ -156,22 +166,31 @@ impl<'a> Turn<'a> {
         if self.cancellation.is_cancelled() {
             return self.end(execution_status::CANCELLED, None).await;
         }
-        self.ctx.state_mut(|state| state.outside.begin_step(&thought.tool_calls));
+        self.ctx
+            .state_mut(|state| state.outside.begin_step(&thought.tool_calls));
         let saved = self.save_batch(Batch::Thought(SaveThought {})).await?;
         if let Some(end) = self.ended(&saved) {
             return Ok(Next::End(end));
         }
-        self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools).await?;
+        self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools)
+            .await?;
         self.step += 1;
         // Only here: no tool, child or approval is pending (invariant 4).
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
-        Ok(if is_long { Next::NewRun(self.step) } else { Next::Step })
+        Ok(if is_long {
+            Next::NewRun(self.step)
+        } else {
+            Next::Step
+        })
     }
 
     /// Messages that join the turn before its next LLM call.
     async fn take_steers(&self) -> Result<Option<TurnEnd>, CallError> {
         for steer in self.ctx.state_mut(AgentExecution::take_steers) {
-            let batch = Batch::Steer(SaveSteer { message_id: steer.message_id, content: steer.content });
+            let batch = Batch::Steer(SaveSteer {
+                message_id: steer.message_id,
+                content: steer.content,
+            });
             if let Some(end) = self.save(batch).await? {
                 return Ok(Some(end));
             }
@@ -179,7 +198,10 @@ impl<'a> Turn<'a> {
         Ok(None)
     }
 
-    async fn think(&self, loaded: &LoadedTurn) -> Result<everturn_proto::turn::ThinkResult, CallError> {
+    async fn think(
+        &self,
+        loaded: &LoadedTurn,
+    ) -> Result<everturn_proto::turn::ThinkResult, CallError> {
         self.enter(Phase::Thinking);
         let request = ThinkRequest {
             conversation_id: self.conversation_id.clone(),
@@ -193,22 +215,40 @@ impl<'a> Turn<'a> {
     }
 
     /// Ends the turn. The first end saved wins; what is stored is what happened.
-    async fn end(&self, status: &str, failure: Option<(String, String)>) -> Result<Next, CallError> {
+    async fn end(
+        &self,
+        status: &str,
+        failure: Option<(String, String)>,
+    ) -> Result<Next, CallError> {
         self.enter(Phase::Ending);
         let (status, failure) = match status {
-            execution_status::CANCELLED if self.is_out_of_time.get() => {
-                (execution_status::FAILED, Some((failure::TURN_TIMEOUT.to_owned(), OUT_OF_TIME.to_owned())))
-            }
+            execution_status::CANCELLED if self.is_out_of_time.get() => (
+                execution_status::FAILED,
+                Some((failure::TURN_TIMEOUT.to_owned(), OUT_OF_TIME.to_owned())),
+            ),
             _ => (status, failure),
         };
         let (code, message) = match status {
-            execution_status::CANCELLED => (String::new(), self.cancellation.reason().unwrap_or_default()),
+            execution_status::CANCELLED => (
+                String::new(),
+                self.cancellation.reason().unwrap_or_default(),
+            ),
             _ => failure.clone().unwrap_or_default(),
         };
-        let end = self.save(Batch::End(SaveEnd { status: status.to_owned(), code, message })).await?;
+        let end = self
+            .save(Batch::End(SaveEnd {
+                status: status.to_owned(),
+                code,
+                message,
+            }))
+            .await?;
         let stored = end.map_or_else(|| status.to_owned(), |end| end.status);
         let failure = failure.filter(|_| stored == execution_status::FAILED);
-        Ok(Next::End(TurnEnd { status: stored, steps: self.step + 1, failure }))
+        Ok(Next::End(TurnEnd {
+            status: stored,
+            steps: self.step + 1,
+            failure,
+        }))
     }
 
     /// Saves one batch; `Some` when the turn has ended, now or before.
@@ -229,7 +269,11 @@ impl<'a> Turn<'a> {
 
     fn ended(&self, saved: &SaveResult) -> Option<TurnEnd> {
         let has_ended = saved.status != execution_status::RUNNING;
-        has_ended.then(|| TurnEnd { status: saved.status.clone(), steps: self.step + 1, failure: None })
+        has_ended.then(|| TurnEnd {
+            status: saved.status.clone(),
+            steps: self.step + 1,
+            failure: None,
+        })
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
@@ -237,8 +281,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-const OUT_OF_TIME: &str =
-    "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
+const OUT_OF_TIME: &str = "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
 
 fn step_limit(max_steps: u32) -> (String, String) {
     let message = format!(

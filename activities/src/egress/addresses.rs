@@ -50,11 +50,17 @@ const SPECIAL_V6: [Network; 4] = [
 const NAT64: Network = v6([0x64, 0xff9b], 96);
 
 const fn v4([a, b, c, d]: [u8; 4], prefix: u32) -> Network {
-    Network { address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)), prefix }
+    Network {
+        address: IpAddr::V4(Ipv4Addr::new(a, b, c, d)),
+        prefix,
+    }
 }
 
 const fn v6([a, b]: [u16; 2], prefix: u32) -> Network {
-    Network { address: IpAddr::V6(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0)), prefix }
+    Network {
+        address: IpAddr::V6(Ipv6Addr::new(a, b, 0, 0, 0, 0, 0, 0)),
+        prefix,
+    }
 }
 
 /// True for a public unicast address.
@@ -68,7 +74,9 @@ pub(super) fn is_public(address: IpAddr) -> bool {
 
 /// The address that packets in the end go to: IPv4 out of its mapped form and out of NAT64.
 pub(super) fn destination(address: IpAddr) -> IpAddr {
-    let IpAddr::V6(v6) = address else { return address };
+    let IpAddr::V6(v6) = address else {
+        return address;
+    };
     match v6.to_ipv4_mapped() {
         Some(v4) => IpAddr::V4(v4),
         None if NAT64.contains(address) => {
@@ -82,16 +90,25 @@ pub(super) fn destination(address: IpAddr) -> IpAddr {
 impl Network {
     /// The network of one address.
     pub(super) fn of(address: IpAddr) -> Self {
-        Self { address, prefix: if address.is_ipv4() { 32 } else { 128 } }
+        Self {
+            address,
+            prefix: if address.is_ipv4() { 32 } else { 128 },
+        }
     }
 
     pub(super) fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {
-                (own.to_bits() ^ other.to_bits()).checked_shr(32 - self.prefix).unwrap_or(0) == 0
+                (own.to_bits() ^ other.to_bits())
+                    .checked_shr(32 - self.prefix)
+                    .unwrap_or(0)
+                    == 0
             }
             (IpAddr::V6(own), IpAddr::V6(other)) => {
-                (own.to_bits() ^ other.to_bits()).checked_shr(128 - self.prefix).unwrap_or(0) == 0
+                (own.to_bits() ^ other.to_bits())
+                    .checked_shr(128 - self.prefix)
+                    .unwrap_or(0)
+                    == 0
             }
             _ => false,
         }
@@ -101,8 +118,14 @@ impl Network {
     fn first(&self) -> IpAddr {
         let host_bits = Self::of(self.address).prefix - self.prefix;
         match self.address {
-            IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(host_bits).unwrap_or(0)).into(),
-            IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(host_bits).unwrap_or(0)).into(),
+            IpAddr::V4(v4) => {
+                Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(host_bits).unwrap_or(0))
+                    .into()
+            }
+            IpAddr::V6(v6) => {
+                Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(host_bits).unwrap_or(0))
+                    .into()
+            }
         }
     }
 }
@@ -112,16 +135,20 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parsed = text.split_once('/').and_then(|(address, prefix)| {
-            let network = Self { address: address.parse().ok()?, prefix: prefix.parse().ok()? };
+            let network = Self {
+                address: address.parse().ok()?,
+                prefix: prefix.parse().ok()?,
+            };
             (network.prefix <= Self::of(network.address).prefix).then_some(network)
         });
         let network = parsed.ok_or("a network is written like 10.1.0.0/16 or fd00::/8")?;
         // Whoever writes 10.1.2.3/16 may have meant one address.
         match network.first() {
             first if first == network.address => Ok(network),
-            first => {
-                Err(format!("it has bits behind its prefix; write {first}/{} or {}", network.prefix, network.address))
-            }
+            first => Err(format!(
+                "it has bits behind its prefix; write {first}/{} or {}",
+                network.prefix, network.address
+            )),
         }
     }
 }

@@ -98,10 +98,20 @@ impl Egress {
     }
 
     /// The same on another resolver.
-    pub fn with_resolver(policy: EgressPolicy, resolver: Arc<dyn Resolve>) -> Result<Self, reqwest::Error> {
+    pub fn with_resolver(
+        policy: EgressPolicy,
+        resolver: Arc<dyn Resolve>,
+    ) -> Result<Self, reqwest::Error> {
         let policy = Arc::new(policy);
-        let checking = Checking { policy: Arc::clone(&policy), resolver: Arc::clone(&resolver) };
-        Ok(Self { allowed: client(resolver)?, checked: client(Arc::new(checking))?, policy })
+        let checking = Checking {
+            policy: Arc::clone(&policy),
+            resolver: Arc::clone(&resolver),
+        };
+        Ok(Self {
+            allowed: client(resolver)?,
+            checked: client(Arc::new(checking))?,
+            policy,
+        })
     }
 
     /// Sends a request and follows its redirects, within its time.
@@ -115,10 +125,16 @@ impl Egress {
             };
             request = redirected(request, response.status(), target)?;
         }
-        Err(EgressError::Redirect(format!("The service redirected more than {MAX_REDIRECTS} times.")))
+        Err(EgressError::Redirect(format!(
+            "The service redirected more than {MAX_REDIRECTS} times."
+        )))
     }
 
-    async fn send_once(&self, request: &Outgoing, deadline: Instant) -> Result<Response, EgressError> {
+    async fn send_once(
+        &self,
+        request: &Outgoing,
+        deadline: Instant,
+    ) -> Result<Response, EgressError> {
         let client = match self.policy.check_url(&request.url)? {
             Route::Allowed => &self.allowed,
             Route::Checked => &self.checked,
@@ -128,7 +144,9 @@ impl Egress {
             .headers(request.headers.clone())
             .timeout(deadline.saturating_duration_since(Instant::now()));
         if let Some(body) = &request.body {
-            sending = sending.header(CONTENT_TYPE, "application/json").body(body.clone());
+            sending = sending
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.clone());
         }
         sending.send().await.map_err(|error| failed(&error))
     }
@@ -154,23 +172,38 @@ fn redirect_target(from: &Url, response: &Response) -> Result<Option<Url>, Egres
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let Some(location) = response.headers().get(LOCATION) else { return Ok(None) };
-    let target = location.to_str().ok().and_then(|location| from.join(location).ok());
-    target.map(Some).ok_or_else(|| EgressError::Redirect("The service redirected to what is no URL.".to_owned()))
+    let Some(location) = response.headers().get(LOCATION) else {
+        return Ok(None);
+    };
+    let target = location
+        .to_str()
+        .ok()
+        .and_then(|location| from.join(location).ok());
+    target.map(Some).ok_or_else(|| {
+        EgressError::Redirect("The service redirected to what is no URL.".to_owned())
+    })
 }
 
 /// The next request of a redirect. To another origin only a GET goes, and takes no headers with it: they hold secrets.
 fn redirected(request: Outgoing, status: StatusCode, target: Url) -> Result<Outgoing, EgressError> {
     let is_elsewhere = target.origin() != request.url.origin();
-    let mut next = Outgoing { url: target, ..request };
+    let mut next = Outgoing {
+        url: target,
+        ..request
+    };
     // As browsers do: a POST becomes a GET, unless the status says to repeat it.
-    if status == StatusCode::SEE_OTHER || (next.method == Method::POST && matches!(status.as_u16(), 301 | 302)) {
+    if status == StatusCode::SEE_OTHER
+        || (next.method == Method::POST && matches!(status.as_u16(), 301 | 302))
+    {
         next.method = Method::GET;
         next.body = None;
     }
     if is_elsewhere {
         if next.method != Method::GET {
-            let message = format!("The service redirected to another host, which a {} does not follow.", next.method);
+            let message = format!(
+                "The service redirected to another host, which a {} does not follow.",
+                next.method
+            );
             return Err(EgressError::Redirect(message));
         }
         next.headers.clear();
@@ -191,7 +224,12 @@ async fn read(mut response: Response, max_bytes: usize) -> Result<Incoming, Egre
             break;
         }
     }
-    Ok(Incoming { status, headers, body, is_cut })
+    Ok(Incoming {
+        status,
+        headers,
+        body,
+        is_cut,
+    })
 }
 
 fn failed(error: &reqwest::Error) -> EgressError {
@@ -205,8 +243,16 @@ fn failed(error: &reqwest::Error) -> EgressError {
             None => break,
         }
     }
-    let host = error.url().and_then(Url::host_str).unwrap_or("the service").to_owned();
-    let reason = if error.is_timeout() { "it took too long".to_owned() } else { inner.to_string() };
+    let host = error
+        .url()
+        .and_then(Url::host_str)
+        .unwrap_or("the service")
+        .to_owned();
+    let reason = if error.is_timeout() {
+        "it took too long".to_owned()
+    } else {
+        inner.to_string()
+    };
     if error.is_connect() || error.is_builder() {
         EgressError::Unreachable { host, reason }
     } else {

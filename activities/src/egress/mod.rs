@@ -71,7 +71,10 @@ impl EgressPolicy {
     /// Checks what can be seen of a URL before its name is resolved.
     fn check_url(&self, url: &Url) -> Result<Route, Refused> {
         // The path and the query may hold what is nobody's business.
-        let refused = |why| Refused { what: format!("`{}`", url.origin().ascii_serialization()), why };
+        let refused = |why| Refused {
+            what: format!("`{}`", url.origin().ascii_serialization()),
+            why,
+        };
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refused {
                 what: format!("The scheme `{}`", url.scheme()),
@@ -82,12 +85,20 @@ impl EgressPolicy {
             return Err(refused("a URL with a user or a password is not allowed."));
         }
         let host = url.host().ok_or_else(|| refused("it has no host."))?;
-        if self.hosts.iter().any(|allowed| allowed.is(&host, url.port_or_known_default())) {
+        if self
+            .hosts
+            .iter()
+            .any(|allowed| allowed.is(&host, url.port_or_known_default()))
+        {
             return Ok(Route::Allowed);
         }
         match host {
-            Host::Ipv4(address) => self.check_address(address.into(), url.host_str().unwrap_or_default())?,
-            Host::Ipv6(address) => self.check_address(address.into(), url.host_str().unwrap_or_default())?,
+            Host::Ipv4(address) => {
+                self.check_address(address.into(), url.host_str().unwrap_or_default())?
+            }
+            Host::Ipv6(address) => {
+                self.check_address(address.into(), url.host_str().unwrap_or_default())?
+            }
             Host::Domain(_) => {}
         }
         Ok(Route::Checked)
@@ -96,12 +107,18 @@ impl EgressPolicy {
     /// Checks an address that `host` stands for.
     fn check_address(&self, address: IpAddr, host: &str) -> Result<(), Refused> {
         let destination = addresses::destination(address);
-        let is_allowed = self.networks.iter().any(|network| network.contains(destination) || network.contains(address));
+        let is_allowed = self
+            .networks
+            .iter()
+            .any(|network| network.contains(destination) || network.contains(address));
         if is_allowed || addresses::is_public(destination) {
             return Ok(());
         }
         tracing::warn!(host, %address, "a tool's request was refused: not a public address, nor one of [egress] allow");
-        Err(Refused { what: format!("`{host}`"), why: "it is not an address that tools may connect to." })
+        Err(Refused {
+            what: format!("`{host}`"),
+            why: "it is not an address that tools may connect to.",
+        })
     }
 }
 
@@ -111,12 +128,17 @@ impl AllowedHost {
             Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
             _ => (entry, None),
         };
-        let port =
-            port.map(str::parse).transpose().map_err(|_| "its port is not a number from 0 to 65535".to_owned())?;
+        let port = port
+            .map(str::parse)
+            .transpose()
+            .map_err(|_| "its port is not a number from 0 to 65535".to_owned())?;
         let host = Host::parse(host).map_err(|_| {
             "write a network (10.1.0.0/16), an address (10.1.2.3), or a host with or without a port (localhost:8080)"
         })?;
-        Ok(Self { host: plain(&host), port })
+        Ok(Self {
+            host: plain(&host),
+            port,
+        })
     }
 
     fn is(&self, host: &Host<&str>, port: Option<u16>) -> bool {

@@ -126,8 +126,14 @@ const PUBLIC: [&str; 14] = [
 fn only_public_addresses_are_reached() {
     let policy = EgressPolicy::default();
     for host in REFUSED {
-        assert!(check(&policy, &format!("http://{host}/")).is_err(), "{host} must be refused");
-        assert!(check(&policy, &format!("https://{host}:8443/x?y")).is_err(), "{host} must be refused");
+        assert!(
+            check(&policy, &format!("http://{host}/")).is_err(),
+            "{host} must be refused"
+        );
+        assert!(
+            check(&policy, &format!("https://{host}:8443/x?y")).is_err(),
+            "{host} must be refused"
+        );
     }
     for host in PUBLIC {
         assert_eq!(check(&policy, &format!("http://{host}/")), Ok(()), "{host}");
@@ -137,11 +143,27 @@ fn only_public_addresses_are_reached() {
 #[test]
 fn schemes_and_users_are_refused() {
     let policy = policy(&["localhost"]);
-    for url in ["ftp://localhost/", "file:///etc/passwd", "gopher://localhost/", "data:text/plain,x", "unix:/run/x"] {
+    for url in [
+        "ftp://localhost/",
+        "file:///etc/passwd",
+        "gopher://localhost/",
+        "data:text/plain,x",
+        "unix:/run/x",
+    ] {
         assert!(check(&policy, url).is_err(), "{url}");
     }
-    for url in ["http://user@localhost/", "http://user:pass@localhost/", "http://:pass@localhost/"] {
-        assert!(check(&policy, url).unwrap_err().to_string().contains("user or a password"), "{url}");
+    for url in [
+        "http://user@localhost/",
+        "http://user:pass@localhost/",
+        "http://:pass@localhost/",
+    ] {
+        assert!(
+            check(&policy, url)
+                .unwrap_err()
+                .to_string()
+                .contains("user or a password"),
+            "{url}"
+        );
     }
 }
 
@@ -168,19 +190,30 @@ fn the_operator_allows_networks_addresses_and_hosts() {
     ] {
         assert_eq!(check(&policy, allowed), Ok(()), "{allowed}");
     }
-    for refused in
-        ["http://10.2.0.1/", "http://192.168.0.8/", "http://[::1]:9001/", "http://127.0.0.1/", "http://[fd00:2::]/"]
-    {
+    for refused in [
+        "http://10.2.0.1/",
+        "http://192.168.0.8/",
+        "http://[::1]:9001/",
+        "http://127.0.0.1/",
+        "http://[fd00:2::]/",
+    ] {
         assert!(check(&policy, refused).is_err(), "{refused}");
     }
     let route = |url: &str| policy.check_url(&Url::parse(url).unwrap()).unwrap();
-    for named in
-        ["http://localhost:8080/", "http://localhost.:8080/", "https://INTERN.example/", "http://intern.example:1/"]
-    {
+    for named in [
+        "http://localhost:8080/",
+        "http://localhost.:8080/",
+        "https://INTERN.example/",
+        "http://intern.example:1/",
+    ] {
         assert_eq!(route(named), Route::Allowed, "{named}");
     }
-    for other in ["http://localhost/", "http://localhost:80/", "http://x.intern.example/", "http://intern.example.org/"]
-    {
+    for other in [
+        "http://localhost/",
+        "http://localhost:80/",
+        "http://x.intern.example/",
+        "http://intern.example.org/",
+    ] {
         assert_eq!(route(other), Route::Checked, "{other}");
     }
 }
@@ -244,15 +277,27 @@ struct Names {
 
 impl Names {
     fn of<const N: usize>(names: [(&'static str, &[&str]); N]) -> Arc<Self> {
-        let names = names.map(|(name, addresses)| (name, addresses.iter().map(|text| text.parse().unwrap()).collect()));
-        Arc::new(Self { names: names.into(), asked: AtomicUsize::new(0) })
+        let names = names.map(|(name, addresses)| {
+            (
+                name,
+                addresses.iter().map(|text| text.parse().unwrap()).collect(),
+            )
+        });
+        Arc::new(Self {
+            names: names.into(),
+            asked: AtomicUsize::new(0),
+        })
     }
 }
 
 impl Resolve for Names {
     fn resolve(&self, name: Name) -> Resolving {
         self.asked.fetch_add(1, Ordering::Relaxed);
-        let found = self.names.get(name.as_str().trim_end_matches('.')).cloned().unwrap_or_default();
+        let found = self
+            .names
+            .get(name.as_str().trim_end_matches('.'))
+            .cloned()
+            .unwrap_or_default();
         let addresses = found.into_iter().map(|address| SocketAddr::new(address, 0));
         Box::pin(async move { Ok(Box::new(addresses) as Addrs) })
     }
@@ -275,14 +320,20 @@ async fn server() -> (u16, Seen) {
     };
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(routing::any(answer))).await });
+    tokio::spawn(async move {
+        axum::serve(listener, Router::new().fallback(routing::any(answer))).await
+    });
     (port, seen)
 }
 
 async fn respond(path: &str, query: &str) -> Response {
     match path {
         "/to" => (StatusCode::FOUND, [("location", query.to_owned())]).into_response(),
-        "/repeat" => (StatusCode::TEMPORARY_REDIRECT, [("location", query.to_owned())]).into_response(),
+        "/repeat" => (
+            StatusCode::TEMPORARY_REDIRECT,
+            [("location", query.to_owned())],
+        )
+            .into_response(),
         "/loop" => (StatusCode::FOUND, [("location", "/loop")]).into_response(),
         "/much" => {
             let piece = Bytes::from(vec![b'x'; 1 << 20]);
@@ -291,7 +342,10 @@ async fn respond(path: &str, query: &str) -> Response {
         }
         "/headers" => [("x-much", "x".repeat(1_000_000))].into_response(),
         "/cut" => {
-            let pieces = [Ok(Bytes::from_static(b"half")), Err(std::io::Error::other("cut"))];
+            let pieces = [
+                Ok(Bytes::from_static(b"half")),
+                Err(std::io::Error::other("cut")),
+            ];
             Body::from_stream(stream::iter(pieces)).into_response()
         }
         "/silence" => std::future::pending().await,
@@ -334,11 +388,20 @@ async fn a_name_is_refused_for_any_of_its_addresses() {
         "mapped.example",
         "bücher.example",
     ] {
-        let error = client.send(get(&format!("http://{host}/"))).await.unwrap_err();
+        let error = client
+            .send(get(&format!("http://{host}/")))
+            .await
+            .unwrap_err();
         assert!(matches!(error, EgressError::Refused(_)), "{host}: {error}");
-        assert!(!error.to_string().contains("10.0.0.1"), "what a name stands for is not told: {error}");
+        assert!(
+            !error.to_string().contains("10.0.0.1"),
+            "what a name stands for is not told: {error}"
+        );
     }
-    let error = client.send(get("http://nowhere.example/")).await.unwrap_err();
+    let error = client
+        .send(get("http://nowhere.example/"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, EgressError::Unreachable { .. }), "{error}");
 }
 
@@ -347,19 +410,39 @@ async fn the_checked_address_is_the_one_connected_to() {
     let (port, _) = server().await;
     let names = Names::of([("service.example", &["127.0.0.1"])]);
     let client = client(policy(&["127.0.0.0/8"]), Arc::clone(&names));
-    let answer = client.send(get(&format!("http://service.example:{port}/"))).await.unwrap();
-    assert_eq!((answer.status, &answer.body[..], answer.is_cut), (StatusCode::OK, &b"hello"[..], false));
-    assert_eq!(names.asked.load(Ordering::Relaxed), 1, "a second look-up could lead elsewhere");
+    let answer = client
+        .send(get(&format!("http://service.example:{port}/")))
+        .await
+        .unwrap();
+    assert_eq!(
+        (answer.status, &answer.body[..], answer.is_cut),
+        (StatusCode::OK, &b"hello"[..], false)
+    );
+    assert_eq!(
+        names.asked.load(Ordering::Relaxed),
+        1,
+        "a second look-up could lead elsewhere"
+    );
 }
 
 #[tokio::test]
 async fn a_host_is_allowed_by_name_on_its_port_only() {
     let (port, _) = server().await;
     let (other, _) = server().await;
-    let client =
-        client(policy(&[&format!("service.example:{port}")]), Names::of([("service.example", &["127.0.0.1"])]));
-    assert!(client.send(get(&format!("http://service.example:{port}/"))).await.is_ok());
-    let error = client.send(get(&format!("http://service.example:{other}/"))).await.unwrap_err();
+    let client = client(
+        policy(&[&format!("service.example:{port}")]),
+        Names::of([("service.example", &["127.0.0.1"])]),
+    );
+    assert!(
+        client
+            .send(get(&format!("http://service.example:{port}/")))
+            .await
+            .is_ok()
+    );
+    let error = client
+        .send(get(&format!("http://service.example:{other}/")))
+        .await
+        .unwrap_err();
     assert!(matches!(error, EgressError::Refused(_)), "{error}");
 }
 
@@ -376,11 +459,20 @@ async fn every_redirect_is_checked() {
         "file:///etc/passwd",
         "http://user:pass@127.0.0.1/",
     ] {
-        let error = client.send(get(&format!("http://127.0.0.1:{port}/to?{target}"))).await.unwrap_err();
-        assert!(matches!(error, EgressError::Refused(_)), "{target}: {error}");
+        let error = client
+            .send(get(&format!("http://127.0.0.1:{port}/to?{target}")))
+            .await
+            .unwrap_err();
+        assert!(
+            matches!(error, EgressError::Refused(_)),
+            "{target}: {error}"
+        );
     }
     seen.lock().unwrap().clear();
-    let error = client.send(get(&format!("http://127.0.0.1:{port}/loop"))).await.unwrap_err();
+    let error = client
+        .send(get(&format!("http://127.0.0.1:{port}/loop")))
+        .await
+        .unwrap_err();
     assert!(error.to_string().contains("more than 3 times"), "{error}");
     assert_eq!(seen.lock().unwrap().len(), 4);
 }
@@ -392,7 +484,12 @@ async fn secrets_stay_with_the_origin_they_are_for() {
     let client = client(policy(&["127.0.0.1"]), Names::of([]));
     let elsewhere = format!("http://127.0.0.1:{port}/to?http://127.0.0.1:{other}/there");
     assert!(client.send(get(&elsewhere)).await.is_ok());
-    assert!(client.send(get(&format!("http://127.0.0.1:{other}/to?/there"))).await.is_ok());
+    assert!(
+        client
+            .send(get(&format!("http://127.0.0.1:{other}/to?/there")))
+            .await
+            .is_ok()
+    );
     let authorized = |seen: &Seen| {
         let asked = seen.lock().unwrap();
         asked
@@ -400,10 +497,15 @@ async fn secrets_stay_with_the_origin_they_are_for() {
             .map(|(what, _, headers)| format!("{what} {}", headers.contains_key("authorization")))
             .collect::<Vec<_>>()
     };
-    assert_eq!(authorized(&seen), ["GET /there false", "GET /to true", "GET /there true"]);
+    assert_eq!(
+        authorized(&seen),
+        ["GET /there false", "GET /to true", "GET /there true"]
+    );
     // There and back again: what was left behind stays there.
     seen.lock().unwrap().clear();
-    let back = format!("http://127.0.0.1:{other}/to?http://127.0.0.1:{port}/to?http://127.0.0.1:{other}/there");
+    let back = format!(
+        "http://127.0.0.1:{other}/to?http://127.0.0.1:{port}/to?http://127.0.0.1:{other}/there"
+    );
     assert!(client.send(get(&back)).await.is_ok());
     assert_eq!(authorized(&seen), ["GET /to true", "GET /there false"]);
 }
@@ -420,10 +522,30 @@ async fn arguments_are_repeated_on_the_same_origin_only() {
     };
     client.send(post("/repeat?/there".into())).await.unwrap();
     client.send(post("/to?/there".into())).await.unwrap();
-    let error = client.send(post(format!("/repeat?http://127.0.0.1:{other}/"))).await.unwrap_err();
-    assert!(error.to_string().contains("a POST does not follow"), "{error}");
-    let asked: Vec<_> = seen.lock().unwrap().iter().map(|(what, body, _)| format!("{what} {body}")).collect();
-    assert_eq!(asked, ["POST /repeat {}", "POST /there {}", "POST /to {}", "GET /there ", "POST /repeat {}"]);
+    let error = client
+        .send(post(format!("/repeat?http://127.0.0.1:{other}/")))
+        .await
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("a POST does not follow"),
+        "{error}"
+    );
+    let asked: Vec<_> = seen
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(what, body, _)| format!("{what} {body}"))
+        .collect();
+    assert_eq!(
+        asked,
+        [
+            "POST /repeat {}",
+            "POST /there {}",
+            "POST /to {}",
+            "GET /there ",
+            "POST /repeat {}"
+        ]
+    );
 }
 
 #[tokio::test]
@@ -435,12 +557,29 @@ async fn answers_are_bounded_in_size_and_time() {
     assert_eq!((answer.body.len(), answer.is_cut), (1000, true));
     for path in ["/headers", "/cut"] {
         let error = client.send(get(&url(path))).await.unwrap_err();
-        assert!(matches!(error, EgressError::NoAnswer { .. }), "{path}: {error}");
+        assert!(
+            matches!(error, EgressError::NoAnswer { .. }),
+            "{path}: {error}"
+        );
     }
-    let silence = Outgoing { timeout: Duration::from_millis(200), ..get(&url("/silence")) };
+    let silence = Outgoing {
+        timeout: Duration::from_millis(200),
+        ..get(&url("/silence"))
+    };
     let error = client.send(silence).await.unwrap_err();
-    assert!(matches!(&error, EgressError::NoAnswer { reason, .. } if reason == "it took too long"), "{error}");
-    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let error = client.send(get(&format!("http://127.0.0.1:{closed}/"))).await.unwrap_err();
+    assert!(
+        matches!(&error, EgressError::NoAnswer { reason, .. } if reason == "it took too long"),
+        "{error}"
+    );
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let error = client
+        .send(get(&format!("http://127.0.0.1:{closed}/")))
+        .await
+        .unwrap_err();
     assert!(matches!(error, EgressError::Unreachable { .. }), "{error}");
 }

@@ -19,7 +19,11 @@ pub struct ModelError {
 impl ModelError {
     /// An error without a wait.
     pub fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), retry_after: None }
+        Self {
+            code,
+            message: message.into(),
+            retry_after: None,
+        }
     }
 
     /// True when the same call may succeed later.

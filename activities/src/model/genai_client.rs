@@ -27,7 +27,9 @@ use genai::{
 use reqwest::{Url, header::HeaderValue, redirect, retry};
 use serde_json::json;
 
-use super::{EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers};
+use super::{
+    EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers,
+};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
@@ -63,7 +65,9 @@ pub enum ProviderError {
         reason: String,
     },
     /// Its key cannot be sent in a header.
-    #[error("the key of provider `{provider}` holds characters that no key has; is it complete and on one line?")]
+    #[error(
+        "the key of provider `{provider}` holds characters that no key has; is it complete and on one line?"
+    )]
     InvalidKey {
         /// The provider.
         provider: String,
@@ -82,7 +86,11 @@ impl GenaiClient {
         Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
     }
 
-    fn with_timeouts(providers: Providers, connect: Duration, read: Duration) -> Result<Self, ProviderError> {
+    fn with_timeouts(
+        providers: Providers,
+        connect: Duration,
+        read: Duration,
+    ) -> Result<Self, ProviderError> {
         let http = || {
             reqwest::Client::builder()
                 .connect_timeout(connect)
@@ -94,30 +102,53 @@ impl GenaiClient {
         };
         let remote = Client::builder().with_reqwest(http().build()?).build()?;
         // A proxy from the environment is for the way out, not for the demo model or a server on this machine.
-        let local = Client::builder().with_reqwest(http().no_proxy().build()?).build()?;
+        let local = Client::builder()
+            .with_reqwest(http().no_proxy().build()?)
+            .build()?;
         let targets = providers.into_iter().map(|(name, provider)| {
             let target = Target::new(&name, provider, &remote, &local)?;
             Ok::<_, ProviderError>((name, target))
         });
-        Ok(Self { targets: targets.collect::<Result<_, _>>()? })
+        Ok(Self {
+            targets: targets.collect::<Result<_, _>>()?,
+        })
     }
 }
 
 impl Target {
-    fn new(name: &str, provider: Provider, remote: &Client, local: &Client) -> Result<Self, ProviderError> {
-        let Provider { kind, base_url: url, api_key } = provider;
+    fn new(
+        name: &str,
+        provider: Provider,
+        remote: &Client,
+        local: &Client,
+    ) -> Result<Self, ProviderError> {
+        let Provider {
+            kind,
+            base_url: url,
+            api_key,
+        } = provider;
         let own = match kind {
             ProviderKind::OpenAi => "https://api.openai.com/v1/",
             ProviderKind::Anthropic => "https://api.anthropic.com/v1/",
         };
-        let url = base_url(url.as_deref().unwrap_or(own))
-            .map_err(|reason| ProviderError::InvalidBaseUrl { provider: name.to_owned(), reason })?;
+        let url = base_url(url.as_deref().unwrap_or(own)).map_err(|reason| {
+            ProviderError::InvalidBaseUrl {
+                provider: name.to_owned(),
+                reason,
+            }
+        })?;
         let key = api_key.trim();
         if HeaderValue::from_str(key).is_err() {
-            return Err(ProviderError::InvalidKey { provider: name.to_owned() });
+            return Err(ProviderError::InvalidKey {
+                provider: name.to_owned(),
+            });
         }
         Ok(Self {
-            client: if is_loopback(&url) { local.clone() } else { remote.clone() },
+            client: if is_loopback(&url) {
+                local.clone()
+            } else {
+                remote.clone()
+            },
             kind,
             endpoint: Endpoint::from_owned(String::from(url)),
             key: if key.is_empty() { NO_KEY } else { key }.to_owned(),
@@ -126,7 +157,11 @@ impl Target {
 
     /// A provider may repeat the key in its words, whatever the error.
     fn without_key(&self, message: &str) -> String {
-        if self.key.len() < MIN_SECRET_BYTES { message.to_owned() } else { message.replace(&self.key, "***") }
+        if self.key.len() < MIN_SECRET_BYTES {
+            message.to_owned()
+        } else {
+            message.replace(&self.key, "***")
+        }
     }
 
     fn service(&self, model: &str) -> ServiceTarget {
@@ -144,27 +179,41 @@ impl Target {
 
 #[async_trait]
 impl ModelClient for GenaiClient {
-    async fn complete(&self, request: ModelRequest, emit_delta: &mut EmitDelta<'_>) -> Result<ModelReply, ModelError> {
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        emit_delta: &mut EmitDelta<'_>,
+    ) -> Result<ModelReply, ModelError> {
         let Some(target) = self.targets.get(&request.provider) else {
             return Err(failure::unknown_provider(&request.provider));
         };
         let failed = |error: genai::Error| {
             let error = failure::from_genai(&request.provider, &request.model, &error);
-            ModelError { message: target.without_key(&error.message), ..error }
+            ModelError {
+                message: target.without_key(&error.message),
+                ..error
+            }
         };
         let service = target.service(&request.model);
         let chat = chat::request(&request, target.kind);
-        let response = target.client.exec_chat_stream(service, chat, Some(&options(&request))).await;
+        let response = target
+            .client
+            .exec_chat_stream(service, chat, Some(&options(&request)))
+            .await;
         let mut stream = response.map_err(failed)?.stream;
         let mut listener = reply::Listener::new(emit_delta);
         while let Some(event) = stream.next().await {
             // The first error is the cause: OpenAI's stream goes on to a plain end after it (FACTS, genai trap 3).
             match event.map_err(failed)? {
                 ChatStreamEvent::Chunk(chunk) => listener.hear(Part::Text, &chunk.content)?,
-                ChatStreamEvent::ReasoningChunk(chunk) => listener.hear(Part::Reasoning, &chunk.content)?,
+                ChatStreamEvent::ReasoningChunk(chunk) => {
+                    listener.hear(Part::Reasoning, &chunk.content)?
+                }
                 ChatStreamEvent::ToolCallChunk(chunk) => listener.hear_call(&chunk.tool_call)?,
                 ChatStreamEvent::End(end) => return listener.end(end),
-                ChatStreamEvent::Start | ChatStreamEvent::ThoughtSignatureChunk(_) | ChatStreamEvent::Heartbeat => {}
+                ChatStreamEvent::Start
+                | ChatStreamEvent::ThoughtSignatureChunk(_)
+                | ChatStreamEvent::Heartbeat => {}
             }
         }
         // A body that ends without the wire's end mark was cut, however clean it looks (FACTS, genai trap 2).
@@ -215,5 +264,8 @@ fn base_url(text: &str) -> Result<Url, String> {
 
 fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || host
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }

@@ -23,7 +23,11 @@ use crate::tools::ToolSpec;
 pub trait ModelClient: Send + Sync {
     /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
     /// Dropping the future ends the call.
-    async fn complete(&self, request: ModelRequest, emit_delta: &mut EmitDelta<'_>) -> Result<ModelReply, ModelError>;
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        emit_delta: &mut EmitDelta<'_>,
+    ) -> Result<ModelReply, ModelError>;
 }
 
 /// Takes a piece of a reply as it arrives (E1).
@@ -88,7 +92,10 @@ pub struct Provider {
 impl std::fmt::Debug for Provider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The key stays out of logs.
-        f.debug_struct("Provider").field("kind", &self.kind).field("base_url", &self.base_url).finish_non_exhaustive()
+        f.debug_struct("Provider")
+            .field("kind", &self.kind)
+            .field("base_url", &self.base_url)
+            .finish_non_exhaustive()
     }
 }
 

@@ -45,7 +45,9 @@ pub enum RegisterError {
 impl CheckedTool {
     /// Checks the tool's name and compiles its schema, without fetching anything from anywhere.
     pub fn new(tool: Arc<dyn Tool>) -> Result<Self, RegisterError> {
-        let ToolSpec { name, parameters, .. } = tool.spec();
+        let ToolSpec {
+            name, parameters, ..
+        } = tool.spec();
         if !names::is_valid(name) {
             return Err(RegisterError::InvalidName(name.clone()));
         }
@@ -54,7 +56,12 @@ impl CheckedTool {
         }
         let validator = match compile(parameters) {
             Ok(validator) => Arc::new(validator),
-            Err(reason) => return Err(RegisterError::InvalidSchema { name: name.clone(), reason }),
+            Err(reason) => {
+                return Err(RegisterError::InvalidSchema {
+                    name: name.clone(),
+                    reason,
+                });
+            }
         };
         Ok(Self { tool, validator })
     }
@@ -76,13 +83,20 @@ impl CheckedTool {
             return Err(not_an_object(&value));
         }
         let mut problems = self.validator.iter_errors(&value);
-        let named: Vec<String> = problems.by_ref().take(MAX_PROBLEMS).map(|error| describe(&error)).collect();
+        let named: Vec<String> = problems
+            .by_ref()
+            .take(MAX_PROBLEMS)
+            .map(|error| describe(&error))
+            .collect();
         if named.is_empty() {
             return Ok(());
         }
         let more = problems.count();
         let name = &self.spec().name;
-        let mut message = format!("The arguments do not fit the schema of tool `{name}`: {}", named.join("; "));
+        let mut message = format!(
+            "The arguments do not fit the schema of tool `{name}`: {}",
+            named.join("; ")
+        );
         if more > 0 {
             // Writing to a string does not fail.
             let _ = write!(message, "; and {more} more");
@@ -97,7 +111,10 @@ fn compile(schema: &Value) -> Result<Validator, String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("it must have `\"type\": \"object\"` at the top".to_owned());
     }
-    jsonschema::options().offline().build(schema).map_err(|error| describe(&error))
+    jsonschema::options()
+        .offline()
+        .build(schema)
+        .map_err(|error| describe(&error))
 }
 
 /// Arguments that are no object, by how that happens.
@@ -112,14 +129,20 @@ fn not_an_object(value: &Value) -> String {
         Value::String(_) => "are a string. Give a JSON object",
         Value::Null => "are missing. Give a JSON object",
         Value::Array(_) => "are an array. Give a JSON object",
-        Value::Bool(_) | Value::Number(_) | Value::Object(_) => "are a single value. Give a JSON object",
+        Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            "are a single value. Give a JSON object"
+        }
     };
     format!("The arguments {what}.")
 }
 
 fn describe(error: &jsonschema::ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
-    let place = if path.is_empty() { String::new() } else { format!("at `{path}`: ") };
+    let place = if path.is_empty() {
+        String::new()
+    } else {
+        format!("at `{path}`: ")
+    };
     cut(&format!("{place}{error}"), MAX_PROBLEM_CHARS)
 }
 
@@ -160,7 +183,10 @@ mod tests {
     #[test]
     fn names_are_checked() {
         for bad in ["", "a b", "ä", "a.b", &"x".repeat(65)] {
-            assert_eq!(refusal(bad, json!({"type": "object"})), RegisterError::InvalidName(bad.to_owned()));
+            assert_eq!(
+                refusal(bad, json!({"type": "object"})),
+                RegisterError::InvalidName(bad.to_owned())
+            );
         }
         assert!(CheckedTool::new(fake(&"x".repeat(64), json!({"type": "object"}))).is_ok());
         let reserved = refusal("web_search", json!({"type": "object"}));
@@ -169,18 +195,30 @@ mod tests {
 
     #[test]
     fn schemas_are_checked() {
-        for bad in [json!({"type": "string"}), json!(true), json!({"type": "object", "properties": {"a": {"type": 5}}})]
-        {
+        for bad in [
+            json!({"type": "string"}),
+            json!(true),
+            json!({"type": "object", "properties": {"a": {"type": 5}}}),
+        ] {
             let error = refusal("a", bad);
-            assert!(matches!(error, RegisterError::InvalidSchema { .. }), "{error}");
+            assert!(
+                matches!(error, RegisterError::InvalidSchema { .. }),
+                "{error}"
+            );
         }
         let remote = json!({"type": "object", "$ref": "https://example.com/schema.json"});
-        assert!(CheckedTool::new(fake("a", remote)).is_err(), "nothing may be fetched");
+        assert!(
+            CheckedTool::new(fake("a", remote)).is_err(),
+            "nothing may be fetched"
+        );
     }
 
     #[test]
     fn good_arguments_pass() {
-        assert_eq!(validate(r#"{"city":"Oslo","days":9007199254740993}"#), Ok(()));
+        assert_eq!(
+            validate(r#"{"city":"Oslo","days":9007199254740993}"#),
+            Ok(())
+        );
     }
 
     #[test]
@@ -195,7 +233,11 @@ mod tests {
 
     #[test]
     fn cut_off_arguments_are_named_as_such() {
-        assert!(validate(r#""{\"city\":\"Os""#).unwrap_err().contains("cut off"));
+        assert!(
+            validate(r#""{\"city\":\"Os""#)
+                .unwrap_err()
+                .contains("cut off")
+        );
         assert!(validate(r#""""#).unwrap_err().contains("are empty"));
         assert!(validate("null").unwrap_err().contains("are missing"));
         assert!(validate("[1]").unwrap_err().contains("are an array"));
@@ -206,7 +248,8 @@ mod tests {
     fn messages_are_bounded() {
         let long = format!(r#"{{"city":{{"a":"{}"}}}}"#, "x".repeat(100_000));
         assert!(validate(&long).unwrap_err().len() < 500);
-        let many: serde_json::Map<String, Value> = (0..10_000).map(|i| (format!("k{i}"), json!(i))).collect();
+        let many: serde_json::Map<String, Value> =
+            (0..10_000).map(|i| (format!("k{i}"), json!(i))).collect();
         let message = weather().validate(&Json::of(&many)).unwrap_err();
         assert!(message.len() < 2000, "{} bytes", message.len());
     }

@@ -16,6 +16,8 @@ impl Tool for ClientTool {
     }
 
     async fn run(&self, _: ToolContext, _: Json) -> Result<ToolOutput, ToolError> {
-        Err(ToolError::Failed("this tool runs at the client, not at a worker".to_owned()))
+        Err(ToolError::Failed(
+            "this tool runs at the client, not at a worker".to_owned(),
+        ))
     }
 }

@@ -12,13 +12,21 @@ use super::{Effect, ToolSpec};
 
 /// The tool of an agent that may delegate. Agents that are not configured any more are not offered.
 pub fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> ToolSpec {
-    let offered: Vec<_> = tool.delegates.iter().filter_map(|name| agents.get(name)).collect();
+    let offered: Vec<_> = tool
+        .delegates
+        .iter()
+        .filter_map(|name| agents.get(name))
+        .collect();
     let mut description = "Gives a task to another agent and returns its answer. It knows nothing of this \
                            conversation: put all it needs into the task. Ask for several at once when their tasks do \
                            not depend on each other. The agents:"
         .to_owned();
     for agent in &offered {
-        let purpose = if agent.description.is_empty() { "an agent" } else { &agent.description };
+        let purpose = if agent.description.is_empty() {
+            "an agent"
+        } else {
+            &agent.description
+        };
         // Writing to a string cannot fail.
         let _ = write!(description, "\n- {}: {purpose}", agent.name);
     }
@@ -47,12 +55,36 @@ mod tests {
     fn names_the_agents_there_are_and_what_they_are_for() {
         let agent = |name: &str, description: &str| {
             let (key, description) = (name.to_owned(), description.to_owned());
-            (key.clone(), AgentDefinition { name: key, description, ..AgentDefinition::default() })
+            (
+                key.clone(),
+                AgentDefinition {
+                    name: key,
+                    description,
+                    ..AgentDefinition::default()
+                },
+            )
         };
-        let agents = BTreeMap::from([agent("a", "knows a"), agent("b", ""), agent("c", "not for this one")]);
+        let agents = BTreeMap::from([
+            agent("a", "knows a"),
+            agent("b", ""),
+            agent("c", "not for this one"),
+        ]);
         let delegates = ["a", "b", "gone"].map(str::to_owned).to_vec();
-        let spec = spec(&AgentTool { delegates, ..AgentTool::default() }, &agents);
-        assert_eq!(spec.parameters["properties"]["agent"]["enum"], json!(["a", "b"]));
-        assert!(spec.description.ends_with("- a: knows a\n- b: an agent"), "{}", spec.description);
+        let spec = spec(
+            &AgentTool {
+                delegates,
+                ..AgentTool::default()
+            },
+            &agents,
+        );
+        assert_eq!(
+            spec.parameters["properties"]["agent"]["enum"],
+            json!(["a", "b"])
+        );
+        assert!(
+            spec.description.ends_with("- a: knows a\n- b: an agent"),
+            "{}",
+            spec.description
+        );
     }
 }

@@ -152,7 +152,10 @@ pub struct ToolOutput {
 impl ToolOutput {
     /// A result without events.
     pub fn of(result: &impl serde::Serialize) -> Self {
-        Self { result: Json::of(result), events: Vec::new() }
+        Self {
+            result: Json::of(result),
+            events: Vec::new(),
+        }
     }
 }
 
@@ -196,12 +199,20 @@ pub(crate) mod testing {
         }
 
         async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-            Ok(ToolOutput { result: input, events: Vec::new() })
+            Ok(ToolOutput {
+                result: input,
+                events: Vec::new(),
+            })
         }
     }
 
     /// A tool that gives back its input.
     pub(crate) fn fake(name: &str, parameters: serde_json::Value) -> Arc<dyn Tool> {
-        Arc::new(Fake(ToolSpec { name: name.into(), description: String::new(), parameters, effect: Effect::Read }))
+        Arc::new(Fake(ToolSpec {
+            name: name.into(),
+            description: String::new(),
+            parameters,
+            effect: Effect::Read,
+        }))
     }
 }

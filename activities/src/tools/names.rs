@@ -75,7 +75,10 @@ pub fn listed<'a>(tools: &'a [AgentTool], name: &str) -> Option<&'a AgentTool> {
 
 /// True for what an agent may list of a source: one tool or all.
 pub fn is_listable(listed: &str) -> bool {
-    all_of(listed).map_or_else(|| is_valid(listed) && !listed.ends_with(SEPARATOR), is_valid_source)
+    all_of(listed).map_or_else(
+        || is_valid(listed) && !listed.ends_with(SEPARATOR),
+        is_valid_source,
+    )
 }
 
 /// What the model calls a tool of a source. A name that providers would refuse is mended and cut, and ends in a hash of
@@ -87,8 +90,15 @@ pub fn qualified(source: &str, tool: &str) -> String {
     }
     let [a, b, c, d, ..] = <[u8; 32]>::from(Sha256::digest(tool));
     let hash = u32::from_be_bytes([a, b, c, d]);
-    let room = MAX_NAME_BYTES.saturating_sub(source.len() + SEPARATOR.len() + "_".len() + HASH_CHARS);
-    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let room =
+        MAX_NAME_BYTES.saturating_sub(source.len() + SEPARATOR.len() + "_".len() + HASH_CHARS);
+    let fit = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
+            c
+        } else {
+            '_'
+        }
+    };
     let mended: String = tool.chars().take(room).map(fit).collect();
     format!("{source}{SEPARATOR}{mended}_{hash:08x}")
 }
@@ -101,7 +111,10 @@ mod tests {
 
     #[test]
     fn plain_names_stay() {
-        assert_eq!(qualified("time", "get_current_time"), "time__get_current_time");
+        assert_eq!(
+            qualified("time", "get_current_time"),
+            "time__get_current_time"
+        );
         assert_eq!(qualified("time", "_x__y"), "time___x__y");
     }
 
@@ -116,10 +129,19 @@ mod tests {
     #[test]
     fn an_agent_lists_one_or_all() {
         assert!(covers("fs__read", "fs__read") && !covers("fs__read", "fs__write"));
-        assert!(covers("fs__*", "fs__read") && !covers("fs__*", "fsx__read") && !covers("fs__*", "read"));
+        assert!(
+            covers("fs__*", "fs__read")
+                && !covers("fs__*", "fsx__read")
+                && !covers("fs__*", "read")
+        );
         assert!(!covers("*", "read") && !covers("__*", "read"));
         assert!(is_listable("fs__read") && is_listable("fs__*"));
-        assert!(!is_listable("__*") && !is_listable("fs__") && !is_listable("fs__a.b") && !is_listable("fs__r*"));
+        assert!(
+            !is_listable("__*")
+                && !is_listable("fs__")
+                && !is_listable("fs__a.b")
+                && !is_listable("fs__r*")
+        );
     }
 
     #[test]

@@ -12,7 +12,8 @@ use tokio::{
 };
 
 /// Descriptor 3 is the leash; the program has no standard input and does not hold the leash itself.
-const LEASH: &str = r#"exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec "$@" 3<&-"#;
+const LEASH: &str =
+    r#"exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec "$@" 3<&-"#;
 /// Programs are found here when the worker has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How long what left the group may hold the output open after the program has ended.
@@ -42,7 +43,10 @@ pub async fn run<S: AsRef<OsStr>>(
         .args(["-c", LEASH, "sh", program])
         .args(arguments)
         .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()))
+        .env(
+            "PATH",
+            std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()),
+        )
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -52,7 +56,12 @@ pub async fn run<S: AsRef<OsStr>>(
     let mut output = (Kept::default(), Kept::default());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let status = {
-        let reading = async { tokio::join!(output.0.read(stdout, max_bytes), output.1.read(stderr, max_bytes)) };
+        let reading = async {
+            tokio::join!(
+                output.0.read(stdout, max_bytes),
+                output.1.read(stderr, max_bytes)
+            )
+        };
         tokio::pin!(reading);
         let mut is_read = false;
         let status = loop {
@@ -69,7 +78,12 @@ pub async fn run<S: AsRef<OsStr>>(
         status
     };
     let is_cut = output.0.is_cut || output.1.is_cut;
-    Ok(Finished { status, stdout: output.0.bytes, stderr: output.1.bytes, is_cut })
+    Ok(Finished {
+        status,
+        stdout: output.0.bytes,
+        stderr: output.1.bytes,
+        is_cut,
+    })
 }
 
 #[derive(Default)]
@@ -105,7 +119,10 @@ mod tests {
     #[tokio::test]
     async fn output_and_status_are_kept() {
         let finished = sh("echo out; echo err >&2; exit 3").await;
-        assert_eq!((finished.stdout, finished.stderr), (b"out\n".to_vec(), b"err\n".to_vec()));
+        assert_eq!(
+            (finished.stdout, finished.stderr),
+            (b"out\n".to_vec(), b"err\n".to_vec())
+        );
         assert_eq!((finished.status.code(), finished.is_cut), (Some(3), false));
     }
 
@@ -114,7 +131,9 @@ mod tests {
         let finished = run("env", [] as [&str; 0], 1000).await.unwrap();
         let text = String::from_utf8(finished.stdout).unwrap();
         assert!(
-            text.lines().all(|line| ["PATH=", "PWD=", "_=", "SHLVL="].iter().any(|own| line.starts_with(own))),
+            text.lines().all(|line| ["PATH=", "PWD=", "_=", "SHLVL="]
+                .iter()
+                .any(|own| line.starts_with(own))),
             "{text}"
         );
         assert_eq!(sh("cat").await.stdout, b"");
@@ -131,7 +150,10 @@ mod tests {
     async fn what_a_program_leaves_behind_ends_with_it() {
         let started = Instant::now();
         let finished = sh("sleep 600 & echo $!").await;
-        assert!(started.elapsed() < Duration::from_secs(60), "its child held the output open");
+        assert!(
+            started.elapsed() < Duration::from_secs(60),
+            "its child held the output open"
+        );
         gone(&finished.stdout).await;
     }
 
@@ -139,7 +161,10 @@ mod tests {
     async fn a_dropped_program_is_killed_with_its_children() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("pids");
-        let script = format!("(sleep 600 & echo $! >> {0}; wait) & echo $! >> {0}; wait", file.display());
+        let script = format!(
+            "(sleep 600 & echo $! >> {0}; wait) & echo $! >> {0}; wait",
+            file.display()
+        );
         let running = tokio::spawn(async move { sh(&script).await });
         let pids = loop {
             let text = std::fs::read_to_string(&file).unwrap_or_default();
@@ -157,8 +182,10 @@ mod tests {
         let pids = String::from_utf8(pids.to_vec()).unwrap();
         for pid in pids.split_whitespace() {
             let is_alive = || {
-                let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-                stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
+                let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"))
+                    .unwrap_or_default();
+                stat.rsplit_once(')')
+                    .is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
             };
             while is_alive() {
                 tokio::time::sleep(Duration::from_millis(10)).await;

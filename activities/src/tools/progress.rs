@@ -19,7 +19,10 @@ impl Progress {
 
     /// What was said last.
     pub fn latest(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 

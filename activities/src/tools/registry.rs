@@ -92,7 +92,11 @@ impl ToolRegistry {
     }
 
     /// Adds a source of tools.
-    pub fn add_source(&mut self, name: &str, source: Arc<dyn ToolSource>) -> Result<(), RegisterError> {
+    pub fn add_source(
+        &mut self,
+        name: &str,
+        source: Arc<dyn ToolSource>,
+    ) -> Result<(), RegisterError> {
         if !names::is_valid_source(name) {
             return Err(RegisterError::InvalidName(name.to_owned()));
         }
@@ -130,7 +134,13 @@ impl ToolRegistry {
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
-        Ok(self.offered(listed).await?.iter().map(CheckedTool::spec).cloned().collect())
+        Ok(self
+            .offered(listed)
+            .await?
+            .iter()
+            .map(CheckedTool::spec)
+            .cloned()
+            .collect())
     }
 
     /// The tools an agent lists, in that order and each once. Sources that do not answer, and tools they do not have
@@ -140,7 +150,10 @@ impl ToolRegistry {
         I: IntoIterator,
         I::Item: AsRef<str>,
     {
-        let listed: Vec<String> = listed.into_iter().map(|name| name.as_ref().to_owned()).collect();
+        let listed: Vec<String> = listed
+            .into_iter()
+            .map(|name| name.as_ref().to_owned())
+            .collect();
         let of_sources = self.known_of_sources(&listed).await;
         let mut tools = Vec::new();
         let mut offered = BTreeSet::new();
@@ -148,20 +161,37 @@ impl ToolRegistry {
             let found: Vec<&CheckedTool> = match names::source_of(listed) {
                 None => vec![self.tools.get(listed).ok_or_else(|| self.unknown(listed))?],
                 Some(source) => {
-                    let tools = of_sources.get(source).into_iter().flat_map(|tools| tools.iter());
-                    tools.filter(|(name, _)| names::covers(listed, name)).map(|(_, tool)| tool).collect()
+                    let tools = of_sources
+                        .get(source)
+                        .into_iter()
+                        .flat_map(|tools| tools.iter());
+                    tools
+                        .filter(|(name, _)| names::covers(listed, name))
+                        .map(|(_, tool)| tool)
+                        .collect()
                 }
             };
             // Providers refuse a request that offers a tool twice.
-            tools.extend(found.into_iter().filter(|tool| offered.insert(tool.spec().name.clone())).cloned());
+            tools.extend(
+                found
+                    .into_iter()
+                    .filter(|tool| offered.insert(tool.spec().name.clone()))
+                    .cloned(),
+            );
         }
         Ok(tools)
     }
 
     /// The tools of all sources that are listed, asked at once.
     async fn known_of_sources(&self, listed: &[String]) -> BTreeMap<&str, Arc<ToolSet>> {
-        let named: BTreeSet<&str> = listed.iter().filter_map(|name| names::source_of(name)).collect();
-        let asked = self.sources.iter().filter(|(name, _)| named.contains(name.as_str()));
+        let named: BTreeSet<&str> = listed
+            .iter()
+            .filter_map(|name| names::source_of(name))
+            .collect();
+        let asked = self
+            .sources
+            .iter()
+            .filter(|(name, _)| named.contains(name.as_str()));
         join_all(asked.map(|(name, source)| async { (name.as_str(), source.tools().await) }))
             .await
             .into_iter()
@@ -173,17 +203,27 @@ impl ToolRegistry {
     }
 
     fn unknown(&self, name: &str) -> UnknownTool {
-        let mut known: Vec<&str> = self.tools.keys().map(String::as_str).take(MAX_NAMES).collect();
+        let mut known: Vec<&str> = self
+            .tools
+            .keys()
+            .map(String::as_str)
+            .take(MAX_NAMES)
+            .collect();
         if self.tools.len() > MAX_NAMES {
             known.push("…");
         }
-        UnknownTool { name: cut(name, MAX_NAME_BYTES), known: known.join(", ") }
+        UnknownTool {
+            name: cut(name, MAX_NAME_BYTES),
+            known: known.join(", "),
+        }
     }
 }
 
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), chars.as_str()))
+    chars.next().map_or_else(String::new, |first| {
+        format!("{}{}.", first.to_uppercase(), chars.as_str())
+    })
 }
 
 #[cfg(test)]
@@ -203,7 +243,10 @@ mod tests {
         }
 
         async fn find(&self, name: &str) -> Result<CheckedTool, ToolError> {
-            self.0.get(name).cloned().ok_or_else(|| ToolError::Failed("gone".into()))
+            self.0
+                .get(name)
+                .cloned()
+                .ok_or_else(|| ToolError::Failed("gone".into()))
         }
     }
 
@@ -213,51 +256,102 @@ mod tests {
 
     fn registry() -> ToolRegistry {
         let mut registry = ToolRegistry::of([tool("weather"), tool("alarm")]).unwrap();
-        let tools = ["fs__read", "fs__write"].map(|name| (name.to_owned(), CheckedTool::new(tool(name)).unwrap()));
-        registry.add_source("fs", Arc::new(Server(Arc::new(tools.into())))).unwrap();
-        registry.add_source("down", Arc::new(Server(Arc::default()))).unwrap();
+        let tools = ["fs__read", "fs__write"]
+            .map(|name| (name.to_owned(), CheckedTool::new(tool(name)).unwrap()));
+        registry
+            .add_source("fs", Arc::new(Server(Arc::new(tools.into()))))
+            .unwrap();
+        registry
+            .add_source("down", Arc::new(Server(Arc::default())))
+            .unwrap();
         registry
     }
 
     async fn offered(listed: &[&str]) -> Vec<String> {
-        registry().specs(listed).await.unwrap().into_iter().map(|spec| spec.name).collect()
+        registry()
+            .specs(listed)
+            .await
+            .unwrap()
+            .into_iter()
+            .map(|spec| spec.name)
+            .collect()
     }
 
     #[test]
     fn a_name_belongs_to_one_tool() {
         let twice = ToolRegistry::of([tool("a-1_B"), tool("a-1_B")]);
         assert_eq!(twice.err(), Some(RegisterError::Duplicate("a-1_B".into())));
-        assert_eq!(registry().register(tool("fs__list")), Err(RegisterError::InvalidName("fs__list".into())));
+        assert_eq!(
+            registry().register(tool("fs__list")),
+            Err(RegisterError::InvalidName("fs__list".into()))
+        );
         let again = registry().add_source("fs", Arc::new(Server(Arc::default())));
         assert_eq!(again, Err(RegisterError::Duplicate("fs".into())));
-        assert!(registry().add_source("a__b", Arc::new(Server(Arc::default()))).is_err());
+        assert!(
+            registry()
+                .add_source("a__b", Arc::new(Server(Arc::default())))
+                .is_err()
+        );
     }
 
     #[tokio::test]
     async fn specs_come_in_the_order_asked_for() {
         assert_eq!(offered(&["weather", "alarm"]).await, ["weather", "alarm"]);
         let error = registry().specs(["weather", "rain"]).await.unwrap_err();
-        assert_eq!(error.to_string(), "there is no tool `rain`; the tools are: alarm, weather");
+        assert_eq!(
+            error.to_string(),
+            "there is no tool `rain`; the tools are: alarm, weather"
+        );
     }
 
     #[tokio::test]
     async fn all_tools_of_a_source_or_one_are_offered_once() {
-        assert_eq!(offered(&["fs__*", "alarm"]).await, ["fs__read", "fs__write", "alarm"]);
-        assert_eq!(offered(&["fs__write", "fs__*"]).await, ["fs__write", "fs__read"]);
+        assert_eq!(
+            offered(&["fs__*", "alarm"]).await,
+            ["fs__read", "fs__write", "alarm"]
+        );
+        assert_eq!(
+            offered(&["fs__write", "fs__*"]).await,
+            ["fs__write", "fs__read"]
+        );
     }
 
     #[tokio::test]
     async fn what_a_source_does_not_have_is_left_out() {
-        assert_eq!(offered(&["fs__gone", "down__*", "unconfigured__*", "alarm"]).await, ["alarm"]);
+        assert_eq!(
+            offered(&["fs__gone", "down__*", "unconfigured__*", "alarm"]).await,
+            ["alarm"]
+        );
     }
 
     #[tokio::test]
     async fn a_tool_is_found_or_the_model_is_told() {
-        assert_eq!(registry().find("weather").await.ok().unwrap().spec().name, "weather");
-        assert_eq!(registry().find("fs__read").await.ok().unwrap().spec().name, "fs__read");
-        assert_eq!(registry().find("fs__gone").await.err(), Some(ToolError::Failed("gone".into())));
+        assert_eq!(
+            registry().find("weather").await.ok().unwrap().spec().name,
+            "weather"
+        );
+        assert_eq!(
+            registry().find("fs__read").await.ok().unwrap().spec().name,
+            "fs__read"
+        );
+        assert_eq!(
+            registry().find("fs__gone").await.err(),
+            Some(ToolError::Failed("gone".into()))
+        );
         let message = registry().find("rain").await.err().unwrap().to_string();
-        assert_eq!(message, "There is no tool `rain`; the tools are: alarm, weather.");
-        assert!(registry().find(&"n".repeat(100_000)).await.err().unwrap().to_string().len() < 500);
+        assert_eq!(
+            message,
+            "There is no tool `rain`; the tools are: alarm, weather."
+        );
+        assert!(
+            registry()
+                .find(&"n".repeat(100_000))
+                .await
+                .err()
+                .unwrap()
+                .to_string()
+                .len()
+                < 500
+        );
     }
 }

@@ -16,6 +16,8 @@ impl Tool for RemoteTool {
     }
 
     async fn run(&self, _: ToolContext, _: Json) -> Result<ToolOutput, ToolError> {
-        Err(ToolError::Failed("this tool is run by a worker of its own, through the engine".to_owned()))
+        Err(ToolError::Failed(
+            "this tool is run by a worker of its own, through the engine".to_owned(),
+        ))
     }
 }

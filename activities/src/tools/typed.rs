@@ -60,9 +60,14 @@ impl<T: TypedTool> Tool for Typed<T> {
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let input = input.decode();
         // The registry has checked the schema; what only the type knows (ranges, patterns) shows here.
-        let input = input.map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))?;
+        let input = input.map_err(|error| {
+            ToolError::Failed(format!("The arguments cannot be read: {error}."))
+        })?;
         let output = self.tool.run(context, input).await?;
-        Ok(ToolOutput { result: bounded_json(&output)?, events: Vec::new() })
+        Ok(ToolOutput {
+            result: bounded_json(&output)?,
+            events: Vec::new(),
+        })
     }
 }
 
@@ -85,7 +90,11 @@ fn bounded_json(value: &impl Serialize) -> Result<Json, ToolError> {
                 "The tool gave more than {TOOL_RESULT_MAX_BYTES} bytes. Ask it for less, or for a part."
             )));
         }
-        Err(error) => return Err(ToolError::Failed(format!("The tool's output has no JSON form: {error}."))),
+        Err(error) => {
+            return Err(ToolError::Failed(format!(
+                "The tool's output has no JSON form: {error}."
+            )));
+        }
     }
     let text = String::from_utf8(writer.bytes).ok();
     let json = text.and_then(|text| Json::parse(text).ok());
@@ -146,7 +155,10 @@ mod tests {
     }
 
     async fn run(input: serde_json::Value) -> Result<Json, ToolError> {
-        typed(Repeat).run(context(), Json::of(&input)).await.map(|output| output.result)
+        typed(Repeat)
+            .run(context(), Json::of(&input))
+            .await
+            .map(|output| output.result)
     }
 
     #[test]
@@ -155,21 +167,42 @@ mod tests {
         assert_eq!(spec.parameters["type"], "object");
         assert_eq!(spec.parameters["required"], json!(["text"]));
         assert_eq!(spec.parameters["additionalProperties"], false);
-        assert_eq!(spec.parameters["properties"]["text"]["description"], "What is repeated.");
+        assert_eq!(
+            spec.parameters["properties"]["text"]["description"],
+            "What is repeated."
+        );
         assert!(spec.parameters.get("$schema").is_none() && spec.parameters.get("title").is_none());
         let checked = CheckedTool::new(typed(Repeat)).unwrap();
-        assert!(checked.validate(&Json::of(&json!({"text": "a", "wrong": 1}))).is_err());
+        assert!(
+            checked
+                .validate(&Json::of(&json!({"text": "a", "wrong": 1})))
+                .is_err()
+        );
     }
 
     #[tokio::test]
     async fn input_and_output_are_typed() {
-        assert_eq!(run(json!({"text": "ab", "times": 2})).await.unwrap().as_str(), "\"abab\"");
-        assert!(matches!(run(json!({"text": 5})).await, Err(ToolError::Failed(_))));
+        assert_eq!(
+            run(json!({"text": "ab", "times": 2}))
+                .await
+                .unwrap()
+                .as_str(),
+            "\"abab\""
+        );
+        assert!(matches!(
+            run(json!({"text": 5})).await,
+            Err(ToolError::Failed(_))
+        ));
     }
 
     #[tokio::test]
     async fn what_is_too_long_is_an_error_and_not_held_twice() {
-        let error = run(json!({"text": "x".repeat(1024), "times": 2048})).await.unwrap_err();
-        assert!(error.to_string().contains("more than 1048576 bytes"), "{error}");
+        let error = run(json!({"text": "x".repeat(1024), "times": 2048}))
+            .await
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("more than 1048576 bytes"),
+            "{error}"
+        );
     }
 }

@@ -31,9 +31,14 @@ impl TypedTool for WordCount {
 
     async fn run(&self, _: ToolContext, Input { text }: Input) -> Result<Output, ToolError> {
         if text.trim().is_empty() {
-            return Err(ToolError::Failed("There are no words in the text.".to_owned()));
+            return Err(ToolError::Failed(
+                "There are no words in the text.".to_owned(),
+            ));
         }
-        Ok(Output { words: text.split_whitespace().count(), characters: text.chars().count() })
+        Ok(Output {
+            words: text.split_whitespace().count(),
+            characters: text.chars().count(),
+        })
     }
 }
 

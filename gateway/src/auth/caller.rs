@@ -63,7 +63,11 @@ impl Caller {
 
     /// Refuses those who may not do this.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), Refusal> {
-        if self.scopes.has(scope) { Ok(()) } else { Err(Refusal::Scope(scope)) }
+        if self.scopes.has(scope) {
+            Ok(())
+        } else {
+            Err(Refusal::Scope(scope))
+        }
     }
 }
 
@@ -72,7 +76,10 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         parts.extensions.get::<Self>().cloned().ok_or_else(|| {
-            tracing::error!(path = parts.uri.path(), "a route that asks for its caller is not behind `authenticate`");
+            tracing::error!(
+                path = parts.uri.path(),
+                "a route that asks for its caller is not behind `authenticate`"
+            );
             Problem::internal()
         })
     }

@@ -96,7 +96,10 @@ impl OidcConfig {
             algorithms: vec![Algorithm::RS256],
             tenant_claim: "tenant".to_owned(),
             scope_claim: "scope".to_owned(),
-            scopes: Scope::ALL.into_iter().map(|scope| (scope.as_str().to_owned(), vec![scope])).collect(),
+            scopes: Scope::ALL
+                .into_iter()
+                .map(|scope| (scope.as_str().to_owned(), vec![scope]))
+                .collect(),
             default_scopes: Vec::new(),
             leeway: Duration::from_secs(30),
             jwks_url: None,

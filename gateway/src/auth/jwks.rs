@@ -41,7 +41,10 @@ enum FetchError {
     #[error(transparent)]
     Http(#[from] reqwest::Error),
     #[error("{url} answered {status}")]
-    Status { url: Url, status: reqwest::StatusCode },
+    Status {
+        url: Url,
+        status: reqwest::StatusCode,
+    },
     #[error("{url} answered with more than {limit} bytes")]
     TooLarge { url: Url, limit: usize },
     #[error("the answer of {url} cannot be read")]
@@ -65,7 +68,11 @@ struct KeySet {
 
 impl IssuerKeys {
     pub(super) fn new(config: OidcConfig) -> Self {
-        Self { config, fetched: RwLock::new(None), tried: Mutex::new(None) }
+        Self {
+            config,
+            fetched: RwLock::new(None),
+            tried: Mutex::new(None),
+        }
     }
 
     /// The key of a token. An unknown one makes the keys be fetched, though not more often than configured; keys that
@@ -87,25 +94,37 @@ impl IssuerKeys {
             return Ok(key);
         }
         if self.read().is_none() {
-            let detail = "The identity provider's keys cannot be read now. Repeat the request in a moment.";
-            return Err(Refusal::Unknown(Problem::new(Code::IssuerUnavailable, detail).retry_after_s(5)));
+            let detail =
+                "The identity provider's keys cannot be read now. Repeat the request in a moment.";
+            return Err(Refusal::Unknown(
+                Problem::new(Code::IssuerUnavailable, detail).retry_after_s(5),
+            ));
         }
-        Err(Refusal::Invalid("The token is signed with a key that its issuer does not publish."))
+        Err(Refusal::Invalid(
+            "The token is signed with a key that its issuer does not publish.",
+        ))
     }
 
     /// The key, and whether it was fetched lately. A token that names no key is one of the only key that fits.
     fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> Option<(DecodingKey, bool)> {
         let fetched = self.read();
         let fetched = fetched.as_ref()?;
-        let is_meant = |key: &&IssuerKey| kid.is_none_or(|kid| key.jwk.common.key_id.as_deref() == Some(kid));
-        let mut fitting = fetched.keys.iter().filter(is_meant).filter(|key| fits(&key.jwk, algorithm));
+        let is_meant =
+            |key: &&IssuerKey| kid.is_none_or(|kid| key.jwk.common.key_id.as_deref() == Some(kid));
+        let mut fitting = fetched
+            .keys
+            .iter()
+            .filter(is_meant)
+            .filter(|key| fits(&key.jwk, algorithm));
         let key = fitting.next()?;
         let is_clear = kid.is_some() || fitting.next().is_none();
         is_clear.then(|| (key.key.clone(), fetched.at.elapsed() < self.config.jwks_ttl))
     }
 
     fn may_fetch(&self) -> bool {
-        self.tried.try_lock().is_ok_and(|tried| self.is_pause_over(*tried))
+        self.tried
+            .try_lock()
+            .is_ok_and(|tried| self.is_pause_over(*tried))
     }
 
     fn is_pause_over(&self, tried: Option<Instant>) -> bool {
@@ -115,19 +134,27 @@ impl IssuerKeys {
     /// Fetches the keys, unless that was tried lately. Waits for a fetch under way, whose keys may do.
     async fn refresh(&self, kid: Option<&str>, algorithm: Algorithm) {
         let mut tried = self.tried.lock().await;
-        let is_there = self.known(kid, algorithm).is_some_and(|(_, is_fresh)| is_fresh);
+        let is_there = self
+            .known(kid, algorithm)
+            .is_some_and(|(_, is_fresh)| is_fresh);
         if is_there || !self.is_pause_over(*tried) {
             return;
         }
         *tried = Some(Instant::now());
         match fetch(&self.config).await {
             Ok(keys) => {
-                let fetched = Fetched { keys, at: Instant::now() };
+                let fetched = Fetched {
+                    keys,
+                    at: Instant::now(),
+                };
                 *self.fetched.write().unwrap_or_else(PoisonError::into_inner) = Some(fetched);
             }
             Err(error) => {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, "the identity provider's keys cannot be fetched; the ones known stay in use");
+                tracing::warn!(
+                    error,
+                    "the identity provider's keys cannot be fetched; the ones known stay in use"
+                );
             }
         }
         *tried = Some(Instant::now());
@@ -142,10 +169,17 @@ impl IssuerKeys {
 /// how its signature is read.
 fn fits(jwk: &Jwk, algorithm: Algorithm) -> bool {
     let common = &jwk.common;
-    let is_named = common.key_algorithm.is_none_or(|named| named == algorithm.into());
-    let is_for_signatures = common.public_key_use.as_ref().is_none_or(|usage| *usage == PublicKeyUse::Signature);
-    let may_verify =
-        common.key_operations.as_ref().is_none_or(|operations| operations.contains(&KeyOperations::Verify));
+    let is_named = common
+        .key_algorithm
+        .is_none_or(|named| named == algorithm.into());
+    let is_for_signatures = common
+        .public_key_use
+        .as_ref()
+        .is_none_or(|usage| *usage == PublicKeyUse::Signature);
+    let may_verify = common
+        .key_operations
+        .as_ref()
+        .is_none_or(|operations| operations.contains(&KeyOperations::Verify));
     let is_of_type = match (&jwk.algorithm, algorithm) {
         (
             AlgorithmParameters::RSA(_),
@@ -156,9 +190,15 @@ fn fits(jwk: &Jwk, algorithm: Algorithm) -> bool {
             | Algorithm::PS384
             | Algorithm::PS512,
         ) => true,
-        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES256) => key.curve == EllipticCurve::P256,
-        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES384) => key.curve == EllipticCurve::P384,
-        (AlgorithmParameters::OctetKeyPair(key), Algorithm::EdDSA) => key.curve == EllipticCurve::Ed25519,
+        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES256) => {
+            key.curve == EllipticCurve::P256
+        }
+        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES384) => {
+            key.curve == EllipticCurve::P384
+        }
+        (AlgorithmParameters::OctetKeyPair(key), Algorithm::EdDSA) => {
+            key.curve == EllipticCurve::Ed25519
+        }
         _ => false,
     };
     is_named && is_for_signatures && may_verify && is_of_type
@@ -177,13 +217,24 @@ async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
     };
     let set: KeySet = get(&client, url, config.max_fetched_bytes).await?;
     // A key of a kind that this version does not know is no reason to do without the others.
-    let jwks = set.keys.into_iter().filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
-    let keys = jwks.filter_map(|jwk| Some(IssuerKey { key: DecodingKey::from_jwk(&jwk).ok()?, jwk }));
+    let jwks = set
+        .keys
+        .into_iter()
+        .filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
+    let keys = jwks.filter_map(|jwk| {
+        Some(IssuerKey {
+            key: DecodingKey::from_jwk(&jwk).ok()?,
+            jwk,
+        })
+    });
     Ok(keys.take(MAX_KEYS).collect())
 }
 
 async fn discover(client: &reqwest::Client, config: &OidcConfig) -> Result<Url, FetchError> {
-    let url = format!("{}/.well-known/openid-configuration", config.issuer.trim_end_matches('/'));
+    let url = format!(
+        "{}/.well-known/openid-configuration",
+        config.issuer.trim_end_matches('/')
+    );
     let found: Discovery = get(client, fetchable(&url)?, config.max_fetched_bytes).await?;
     if found.issuer != config.issuer {
         return Err(FetchError::OtherIssuer(found.issuer));
@@ -191,7 +242,11 @@ async fn discover(client: &reqwest::Client, config: &OidcConfig) -> Result<Url, 
     fetchable(&found.jwks_uri)
 }
 
-async fn get<T: DeserializeOwned>(client: &reqwest::Client, url: Url, limit: usize) -> Result<T, FetchError> {
+async fn get<T: DeserializeOwned>(
+    client: &reqwest::Client,
+    url: Url,
+    limit: usize,
+) -> Result<T, FetchError> {
     let mut response = client.get(url.clone()).send().await?;
     let status = response.status();
     if !status.is_success() {

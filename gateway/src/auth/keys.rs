@@ -42,7 +42,12 @@ pub(crate) enum Invalid {
 
 impl KeyRing {
     pub(crate) fn new(store: Arc<dyn Keys>, config: &AuthConfig) -> Self {
-        Self { store, ttl: config.key_cache, max_cached: config.max_cached_keys, cache: Mutex::default() }
+        Self {
+            store,
+            ttl: config.key_cache,
+            max_cached: config.max_cached_keys,
+            cache: Mutex::default(),
+        }
     }
 
     /// The store behind it.
@@ -51,10 +56,16 @@ impl KeyRing {
     }
 
     /// The key whose secret this is, when it holds.
-    pub(crate) async fn verify(&self, secret: &Secret) -> Result<Result<Arc<ApiKey>, Invalid>, StoreError> {
+    pub(crate) async fn verify(
+        &self,
+        secret: &Secret,
+    ) -> Result<Result<Arc<ApiKey>, Invalid>, StoreError> {
         let found = self.find(secret.id()).await?;
-        let fits = |key: &Arc<ApiKey>| key.kind == secret.kind() && secret.has_hash(&key.secret_hash);
-        let Some(key) = found.filter(fits) else { return Ok(Err(Invalid::Unknown)) };
+        let fits =
+            |key: &Arc<ApiKey>| key.kind == secret.kind() && secret.has_hash(&key.secret_hash);
+        let Some(key) = found.filter(fits) else {
+            return Ok(Err(Invalid::Unknown));
+        };
         if let Some(invalid) = invalid(&key) {
             return Ok(Err(invalid));
         }
@@ -66,7 +77,10 @@ impl KeyRing {
 
     /// True when the key with this id holds.
     pub(crate) async fn holds(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(self.find(id).await?.is_some_and(|key| invalid(&key).is_none()))
+        Ok(self
+            .find(id)
+            .await?
+            .is_some_and(|key| invalid(&key).is_none()))
     }
 
     /// Reads the key from the store the next time.
@@ -75,8 +89,11 @@ impl KeyRing {
     }
 
     async fn find(&self, id: &str) -> Result<Option<Arc<ApiKey>>, StoreError> {
-        let cached =
-            self.lock().get(id).filter(|cached| cached.read_at.elapsed() < self.ttl).map(|cached| cached.key.clone());
+        let cached = self
+            .lock()
+            .get(id)
+            .filter(|cached| cached.read_at.elapsed() < self.ttl)
+            .map(|cached| cached.key.clone());
         if cached.is_some() {
             return Ok(cached);
         }
@@ -92,7 +109,14 @@ impl KeyRing {
                 cache.clear();
             }
         }
-        cache.insert(id.to_owned(), Cached { key: key.clone(), read_at, used_at: key.last_used_at });
+        cache.insert(
+            id.to_owned(),
+            Cached {
+                key: key.clone(),
+                read_at,
+                used_at: key.last_used_at,
+            },
+        );
         Ok(Some(key))
     }
 
@@ -101,7 +125,9 @@ impl KeyRing {
         let now = Utc::now();
         let before = now - USE_NOTED_EVERY;
         match self.lock().get_mut(&key.id) {
-            Some(cached) if cached.used_at.is_none_or(|at| at < before) => cached.used_at = Some(now),
+            Some(cached) if cached.used_at.is_none_or(|at| at < before) => {
+                cached.used_at = Some(now)
+            }
             _ => return,
         }
         let (store, id) = (Arc::clone(&self.store), key.id.clone());

@@ -43,7 +43,9 @@ pub use jwks::is_safe_to_fetch;
 pub(crate) use refusal::Refusal;
 pub use scope::{Scope, Scopes};
 pub use secret::Secret;
-pub(crate) use session::{SECURE_NAME as SECURE_COOKIE, forget as forget_session, keep as keep_session};
+pub(crate) use session::{
+    SECURE_NAME as SECURE_COOKIE, forget as forget_session, keep as keep_session,
+};
 
 use self::{
     keys::{Invalid, KeyRing},
@@ -64,7 +66,11 @@ pub(crate) struct Authenticator {
 impl Authenticator {
     pub(crate) fn new(config: &AuthConfig, keys: Arc<dyn Keys>) -> Self {
         let keys = Arc::new(KeyRing::new(keys, config));
-        Self { config: config.clone(), keys, tokens: config.oidc.clone().map(Tokens::new) }
+        Self {
+            config: config.clone(),
+            keys,
+            tokens: config.oidc.clone().map(Tokens::new),
+        }
     }
 
     /// Who makes this request. What is presented must hold, also where nothing is required; the header comes before
@@ -104,7 +110,9 @@ impl Authenticator {
                 Ok(Caller::of_key(&key))
             }
             (None, Some(tokens)) => tokens.verify(credential).await,
-            _ => Err(Refusal::Invalid("The credential is not a key of this gateway.")),
+            _ => Err(Refusal::Invalid(
+                "The credential is not a key of this gateway.",
+            )),
         }
     }
 
@@ -117,7 +125,12 @@ impl Authenticator {
                 Err(Invalid::Revoked | Invalid::Expired) => "The session has ended.",
             },
         };
-        Err(session::forget(headers).map_or(Refusal::Invalid(why), |forget| Refusal::Session { why, forget }))
+        Err(
+            session::forget(headers).map_or(Refusal::Invalid(why), |forget| Refusal::Session {
+                why,
+                forget,
+            }),
+        )
     }
 
     /// Opens a session with the rights of a bearer, which ends with their credential at the latest.
@@ -127,12 +140,16 @@ impl Authenticator {
             Credential::Token => None,
             // Else a session could be prolonged for ever.
             Credential::Session(_) | Credential::Anonymous => {
-                return Err(Refusal::Invalid("A session is opened with a key or a token in the header Authorization."));
+                return Err(Refusal::Invalid(
+                    "A session is opened with a key or a token in the header Authorization.",
+                ));
             }
         };
         let now = Utc::now();
         let lifetime = TimeDelta::from_std(self.config.session_lifetime).unwrap_or(TimeDelta::MAX);
-        let longest = now.checked_add_signed(lifetime).unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let longest = now
+            .checked_add_signed(lifetime)
+            .unwrap_or(DateTime::<Utc>::MAX_UTC);
         let expires_at = caller.expires_at.map_or(longest, |end| end.min(longest));
         let session = Secret::generate(KeyKind::Session).map_err(|error| {
             tracing::error!(%error, "the system gives no random bytes");
@@ -151,7 +168,10 @@ impl Authenticator {
             expires_at: Some(expires_at),
         };
         store.create_key(new).await?;
-        Ok(OpenSession { session, lifetime: expires_at - now })
+        Ok(OpenSession {
+            session,
+            lifetime: expires_at - now,
+        })
     }
 
     /// Ends the caller's session; whoever has none loses nothing.
@@ -171,7 +191,11 @@ impl Authenticator {
             Credential::Token => None,
             Credential::Key(id) | Credential::Session(id) => Some(id.clone()),
         };
-        let (keys, expires_at, pause) = (Arc::clone(&self.keys), caller.expires_at, self.config.stream_check);
+        let (keys, expires_at, pause) = (
+            Arc::clone(&self.keys),
+            caller.expires_at,
+            self.config.stream_check,
+        );
         Box::pin(async move {
             loop {
                 let rest = expires_at.map(|end| (end - Utc::now()).to_std().unwrap_or_default());
@@ -179,7 +203,9 @@ impl Authenticator {
                     (_, Some(rest)) if rest.is_zero() => return,
                     (None, None) => std::future::pending().await,
                     (None, Some(rest)) => tokio::time::sleep(rest).await,
-                    (Some(_), rest) => tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await,
+                    (Some(_), rest) => {
+                        tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await
+                    }
                 }
                 // While the store is away nothing is known, and a stream is no place to guess.
                 if let Some(id) = &id
@@ -201,18 +227,28 @@ pub(crate) struct OpenSession {
 /// The credential of the header `Authorization`.
 fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let mut values = headers.get_all(header::AUTHORIZATION).into_iter();
-    let Some(value) = values.next() else { return Ok(None) };
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
     let words = value.to_str().ok().and_then(|text| text.split_once(' '));
     match words {
-        Some((scheme, credential)) if scheme.eq_ignore_ascii_case("bearer") && values.next().is_none() => {
+        Some((scheme, credential))
+            if scheme.eq_ignore_ascii_case("bearer") && values.next().is_none() =>
+        {
             Ok(Some(credential.trim()))
         }
-        _ => Err(Refusal::Invalid("The header Authorization must be: Bearer, a space, and the credential.")),
+        _ => Err(Refusal::Invalid(
+            "The header Authorization must be: Bearer, a space, and the credential.",
+        )),
     }
 }
 
 /// Middleware of every route but health: tells who is asking, or refuses.
-pub(crate) async fn authenticate(State(state): State<GatewayState>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn authenticate(
+    State(state): State<GatewayState>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     match state.auth.caller(request.method(), request.headers()).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller);
@@ -224,7 +260,11 @@ pub(crate) async fn authenticate(State(state): State<GatewayState>, mut request:
 
 /// Middleware of the agent's routes, behind [`authenticate`]: reading needs `read`, everything else `write`.
 pub(crate) async fn check_scope(caller: Caller, request: Request, next: Next) -> Response {
-    let scope = if request.method().is_safe() { Scope::Read } else { Scope::Write };
+    let scope = if request.method().is_safe() {
+        Scope::Read
+    } else {
+        Scope::Write
+    };
     run_with(scope, &caller, request, next).await
 }
 
@@ -243,5 +283,8 @@ async fn run_with(scope: Scope, caller: &Caller, request: Request, next: Next) -
 /// True for a host's name or address, as in a URL, that is this machine's own.
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    host == "localhost"
+        || host
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }

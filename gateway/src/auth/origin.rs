@@ -32,11 +32,14 @@ impl Origin {
     pub fn parse(text: &str) -> Result<Self, NotAnOrigin> {
         let url = reqwest::Url::parse(text).map_err(|_| NotAnOrigin)?;
         // What browsers send is compared to the letter, so it must be written that way.
-        let is_as_sent = matches!(url.scheme(), "http" | "https") && url.origin().ascii_serialization() == text;
+        let is_as_sent =
+            matches!(url.scheme(), "http" | "https") && url.origin().ascii_serialization() == text;
         if !is_as_sent {
             return Err(NotAnOrigin);
         }
-        HeaderValue::from_str(text).map(Self).map_err(|_| NotAnOrigin)
+        HeaderValue::from_str(text)
+            .map(Self)
+            .map_err(|_| NotAnOrigin)
     }
 }
 
@@ -64,8 +67,11 @@ pub(crate) fn is_trusted_page(headers: &HeaderMap, allowed: &[Origin]) -> Option
 
 /// A page over plain http may have been changed by anyone on its way, so it is own on this machine only.
 fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
-    let (Ok(origin), Some(host)) = (origin.to_str(), host(headers)) else { return false };
-    origin == format!("https://{host}") || (is_own_machine(host) && origin == format!("http://{host}"))
+    let (Ok(origin), Some(host)) = (origin.to_str(), host(headers)) else {
+        return false;
+    };
+    origin == format!("https://{host}")
+        || (is_own_machine(host) && origin == format!("http://{host}"))
 }
 
 /// The authority that the client asked for.
@@ -79,7 +85,8 @@ pub(crate) fn is_asked_on_loopback(headers: &HeaderMap) -> bool {
 }
 
 fn is_own_machine(host: &str) -> bool {
-    host.parse::<Authority>().is_ok_and(|authority| is_loopback(authority.host()))
+    host.parse::<Authority>()
+        .is_ok_and(|authority| is_loopback(authority.host()))
 }
 
 /// Lets the pages of the allow-list call this gateway; `None` when there are none.
@@ -88,11 +95,32 @@ pub(crate) fn cors(config: &AuthConfig) -> Option<CorsLayer> {
         return None;
     }
     let origins = config.allowed_origins.iter().map(|origin| origin.0.clone());
-    let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-    let headers = [header::AUTHORIZATION, header::CONTENT_TYPE, IDEMPOTENCY_KEY, LAST_EVENT_ID, REQUEST_ID];
+    let methods = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+    ];
+    let headers = [
+        header::AUTHORIZATION,
+        header::CONTENT_TYPE,
+        IDEMPOTENCY_KEY,
+        LAST_EVENT_ID,
+        REQUEST_ID,
+    ];
     let exposed = [REQUEST_ID, header::RETRY_AFTER, CONVERSATION_ID];
-    let layer = CorsLayer::new().allow_origin(AllowOrigin::list(origins)).allow_credentials(true);
-    Some(layer.allow_methods(methods).allow_headers(headers).expose_headers(exposed).max_age(CORS_MAX_AGE))
+    let layer = CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_credentials(true);
+    Some(
+        layer
+            .allow_methods(methods)
+            .allow_headers(headers)
+            .expose_headers(exposed)
+            .max_age(CORS_MAX_AGE),
+    )
 }
 
 #[cfg(test)]
@@ -102,7 +130,12 @@ mod tests {
 
     #[test]
     fn an_origin_is_what_browsers_send() {
-        for good in ["https://app.example.com", "http://localhost:3000", "https://[::1]:8443", "http://127.0.0.1"] {
+        for good in [
+            "https://app.example.com",
+            "http://localhost:3000",
+            "https://[::1]:8443",
+            "http://127.0.0.1",
+        ] {
             assert_eq!(Origin::parse(good).unwrap().to_string(), good);
         }
         for bad in [
@@ -125,20 +158,43 @@ mod tests {
     fn a_page_is_judged_by_what_the_browser_says() {
         let allowed = [Origin::parse("https://app.example.com").unwrap()];
         let judge = |headers: &[(&'static str, &'static str)]| {
-            let pairs =
-                headers.iter().map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)));
+            let pairs = headers.iter().map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            });
             is_trusted_page(&pairs.collect(), &allowed)
         };
         let host = ("host", "api.example.com");
         assert_eq!(judge(&[host]), None);
-        assert_eq!(judge(&[host, ("origin", "https://app.example.com")]), Some(true));
-        assert_eq!(judge(&[host, ("origin", "https://api.example.com")]), Some(true));
         assert_eq!(
-            judge(&[("host", "10.0.0.1"), ("origin", "https://api.example.com"), ("sec-fetch-site", "same-origin")]),
+            judge(&[host, ("origin", "https://app.example.com")]),
             Some(true)
         );
-        assert_eq!(judge(&[("host", "localhost:8080"), ("origin", "http://localhost:8080")]), Some(true));
-        assert_eq!(judge(&[("host", "[::1]:8080"), ("origin", "http://[::1]:8080")]), Some(true));
+        assert_eq!(
+            judge(&[host, ("origin", "https://api.example.com")]),
+            Some(true)
+        );
+        assert_eq!(
+            judge(&[
+                ("host", "10.0.0.1"),
+                ("origin", "https://api.example.com"),
+                ("sec-fetch-site", "same-origin")
+            ]),
+            Some(true)
+        );
+        assert_eq!(
+            judge(&[
+                ("host", "localhost:8080"),
+                ("origin", "http://localhost:8080")
+            ]),
+            Some(true)
+        );
+        assert_eq!(
+            judge(&[("host", "[::1]:8080"), ("origin", "http://[::1]:8080")]),
+            Some(true)
+        );
         for origin in [
             "https://evil.example",
             "http://api.example.com",
@@ -156,7 +212,9 @@ mod tests {
             assert_eq!(is_trusted_page(&headers, &allowed), Some(false), "{origin}");
         }
         for site in ["cross-site", "same-site", "none"] {
-            let headers: HeaderMap = [(SEC_FETCH_SITE, HeaderValue::from_static(site))].into_iter().collect();
+            let headers: HeaderMap = [(SEC_FETCH_SITE, HeaderValue::from_static(site))]
+                .into_iter()
+                .collect();
             assert_eq!(is_trusted_page(&headers, &allowed), Some(false), "{site}");
         }
     }

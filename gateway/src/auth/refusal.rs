@@ -16,7 +16,10 @@ pub(crate) enum Refusal {
     /// A credential that does not hold. The sentence is for its owner, and says nothing that a forger could use.
     Invalid(&'static str),
     /// A session that does not hold: the browser is told to forget its cookie, which no page can do.
-    Session { why: &'static str, forget: HeaderValue },
+    Session {
+        why: &'static str,
+        forget: HeaderValue,
+    },
     /// The credential does not allow this.
     Scope(Scope),
     /// A page of another origin.
@@ -38,9 +41,14 @@ impl Refusal {
                 Code::Unauthenticated,
                 "Send a key or a token in the header `Authorization: Bearer …`, or open a session.",
             ),
-            Self::Invalid(why) | Self::Session { why, .. } => Problem::new(Code::Unauthenticated, *why),
+            Self::Invalid(why) | Self::Session { why, .. } => {
+                Problem::new(Code::Unauthenticated, *why)
+            }
             Self::Scope(scope) => {
-                let detail = format!("This needs the scope `{}`. Use a credential that has it.", scope.as_str());
+                let detail = format!(
+                    "This needs the scope `{}`. Use a credential that has it.",
+                    scope.as_str()
+                );
                 Problem::new(Code::InsufficientScope, detail)
             }
             Self::Origin => Problem::new(
@@ -56,10 +64,13 @@ impl Refusal {
         match self {
             // Who sends nothing learns no error code.
             Self::Missing => Some("Bearer".to_owned()),
-            Self::Invalid(why) | Self::Session { why, .. } => {
-                Some(format!("Bearer error=\"invalid_token\", error_description=\"{why}\""))
-            }
-            Self::Scope(scope) => Some(format!("Bearer error=\"insufficient_scope\", scope=\"{}\"", scope.as_str())),
+            Self::Invalid(why) | Self::Session { why, .. } => Some(format!(
+                "Bearer error=\"invalid_token\", error_description=\"{why}\""
+            )),
+            Self::Scope(scope) => Some(format!(
+                "Bearer error=\"insufficient_scope\", scope=\"{}\"",
+                scope.as_str()
+            )),
             Self::Origin | Self::Unknown(_) => None,
         }
     }
@@ -68,9 +79,13 @@ impl Refusal {
 impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let mut response = self.problem().into_response();
-        let challenge = self.challenge().and_then(|challenge| HeaderValue::try_from(challenge).ok());
+        let challenge = self
+            .challenge()
+            .and_then(|challenge| HeaderValue::try_from(challenge).ok());
         if let Some(challenge) = challenge {
-            response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, challenge);
         }
         if let Self::Session { forget, .. } = self {
             response.headers_mut().insert(header::SET_COOKIE, forget);

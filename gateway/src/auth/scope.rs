@@ -62,7 +62,10 @@ impl Scopes {
 
     /// Their words, in the order of [`Scope::ALL`].
     pub fn words(self) -> impl Iterator<Item = &'static str> {
-        Scope::ALL.into_iter().filter(move |scope| self.has(*scope)).map(Scope::as_str)
+        Scope::ALL
+            .into_iter()
+            .filter(move |scope| self.has(*scope))
+            .map(Scope::as_str)
     }
 }
 
@@ -88,7 +91,10 @@ mod tests {
         for text in ["", "read", "read write", "read write approve"] {
             assert_eq!(Scopes::parse(text).to_string(), text);
         }
-        assert_eq!(Scopes::parse("approve read read later").to_string(), "read approve");
+        assert_eq!(
+            Scopes::parse("approve read read later").to_string(),
+            "read approve"
+        );
         assert!(Scopes::parse("READ write").words().eq(["write"]));
         assert_eq!(Scopes::all(), Scopes::parse("read write approve"));
     }

@@ -27,17 +27,29 @@ impl Secret {
         getrandom::fill(&mut id)?;
         getrandom::fill(&mut random)?;
         let id = format!("{:016x}", u64::from_be_bytes(id));
-        Ok(Self { kind, id, random: URL_SAFE_NO_PAD.encode(random) })
+        Ok(Self {
+            kind,
+            id,
+            random: URL_SAFE_NO_PAD.encode(random),
+        })
     }
 
     /// Reads one; `None` when the text is something else.
     pub fn parse(text: &str) -> Option<Self> {
         let (prefix, rest) = text.split_once('_')?;
-        let kind = [KeyKind::Key, KeyKind::Session].into_iter().find(|kind| prefix_of(*kind) == prefix)?;
+        let kind = [KeyKind::Key, KeyKind::Session]
+            .into_iter()
+            .find(|kind| prefix_of(*kind) == prefix)?;
         let (id, random) = rest.split_once('_')?;
         let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let is_random = URL_SAFE_NO_PAD.decode(random).is_ok_and(|bytes| bytes.len() == RANDOM_BYTES);
-        (is_id && is_random).then(|| Self { kind, id: id.to_owned(), random: random.to_owned() })
+        let is_random = URL_SAFE_NO_PAD
+            .decode(random)
+            .is_ok_and(|bytes| bytes.len() == RANDOM_BYTES);
+        (is_id && is_random).then(|| Self {
+            kind,
+            id: id.to_owned(),
+            random: random.to_owned(),
+        })
     }
 
     /// Key or session.
@@ -63,7 +75,10 @@ impl Secret {
     /// True when this is the secret with that hash. Takes the same time wherever they differ.
     pub fn has_hash(&self, hash: &[u8]) -> bool {
         let own = self.hash();
-        let difference = own.iter().zip(hash).fold(0, |bits, (own, other)| black_box(bits | (own ^ other)));
+        let difference = own
+            .iter()
+            .zip(hash)
+            .fold(0, |bits, (own, other)| black_box(bits | (own ^ other)));
         own.len() == hash.len() && difference == 0
     }
 }
@@ -103,9 +118,14 @@ mod tests {
 
     #[test]
     fn another_secret_does_not_fit() {
-        let (one, other) = (Secret::generate(KeyKind::Key).unwrap(), Secret::generate(KeyKind::Key).unwrap());
+        let (one, other) = (
+            Secret::generate(KeyKind::Key).unwrap(),
+            Secret::generate(KeyKind::Key).unwrap(),
+        );
         assert_ne!(one.id(), other.id());
-        assert!(!one.has_hash(&other.hash()) && !one.has_hash(&[]) && !one.has_hash(&one.hash()[..31]));
+        assert!(
+            !one.has_hash(&other.hash()) && !one.has_hash(&[]) && !one.has_hash(&one.hash()[..31])
+        );
     }
 
     #[test]

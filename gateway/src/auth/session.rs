@@ -13,19 +13,32 @@ const LOOPBACK_NAME: &str = "everturn";
 
 /// The cookie's name, by how the browser reached the gateway.
 fn name(headers: &HeaderMap) -> &'static str {
-    if is_asked_on_loopback(headers) { LOOPBACK_NAME } else { SECURE_NAME }
+    if is_asked_on_loopback(headers) {
+        LOOPBACK_NAME
+    } else {
+        SECURE_NAME
+    }
 }
 
 /// The session that the browser sent.
 pub(crate) fn sent(headers: &HeaderMap) -> Option<&str> {
     let name = name(headers);
-    let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let cookies = headers
+        .get_all(header::COOKIE)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok());
+    let mut pairs = cookies
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 /// Has the browser keep a session for so long.
-pub(crate) fn keep(headers: &HeaderMap, session: &Secret, lifetime: TimeDelta) -> Option<HeaderValue> {
+pub(crate) fn keep(
+    headers: &HeaderMap,
+    session: &Secret,
+    lifetime: TimeDelta,
+) -> Option<HeaderValue> {
     set(headers, &session.reveal(), lifetime.num_seconds().max(0))
 }
 
@@ -39,7 +52,8 @@ pub(crate) fn forget(headers: &HeaderMap) -> Option<HeaderValue> {
 fn set(headers: &HeaderMap, value: &str, max_age_s: i64) -> Option<HeaderValue> {
     let name = name(headers);
     let secure = if name == SECURE_NAME { "; Secure" } else { "" };
-    let cookie = format!("{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Strict{secure}");
+    let cookie =
+        format!("{name}={value}; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Strict{secure}");
     let mut value = HeaderValue::try_from(cookie).ok()?;
     value.set_sensitive(true);
     Some(value)
@@ -53,25 +67,37 @@ mod tests {
     use super::*;
 
     fn headers(host: &'static str, cookies: &[&'static str]) -> HeaderMap {
-        let cookies = cookies.iter().map(|value| (header::COOKIE, HeaderValue::from_static(value)));
-        cookies.chain([(header::HOST, HeaderValue::from_static(host))]).fold(
-            HeaderMap::new(),
-            |mut all, (name, value)| {
+        let cookies = cookies
+            .iter()
+            .map(|value| (header::COOKIE, HeaderValue::from_static(value)));
+        cookies
+            .chain([(header::HOST, HeaderValue::from_static(host))])
+            .fold(HeaderMap::new(), |mut all, (name, value)| {
                 all.append(name, value);
                 all
-            },
-        )
+            })
     }
 
     #[test]
     fn a_cookie_is_bound_to_the_host_but_on_ones_own_machine() {
         let session = Secret::generate(KeyKind::Session).unwrap();
-        let cookie =
-            |host| keep(&headers(host, &[]), &session, TimeDelta::minutes(1)).unwrap().to_str().unwrap().to_owned();
+        let cookie = |host| {
+            keep(&headers(host, &[]), &session, TimeDelta::minutes(1))
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned()
+        };
         let rest = "; Path=/; Max-Age=60; HttpOnly; SameSite=Strict";
-        assert_eq!(cookie("api.example.com"), format!("__Host-everturn={}{rest}; Secure", session.reveal()));
+        assert_eq!(
+            cookie("api.example.com"),
+            format!("__Host-everturn={}{rest}; Secure", session.reveal())
+        );
         for loopback in ["localhost:8080", "127.0.0.1:8080", "[::1]:8080"] {
-            assert_eq!(cookie(loopback), format!("everturn={}{rest}", session.reveal()));
+            assert_eq!(
+                cookie(loopback),
+                format!("everturn={}{rest}", session.reveal())
+            );
         }
         assert!(cookie("localhost.example.com").contains("Secure"));
     }
@@ -80,8 +106,18 @@ mod tests {
     fn the_cookie_is_found_among_others() {
         let own = "a=1; everturn=evs_x; b=2";
         assert_eq!(sent(&headers("localhost", &["c=3", own])), Some("evs_x"));
-        assert_eq!(sent(&headers("api.example.com", &[own])), None, "one that another host could have planted");
-        assert_eq!(sent(&headers("api.example.com", &["__Host-everturn=evs_x"])), Some("evs_x"));
-        assert_eq!(sent(&headers("localhost", &["xeverturn=1; everturn"])), None);
+        assert_eq!(
+            sent(&headers("api.example.com", &[own])),
+            None,
+            "one that another host could have planted"
+        );
+        assert_eq!(
+            sent(&headers("api.example.com", &["__Host-everturn=evs_x"])),
+            Some("evs_x")
+        );
+        assert_eq!(
+            sent(&headers("localhost", &["xeverturn=1; everturn"])),
+            None
+        );
     }
 }

@@ -22,8 +22,9 @@ const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// Bytes of `sub`: OpenID Connect allows no more.
 const MAX_SUBJECT_BYTES: usize = 255;
 
-const MALFORMED: Refusal =
-    Refusal::Invalid("The credential is neither a key of this gateway nor a token that it can read.");
+const MALFORMED: Refusal = Refusal::Invalid(
+    "The credential is neither a key of this gateway nor a token that it can read.",
+);
 
 /// Checks tokens.
 pub(super) struct Tokens {
@@ -57,15 +58,17 @@ impl Tokens {
         // `alg: none` and algorithms that nobody knows end here.
         let header = decode_header(token).map_err(|_| MALFORMED)?;
         if !self.config.algorithms.contains(&header.alg) {
-            return Err(Refusal::Invalid("The token is signed with an algorithm that is not accepted here."));
+            return Err(Refusal::Invalid(
+                "The token is signed with an algorithm that is not accepted here.",
+            ));
         }
         // What the issuer says must be understood, and is not (RFC 7515, 4.1.11).
         if header.crit.is_some() {
             return Err(MALFORMED);
         }
         let key = self.keys.find(header.kid.as_deref(), header.alg).await?;
-        let decoded =
-            decode::<Claims>(token, &key, &self.validation(&header)).map_err(|error| refusal(error.kind()))?;
+        let decoded = decode::<Claims>(token, &key, &self.validation(&header))
+            .map_err(|error| refusal(error.kind()))?;
         self.caller(&decoded.claims)
     }
 
@@ -80,10 +83,16 @@ impl Tokens {
     }
 
     fn caller(&self, claims: &Claims) -> Result<Caller, Refusal> {
-        let tenant =
-            claims.others.get(&self.config.tenant_claim).and_then(Value::as_str).filter(|id| ids::is_valid(id));
-        let tenant = tenant.ok_or(Refusal::Invalid("The token does not say which tenant it is for."))?;
-        let is_subject = (1..=MAX_SUBJECT_BYTES).contains(&claims.sub.len()) && !claims.sub.contains(char::is_control);
+        let tenant = claims
+            .others
+            .get(&self.config.tenant_claim)
+            .and_then(Value::as_str)
+            .filter(|id| ids::is_valid(id));
+        let tenant = tenant.ok_or(Refusal::Invalid(
+            "The token does not say which tenant it is for.",
+        ))?;
+        let is_subject = (1..=MAX_SUBJECT_BYTES).contains(&claims.sub.len())
+            && !claims.sub.contains(char::is_control);
         if !is_subject {
             return Err(Refusal::Invalid("The token does not say who it is for."));
         }
@@ -103,26 +112,39 @@ impl Tokens {
             Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
             Some(_) => Vec::new(),
         };
-        words.into_iter().filter_map(|word| self.config.scopes.get(word)).flatten().copied().collect()
+        words
+            .into_iter()
+            .filter_map(|word| self.config.scopes.get(word))
+            .flatten()
+            .copied()
+            .collect()
     }
 }
 
 /// When a token that expires at `exp` is refused: the leeway after.
 fn end(exp: f64, leeway: std::time::Duration) -> DateTime<Utc> {
-    let since_1970 = std::time::Duration::try_from_secs_f64(exp).ok().and_then(|exp| exp.checked_add(leeway));
+    let since_1970 = std::time::Duration::try_from_secs_f64(exp)
+        .ok()
+        .and_then(|exp| exp.checked_add(leeway));
     let since_1970 = since_1970.and_then(|end| TimeDelta::from_std(end).ok());
     // A time that no calendar has is never reached.
-    since_1970.and_then(|end| DateTime::UNIX_EPOCH.checked_add_signed(end)).unwrap_or(DateTime::<Utc>::MAX_UTC)
+    since_1970
+        .and_then(|end| DateTime::UNIX_EPOCH.checked_add_signed(end))
+        .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
 fn refusal(kind: &ErrorKind) -> Refusal {
     match kind {
         ErrorKind::ExpiredSignature => Refusal::Invalid("The token has expired."),
         ErrorKind::ImmatureSignature => Refusal::Invalid("The token is not valid yet."),
-        ErrorKind::InvalidIssuer => Refusal::Invalid("The token is of an issuer that is not accepted here."),
+        ErrorKind::InvalidIssuer => {
+            Refusal::Invalid("The token is of an issuer that is not accepted here.")
+        }
         ErrorKind::InvalidAudience => Refusal::Invalid("The token is not meant for this API."),
         ErrorKind::InvalidSignature => Refusal::Invalid("The token's signature is wrong."),
-        ErrorKind::MissingRequiredClaim(_) => Refusal::Invalid("The token lacks one of the claims exp, iss, aud, sub."),
+        ErrorKind::MissingRequiredClaim(_) => {
+            Refusal::Invalid("The token lacks one of the claims exp, iss, aud, sub.")
+        }
         _ => MALFORMED,
     }
 }

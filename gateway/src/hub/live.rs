@@ -95,7 +95,8 @@ impl Live {
 
     /// False for another conversation of the same id, and after the end.
     pub(super) fn is_of(&self, conversation: &Conversation) -> bool {
-        let is_same = self.tenant_id == conversation.tenant_id && self.created_at == conversation.created_at;
+        let is_same =
+            self.tenant_id == conversation.tenant_id && self.created_at == conversation.created_at;
         is_same && self.lock().end.is_none()
     }
 
@@ -135,7 +136,13 @@ impl Live {
         }
         let seat = state.next_seat;
         state.next_seat += 1;
-        state.seats.insert(seat, Seat { queue: Arc::clone(&queue), ahead });
+        state.seats.insert(
+            seat,
+            Seat {
+                queue: Arc::clone(&queue),
+                ahead,
+            },
+        );
         Join::Seated { seat, queue }
     }
 
@@ -143,7 +150,10 @@ impl Live {
     pub(super) fn hand_out(&self, frames: impl Iterator<Item = Frame>) {
         let mut state = self.lock();
         for frame in frames {
-            state.hand_out(&Arc::new(Rendered::new(&self.conversation_id, frame)), &self.conversation_id);
+            state.hand_out(
+                &Arc::new(Rendered::new(&self.conversation_id, frame)),
+                &self.conversation_id,
+            );
         }
     }
 
@@ -179,7 +189,10 @@ impl Live {
     /// True after the end, and when nobody has read for `linger`.
     pub(super) fn is_over(&self, linger: Duration) -> bool {
         let state = self.lock();
-        state.end.is_some() || state.idle_until(linger).is_some_and(|until| until <= Instant::now())
+        state.end.is_some()
+            || state
+                .idle_until(linger)
+                .is_some_and(|until| until <= Instant::now())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -33,8 +33,16 @@ struct Waiting {
 impl Queue {
     /// A queue in which `limit` bytes may wait.
     pub(super) fn new(limit: usize) -> Self {
-        let waiting = Waiting { frames: VecDeque::new(), bytes: 0, limit, end: None };
-        Self { waiting: Mutex::new(waiting), changed: Notify::new() }
+        let waiting = Waiting {
+            frames: VecDeque::new(),
+            bytes: 0,
+            limit,
+            end: None,
+        };
+        Self {
+            waiting: Mutex::new(waiting),
+            changed: Notify::new(),
+        }
     }
 
     /// Adds the texts a reader begins with. They come all at once, so the limit does not count them.
@@ -95,7 +103,9 @@ impl Waiting {
     }
 
     fn take(&mut self) -> Option<Result<Arc<Rendered>, End>> {
-        let Some(frame) = self.frames.pop_front() else { return self.end.map(Err) };
+        let Some(frame) = self.frames.pop_front() else {
+            return self.end.map(Err);
+        };
         self.bytes -= frame.bytes.len();
         // Most readers are idle most of the time, and there are many of them.
         if self.frames.is_empty() && self.frames.capacity() > KEPT_CAPACITY {
@@ -115,8 +125,19 @@ mod tests {
     use crate::tail::Frame;
 
     fn frame() -> Arc<Rendered> {
-        let key = TextKey { agent_execution_id: "run".to_owned(), step: 0, part: Part::Text };
-        Arc::new(Rendered::new("c", Frame::TextEnd { message_id: "m".to_owned(), key, generation: 1 }))
+        let key = TextKey {
+            agent_execution_id: "run".to_owned(),
+            step: 0,
+            part: Part::Text,
+        };
+        Arc::new(Rendered::new(
+            "c",
+            Frame::TextEnd {
+                message_id: "m".to_owned(),
+                key,
+                generation: 1,
+            },
+        ))
     }
 
     #[tokio::test]

@@ -37,7 +37,16 @@ impl Reader {
         cursor: u32,
         pace: Duration,
     ) -> Self {
-        Self { events, access, live, cursor, page: VecDeque::new(), seat: None, pace, failures: 0 }
+        Self {
+            events,
+            access,
+            live,
+            cursor,
+            page: VecDeque::new(),
+            seat: None,
+            pace,
+            failures: 0,
+        }
     }
 
     /// The conversation it reads.
@@ -49,7 +58,10 @@ impl Reader {
     pub async fn next(&mut self) -> Result<Arc<Rendered>, End> {
         loop {
             if let Some(event) = self.page.pop_front() {
-                return Ok(Arc::new(Rendered::new(self.live.conversation_id(), Frame::Event(event))));
+                return Ok(Arc::new(Rendered::new(
+                    self.live.conversation_id(),
+                    Frame::Event(event),
+                )));
             }
             if let Some((_, queue)) = &self.seat {
                 return queue.next().await;
@@ -68,9 +80,16 @@ impl Reader {
     /// Reads one page, or waits a while for the next try.
     async fn replay(&mut self) -> Result<(), End> {
         let from = self.cursor.saturating_add(1);
-        match self.events.events(&self.access, self.live.conversation_id(), from, PAGE).await {
+        match self
+            .events
+            .events(&self.access, self.live.conversation_id(), from, PAGE)
+            .await
+        {
             Ok(page) if !page.events.is_empty() => {
-                self.cursor = page.events.last().map_or(self.cursor, |event| event.sequence_number);
+                self.cursor = page
+                    .events
+                    .last()
+                    .map_or(self.cursor, |event| event.sequence_number);
                 self.page = page.events.into();
                 self.failures = 0;
                 return Ok(());
@@ -89,7 +108,11 @@ impl Reader {
 
     fn check(&self, error: &StoreError) -> Result<(), End> {
         tracing::debug!(%error, failures = self.failures, "a reader waits for the store");
-        if error.is_retryable() { Ok(()) } else { Err(End::from(error)) }
+        if error.is_retryable() {
+            Ok(())
+        } else {
+            Err(End::from(error))
+        }
     }
 }
 

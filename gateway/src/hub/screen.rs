@@ -33,7 +33,10 @@ impl Screen {
                 self.texts.retain(|text| !self.seals.cover(&text.open.key));
             }
             Frame::TextStart(open) => {
-                let text = Text { open: open.clone(), rendered: None };
+                let text = Text {
+                    open: open.clone(),
+                    rendered: None,
+                };
                 if let Some(held) = self.texts.iter_mut().find(|held| held.open.key == open.key) {
                     *held = text;
                     return;
@@ -43,7 +46,9 @@ impl Screen {
                 }
                 self.texts.push(text);
             }
-            Frame::TextDelta(piece) => self.change(&piece.key, |open| open.text.push_str(&piece.text)),
+            Frame::TextDelta(piece) => {
+                self.change(&piece.key, |open| open.text.push_str(&piece.text))
+            }
             Frame::TextEnd { key, .. } => self.change(key, |open| open.is_ended = true),
         }
     }
@@ -53,7 +58,12 @@ impl Screen {
         let mut frames = Vec::new();
         for text in &mut self.texts {
             let open = &text.open;
-            let start = || Arc::new(Rendered::new(conversation_id, Frame::TextStart(open.clone())));
+            let start = || {
+                Arc::new(Rendered::new(
+                    conversation_id,
+                    Frame::TextStart(open.clone()),
+                ))
+            };
             frames.push(Arc::clone(text.rendered.get_or_insert_with(start)));
             if open.is_ended {
                 let end = text_end(&open.message_id, &open.key, open.generation);

@@ -69,15 +69,28 @@ impl ToSchema for MessageText {}
 
 impl IntoParams for ConversationId {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let id = ParameterBuilder::new().name("id").parameter_in(ParameterIn::Path).required(Required::True);
-        vec![id.description(Some("The conversation.")).schema(Some(Ref::from_schema_name("Id"))).build()]
+        let id = ParameterBuilder::new()
+            .name("id")
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True);
+        vec![
+            id.description(Some("The conversation."))
+                .schema(Some(Ref::from_schema_name("Id")))
+                .build(),
+        ]
     }
 }
 
 impl IntoParams for ExecutionPath {
     fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let id = ParameterBuilder::new().name("execution_id").parameter_in(ParameterIn::Path).required(Required::True);
-        let id = id.description(Some("The tool execution.")).schema(Some(Ref::from_schema_name("Id"))).build();
+        let id = ParameterBuilder::new()
+            .name("execution_id")
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True);
+        let id = id
+            .description(Some("The tool execution."))
+            .schema(Some(Ref::from_schema_name("Id")))
+            .build();
         [ConversationId::into_params(parameter_in), vec![id]].concat()
     }
 }
@@ -110,8 +123,14 @@ impl IntoParams for LastEventId {
 }
 
 fn header(name: &str, schema: &str, description: &str) -> Parameter {
-    let header = ParameterBuilder::new().name(name).parameter_in(ParameterIn::Header).required(Required::False);
-    header.description(Some(description)).schema(Some(Ref::from_schema_name(schema))).build()
+    let header = ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False);
+    header
+        .description(Some(description))
+        .schema(Some(Ref::from_schema_name(schema)))
+        .build()
 }
 
 /// An event. Skip types that you do not know; there will be more.

@@ -95,12 +95,24 @@ pub(super) async fn list(
     ConversationId(id): ConversationId,
 ) -> Result<Json<Pending>, Problem> {
     state.conversation(&caller, &id).await?;
-    let waiting = state.ports.outside.waiting_tools(&caller.access, &id, MAX_WAITING).await?;
-    let approvals = waiting.into_iter().filter(OutsideTool::needs_approval).map(|tool| {
-        let input_hash = tool.record.call.input_hash.clone();
-        Approval { call: tool.into(), input_hash }
-    });
-    Ok(Json(Pending { approvals: approvals.collect() }))
+    let waiting = state
+        .ports
+        .outside
+        .waiting_tools(&caller.access, &id, MAX_WAITING)
+        .await?;
+    let approvals = waiting
+        .into_iter()
+        .filter(OutsideTool::needs_approval)
+        .map(|tool| {
+            let input_hash = tool.record.call.input_hash.clone();
+            Approval {
+                call: tool.into(),
+                input_hash,
+            }
+        });
+    Ok(Json(Pending {
+        approvals: approvals.collect(),
+    }))
 }
 
 /// A person's answer.
@@ -181,9 +193,13 @@ pub(super) async fn resolve(
         return Err(mismatch());
     }
     let is_approved = answer.decision == approval::APPROVE;
-    let sub_agent = state.sub_agent_of(&caller, &path.conversation_id, &call).await?;
+    let sub_agent = state
+        .sub_agent_of(&caller, &path.conversation_id, &call)
+        .await?;
     let turns = &state.ports.turns;
-    let outcome = turns.resolve_approval(&path.conversation_id, sub_agent.as_deref(), answer).await?;
+    let outcome = turns
+        .resolve_approval(&path.conversation_id, sub_agent.as_deref(), answer)
+        .await?;
     if outcome != ApprovalOutcome::Taken {
         // Another answer, or the end of the time or of the turn, may have been first.
         let call = state.outside_tool(&caller, &path).await?;
@@ -193,7 +209,11 @@ pub(super) async fn resolve(
     Ok(Json(Answered {
         execution_id: call.execution_id,
         tool_name: call.tool_name,
-        decision: if is_approved { approval::APPROVED } else { approval::DENIED },
+        decision: if is_approved {
+            approval::APPROVED
+        } else {
+            approval::DENIED
+        },
         tool_input: body.tool_input.or(call.tool_input).unwrap_or_default(),
         remember: body.remember,
     }))
@@ -223,19 +243,26 @@ fn settled(call: &OutsideTool) -> Option<Problem> {
 }
 
 fn expired() -> Problem {
-    Problem::new(Code::ApprovalExpired, "Nobody answered in time, and the model is told so. It may ask again.")
+    Problem::new(
+        Code::ApprovalExpired,
+        "Nobody answered in time, and the model is told so. It may ask again.",
+    )
 }
 
 fn mismatch() -> Problem {
-    Problem::new(Code::ApprovalMismatch, "Read the pending approvals, and answer with the input_hash found there.")
+    Problem::new(
+        Code::ApprovalMismatch,
+        "Read the pending approvals, and answer with the input_hash found there.",
+    )
 }
 
 /// Why the turn did not take the answer, when the store has nothing to say about it.
 fn refused(outcome: &ApprovalOutcome) -> Problem {
     match outcome {
-        ApprovalOutcome::NotRunning => {
-            Problem::new(Code::TurnNotRunning, "Resume the conversation; the call then waits for your answer again.")
-        }
+        ApprovalOutcome::NotRunning => Problem::new(
+            Code::TurnNotRunning,
+            "Resume the conversation; the call then waits for your answer again.",
+        ),
         ApprovalOutcome::Refused(word) if word == refusal::ANSWERED => {
             Problem::new(Code::ApprovalAnswered, "Another answer was first.")
         }
@@ -245,8 +272,11 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
         }
         // It does not wait yet: it comes back from a restart or a reset.
         ApprovalOutcome::Taken | ApprovalOutcome::Refused(_) | ApprovalOutcome::Unanswered => {
-            Problem::new(Code::TurnUnavailable, "No worker took the answer in time. Repeat the request.")
-                .retry_after_s(1)
+            Problem::new(
+                Code::TurnUnavailable,
+                "No worker took the answer in time. Repeat the request.",
+            )
+            .retry_after_s(1)
         }
     }
 }

@@ -49,14 +49,20 @@ pub(super) async fn cancel(
     ConversationId(id): ConversationId,
     OptionalBody(body): OptionalBody<Cancel>,
 ) -> Result<(StatusCode, Json<Answer>), Problem> {
-    let asked = body.message_id.map(|message_id| checked_id("message id", message_id)).transpose()?;
+    let asked = body
+        .message_id
+        .map(|message_id| checked_id("message id", message_id))
+        .transpose()?;
     state.conversation(&caller, &id).await?;
     let message_id = match asked {
         Some(message_id) => Some(message_id),
         // Named here and now: a cancel that arrives late must not end the message after the one it was meant for.
-        None => {
-            state.ports.events.execution_status(&caller.access, &id).await?.and_then(|status| status.current_message_id)
-        }
+        None => state
+            .ports
+            .events
+            .execution_status(&caller.access, &id)
+            .await?
+            .and_then(|status| status.current_message_id),
     };
     let outcome = match message_id {
         Some(message_id) => state.ports.turns.cancel(&id, &message_id).await?,

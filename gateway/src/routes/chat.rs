@@ -78,14 +78,30 @@ pub(super) async fn chat(
         Code::ConversationIdTaken => Problem::conversation_not_found(&named),
         _ => problem,
     })?;
-    let queued =
-        messages::submit(&state, &caller, &conversation, body.message, client_message_id, OnBusy::Queue).await?;
+    let queued = messages::submit(
+        &state,
+        &caller,
+        &conversation,
+        body.message,
+        client_message_id,
+        OnBusy::Queue,
+    )
+    .await?;
     // The conversation was read before the message was stored, so nothing of its turn can be before that. The
     // turn of a message sent before may be anywhere in the log.
-    let cursor = if queued.is_new { conversation.last_sequence } else { 0 };
+    let cursor = if queued.is_new {
+        conversation.last_sequence
+    } else {
+        0
+    };
     // A message that joined another one's turn has no end of its own.
-    let turn = queued.turn.map_or(queued.message_id, |turn| turn.message_id);
-    let mut response = state.feed(&caller, &conversation, cursor)?.of_turn(&turn).into_response();
+    let turn = queued
+        .turn
+        .map_or(queued.message_id, |turn| turn.message_id);
+    let mut response = state
+        .feed(&caller, &conversation, cursor)?
+        .of_turn(&turn)
+        .into_response();
     if let Ok(id) = HeaderValue::from_str(&conversation.id) {
         response.headers_mut().insert(CONVERSATION_ID, id);
     }

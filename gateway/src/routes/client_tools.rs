@@ -36,9 +36,15 @@ pub(super) async fn list(
     ConversationId(id): ConversationId,
 ) -> Result<Json<Waiting>, Problem> {
     state.conversation(&caller, &id).await?;
-    let waiting = state.ports.outside.waiting_tools(&caller.access, &id, MAX_WAITING).await?;
+    let waiting = state
+        .ports
+        .outside
+        .waiting_tools(&caller.access, &id, MAX_WAITING)
+        .await?;
     let waiting = waiting.into_iter().filter(OutsideTool::needs_result);
-    Ok(Json(Waiting { client_tools: waiting.map(ShownCall::from).collect() }))
+    Ok(Json(Waiting {
+        client_tools: waiting.map(ShownCall::from).collect(),
+    }))
 }
 
 /// What came of a client tool.
@@ -83,7 +89,8 @@ pub(super) async fn accept(
     Body(body): Body<Posted>,
 ) -> Result<(StatusCode, Json<Stored>), Problem> {
     if body.result.as_str().len() > TOOL_RESULT_MAX_BYTES {
-        let detail = format!("A result has at most {TOOL_RESULT_MAX_BYTES} bytes. Send less, or a part.");
+        let detail =
+            format!("A result has at most {TOOL_RESULT_MAX_BYTES} bytes. Send less, or a part.");
         return Err(Problem::new(Code::ResultTooLarge, detail));
     }
     let call = state.outside_tool(&caller, &path).await?;
@@ -91,29 +98,60 @@ pub(super) async fn accept(
         return Err(Problem::execution_not_found(&path.execution_id));
     }
     if call.needs_approval() {
-        return Err(Problem::new(Code::Conflict, "A person must approve this call before the client runs it."));
+        return Err(Problem::new(
+            Code::Conflict,
+            "A person must approve this call before the client runs it.",
+        ));
     }
     let now = Utc::now();
     let end = ToolEnd::of_result(body.result, body.is_error, duration_ms(&call, now));
     let call = if call.needs_result() && !call.is_expired(now) {
         let (access, outside) = (&caller.access, &state.ports.outside);
-        let stored =
-            outside.store_client_result(access, &path.conversation_id, &path.execution_id, end.clone()).await?;
+        let stored = outside
+            .store_client_result(
+                access,
+                &path.conversation_id,
+                &path.execution_id,
+                end.clone(),
+            )
+            .await?;
         stored.ok_or_else(|| Problem::execution_not_found(&path.execution_id))?
     } else {
         call
     };
     if !is_ended_by(&call, &end) {
         return Err(if call.is_expired(now) {
-            Problem::new(Code::ClientToolExpired, "The model is told that no result came in time. It may ask again.")
+            Problem::new(
+                Code::ClientToolExpired,
+                "The model is told that no result came in time. It may ask again.",
+            )
         } else {
-            Problem::new(Code::ClientToolAnswered, "Another result was first, or the turn ended before this one came.")
+            Problem::new(
+                Code::ClientToolAnswered,
+                "Another result was first, or the turn ended before this one came.",
+            )
         });
     }
     // Also when it was stored before: whoever stored it may not have come this far.
-    let sub_agent = state.sub_agent_of(&caller, &path.conversation_id, &call).await?;
-    state.ports.turns.tool_result(&path.conversation_id, sub_agent.as_deref(), &path.execution_id).await?;
-    Ok((StatusCode::ACCEPTED, Json(Stored { execution_id: path.execution_id, status: "stored" })))
+    let sub_agent = state
+        .sub_agent_of(&caller, &path.conversation_id, &call)
+        .await?;
+    state
+        .ports
+        .turns
+        .tool_result(
+            &path.conversation_id,
+            sub_agent.as_deref(),
+            &path.execution_id,
+        )
+        .await?;
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(Stored {
+            execution_id: path.execution_id,
+            status: "stored",
+        }),
+    ))
 }
 
 /// From when the client was asked until now.

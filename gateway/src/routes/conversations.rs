@@ -104,13 +104,21 @@ pub(super) async fn create(
     check_title(&state, &title)?;
     let id = id_or_key(&caller, body.id, &headers)?;
     let (conversation, is_new) = find_or_create(&state, &caller, id, title, body.agent).await?;
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     Ok((status, Json(conversation.into())))
 }
 
 /// The id that the client chose, else one that follows from its idempotency key: the same at every gateway whenever
 /// the same owner sends the same key, and nobody else's.
-pub(super) fn id_or_key(caller: &Caller, id: Option<String>, headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(super) fn id_or_key(
+    caller: &Caller,
+    id: Option<String>,
+    headers: &HeaderMap,
+) -> Result<Option<String>, Problem> {
     let key = idempotency_key(headers)?;
     if id.is_some() {
         return Ok(id);
@@ -119,7 +127,9 @@ pub(super) fn id_or_key(caller: &Caller, id: Option<String>, headers: &HeaderMap
     let owner_id = caller.access.owner_id.as_deref().unwrap_or_default();
     // Parts are ended by a NUL, so that they cannot run together.
     let name = format!("{}\0{owner_id}\0{key}\0", caller.access.tenant_id);
-    Ok(Some(Uuid::new_v5(&KEY_NAMESPACE, name.as_bytes()).to_string()))
+    Ok(Some(
+        Uuid::new_v5(&KEY_NAMESPACE, name.as_bytes()).to_string(),
+    ))
 }
 
 fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
@@ -127,7 +137,10 @@ fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
     if title.len() <= limit && !title.contains('\0') {
         return Ok(());
     }
-    Err(Problem::new(Code::InvalidBody, format!("A title has at most {limit} bytes and no NUL.")))
+    Err(Problem::new(
+        Code::InvalidBody,
+        format!("A title has at most {limit} bytes and no NUL."),
+    ))
 }
 
 /// The caller's conversation with this id, made when there is none; true when it was made now.
@@ -144,7 +157,13 @@ pub(super) async fn find_or_create(
         // Time-ordered, so that rows made together lie together.
         None => Uuid::now_v7().to_string(),
     };
-    if is_named && let Some(conversation) = state.ports.conversations.conversation(&caller.access, &id).await? {
+    if is_named
+        && let Some(conversation) = state
+            .ports
+            .conversations
+            .conversation(&caller.access, &id)
+            .await?
+    {
         return Ok((conversation, false));
     }
     let agent = agent.unwrap_or_else(|| state.config.default_agent.clone());
@@ -152,10 +171,23 @@ pub(super) async fn find_or_create(
         let detail = format!("Agents here are: {}.", state.config.agents.join(", "));
         return Err(Problem::new(Code::UnknownAgent, detail));
     }
-    let new = NewConversation { id, access: caller.access.clone(), agent, title };
-    let conversation = state.ports.conversations.create_conversation(new).await?.ok_or_else(|| {
-        Problem::new(Code::ConversationIdTaken, "Choose another id, or leave it out to have one made.")
-    })?;
+    let new = NewConversation {
+        id,
+        access: caller.access.clone(),
+        agent,
+        title,
+    };
+    let conversation = state
+        .ports
+        .conversations
+        .create_conversation(new)
+        .await?
+        .ok_or_else(|| {
+            Problem::new(
+                Code::ConversationIdTaken,
+                "Choose another id, or leave it out to have one made.",
+            )
+        })?;
     Ok((conversation, true))
 }
 
@@ -202,33 +234,63 @@ pub(super) async fn list(
 ) -> Result<Json<List>, Problem> {
     let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Problem::new(Code::InvalidParameter, format!("`limit` is 1 to {MAX_LIMIT}.")));
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`limit` is 1 to {MAX_LIMIT}."),
+        ));
     }
     let longest = state.config.max_title_bytes;
-    if params.search.as_ref().is_some_and(|search| search.len() > longest) {
+    if params
+        .search
+        .as_ref()
+        .is_some_and(|search| search.len() > longest)
+    {
         return Err(Problem::new(
             Code::InvalidParameter,
             format!("`search` has at most {longest} bytes, as titles do."),
         ));
     }
     let before = params.before.as_deref().map(parse_place).transpose()?;
-    let query = ListQuery { before, limit, filter: ListFilter::new(params.search.as_deref(), params.agent) };
-    let page = state.ports.conversations.list_conversations(&caller.access, &query).await?;
+    let query = ListQuery {
+        before,
+        limit,
+        filter: ListFilter::new(params.search.as_deref(), params.agent),
+    };
+    let page = state
+        .ports
+        .conversations
+        .list_conversations(&caller.access, &query)
+        .await?;
     let next_before = page.next.as_ref().map(format_place);
-    Ok(Json(List { conversations: page.conversations.into_iter().map(Shown::from).collect(), next_before }))
+    Ok(Json(List {
+        conversations: page.conversations.into_iter().map(Shown::from).collect(),
+        next_before,
+    }))
 }
 
 /// A place as clients carry it: they need not understand it.
 fn format_place(place: &ListPlace) -> String {
-    format!("{}~{}", place.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true), place.id)
+    format!(
+        "{}~{}",
+        place.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true),
+        place.id
+    )
 }
 
 fn parse_place(text: &str) -> Result<ListPlace, Problem> {
     let place = text.split_once('~').and_then(|(time, id)| {
         let updated_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        ids::is_valid(id).then(|| ListPlace { updated_at, id: id.to_owned() })
+        ids::is_valid(id).then(|| ListPlace {
+            updated_at,
+            id: id.to_owned(),
+        })
     });
-    place.ok_or_else(|| Problem::new(Code::InvalidParameter, "`before` is the `next_before` of the page before."))
+    place.ok_or_else(|| {
+        Problem::new(
+            Code::InvalidParameter,
+            "`before` is the `next_before` of the page before.",
+        )
+    })
 }
 
 problems!(ShowRefusals: InvalidId, ConversationNotFound);
@@ -271,8 +333,14 @@ pub(super) async fn rename(
     Body(body): Body<Rename>,
 ) -> Result<Json<Shown>, Problem> {
     check_title(&state, &body.title)?;
-    let renamed = state.ports.conversations.rename_conversation(&caller.access, &id, &body.title).await?;
-    renamed.map(|conversation| Json(conversation.into())).ok_or_else(|| Problem::conversation_not_found(&id))
+    let renamed = state
+        .ports
+        .conversations
+        .rename_conversation(&caller.access, &id, &body.title)
+        .await?;
+    renamed
+        .map(|conversation| Json(conversation.into()))
+        .ok_or_else(|| Problem::conversation_not_found(&id))
 }
 
 problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
@@ -294,9 +362,15 @@ pub(super) async fn delete(
     // First the turn, so that no model is paid to write for nobody. A turn that begins in between finds no message, or
     // nothing to save to, and fails.
     let terminated = state.ports.turns.terminate(&id, DELETED).await;
-    terminated
-        .map_err(|error| Problem::from(error).with_detail("Nothing was deleted. Repeat the request in a moment."))?;
-    if !state.ports.conversations.delete_conversation(&caller.access, &id).await? {
+    terminated.map_err(|error| {
+        Problem::from(error).with_detail("Nothing was deleted. Repeat the request in a moment.")
+    })?;
+    if !state
+        .ports
+        .conversations
+        .delete_conversation(&caller.access, &id)
+        .await?
+    {
         return Err(Problem::conversation_not_found(&id));
     }
     Ok(StatusCode::NO_CONTENT)

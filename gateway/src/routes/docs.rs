@@ -68,7 +68,8 @@ problems!(only NoPage: NotFound);
 )]
 pub(super) async fn error_page(Path(code): Path<String>) -> Result<&'static str, Problem> {
     let page = PAGES.iter().find(|(name, _)| *name == code);
-    page.map(|(_, text)| *text).ok_or_else(|| Problem::new(Code::NotFound, "No error has this code."))
+    page.map(|(_, text)| *text)
+        .ok_or_else(|| Problem::new(Code::NotFound, "No error has this code."))
 }
 
 /// Swagger UI at `/docs`, over the document.
@@ -76,8 +77,14 @@ pub(super) fn browser() -> Router<GatewayState> {
     let page = SwaggerUi::new("/docs").config(Config::from(DOCUMENT).validator_url("none"));
     Router::from(page).layer(middleware::map_response(async |mut response: Response| {
         let headers = response.headers_mut();
-        headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_SECURITY_POLICY));
-        headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        headers.insert(
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static(CONTENT_SECURITY_POLICY),
+        );
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
         response
     }))
 }

@@ -55,8 +55,15 @@ pub(super) async fn page(
         return Err(Problem::new(Code::InvalidParameter, detail));
     }
     state.conversation(&caller, &id).await?;
-    let page = state.ports.events.events(&caller.access, &id, query.from_sequence, limit).await?;
-    Ok(Json(Page { events: page.events, has_more: page.has_more }))
+    let page = state
+        .ports
+        .events
+        .events(&caller.access, &id, query.from_sequence, limit)
+        .await?;
+    Ok(Json(Page {
+        events: page.events,
+        has_more: page.has_more,
+    }))
 }
 
 #[derive(Deserialize, IntoParams)]
@@ -99,9 +106,17 @@ pub(super) async fn stream(
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
-    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
-    let number = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    let Some(value) = headers.get(LAST_EVENT_ID) else {
+        return Ok(None);
+    };
+    let number = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
     number.map(Some).ok_or_else(|| {
-        Problem::new(Code::InvalidParameter, "`Last-Event-ID` is the `id` of an event: its sequence number.")
+        Problem::new(
+            Code::InvalidParameter,
+            "`Last-Event-ID` is the `id` of an event: its sequence number.",
+        )
     })
 }

@@ -132,29 +132,53 @@ pub(super) async fn list(
 ) -> Result<Json<List>, Problem> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Problem::new(Code::InvalidParameter, format!("`limit` is 1 to {MAX_LIMIT}.")));
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`limit` is 1 to {MAX_LIMIT}."),
+        ));
     }
     let after = query.after.as_deref().map(parse_place).transpose()?;
     state.conversation(&caller, &id).await?;
     // One more than asked for tells whether there is another page.
-    let mut page = state.ports.executions.executions(&caller.access, &id, after, limit + 1).await?;
+    let mut page = state
+        .ports
+        .executions
+        .executions(&caller.access, &id, after, limit + 1)
+        .await?;
     let has_more = page.len() > limit as usize;
     page.truncate(limit as usize);
     let next_after = page.last().filter(|_| has_more).map(format_place);
-    Ok(Json(List { executions: page.into_iter().map(Shown::from).collect(), next_after }))
+    Ok(Json(List {
+        executions: page.into_iter().map(Shown::from).collect(),
+        next_after,
+    }))
 }
 
 /// A place as clients carry it: they need not understand it.
 fn format_place(execution: &Execution) -> String {
-    format!("{}~{}", execution.started_at.to_rfc3339_opts(SecondsFormat::Nanos, true), execution.id)
+    format!(
+        "{}~{}",
+        execution
+            .started_at
+            .to_rfc3339_opts(SecondsFormat::Nanos, true),
+        execution.id
+    )
 }
 
 fn parse_place(text: &str) -> Result<ExecutionPlace, Problem> {
     let place = text.split_once('~').and_then(|(time, id)| {
         let started_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        ids::is_valid(id).then(|| ExecutionPlace { started_at, id: id.to_owned() })
+        ids::is_valid(id).then(|| ExecutionPlace {
+            started_at,
+            id: id.to_owned(),
+        })
     });
-    place.ok_or_else(|| Problem::new(Code::InvalidParameter, "`after` is the `next_after` of the page before."))
+    place.ok_or_else(|| {
+        Problem::new(
+            Code::InvalidParameter,
+            "`after` is the `next_after` of the page before.",
+        )
+    })
 }
 
 problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
@@ -167,10 +191,17 @@ problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
-    ExecutionPath { conversation_id, execution_id }: ExecutionPath,
+    ExecutionPath {
+        conversation_id,
+        execution_id,
+    }: ExecutionPath,
 ) -> Result<Json<Shown>, Problem> {
     state.conversation(&caller, &conversation_id).await?;
-    let found = state.ports.executions.execution(&caller.access, &conversation_id, &execution_id).await?;
+    let found = state
+        .ports
+        .executions
+        .execution(&caller.access, &conversation_id, &execution_id)
+        .await?;
     let found = found.ok_or_else(|| {
         let detail = format!("The conversation has no agent execution `{execution_id}`.");
         Problem::new(Code::AgentExecutionNotFound, detail)

@@ -46,13 +46,25 @@ problems!(only NotReady: Internal, StoreUnavailable, ShuttingDown);
 )]
 pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Health>, Problem> {
     if state.shutdown.is_cancelled() {
-        return Err(Problem::new(Code::ShuttingDown, "Another gateway will answer."));
+        return Err(Problem::new(
+            Code::ShuttingDown,
+            "Another gateway will answer.",
+        ));
     }
-    match tokio::time::timeout(STORE_TIMEOUT, state.ports.events.execution_status(&Access::tenant("readyz"), "readyz"))
-        .await
+    match tokio::time::timeout(
+        STORE_TIMEOUT,
+        state
+            .ports
+            .events
+            .execution_status(&Access::tenant("readyz"), "readyz"),
+    )
+    .await
     {
         Ok(Ok(_)) => Ok(Json(Health { status: "ok" })),
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(Problem::new(Code::StoreUnavailable, "The store did not answer in time.")),
+        Err(_) => Err(Problem::new(
+            Code::StoreUnavailable,
+            "The store did not answer in time.",
+        )),
     }
 }

@@ -76,9 +76,28 @@ pub(super) async fn accept(
     check_content(&state, &body.content)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;
     let conversation = state.conversation(&caller, &id).await?;
-    let queued = submit(&state, &caller, &conversation, body.content, client_message_id, body.on_busy).await?;
-    let status = if queued.is_waiting() { "queued" } else { "accepted_before" };
-    Ok((StatusCode::ACCEPTED, Json(Accepted { conversation_id: id, message_id: queued.message_id, status })))
+    let queued = submit(
+        &state,
+        &caller,
+        &conversation,
+        body.content,
+        client_message_id,
+        body.on_busy,
+    )
+    .await?;
+    let status = if queued.is_waiting() {
+        "queued"
+    } else {
+        "accepted_before"
+    };
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(Accepted {
+            conversation_id: id,
+            message_id: queued.message_id,
+            status,
+        }),
+    ))
 }
 
 /// Stores the message, then hands it to the conversation's turn. Repeating it with the same client id stores
@@ -100,13 +119,29 @@ pub(super) async fn submit(
         max_queued: state.config.max_queued_messages,
         max_turns: state.config.tenant.concurrent_turns,
     };
-    let queued = state.ports.conversations.queue_message(&caller.access, new).await?;
+    let queued = state
+        .ports
+        .conversations
+        .queue_message(&caller.access, new)
+        .await?;
     match &queued.turn {
-        None if on_busy == OnBusy::Reject => start_or_reject(state, caller, conversation, &queued).await?,
-        None => state.ports.turns.submit(conversation, &queued.message_id, on_busy).await?,
+        None if on_busy == OnBusy::Reject => {
+            start_or_reject(state, caller, conversation, &queued).await?
+        }
+        None => {
+            state
+                .ports
+                .turns
+                .submit(conversation, &queued.message_id, on_busy)
+                .await?
+        }
         // Its workflow may be gone, and then this brings the turn back; else the workflow knows the message.
         Some(turn) if turn.is_running => {
-            state.ports.turns.submit(conversation, &turn.message_id, OnBusy::Queue).await?;
+            state
+                .ports
+                .turns
+                .submit(conversation, &turn.message_id, OnBusy::Queue)
+                .await?;
         }
         Some(_) => {}
     }
@@ -121,35 +156,58 @@ async fn start_or_reject(
     conversation: &Conversation,
     queued: &QueuedMessage,
 ) -> Result<(), Problem> {
-    let messages = StartMessages { first: queued.message_id.clone(), from_step: 0, waiting: Vec::new() };
+    let messages = StartMessages {
+        first: queued.message_id.clone(),
+        from_step: 0,
+        waiting: Vec::new(),
+    };
     if state.ports.turns.start(conversation, messages).await? != StartOutcome::Busy {
         return Ok(());
     }
     let conversations = &state.ports.conversations;
-    if queued.is_new && !conversations.withdraw_message(&caller.access, &conversation.id, &queued.message_id).await? {
+    if queued.is_new
+        && !conversations
+            .withdraw_message(&caller.access, &conversation.id, &queued.message_id)
+            .await?
+    {
         // A workflow that began in between has taken it.
         return Ok(());
     }
-    Err(Problem::new(Code::TurnRunning, "Send the message again when the turn has ended, or with another `on_busy`."))
+    Err(Problem::new(
+        Code::TurnRunning,
+        "Send the message again when the turn has ended, or with another `on_busy`.",
+    ))
 }
 
 /// The content of a message can be stored and sent to a model.
 pub(super) fn check_content(state: &GatewayState, content: &str) -> Result<(), Problem> {
     let limit = state.config.message_limit();
     if content.len() > limit {
-        return Err(Problem::new(Code::MessageTooLong, format!("A message has at most {limit} bytes.")));
+        return Err(Problem::new(
+            Code::MessageTooLong,
+            format!("A message has at most {limit} bytes."),
+        ));
     }
     if content.trim().is_empty() {
-        return Err(Problem::new(Code::InvalidMessage, "A message has some text."));
+        return Err(Problem::new(
+            Code::InvalidMessage,
+            "A message has some text.",
+        ));
     }
     if content.contains('\0') {
-        return Err(Problem::new(Code::InvalidMessage, "A message has no NUL character."));
+        return Err(Problem::new(
+            Code::InvalidMessage,
+            "A message has no NUL character.",
+        ));
     }
     Ok(())
 }
 
 /// The client's id of a message: of the body, else of the header `Idempotency-Key`.
-pub(super) fn client_message_id(headers: &HeaderMap, of_body: Option<String>) -> Result<Option<String>, Problem> {
+pub(super) fn client_message_id(
+    headers: &HeaderMap,
+    of_body: Option<String>,
+) -> Result<Option<String>, Problem> {
     // Both are checked, also where one of them has no effect.
     let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
     let key = idempotency_key(headers)?;
@@ -158,6 +216,12 @@ pub(super) fn client_message_id(headers: &HeaderMap, of_body: Option<String>) ->
 
 /// The key with which the client repeats a request.
 pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(key) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
-    checked_id("Idempotency-Key", key.to_str().unwrap_or_default().to_owned()).map(Some)
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    checked_id(
+        "Idempotency-Key",
+        key.to_str().unwrap_or_default().to_owned(),
+    )
+    .map(Some)
 }

@@ -47,13 +47,23 @@ pub(super) async fn resume(
 ) -> Result<(StatusCode, Json<Answer>), Problem> {
     let conversation = state.conversation(&caller, &id).await?;
     let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
-    let point = state.ports.conversations.resume_point(&caller.access, &id, max_waiting).await?;
+    let point = state
+        .ports
+        .conversations
+        .resume_point(&caller.access, &id, max_waiting)
+        .await?;
     let messages = unfinished(point.ok_or_else(|| Problem::conversation_not_found(&id))?)?;
     let from_step = messages.from_step;
     // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
     let answer = match state.ports.turns.start(&conversation, messages).await? {
-        StartOutcome::Started => Answer { status: "resuming", from_step: Some(from_step) },
-        StartOutcome::StartedBefore | StartOutcome::Busy => Answer { status: "running", from_step: None },
+        StartOutcome::Started => Answer {
+            status: "resuming",
+            from_step: Some(from_step),
+        },
+        StartOutcome::StartedBefore | StartOutcome::Busy => Answer {
+            status: "running",
+            from_step: None,
+        },
     };
     Ok((StatusCode::ACCEPTED, Json(answer)))
 }
@@ -66,8 +76,18 @@ fn unfinished(point: ResumePoint) -> Result<StartMessages, Problem> {
         None => (waiting.next(), 0),
     };
     match first {
-        Some(first) => Ok(StartMessages { first, from_step, waiting: waiting.collect() }),
-        None if point.has_begun => Err(Problem::new(Code::TurnComplete, "Nothing is left to do. Send a message.")),
-        None => Err(Problem::new(Code::NoCheckpoint, "The conversation has had no turn yet. Send a message.")),
+        Some(first) => Ok(StartMessages {
+            first,
+            from_step,
+            waiting: waiting.collect(),
+        }),
+        None if point.has_begun => Err(Problem::new(
+            Code::TurnComplete,
+            "Nothing is left to do. Send a message.",
+        )),
+        None => Err(Problem::new(
+            Code::NoCheckpoint,
+            "The conversation has had no turn yet. Send a message.",
+        )),
     }
 }

@@ -67,7 +67,9 @@ pub(super) async fn show(caller: Caller) -> Response {
         tenant: caller.access.tenant_id,
         owner: caller.access.owner_id,
         scopes: caller.scopes.words().collect(),
-        expires_at: caller.expires_at.map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+        expires_at: caller
+            .expires_at
+            .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
     };
     private(Json(shown).into_response())
 }
@@ -88,7 +90,11 @@ pub(super) async fn open(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let opened = state.auth.open_session(&caller).await?;
-    Ok(with_cookie(auth::keep_session(&headers, &opened.session, opened.lifetime)))
+    Ok(with_cookie(auth::keep_session(
+        &headers,
+        &opened.session,
+        opened.lifetime,
+    )))
 }
 
 /// Ends the session, and has the browser forget it.
@@ -120,6 +126,8 @@ fn with_cookie(cookie: Option<HeaderValue>) -> Response {
 
 /// For this caller only.
 fn private(mut response: Response) -> Response {
-    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -40,7 +40,11 @@ pub(super) async fn show(
     ConversationId(id): ConversationId,
 ) -> Result<Json<Status>, Problem> {
     state.conversation(&caller, &id).await?;
-    let status = state.ports.events.execution_status(&caller.access, &id).await?;
+    let status = state
+        .ports
+        .events
+        .execution_status(&caller.access, &id)
+        .await?;
     let status = status.ok_or_else(|| Problem::conversation_not_found(&id))?;
     Ok(Json(Status {
         is_running: status.is_running,

@@ -45,10 +45,20 @@ pub(super) async fn show(
     let mut timeline = Timeline::new(state.config.max_timeline_items);
     let mut from = 0;
     loop {
-        let page = state.ports.events.events(&caller.access, &id, from, PAGE).await?;
+        let page = state
+            .ports
+            .events
+            .events(&caller.access, &id, from, PAGE)
+            .await?;
         page.events.iter().for_each(|event| timeline.push(event));
-        let Some(last) = page.events.last().filter(|_| page.has_more) else { break };
+        let Some(last) = page.events.last().filter(|_| page.has_more) else {
+            break;
+        };
         from = last.sequence_number.saturating_add(1);
     }
-    Ok(Json(Shown { conversation_id: id, total: timeline.total(), timeline: timeline.into_items() }))
+    Ok(Json(Shown {
+        conversation_id: id,
+        total: timeline.total(),
+        timeline: timeline.into_items(),
+    }))
 }

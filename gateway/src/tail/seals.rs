@@ -25,10 +25,23 @@ impl Seals {
         if !is_end && !matches!(event.event_type.as_str(), THOUGHT | ASSISTANT_MESSAGE) {
             return;
         }
-        let fields = event.event_data.as_ref().map(Fields::of).unwrap_or_default();
+        let fields = event
+            .event_data
+            .as_ref()
+            .map(Fields::of)
+            .unwrap_or_default();
         // Old events name neither; they cannot belong to a text that is open now.
-        let Some(execution) = fields.get::<String>("agent_execution_id").filter(|id| !id.is_empty()) else { return };
-        let step = if is_end { Some(u32::MAX) } else { fields.get("step") };
+        let Some(execution) = fields
+            .get::<String>("agent_execution_id")
+            .filter(|id| !id.is_empty())
+        else {
+            return;
+        };
+        let step = if is_end {
+            Some(u32::MAX)
+        } else {
+            fields.get("step")
+        };
         if let Some(step) = step {
             self.seal(execution, step);
         }
@@ -36,12 +49,19 @@ impl Seals {
 
     /// True when the reader has the event that replaced this text.
     pub(crate) fn cover(&self, key: &TextKey) -> bool {
-        self.0.iter().any(|(execution, step)| *execution == key.agent_execution_id && key.step <= *step)
+        self.0
+            .iter()
+            .any(|(execution, step)| *execution == key.agent_execution_id && key.step <= *step)
     }
 
     fn seal(&mut self, execution: String, step: u32) {
-        let known = self.0.iter().position(|(held, _)| *held == execution).and_then(|at| self.0.remove(at));
-        self.0.push_back((execution, known.map_or(step, |(_, known)| known.max(step))));
+        let known = self
+            .0
+            .iter()
+            .position(|(held, _)| *held == execution)
+            .and_then(|at| self.0.remove(at));
+        self.0
+            .push_back((execution, known.map_or(step, |(_, known)| known.max(step))));
         if self.0.len() > MAX_EXECUTIONS {
             self.0.pop_front();
         }
@@ -59,13 +79,21 @@ mod tests {
         let mut seals = Seals::default();
         for (event_type, data) in events {
             let (event_type, event_data) = ((*event_type).to_owned(), Json::parse(*data).ok());
-            seals.note(&Event { event_type, event_data, ..Event::default() });
+            seals.note(&Event {
+                event_type,
+                event_data,
+                ..Event::default()
+            });
         }
         seals
     }
 
     fn covers(seals: &Seals, execution: &str, step: u32) -> bool {
-        seals.cover(&TextKey { agent_execution_id: execution.to_owned(), step, part: Part::Reasoning })
+        seals.cover(&TextKey {
+            agent_execution_id: execution.to_owned(),
+            step,
+            part: Part::Reasoning,
+        })
     }
 
     #[test]
@@ -78,7 +106,14 @@ mod tests {
     #[test]
     fn end_seals_all_steps() {
         for end in ["complete", "error", "cancelled"] {
-            assert!(covers(&noted(&[(end, r#"{"agent_execution_id":"run"}"#)]), "run", 7), "{end}");
+            assert!(
+                covers(
+                    &noted(&[(end, r#"{"agent_execution_id":"run"}"#)]),
+                    "run",
+                    7
+                ),
+                "{end}"
+            );
         }
     }
 

@@ -12,7 +12,8 @@ use everturn_store::Conversation;
 use everturn_workflows::AgentExecution;
 use temporalio_client::{
     Client, RpcOptions, WorkflowDescribeOptions, WorkflowExecuteUpdateOptions, WorkflowHandle,
-    WorkflowIdConflictPolicy, WorkflowSignalOptions, WorkflowStartOptions, WorkflowTerminateOptions,
+    WorkflowIdConflictPolicy, WorkflowSignalOptions, WorkflowStartOptions,
+    WorkflowTerminateOptions,
     errors::{WorkflowInteractionError, WorkflowStartError, WorkflowUpdateError},
     tonic::{Code, Status},
 };
@@ -21,12 +22,18 @@ use temporalio_common::{
     search_attributes::{SearchAttributeKey, SearchAttributes},
 };
 
-use super::{ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter};
+use super::{
+    ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
+};
 
-const CONVERSATION_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
-const AGENT_NAME: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
-const TENANT_ID: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TENANT_ID);
-const TURN_STATUS: SearchAttributeKey<String> = SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
+const CONVERSATION_ID: SearchAttributeKey<String> =
+    SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
+const AGENT_NAME: SearchAttributeKey<String> =
+    SearchAttributeKey::keyword(search_attribute::AGENT_NAME);
+const TENANT_ID: SearchAttributeKey<String> =
+    SearchAttributeKey::keyword(search_attribute::TENANT_ID);
+const TURN_STATUS: SearchAttributeKey<String> =
+    SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
 
 /// Memo of a workflow that was started and not signalled: the message it was started for.
 const FIRST_MESSAGE: &str = "first_message_id";
@@ -45,7 +52,10 @@ pub struct TemporalTurnsOptions {
 
 impl Default for TemporalTurnsOptions {
     fn default() -> Self {
-        Self { task_queue: TASK_QUEUE.to_owned(), timeout: Duration::from_secs(5) }
+        Self {
+            task_queue: TASK_QUEUE.to_owned(),
+            timeout: Duration::from_secs(5),
+        }
     }
 }
 
@@ -63,8 +73,13 @@ impl TemporalTurns {
     }
 
     /// Awaits a call for as long as one may take.
-    async fn within<T, E>(&self, call: impl Future<Output = Result<T, E>>) -> Result<Result<T, E>, TurnError> {
-        tokio::time::timeout(self.options.timeout, call).await.map_err(unavailable)
+    async fn within<T, E>(
+        &self,
+        call: impl Future<Output = Result<T, E>>,
+    ) -> Result<Result<T, E>, TurnError> {
+        tokio::time::timeout(self.options.timeout, call)
+            .await
+            .map_err(unavailable)
     }
 
     fn rpc_options(&self) -> RpcOptions {
@@ -78,22 +93,32 @@ impl TemporalTurns {
             TENANT_ID.value_set(conversation.tenant_id.clone()),
             TURN_STATUS.value_set(execution_status::RUNNING.to_owned()),
         ]);
-        WorkflowStartOptions::new(self.options.task_queue.clone(), ids::workflow_id(&conversation.id))
-            .task_timeout(TASK_TIMEOUT)
-            .search_attributes(attributes)
-            .static_summary(format!("Agent `{}`", conversation.agent))
-            .rpc_options(self.rpc_options())
-            .build()
+        WorkflowStartOptions::new(
+            self.options.task_queue.clone(),
+            ids::workflow_id(&conversation.id),
+        )
+        .task_timeout(TASK_TIMEOUT)
+        .search_attributes(attributes)
+        .static_summary(format!("Agent `{}`", conversation.agent))
+        .rpc_options(self.rpc_options())
+        .build()
     }
 
     /// True when the conversation's workflow was started for this message. A start that is repeated because its
     /// answer was lost finds itself so: the SDK gives its starts no request id of the caller.
-    async fn started_for(&self, conversation_id: &str, message_id: &str) -> Result<bool, TurnError> {
+    async fn started_for(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<bool, TurnError> {
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
-        let options = WorkflowDescribeOptions::builder().rpc_options(self.rpc_options()).build();
+        let options = WorkflowDescribeOptions::builder()
+            .rpc_options(self.rpc_options())
+            .build();
         match self.within(handle.describe(options)).await? {
             Ok(described) => {
-                let first: Option<String> = described.memo().get(FIRST_MESSAGE).map_err(unavailable)?;
+                let first: Option<String> =
+                    described.memo().get(FIRST_MESSAGE).map_err(unavailable)?;
                 Ok(first.as_deref() == Some(message_id))
             }
             Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
@@ -104,10 +129,18 @@ impl TemporalTurns {
 
 #[async_trait]
 impl TurnStarter for TemporalTurns {
-    async fn submit(&self, conversation: &Conversation, message_id: &str, on_busy: OnBusy) -> Result<(), TurnError> {
+    async fn submit(
+        &self,
+        conversation: &Conversation,
+        message_id: &str,
+        on_busy: OnBusy,
+    ) -> Result<(), TurnError> {
         // No content: the row in `messages` holds it, and history stays small (invariant 4).
-        let submit =
-            Submit { message_id: message_id.to_owned(), on_busy: on_busy.as_str().to_owned(), ..Submit::default() };
+        let submit = Submit {
+            message_id: message_id.to_owned(),
+            on_busy: on_busy.as_str().to_owned(),
+            ..Submit::default()
+        };
         let call = self.client.signal_with_start_workflow(
             AgentExecution::run,
             turn_input(conversation).into(),
@@ -118,9 +151,20 @@ impl TurnStarter for TemporalTurns {
         self.within(call).await?.map(drop).map_err(unavailable)
     }
 
-    async fn start(&self, conversation: &Conversation, messages: StartMessages) -> Result<StartOutcome, TurnError> {
-        let StartMessages { first, from_step, waiting } = messages;
-        let submit = |message_id| Submit { message_id, ..Submit::default() };
+    async fn start(
+        &self,
+        conversation: &Conversation,
+        messages: StartMessages,
+    ) -> Result<StartOutcome, TurnError> {
+        let StartMessages {
+            first,
+            from_step,
+            waiting,
+        } = messages;
+        let submit = |message_id| Submit {
+            message_id,
+            ..Submit::default()
+        };
         let input = TurnInput {
             message: Some(submit(first.clone())),
             inbox: waiting.into_iter().map(submit).collect(),
@@ -129,10 +173,21 @@ impl TurnStarter for TemporalTurns {
         };
         let mut options = self.start_options(conversation);
         options.id_conflict_policy = WorkflowIdConflictPolicy::Fail;
-        options.memo.get_or_insert_with(MemoValues::new).insert(FIRST_MESSAGE, first.clone());
-        match self.within(self.client.start_workflow(AgentExecution::run, input.into(), options)).await? {
+        options
+            .memo
+            .get_or_insert_with(MemoValues::new)
+            .insert(FIRST_MESSAGE, first.clone());
+        match self
+            .within(
+                self.client
+                    .start_workflow(AgentExecution::run, input.into(), options),
+            )
+            .await?
+        {
             Ok(_) => Ok(StartOutcome::Started),
-            Err(WorkflowStartError::AlreadyStarted { .. }) if self.started_for(&conversation.id, &first).await? => {
+            Err(WorkflowStartError::AlreadyStarted { .. })
+                if self.started_for(&conversation.id, &first).await? =>
+            {
                 Ok(StartOutcome::StartedBefore)
             }
             Err(WorkflowStartError::AlreadyStarted { .. }) => Ok(StartOutcome::Busy),
@@ -140,11 +195,23 @@ impl TurnStarter for TemporalTurns {
         }
     }
 
-    async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError> {
-        let cancel = Cancel { message_id: message_id.to_owned(), reason: "cancelled by the user".to_owned() };
+    async fn cancel(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<CancelOutcome, TurnError> {
+        let cancel = Cancel {
+            message_id: message_id.to_owned(),
+            reason: "cancelled by the user".to_owned(),
+        };
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
-        let options = WorkflowSignalOptions::builder().rpc_options(self.rpc_options()).build();
-        match self.within(handle.signal(AgentExecution::cancel, cancel.into(), options)).await? {
+        let options = WorkflowSignalOptions::builder()
+            .rpc_options(self.rpc_options())
+            .build();
+        match self
+            .within(handle.signal(AgentExecution::cancel, cancel.into(), options))
+            .await?
+        {
             Ok(()) => Ok(CancelOutcome::Requested),
             Err(WorkflowInteractionError::NotFound(_)) => Ok(CancelOutcome::NotRunning),
             Err(error) => Err(unavailable(error)),
@@ -157,8 +224,15 @@ impl TurnStarter for TemporalTurns {
         sub_agent: Option<&str>,
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError> {
-        let handle = asker(&self.client, AgentExecution::run, conversation_id, sub_agent);
-        let options = WorkflowExecuteUpdateOptions::builder().rpc_options(self.rpc_options()).build();
+        let handle = asker(
+            &self.client,
+            AgentExecution::run,
+            conversation_id,
+            sub_agent,
+        );
+        let options = WorkflowExecuteUpdateOptions::builder()
+            .rpc_options(self.rpc_options())
+            .build();
         let call = handle.execute_update(AgentExecution::resolve_approval, answer.into(), options);
         // The engine waits for a worker as long as we do.
         let Ok(answered) = tokio::time::timeout(self.options.timeout, call).await else {
@@ -171,7 +245,9 @@ impl TurnStarter for TemporalTurns {
                 Ok(ApprovalOutcome::Refused(word.to_owned()))
             }
             Err(WorkflowUpdateError::NotFound(_)) => Ok(ApprovalOutcome::NotRunning),
-            Err(WorkflowUpdateError::Rpc(status)) if is_out_of_time(&status) => Ok(ApprovalOutcome::Unanswered),
+            Err(WorkflowUpdateError::Rpc(status)) if is_out_of_time(&status) => {
+                Ok(ApprovalOutcome::Unanswered)
+            }
             Err(error) => Err(unavailable(error)),
         }
     }
@@ -182,10 +258,22 @@ impl TurnStarter for TemporalTurns {
         sub_agent: Option<&str>,
         execution_id: &str,
     ) -> Result<(), TurnError> {
-        let stored = ToolResultStored { execution_id: execution_id.to_owned() };
-        let handle = asker(&self.client, AgentExecution::run, conversation_id, sub_agent);
-        let options = WorkflowSignalOptions::builder().rpc_options(self.rpc_options()).build();
-        match self.within(handle.signal(AgentExecution::tool_result, stored.into(), options)).await? {
+        let stored = ToolResultStored {
+            execution_id: execution_id.to_owned(),
+        };
+        let handle = asker(
+            &self.client,
+            AgentExecution::run,
+            conversation_id,
+            sub_agent,
+        );
+        let options = WorkflowSignalOptions::builder()
+            .rpc_options(self.rpc_options())
+            .build();
+        match self
+            .within(handle.signal(AgentExecution::tool_result, stored.into(), options))
+            .await?
+        {
             Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
             Err(error) => Err(unavailable(error)),
         }
@@ -193,7 +281,9 @@ impl TurnStarter for TemporalTurns {
 
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
-        let options = WorkflowTerminateOptions::builder().reason(reason.to_owned()).rpc_options(self.rpc_options());
+        let options = WorkflowTerminateOptions::builder()
+            .reason(reason.to_owned())
+            .rpc_options(self.rpc_options());
         match self.within(handle.terminate(options.build())).await? {
             Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
             Err(error) => Err(unavailable(error)),
@@ -219,7 +309,9 @@ fn asker<W: HasWorkflowDefinition>(
     sub_agent: Option<&str>,
 ) -> WorkflowHandle<Client, W> {
     let own = || ids::workflow_id(conversation_id);
-    client.get_workflow_handle(sub_agent.map_or_else(own, |call| ids::sub_agent_workflow_id(conversation_id, call)))
+    client.get_workflow_handle(sub_agent.map_or_else(own, |call| {
+        ids::sub_agent_workflow_id(conversation_id, call)
+    }))
 }
 
 /// A handle typed by the workflow's definition: the workflow's state is not `Send`, and a handle typed by it would

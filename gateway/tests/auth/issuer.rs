@@ -24,12 +24,14 @@ pub const RSA: &[u8] = include_bytes!("rsa.der");
 
 /// What comes before the 32 bytes of a P-256 key in PKCS #8.
 const P256_PREFIX: [u8; 35] = [
-    0x30, 0x41, 0x02, 0x01, 0x00, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
-    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x04, 0x27, 0x30, 0x25, 0x02, 0x01, 0x01, 0x04, 0x20,
+    0x30, 0x41, 0x02, 0x01, 0x00, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01,
+    0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x04, 0x27, 0x30, 0x25, 0x02, 0x01,
+    0x01, 0x04, 0x20,
 ];
 /// What comes before the 32 bytes of an Ed25519 key in PKCS #8.
-const ED25519_PREFIX: [u8; 16] =
-    [0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20];
+const ED25519_PREFIX: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
 
 /// A key that signs tokens.
 #[derive(Clone)]
@@ -41,22 +43,37 @@ pub struct SigningKey {
 
 impl SigningKey {
     pub fn rsa(kid: &str) -> Self {
-        Self { kid: kid.to_owned(), algorithm: Algorithm::RS256, key: EncodingKey::from_rsa_der(RSA) }
+        Self {
+            kid: kid.to_owned(),
+            algorithm: Algorithm::RS256,
+            key: EncodingKey::from_rsa_der(RSA),
+        }
     }
 
     pub fn p256(kid: &str) -> Self {
         let key = EncodingKey::from_ec_der(&random_key(&P256_PREFIX));
-        Self { kid: kid.to_owned(), algorithm: Algorithm::ES256, key }
+        Self {
+            kid: kid.to_owned(),
+            algorithm: Algorithm::ES256,
+            key,
+        }
     }
 
     pub fn ed25519(kid: &str) -> Self {
         let key = EncodingKey::from_ed_der(&random_key(&ED25519_PREFIX));
-        Self { kid: kid.to_owned(), algorithm: Algorithm::EdDSA, key }
+        Self {
+            kid: kid.to_owned(),
+            algorithm: Algorithm::EdDSA,
+            key,
+        }
     }
 
     /// The same key under another name.
     pub fn named(&self, kid: &str) -> Self {
-        Self { kid: kid.to_owned(), ..self.clone() }
+        Self {
+            kid: kid.to_owned(),
+            ..self.clone()
+        }
     }
 
     /// The public key as issuers publish it.
@@ -67,7 +84,10 @@ impl SigningKey {
     }
 
     pub fn sign(&self, claims: &Value) -> String {
-        let header = Header { kid: Some(self.kid.clone()), ..Header::new(self.algorithm) };
+        let header = Header {
+            kid: Some(self.kid.clone()),
+            ..Header::new(self.algorithm)
+        };
         self.sign_with(&header, claims)
     }
 
@@ -124,7 +144,10 @@ impl Issuer {
 
     /// How a gateway is told of it.
     pub fn config(&self) -> OidcConfig {
-        OidcConfig { jwks_pause: std::time::Duration::from_millis(50), ..OidcConfig::new(self.url(), AUDIENCE) }
+        OidcConfig {
+            jwks_pause: std::time::Duration::from_millis(50),
+            ..OidcConfig::new(self.url(), AUDIENCE)
+        }
     }
 
     pub fn set(&self, change: impl FnOnce(&mut Answers)) {
@@ -161,7 +184,11 @@ async fn discovery(State(answers): State<Shared>, headers: HeaderMap) -> Respons
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     }
     let url = format!("http://{}", headers[header::HOST].to_str().unwrap());
-    let issuer = if answers.is_impostor { "https://other.example" } else { &url };
+    let issuer = if answers.is_impostor {
+        "https://other.example"
+    } else {
+        &url
+    };
     Json(json!({"issuer": issuer, "jwks_uri": format!("{url}/keys")})).into_response()
 }
 

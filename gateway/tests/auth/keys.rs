@@ -16,7 +16,11 @@ async fn without_a_credential_only_health_is_open() {
     for (method, path) in ROUTES {
         let answer = Answer::of(gateway.request(method, path).send().await.unwrap()).await;
         answer.assert_problem(401, "unauthenticated");
-        assert_eq!(answer.header("www-authenticate"), "Bearer", "{method} {path}");
+        assert_eq!(
+            answer.header("www-authenticate"),
+            "Bearer",
+            "{method} {path}"
+        );
     }
     for path in ["/livez", "/readyz"] {
         assert_eq!(gateway.get(path).await.status, 200);
@@ -30,9 +34,15 @@ async fn where_nothing_is_required_what_is_presented_must_hold_all_the_same() {
     let expected = json!({"credential": "none", "tenant": "default", "owner": null,
                           "scopes": ["read", "write", "approve"], "expires_at": null});
     assert_eq!(who, expected);
-    assert_unauthenticated(&gateway.bearer(("GET", "/conversations"), "wrong").await, "not a key");
+    assert_unauthenticated(
+        &gateway.bearer(("GET", "/conversations"), "wrong").await,
+        "not a key",
+    );
     let key = acme(&gateway).await;
-    assert_eq!(gateway.bearer(("GET", SESSION), &key.reveal()).await.json()["tenant"], "acme");
+    assert_eq!(
+        gateway.bearer(("GET", SESSION), &key.reveal()).await.json()["tenant"],
+        "acme"
+    );
 }
 
 #[tokio::test]
@@ -41,12 +51,20 @@ async fn a_key_says_who_one_is() {
     let end = in_ms(60_000);
     let key = key(&gateway, Access::owner("acme", "ann"), "read", Some(end)).await;
     let who = gateway.bearer(("GET", SESSION), &key.reveal()).await;
-    assert_eq!((who.status.as_u16(), who.header("cache-control")), (200, "no-store"));
+    assert_eq!(
+        (who.status.as_u16(), who.header("cache-control")),
+        (200, "no-store")
+    );
     let end = end.to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
-    let expected =
-        json!({"credential": "key", "tenant": "acme", "owner": "ann", "scopes": ["read"], "expires_at": end});
+    let expected = json!({"credential": "key", "tenant": "acme", "owner": "ann", "scopes": ["read"], "expires_at": end});
     assert_eq!(who.json(), expected);
-    let lower_case = gateway.with_header(("GET", SESSION), "authorization", &format!("bearer {}", key.reveal())).await;
+    let lower_case = gateway
+        .with_header(
+            ("GET", SESSION),
+            "authorization",
+            &format!("bearer {}", key.reveal()),
+        )
+        .await;
     assert_eq!(lower_case.status, 200);
 }
 
@@ -56,8 +74,16 @@ async fn what_is_no_key_opens_nothing() {
     let (key, other) = (acme(&gateway).await, acme(&gateway).await);
     let route = ("GET", "/conversations");
     let secret = key.reveal();
-    let mixed =
-        format!("evk_{}_{}", key.id(), other.reveal().rsplit_once(other.id()).unwrap().1.trim_start_matches('_'));
+    let mixed = format!(
+        "evk_{}_{}",
+        key.id(),
+        other
+            .reveal()
+            .rsplit_once(other.id())
+            .unwrap()
+            .1
+            .trim_start_matches('_')
+    );
     let unknown = secret.replace(key.id(), "0011223344556677");
     for (credential, why) in [
         (mixed.as_str(), "not known"),
@@ -70,12 +96,20 @@ async fn what_is_no_key_opens_nothing() {
         assert_unauthenticated(&gateway.bearer(route, credential).await, why);
     }
     for header in ["Basic YTpi", "Bearer", &secret] {
-        assert_unauthenticated(&gateway.with_header(route, "authorization", header).await, "must be");
+        assert_unauthenticated(
+            &gateway.with_header(route, "authorization", header).await,
+            "must be",
+        );
     }
-    let twice = gateway.request("GET", route.1).bearer_auth(&secret).bearer_auth(other.reveal());
+    let twice = gateway
+        .request("GET", route.1)
+        .bearer_auth(&secret)
+        .bearer_auth(other.reveal());
     assert_unauthenticated(&Answer::of(twice.send().await.unwrap()).await, "must be");
     for name in ["access_token", "token", "key", "api_key", "authorization"] {
-        let answer = gateway.get(&format!("/conversations?{name}={secret}")).await;
+        let answer = gateway
+            .get(&format!("/conversations?{name}={secret}"))
+            .await;
         answer.assert_problem(401, "unauthenticated");
     }
     assert_eq!(gateway.bearer(route, &secret).await.status, 200);
@@ -85,24 +119,44 @@ async fn what_is_no_key_opens_nothing() {
 async fn a_key_does_what_its_scopes_say() {
     let gateway = gateway(config()).await;
     gateway.store.add("c", "acme");
-    for (scopes, may_read, may_write) in
-        [("read", true, false), ("write", false, true), ("approve", false, false), ("read write", true, true)]
-    {
+    for (scopes, may_read, may_write) in [
+        ("read", true, false),
+        ("write", false, true),
+        ("approve", false, false),
+        ("read write", true, true),
+    ] {
         let key = key(&gateway, Access::tenant("acme"), scopes, None).await;
-        for route in
-            ROUTES.into_iter().filter(|(_, path)| *path != SESSION && !path.ends_with("stream") && *path != "/chat")
+        for route in ROUTES
+            .into_iter()
+            .filter(|(_, path)| *path != SESSION && !path.ends_with("stream") && *path != "/chat")
         {
             let answer = gateway.bearer(route, &key.reveal()).await;
-            let (may, scope) = if route.0 == "GET" { (may_read, "read") } else { (may_write, "write") };
+            let (may, scope) = if route.0 == "GET" {
+                (may_read, "read")
+            } else {
+                (may_write, "write")
+            };
             if may {
-                assert!(answer.status.is_success(), "{scopes}: {route:?} {}", answer.text);
+                assert!(
+                    answer.status.is_success(),
+                    "{scopes}: {route:?} {}",
+                    answer.text
+                );
             } else {
                 answer.assert_problem(403, "insufficient_scope");
                 let expected = format!("Bearer error=\"insufficient_scope\", scope=\"{scope}\"");
-                assert_eq!(answer.header("www-authenticate"), expected, "{scopes}: {route:?}");
+                assert_eq!(
+                    answer.header("www-authenticate"),
+                    expected,
+                    "{scopes}: {route:?}"
+                );
             }
         }
-        assert_eq!(gateway.bearer(("GET", SESSION), &key.reveal()).await.status, 200, "who one is needs no scope");
+        assert_eq!(
+            gateway.bearer(("GET", SESSION), &key.reveal()).await.status,
+            200,
+            "who one is needs no scope"
+        );
     }
 }
 
@@ -111,28 +165,47 @@ async fn nobody_sees_what_is_another_tenants_or_owners() {
     let gateway = gateway(config()).await;
     let all = "read write";
     let ann = key(&gateway, Access::owner("acme", "ann"), all, None).await;
-    let made = gateway.bearer(("POST", "/conversations"), &ann.reveal()).await;
+    let made = gateway
+        .bearer(("POST", "/conversations"), &ann.reveal())
+        .await;
     assert_eq!(made.status, 201, "{}", made.text);
     let id = made.json()["id"].as_str().unwrap().to_owned();
     let bob = key(&gateway, Access::owner("acme", "bob"), all, None).await;
     let stranger = key(&gateway, Access::tenant("other"), all, None).await;
-    let of_one =
-        |(method, path): (&'static str, &str)| Some((method, path.strip_prefix("/conversations/c")?.to_owned()));
+    let of_one = |(method, path): (&'static str, &str)| {
+        Some((method, path.strip_prefix("/conversations/c")?.to_owned()))
+    };
     let routes: Vec<_> = ROUTES.into_iter().filter_map(of_one).collect();
     assert_eq!(routes.len(), 9);
     for secret in [&bob, &stranger] {
         for (method, rest) in &routes {
-            let answer = gateway.bearer((method, &format!("/conversations/{id}{rest}")), &secret.reveal()).await;
+            let answer = gateway
+                .bearer(
+                    (method, &format!("/conversations/{id}{rest}")),
+                    &secret.reveal(),
+                )
+                .await;
             answer.assert_problem(404, "conversation_not_found");
         }
-        let list = gateway.bearer(("GET", "/conversations"), &secret.reveal()).await.json();
+        let list = gateway
+            .bearer(("GET", "/conversations"), &secret.reveal())
+            .await
+            .json();
         assert_eq!(list["conversations"], json!([]));
-        let taken = gateway.request("POST", "/conversations").bearer_auth(secret.reveal()).json(&json!({"id": id}));
-        Answer::of(taken.send().await.unwrap()).await.assert_problem(409, "conversation_id_taken");
+        let taken = gateway
+            .request("POST", "/conversations")
+            .bearer_auth(secret.reveal())
+            .json(&json!({"id": id}));
+        Answer::of(taken.send().await.unwrap())
+            .await
+            .assert_problem(409, "conversation_id_taken");
     }
     assert_eq!(gateway.turns.take().len(), 0, "nothing reached the engine");
     for secret in [ann, acme(&gateway).await] {
-        let list = gateway.bearer(("GET", "/conversations"), &secret.reveal()).await.json();
+        let list = gateway
+            .bearer(("GET", "/conversations"), &secret.reveal())
+            .await
+            .json();
         assert_eq!(list["conversations"][0]["id"], id.as_str());
     }
 }
@@ -146,18 +219,32 @@ async fn an_expired_or_revoked_key_opens_nothing() {
     let key = acme(&gateway).await;
     assert_eq!(gateway.bearer(route, &key.reveal()).await.status, 200);
     gateway.keys.revoke_key(key.id()).await.unwrap();
-    eventually("the key is refused", || async { gateway.bearer(route, &key.reveal()).await.status == 401 }).await;
+    eventually("the key is refused", || async {
+        gateway.bearer(route, &key.reveal()).await.status == 401
+    })
+    .await;
     assert_unauthenticated(&gateway.bearer(route, &key.reveal()).await, "revoked");
 }
 
 #[tokio::test]
 async fn a_key_in_use_is_taken_from_memory() {
-    let gateway = gateway(AuthConfig { key_cache: std::time::Duration::from_secs(60), ..config() }).await;
+    let gateway = gateway(AuthConfig {
+        key_cache: std::time::Duration::from_secs(60),
+        ..config()
+    })
+    .await;
     let key = acme(&gateway).await;
     let route = ("GET", "/conversations");
     assert_eq!(gateway.bearer(route, &key.reveal()).await.status, 200);
     eventually("the use is noted", || async {
-        gateway.keys.find_key(key.id()).await.unwrap().unwrap().last_used_at.is_some()
+        gateway
+            .keys
+            .find_key(key.id())
+            .await
+            .unwrap()
+            .unwrap()
+            .last_used_at
+            .is_some()
     })
     .await;
     gateway.keys.close().await;
@@ -170,9 +257,21 @@ async fn a_key_in_use_is_taken_from_memory() {
 
 #[tokio::test]
 async fn use_is_noted_once_a_minute() {
-    let gateway = gateway(AuthConfig { key_cache: std::time::Duration::ZERO, ..config() }).await;
+    let gateway = gateway(AuthConfig {
+        key_cache: std::time::Duration::ZERO,
+        ..config()
+    })
+    .await;
     let key = acme(&gateway).await;
-    let last_used = async || gateway.keys.find_key(key.id()).await.unwrap().unwrap().last_used_at;
+    let last_used = async || {
+        gateway
+            .keys
+            .find_key(key.id())
+            .await
+            .unwrap()
+            .unwrap()
+            .last_used_at
+    };
     gateway.bearer(("GET", SESSION), &key.reveal()).await;
     eventually("the use is noted", || async { last_used().await.is_some() }).await;
     let first = last_used().await.unwrap();
@@ -185,14 +284,21 @@ async fn use_is_noted_once_a_minute() {
 
 #[tokio::test]
 async fn memory_for_keys_is_bounded() {
-    let gateway =
-        gateway(AuthConfig { max_cached_keys: 2, key_cache: std::time::Duration::from_secs(60), ..config() }).await;
+    let gateway = gateway(AuthConfig {
+        max_cached_keys: 2,
+        key_cache: std::time::Duration::from_secs(60),
+        ..config()
+    })
+    .await;
     let mut keys = Vec::new();
     for _ in 0..5 {
         keys.push(acme(&gateway).await);
     }
     for key in keys.iter().chain(&keys) {
-        assert_eq!(gateway.bearer(("GET", SESSION), &key.reveal()).await.status, 200);
+        assert_eq!(
+            gateway.bearer(("GET", SESSION), &key.reveal()).await.status,
+            200
+        );
     }
 }
 
@@ -200,9 +306,13 @@ async fn memory_for_keys_is_bounded() {
 async fn an_open_stream_ends_with_its_key() {
     let gateway = gateway(config()).await;
     gateway.store.add("c", "acme");
-    gateway.store.append("c", "m", "user_message", r#"{"content":"hi"}"#);
+    gateway
+        .store
+        .append("c", "m", "user_message", r#"{"content":"hi"}"#);
     let open = async |credential: String| {
-        let request = gateway.request("GET", "/conversations/c/events/stream").bearer_auth(credential);
+        let request = gateway
+            .request("GET", "/conversations/c/events/stream")
+            .bearer_auth(credential);
         let mut stream = Sse::of(request.send().await.unwrap());
         assert_eq!(stream.names(2).await, ["replay", "user_message 1"]);
         stream
@@ -217,7 +327,9 @@ async fn an_open_stream_ends_with_its_key() {
     assert_eq!(of_revoked.names(1).await, ["end 1"], "revoked");
     assert_eq!(of_expiring.names(1).await, ["end 1"], "expired");
     assert!(Utc::now() >= end, "not before its time");
-    gateway.store.append("c", "m", "thought", r#"{"thought":"hm"}"#);
+    gateway
+        .store
+        .append("c", "m", "thought", r#"{"thought":"hm"}"#);
     assert_eq!(of_lasting.names(1).await, ["thought 2"], "the others go on");
 }
 
@@ -229,8 +341,15 @@ async fn allowing_tools_is_a_right_of_its_own() {
     let may_not = key(&gateway, Access::tenant("acme"), "read write", None).await;
     let answer = gateway.bearer(route, &may_not.reveal()).await;
     answer.assert_problem(403, "insufficient_scope");
-    assert!(answer.header("www-authenticate").contains(r#"scope="approve""#));
+    assert!(
+        answer
+            .header("www-authenticate")
+            .contains(r#"scope="approve""#)
+    );
     let may = key(&gateway, Access::tenant("acme"), "approve", None).await;
     // It comes as far as its body, which does not suit this route.
-    gateway.bearer(route, &may.reveal()).await.assert_problem(400, "invalid_body");
+    gateway
+        .bearer(route, &may.reveal())
+        .await
+        .assert_problem(400, "invalid_body");
 }

@@ -56,12 +56,21 @@ fn config() -> AuthConfig {
 }
 
 async fn gateway(auth: AuthConfig) -> TestGateway {
-    TestGateway::with(GatewayConfig { poll_interval: Duration::from_millis(50), auth, ..GatewayConfig::default() })
-        .await
+    TestGateway::with(GatewayConfig {
+        poll_interval: Duration::from_millis(50),
+        auth,
+        ..GatewayConfig::default()
+    })
+    .await
 }
 
 /// A key of the gateway's store, as `everturn keys create` makes one.
-async fn key(gateway: &TestGateway, access: Access, scopes: &str, expires_at: Option<DateTime<Utc>>) -> Secret {
+async fn key(
+    gateway: &TestGateway,
+    access: Access,
+    scopes: &str,
+    expires_at: Option<DateTime<Utc>>,
+) -> Secret {
     let secret = Secret::generate(KeyKind::Key).unwrap();
     let new = NewKey {
         id: secret.id().to_owned(),
@@ -91,21 +100,33 @@ impl TestGateway {
     async fn with_header(&self, route: (&str, &str), header: &str, value: &str) -> Answer {
         let request = self.request(route.0, route.1).header(header, value);
         let body = json!({"content": "hi", "message": "hi", "conversation_id": "c"});
-        let request = if route.0 == "POST" { request.json(&body) } else { request };
+        let request = if route.0 == "POST" {
+            request.json(&body)
+        } else {
+            request
+        };
         Answer::of(request.send().await.unwrap()).await
     }
 
     async fn bearer(&self, route: (&str, &str), credential: &str) -> Answer {
-        self.with_header(route, "authorization", &format!("Bearer {credential}")).await
+        self.with_header(route, "authorization", &format!("Bearer {credential}"))
+            .await
     }
 }
 
 /// Asserts a 401 that says why, to people and to programs.
 fn assert_unauthenticated(answer: &Answer, why: &str) {
     answer.assert_problem(401, "unauthenticated");
-    assert!(answer.json()["detail"].as_str().unwrap().contains(why), "{}", answer.text);
+    assert!(
+        answer.json()["detail"].as_str().unwrap().contains(why),
+        "{}",
+        answer.text
+    );
     let challenge = answer.header("www-authenticate");
-    assert!(challenge.starts_with("Bearer error=\"invalid_token\"") && challenge.contains(why), "{challenge}");
+    assert!(
+        challenge.starts_with("Bearer error=\"invalid_token\"") && challenge.contains(why),
+        "{challenge}"
+    );
 }
 
 /// Waits until it is so.
@@ -115,5 +136,10 @@ async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut(
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    assert!(tokio::time::timeout(Duration::from_secs(20), waiting).await.is_ok(), "not so after 20 s: {what}");
+    assert!(
+        tokio::time::timeout(Duration::from_secs(20), waiting)
+            .await
+            .is_ok(),
+        "not so after 20 s: {what}"
+    );
 }

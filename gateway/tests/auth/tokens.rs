@@ -18,7 +18,11 @@ use super::{
 const ROUTE: (&str, &str) = ("GET", "/conversations");
 
 async fn gateway_of(oidc: OidcConfig) -> TestGateway {
-    gateway(AuthConfig { oidc: Some(oidc), ..config() }).await
+    gateway(AuthConfig {
+        oidc: Some(oidc),
+        ..config()
+    })
+    .await
 }
 
 /// A gateway that takes the tokens of an issuer with one RSA key.
@@ -39,16 +43,34 @@ async fn a_token_says_who_one_is() {
     let who = gateway.bearer(("GET", SESSION), &key.sign(&claims)).await;
     assert_eq!(who.status, 200, "{}", who.text);
     let who = who.json();
-    assert_eq!((&who["credential"], &who["tenant"], &who["owner"]), (&json!("token"), &json!("acme"), &json!("ann")));
+    assert_eq!(
+        (&who["credential"], &who["tenant"], &who["owner"]),
+        (&json!("token"), &json!("acme"), &json!("ann"))
+    );
     assert_eq!(who["scopes"], json!(["read", "write"]));
     let end = DateTime::parse_from_rfc3339(who["expires_at"].as_str().unwrap()).unwrap();
-    assert_eq!(end.timestamp(), claims["exp"].as_i64().unwrap() + 30, "with the leeway");
+    assert_eq!(
+        end.timestamp(),
+        claims["exp"].as_i64().unwrap() + 30,
+        "with the leeway"
+    );
 
-    let made = gateway.bearer(("POST", "/conversations"), &key.sign(&claims)).await;
+    let made = gateway
+        .bearer(("POST", "/conversations"), &key.sign(&claims))
+        .await;
     let path = format!("/conversations/{}", made.json()["id"].as_str().unwrap());
     let bob = key.sign(&issuer.claims_with(&json!({"sub": "bob"})));
-    gateway.bearer(("GET", &path), &bob).await.assert_problem(404, "conversation_not_found");
-    assert_eq!(gateway.bearer(("GET", &path), &key.sign(&claims)).await.status, 200);
+    gateway
+        .bearer(("GET", &path), &bob)
+        .await
+        .assert_problem(404, "conversation_not_found");
+    assert_eq!(
+        gateway
+            .bearer(("GET", &path), &key.sign(&claims))
+            .await
+            .status,
+        200
+    );
 }
 
 #[tokio::test]
@@ -77,7 +99,9 @@ async fn claims_that_are_not_as_they_must_be_are_refused() {
         (json!({"tenant": "a/b"}), "which tenant"),
         (json!({"tenant": ["acme"]}), "which tenant"),
     ] {
-        let answer = gateway.bearer(ROUTE, &key.sign(&issuer.claims_with(&others))).await;
+        let answer = gateway
+            .bearer(ROUTE, &key.sign(&issuer.claims_with(&others)))
+            .await;
         assert_unauthenticated(&answer, why);
     }
     for others in [
@@ -88,7 +112,9 @@ async fn claims_that_are_not_as_they_must_be_are_refused() {
         json!({"exp": f64::from(u32::try_from(now).unwrap()) + 60.5}),
         json!({"sub": "auth0|5f7c8ec7c33c6c004bbafe82"}),
     ] {
-        let answer = gateway.bearer(ROUTE, &key.sign(&issuer.claims_with(&others))).await;
+        let answer = gateway
+            .bearer(ROUTE, &key.sign(&issuer.claims_with(&others)))
+            .await;
         assert_eq!(answer.status, 200, "{others} {}", answer.text);
     }
 }
@@ -104,37 +130,72 @@ async fn signatures_that_prove_nothing_are_refused() {
     // No signature at all, in each spelling.
     for alg in ["none", "None", "NONE", "nOnE", ""] {
         for signature in ["", signature] {
-            let token = format!("{}.{}.{signature}", part(&json!({"alg": alg, "kid": "rsa"})), part(&claims));
+            let token = format!(
+                "{}.{}.{signature}",
+                part(&json!({"alg": alg, "kid": "rsa"})),
+                part(&claims)
+            );
             assert_unauthenticated(&gateway.bearer(ROUTE, &token).await, "neither a key");
         }
     }
     // A shared secret that everyone knows: the public key in each form.
     let public = key.public();
-    let secrets = [public.to_string(), public["n"].as_str().unwrap().to_owned()].map(String::into_bytes);
-    let modulus = URL_SAFE_NO_PAD.decode(public["n"].as_str().unwrap()).unwrap();
-    for secret in secrets.into_iter().chain([modulus, RSA.to_vec(), Vec::new()]) {
+    let secrets =
+        [public.to_string(), public["n"].as_str().unwrap().to_owned()].map(String::into_bytes);
+    let modulus = URL_SAFE_NO_PAD
+        .decode(public["n"].as_str().unwrap())
+        .unwrap();
+    for secret in secrets
+        .into_iter()
+        .chain([modulus, RSA.to_vec(), Vec::new()])
+    {
         for algorithm in [Algorithm::HS256, Algorithm::HS384, Algorithm::HS512] {
-            let header = Header { kid: Some("rsa".to_owned()), ..Header::new(algorithm) };
+            let header = Header {
+                kid: Some("rsa".to_owned()),
+                ..Header::new(algorithm)
+            };
             let token = encode(&header, &claims, &EncodingKey::from_secret(&secret)).unwrap();
             assert_unauthenticated(&gateway.bearer(ROUTE, &token).await, "algorithm");
         }
     }
     // The right key with an algorithm that is not in the list.
-    let header = Header { kid: Some("rsa".to_owned()), ..Header::new(Algorithm::RS512) };
-    assert_unauthenticated(&gateway.bearer(ROUTE, &key.sign_with(&header, &claims)).await, "algorithm");
+    let header = Header {
+        kid: Some("rsa".to_owned()),
+        ..Header::new(Algorithm::RS512)
+    };
+    assert_unauthenticated(
+        &gateway
+            .bearer(ROUTE, &key.sign_with(&header, &claims))
+            .await,
+        "algorithm",
+    );
     // Another key, known and unknown by name; its own public key in the header.
     let forger = SigningKey::p256("rsa");
-    assert_unauthenticated(&gateway.bearer(ROUTE, &forger.sign(&claims)).await, "algorithm");
+    assert_unauthenticated(
+        &gateway.bearer(ROUTE, &forger.sign(&claims)).await,
+        "algorithm",
+    );
     let unknown = key.named("unknown");
-    assert_unauthenticated(&gateway.bearer(ROUTE, &unknown.sign(&claims)).await, "does not publish");
+    assert_unauthenticated(
+        &gateway.bearer(ROUTE, &unknown.sign(&claims)).await,
+        "does not publish",
+    );
     // Other claims under the signature.
     let other = part(&issuer.claims_with(&json!({"tenant": "other"})));
     let token = format!("{}.{other}.{signature}", head.split_once('.').unwrap().0);
     assert_unauthenticated(&gateway.bearer(ROUTE, &token).await, "signature");
     // Extensions that must be understood.
-    let header =
-        Header { kid: Some("rsa".to_owned()), crit: Some(vec!["exp".to_owned()]), ..Header::new(Algorithm::RS256) };
-    assert_unauthenticated(&gateway.bearer(ROUTE, &key.sign_with(&header, &claims)).await, "neither a key");
+    let header = Header {
+        kid: Some("rsa".to_owned()),
+        crit: Some(vec!["exp".to_owned()]),
+        ..Header::new(Algorithm::RS256)
+    };
+    assert_unauthenticated(
+        &gateway
+            .bearer(ROUTE, &key.sign_with(&header, &claims))
+            .await,
+        "neither a key",
+    );
 }
 
 #[tokio::test]
@@ -142,7 +203,17 @@ async fn what_is_no_token_is_refused() {
     let (gateway, issuer, key) = with_rsa().await;
     let good = key.sign(&issuer.claims());
     let long = key.sign(&issuer.claims_with(&json!({"x": "x".repeat(20_000)})));
-    for bad in ["a", "a.b", "a.b.c", "..", "a.b.c.d", &good[1..], &format!("{good}.x"), &good.replace('.', ""), &long] {
+    for bad in [
+        "a",
+        "a.b",
+        "a.b.c",
+        "..",
+        "a.b.c.d",
+        &good[1..],
+        &format!("{good}.x"),
+        &good.replace('.', ""),
+        &long,
+    ] {
         let answer = gateway.bearer(ROUTE, bad).await;
         // A header that HTTP itself finds too large does not get here.
         assert_unauthenticated(&answer, "neither a key");
@@ -151,13 +222,20 @@ async fn what_is_no_token_is_refused() {
     let changed = format!("{head}.AAAA{}", &signature[4..]);
     assert_unauthenticated(&gateway.bearer(ROUTE, &changed).await, "signature");
     for name in ["access_token", "id_token", "token"] {
-        gateway.get(&format!("/conversations?{name}={good}")).await.assert_problem(401, "unauthenticated");
+        gateway
+            .get(&format!("/conversations?{name}={good}"))
+            .await
+            .assert_problem(401, "unauthenticated");
     }
 }
 
 #[tokio::test]
 async fn keys_of_each_type_check_only_what_fits_them() {
-    let keys = [SigningKey::rsa("rsa"), SigningKey::p256("p256"), SigningKey::ed25519("ed")];
+    let keys = [
+        SigningKey::rsa("rsa"),
+        SigningKey::p256("p256"),
+        SigningKey::ed25519("ed"),
+    ];
     let issuer = Issuer::start(&keys.each_ref()).await;
     let unusable = json!({"kty": "OKP", "crv": "X25519", "x": "AAAA", "kid": "later"});
     let symmetric = json!({"kty": "oct", "k": "c2VjcmV0", "kid": "shared", "alg": "HS256"});
@@ -167,25 +245,62 @@ async fn keys_of_each_type_check_only_what_fits_them() {
         public["kid"] = json!("enc");
         public
     };
-    issuer.set(|answers| answers.keys.extend([unusable, symmetric, encryption(&keys[1])]));
-    let algorithms = vec![Algorithm::RS256, Algorithm::PS256, Algorithm::ES256, Algorithm::EdDSA];
-    let gateway = gateway_of(OidcConfig { algorithms, ..issuer.config() }).await;
+    issuer.set(|answers| {
+        answers
+            .keys
+            .extend([unusable, symmetric, encryption(&keys[1])])
+    });
+    let algorithms = vec![
+        Algorithm::RS256,
+        Algorithm::PS256,
+        Algorithm::ES256,
+        Algorithm::EdDSA,
+    ];
+    let gateway = gateway_of(OidcConfig {
+        algorithms,
+        ..issuer.config()
+    })
+    .await;
     let claims = issuer.claims();
     for key in &keys {
-        assert_eq!(gateway.bearer(ROUTE, &key.sign(&claims)).await.status, 200, "{}", key.kid);
+        assert_eq!(
+            gateway.bearer(ROUTE, &key.sign(&claims)).await.status,
+            200,
+            "{}",
+            key.kid
+        );
         // Without a name it is the only key of its type.
         let nameless = key.sign_with(&Header::new(key.algorithm), &claims);
-        assert_eq!(gateway.bearer(ROUTE, &nameless).await.status, 200, "{}", key.kid);
+        assert_eq!(
+            gateway.bearer(ROUTE, &nameless).await.status,
+            200,
+            "{}",
+            key.kid
+        );
         for other in keys.iter().filter(|other| other.kid != key.kid) {
             let confused = key.named(&other.kid);
-            assert_unauthenticated(&gateway.bearer(ROUTE, &confused.sign(&claims)).await, "does not publish");
+            assert_unauthenticated(
+                &gateway.bearer(ROUTE, &confused.sign(&claims)).await,
+                "does not publish",
+            );
         }
     }
     // The key is published for RS256, and for nothing else.
-    let header = Header { kid: Some("rsa".to_owned()), ..Header::new(Algorithm::PS256) };
-    assert_unauthenticated(&gateway.bearer(ROUTE, &keys[0].sign_with(&header, &claims)).await, "does not publish");
+    let header = Header {
+        kid: Some("rsa".to_owned()),
+        ..Header::new(Algorithm::PS256)
+    };
+    assert_unauthenticated(
+        &gateway
+            .bearer(ROUTE, &keys[0].sign_with(&header, &claims))
+            .await,
+        "does not publish",
+    );
     let misused = keys[1].named("enc");
-    assert_unauthenticated(&gateway.bearer(ROUTE, &misused.sign(&claims)).await, "does not publish");
+    assert_unauthenticated(
+        &gateway.bearer(ROUTE, &misused.sign(&claims)).await,
+        "does not publish",
+    );
 }
 
 #[tokio::test]
@@ -210,9 +325,18 @@ async fn claims_are_read_as_configured() {
         (json!(null), json!(["read"])),
         (json!(5), json!([])),
     ] {
-        let claims = issuer.claims_with(&json!({"https://example.com/org": "umbrella", "permissions": permissions}));
-        let who = gateway.bearer(("GET", SESSION), &key.sign(&claims)).await.json();
-        assert_eq!((&who["tenant"], &who["scopes"]), (&json!("umbrella"), &scopes), "{permissions}");
+        let claims = issuer.claims_with(
+            &json!({"https://example.com/org": "umbrella", "permissions": permissions}),
+        );
+        let who = gateway
+            .bearer(("GET", SESSION), &key.sign(&claims))
+            .await
+            .json();
+        assert_eq!(
+            (&who["tenant"], &who["scopes"]),
+            (&json!("umbrella"), &scopes),
+            "{permissions}"
+        );
     }
 }
 
@@ -221,16 +345,30 @@ async fn an_open_stream_ends_with_its_token() {
     let key = SigningKey::ed25519("k");
     let issuer = Issuer::start(&[&key]).await;
     let leeway = std::time::Duration::ZERO;
-    let gateway = gateway_of(OidcConfig { algorithms: vec![Algorithm::EdDSA], leeway, ..issuer.config() }).await;
+    let gateway = gateway_of(OidcConfig {
+        algorithms: vec![Algorithm::EdDSA],
+        leeway,
+        ..issuer.config()
+    })
+    .await;
     let end = get_current_timestamp() + 5;
     let token = key.sign(&issuer.claims_with(&json!({"exp": end})));
     let made = gateway.bearer(("POST", "/conversations"), &token).await;
-    let path = format!("/conversations/{}/events/stream", made.json()["id"].as_str().unwrap());
+    let path = format!(
+        "/conversations/{}/events/stream",
+        made.json()["id"].as_str().unwrap()
+    );
     let request = gateway.request("GET", &path).bearer_auth(&token).send();
     let mut stream = Sse::of(request.await.unwrap());
     assert_eq!(stream.names(2).await, ["replay", "end"]);
     assert!(stream.next().await.is_none());
-    assert!(Utc::now().timestamp() >= i64::try_from(end).unwrap(), "not before its time");
-    super::eventually("the token is refused", || async { gateway.bearer(ROUTE, &token).await.status == 401 }).await;
+    assert!(
+        Utc::now().timestamp() >= i64::try_from(end).unwrap(),
+        "not before its time"
+    );
+    super::eventually("the token is refused", || async {
+        gateway.bearer(ROUTE, &token).await.status == 401
+    })
+    .await;
     assert_unauthenticated(&gateway.bearer(ROUTE, &token).await, "expired");
 }

@@ -9,9 +9,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
-    Access, Conversation, Conversations, EventPage, EventReader, Execution, ExecutionPlace, ExecutionStatus,
-    Executions, ListPage, ListPlace, ListQuery, NewConversation, NewMessage, OutsideTool, OutsideTools, QueuedMessage,
-    ResumePoint, StoreError, TakenBy, ToolEnd,
+    Access, Conversation, Conversations, EventPage, EventReader, Execution, ExecutionPlace,
+    ExecutionStatus, Executions, ListPage, ListPlace, ListQuery, NewConversation, NewMessage,
+    OutsideTool, OutsideTools, QueuedMessage, ResumePoint, StoreError, TakenBy, ToolEnd,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -56,7 +56,13 @@ impl MemoryStore {
     }
 
     /// Saves an event as a worker would.
-    pub fn append(&self, conversation_id: &str, message_id: &str, event_type: &str, data: &str) -> u32 {
+    pub fn append(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+        event_type: &str,
+        data: &str,
+    ) -> u32 {
         let mut tables = self.lock();
         let events = tables.events.entry(conversation_id.to_owned()).or_default();
         let sequence_number = u32::try_from(events.len()).unwrap() + 1;
@@ -77,7 +83,10 @@ impl MemoryStore {
 
     /// Says that the turn of `by` took this message.
     pub fn take(&self, message_id: &str, by: &str, is_running: bool) {
-        let turn = TakenBy { message_id: by.to_owned(), is_running };
+        let turn = TakenBy {
+            message_id: by.to_owned(),
+            is_running,
+        };
         self.lock().taken.push((message_id.to_owned(), turn));
     }
 
@@ -108,12 +117,16 @@ impl MemoryStore {
 
 impl Tables {
     pub fn last_sequence(&self, conversation_id: &str) -> u32 {
-        self.events.get(conversation_id).map_or(0, |events| u32::try_from(events.len()).unwrap())
+        self.events
+            .get(conversation_id)
+            .map_or(0, |events| u32::try_from(events.len()).unwrap())
     }
 
     /// False for a conversation of somebody else; tests of tails have events without a conversation.
     fn shows(&self, access: &Access, id: &str) -> bool {
-        self.conversations.get(id).is_none_or(|row| access.sees(&row.tenant_id, &row.owner_id))
+        self.conversations
+            .get(id)
+            .is_none_or(|row| access.sees(&row.tenant_id, &row.owner_id))
     }
 
     fn create(&mut self, new: NewConversation) -> Conversation {
@@ -146,18 +159,37 @@ impl EventReader for MemoryStore {
         let mut tables = self.open()?;
         tables.reads += 1;
         if !tables.shows(access, conversation_id) {
-            return Ok(EventPage { events: Vec::new(), has_more: false });
+            return Ok(EventPage {
+                events: Vec::new(),
+                has_more: false,
+            });
         }
-        let events = tables.events.get(conversation_id).map_or(&[][..], Vec::as_slice);
-        let rest: Vec<_> = events.iter().filter(|event| event.sequence_number >= from_sequence).collect();
+        let events = tables
+            .events
+            .get(conversation_id)
+            .map_or(&[][..], Vec::as_slice);
+        let rest: Vec<_> = events
+            .iter()
+            .filter(|event| event.sequence_number >= from_sequence)
+            .collect();
         let has_more = rest.len() > limit as usize;
-        Ok(EventPage { events: rest.into_iter().take(limit as usize).cloned().collect(), has_more })
+        Ok(EventPage {
+            events: rest.into_iter().take(limit as usize).cloned().collect(),
+            has_more,
+        })
     }
 
-    async fn execution_status(&self, access: &Access, conversation_id: &str) -> Result<Option<ExecutionStatus>> {
+    async fn execution_status(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+    ) -> Result<Option<ExecutionStatus>> {
         let tables = self.open()?;
         let current_message_id = tables.current.clone();
-        let found = tables.conversations.get(conversation_id).filter(|_| tables.shows(access, conversation_id));
+        let found = tables
+            .conversations
+            .get(conversation_id)
+            .filter(|_| tables.shows(access, conversation_id));
         Ok(found.map(|conversation| ExecutionStatus {
             is_running: current_message_id.is_some(),
             last_sequence: conversation.last_sequence,
@@ -168,9 +200,13 @@ impl EventReader for MemoryStore {
     async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>> {
         let mut tables = self.open()?;
         tables.looks.push(conversation_ids.to_vec());
-        let is_known = |id: &&String| tables.events.contains_key(*id) || tables.conversations.contains_key(*id);
+        let is_known = |id: &&String| {
+            tables.events.contains_key(*id) || tables.conversations.contains_key(*id)
+        };
         let known = conversation_ids.iter().filter(is_known);
-        Ok(known.map(|id| (id.clone(), tables.last_sequence(id))).collect())
+        Ok(known
+            .map(|id| (id.clone(), tables.last_sequence(id)))
+            .collect())
     }
 }
 
@@ -184,21 +220,42 @@ impl Conversations for MemoryStore {
 
     async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>> {
         let tables = self.open()?;
-        Ok(tables.conversations.get(id).filter(|_| tables.shows(access, id)).cloned())
+        Ok(tables
+            .conversations
+            .get(id)
+            .filter(|_| tables.shows(access, id))
+            .cloned())
     }
 
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
         let tables = self.open()?;
-        let place = |row: &Conversation| ListPlace { updated_at: row.updated_at, id: row.id.clone() };
-        let mut rows: Vec<_> =
-            tables.conversations.values().filter(|row| access.sees(&row.tenant_id, &row.owner_id)).cloned().collect();
+        let place = |row: &Conversation| ListPlace {
+            updated_at: row.updated_at,
+            id: row.id.clone(),
+        };
+        let mut rows: Vec<_> = tables
+            .conversations
+            .values()
+            .filter(|row| access.sees(&row.tenant_id, &row.owner_id))
+            .cloned()
+            .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
-        rows.retain(|row| query.before.as_ref().is_none_or(|before| place(row) < *before));
+        rows.retain(|row| {
+            query
+                .before
+                .as_ref()
+                .is_none_or(|before| place(row) < *before)
+        });
         rows.truncate(query.rows_to_read() as usize);
         Ok(query.page(rows))
     }
 
-    async fn rename_conversation(&self, access: &Access, id: &str, title: &str) -> Result<Option<Conversation>> {
+    async fn rename_conversation(
+        &self,
+        access: &Access,
+        id: &str,
+        title: &str,
+    ) -> Result<Option<Conversation>> {
         let mut tables = self.open()?;
         if !tables.shows(access, id) {
             return Ok(None);
@@ -236,22 +293,44 @@ impl Conversations for MemoryStore {
                 return Err(StoreError::OtherContent { client_message_id });
             }
             let message_id = stored.message_id.clone();
-            let turn = tables.taken.iter().find(|(taken, _)| *taken == message_id).map(|(_, by)| by.clone());
-            return Ok(QueuedMessage { message_id, is_new: false, turn });
+            let turn = tables
+                .taken
+                .iter()
+                .find(|(taken, _)| *taken == message_id)
+                .map(|(_, by)| by.clone());
+            return Ok(QueuedMessage {
+                message_id,
+                is_new: false,
+                turn,
+            });
         }
         if tables.messages.len() - tables.taken.len() >= new.max_queued as usize {
-            return Err(StoreError::QueueFull { limit: new.max_queued });
+            return Err(StoreError::QueueFull {
+                limit: new.max_queued,
+            });
         }
         let message_id = new.message_id.clone();
         tables.messages.push(new);
-        Ok(QueuedMessage { message_id, is_new: true, turn: None })
+        Ok(QueuedMessage {
+            message_id,
+            is_new: true,
+            turn: None,
+        })
     }
 
-    async fn withdraw_message(&self, access: &Access, conversation_id: &str, message_id: &str) -> Result<bool> {
+    async fn withdraw_message(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<bool> {
         let mut tables = self.open()?;
-        let is_there = tables.shows(access, conversation_id) && !tables.taken.iter().any(|(id, _)| id == message_id);
+        let is_there = tables.shows(access, conversation_id)
+            && !tables.taken.iter().any(|(id, _)| id == message_id);
         let before = tables.messages.len();
-        tables.messages.retain(|row| !is_there || row.message_id != message_id);
+        tables
+            .messages
+            .retain(|row| !is_there || row.message_id != message_id);
         Ok(tables.messages.len() < before)
     }
 
@@ -262,9 +341,15 @@ impl Conversations for MemoryStore {
         max_waiting: u32,
     ) -> Result<Option<ResumePoint>> {
         let tables = self.open()?;
-        let point = tables.resume_point.clone().filter(|_| tables.shows(access, conversation_id));
+        let point = tables
+            .resume_point
+            .clone()
+            .filter(|_| tables.shows(access, conversation_id));
         let limited = |ids: Vec<String>| ids.into_iter().take(max_waiting as usize).collect();
-        Ok(point.map(|point| ResumePoint { waiting: limited(point.waiting), ..point }))
+        Ok(point.map(|point| ResumePoint {
+            waiting: limited(point.waiting),
+            ..point
+        }))
     }
 }
 
@@ -280,24 +365,48 @@ impl Executions for MemoryStore {
         let tables = self.open()?;
         let of = |(id, _): &&(String, Execution)| id == conversation_id && tables.shows(access, id);
         let place = after.unwrap_or_default();
-        let is_behind = |row: &&Execution| (row.started_at, &row.id) > (place.started_at, &place.id);
-        let rows = tables.executions.iter().filter(of).map(|(_, row)| row).filter(is_behind);
+        let is_behind =
+            |row: &&Execution| (row.started_at, &row.id) > (place.started_at, &place.id);
+        let rows = tables
+            .executions
+            .iter()
+            .filter(of)
+            .map(|(_, row)| row)
+            .filter(is_behind);
         Ok(rows.take(limit as usize).cloned().collect())
     }
 
-    async fn execution(&self, access: &Access, conversation_id: &str, id: &str) -> Result<Option<Execution>> {
-        let rows = self.executions(access, conversation_id, None, u32::MAX).await?;
+    async fn execution(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+    ) -> Result<Option<Execution>> {
+        let rows = self
+            .executions(access, conversation_id, None, u32::MAX)
+            .await?;
         Ok(rows.into_iter().find(|row| row.id == id))
     }
 }
 
 #[async_trait]
 impl OutsideTools for MemoryStore {
-    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>> {
+    async fn waiting_tools(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        limit: u32,
+    ) -> Result<Vec<OutsideTool>> {
         let tables = self.open()?;
-        let of = |(id, _): &&(String, OutsideTool)| id == conversation_id && tables.shows(access, id);
+        let of =
+            |(id, _): &&(String, OutsideTool)| id == conversation_id && tables.shows(access, id);
         let waits = |tool: &&OutsideTool| tool.needs_approval() || tool.needs_result();
-        let waiting = tables.outside.iter().filter(of).map(|(_, tool)| tool).filter(waits);
+        let waiting = tables
+            .outside
+            .iter()
+            .filter(of)
+            .map(|(_, tool)| tool)
+            .filter(waits);
         Ok(waiting.take(limit as usize).cloned().collect())
     }
 
@@ -309,9 +418,15 @@ impl OutsideTools for MemoryStore {
     ) -> Result<Option<OutsideTool>> {
         let tables = self.open()?;
         let is_it = |(id, tool): &&(String, OutsideTool)| {
-            id == conversation_id && tables.shows(access, id) && tool.record.call.execution_id == execution_id
+            id == conversation_id
+                && tables.shows(access, id)
+                && tool.record.call.execution_id == execution_id
         };
-        Ok(tables.outside.iter().find(is_it).map(|(_, tool)| tool.clone()))
+        Ok(tables
+            .outside
+            .iter()
+            .find(is_it)
+            .map(|(_, tool)| tool.clone()))
     }
 
     async fn store_client_result(
@@ -322,11 +437,15 @@ impl OutsideTools for MemoryStore {
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>> {
         for (id, tool) in &mut self.open()?.outside {
-            if id == conversation_id && tool.record.call.execution_id == execution_id && tool.needs_result() {
+            if id == conversation_id
+                && tool.record.call.execution_id == execution_id
+                && tool.needs_result()
+            {
                 tool.record.status.clone_from(&end.status);
                 tool.record.end = Some(end.clone());
             }
         }
-        self.outside_tool(access, conversation_id, execution_id).await
+        self.outside_tool(access, conversation_id, execution_id)
+            .await
     }
 }

@@ -43,7 +43,11 @@ pub struct RecordingTurns {
 impl RecordingTurns {
     fn record(&self, call: String) -> Result<(), TurnError> {
         self.calls.lock().unwrap().push(call);
-        if *self.is_down.lock().unwrap() { Err(TurnError("secret host refused".into())) } else { Ok(()) }
+        if *self.is_down.lock().unwrap() {
+            Err(TurnError("secret host refused".into()))
+        } else {
+            Ok(())
+        }
     }
 
     pub fn take(&self) -> Vec<String> {
@@ -53,14 +57,39 @@ impl RecordingTurns {
 
 #[async_trait]
 impl TurnStarter for RecordingTurns {
-    async fn submit(&self, conversation: &Conversation, message_id: &str, on_busy: OnBusy) -> Result<(), TurnError> {
-        self.record(format!("submit {} {message_id} {}", conversation.id, on_busy.as_str()))
+    async fn submit(
+        &self,
+        conversation: &Conversation,
+        message_id: &str,
+        on_busy: OnBusy,
+    ) -> Result<(), TurnError> {
+        self.record(format!(
+            "submit {} {message_id} {}",
+            conversation.id,
+            on_busy.as_str()
+        ))
     }
 
-    async fn start(&self, conversation: &Conversation, messages: StartMessages) -> Result<StartOutcome, TurnError> {
-        let StartMessages { first, from_step, waiting } = messages;
-        self.record(format!("start {} {first} from {from_step}, then {}", conversation.id, waiting.join(" ")))?;
-        Ok(self.start_outcome.lock().unwrap().unwrap_or(StartOutcome::Started))
+    async fn start(
+        &self,
+        conversation: &Conversation,
+        messages: StartMessages,
+    ) -> Result<StartOutcome, TurnError> {
+        let StartMessages {
+            first,
+            from_step,
+            waiting,
+        } = messages;
+        self.record(format!(
+            "start {} {first} from {from_step}, then {}",
+            conversation.id,
+            waiting.join(" ")
+        ))?;
+        Ok(self
+            .start_outcome
+            .lock()
+            .unwrap()
+            .unwrap_or(StartOutcome::Started))
     }
 
     async fn resolve_approval(
@@ -70,10 +99,21 @@ impl TurnStarter for RecordingTurns {
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError> {
         let conversation_id = asker(conversation_id, sub_agent);
-        let input = answer.tool_input.map(|input| input.as_str().to_owned()).unwrap_or_default();
+        let input = answer
+            .tool_input
+            .map(|input| input.as_str().to_owned())
+            .unwrap_or_default();
         let (id, hash) = (answer.execution_id, answer.input_hash);
-        self.record(format!("{} {conversation_id} {id} {hash} {input} by {}", answer.decision, answer.resolved_by))?;
-        Ok(self.approval_outcome.lock().unwrap().clone().unwrap_or(ApprovalOutcome::Taken))
+        self.record(format!(
+            "{} {conversation_id} {id} {hash} {input} by {}",
+            answer.decision, answer.resolved_by
+        ))?;
+        Ok(self
+            .approval_outcome
+            .lock()
+            .unwrap()
+            .clone()
+            .unwrap_or(ApprovalOutcome::Taken))
     }
 
     async fn tool_result(
@@ -82,23 +122,37 @@ impl TurnStarter for RecordingTurns {
         sub_agent: Option<&str>,
         execution_id: &str,
     ) -> Result<(), TurnError> {
-        self.record(format!("result {} {execution_id}", asker(conversation_id, sub_agent)))
+        self.record(format!(
+            "result {} {execution_id}",
+            asker(conversation_id, sub_agent)
+        ))
     }
 
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
         self.record(format!("terminate {conversation_id} {reason}"))
     }
 
-    async fn cancel(&self, conversation_id: &str, message_id: &str) -> Result<CancelOutcome, TurnError> {
+    async fn cancel(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<CancelOutcome, TurnError> {
         self.record(format!("cancel {conversation_id} {message_id}"))?;
         let is_idle = *self.is_idle.lock().unwrap();
-        Ok(if is_idle { CancelOutcome::NotRunning } else { CancelOutcome::Requested })
+        Ok(if is_idle {
+            CancelOutcome::NotRunning
+        } else {
+            CancelOutcome::Requested
+        })
     }
 }
 
 /// Who asked: a conversation, or a sub-agent in it.
 fn asker(conversation_id: &str, sub_agent: Option<&str>) -> String {
-    sub_agent.map_or_else(|| conversation_id.to_owned(), |call| format!("{conversation_id}/{call}"))
+    sub_agent.map_or_else(
+        || conversation_id.to_owned(),
+        |call| format!("{conversation_id}/{call}"),
+    )
 }
 
 /// A gateway on a port of its own.
@@ -125,7 +179,11 @@ pub struct Answer {
 impl Answer {
     pub async fn of(response: Response) -> Self {
         let (status, headers) = (response.status(), response.headers().clone());
-        Self { status, headers, text: response.text().await.unwrap() }
+        Self {
+            status,
+            headers,
+            text: response.text().await.unwrap(),
+        }
     }
 
     pub fn json(&self) -> Value {
@@ -133,7 +191,9 @@ impl Answer {
     }
 
     pub fn header(&self, name: &str) -> &str {
-        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
     }
 
     /// Asserts that this is a problem with everything that one has.
@@ -141,21 +201,33 @@ impl Answer {
         assert_eq!(self.status.as_u16(), status, "{}", self.text);
         assert_eq!(self.header("content-type"), "application/problem+json");
         let body = self.json();
-        assert_eq!((body["code"].as_str(), body["status"].as_u64()), (Some(code), Some(u64::from(status))));
+        assert_eq!(
+            (body["code"].as_str(), body["status"].as_u64()),
+            (Some(code), Some(u64::from(status)))
+        );
         assert_eq!(body["type"], format!("/docs/errors/{code}"));
         for field in ["title", "detail", "instance"] {
             assert!(!body[field].as_str().unwrap().is_empty(), "{field}");
         }
         assert!(!self.header("x-request-id").is_empty());
         assert_eq!(body["request_id"], self.header("x-request-id"));
-        assert!(!self.text.contains("secret"), "internal text leaks: {}", self.text);
+        assert!(
+            !self.text.contains("secret"),
+            "internal text leaks: {}",
+            self.text
+        );
     }
 }
 
 impl TestGateway {
     pub async fn start() -> Self {
         let (poll_interval, drain) = (Duration::from_millis(50), Duration::ZERO);
-        Self::with(GatewayConfig { poll_interval, drain, ..GatewayConfig::default() }).await
+        Self::with(GatewayConfig {
+            poll_interval,
+            drain,
+            ..GatewayConfig::default()
+        })
+        .await
     }
 
     pub async fn with(config: GatewayConfig) -> Self {
@@ -173,7 +245,16 @@ impl TestGateway {
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,
         };
         let (address, shutdown, serving) = listen(GatewayState::new(ports, config)).await;
-        Self { address, store, keys, stream, turns, shutdown, serving, client: client() }
+        Self {
+            address,
+            store,
+            keys,
+            stream,
+            turns,
+            shutdown,
+            serving,
+            client: client(),
+        }
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -204,7 +285,13 @@ impl TestGateway {
 }
 
 /// Serves `state` on a free port.
-pub async fn listen(state: GatewayState) -> (SocketAddr, CancellationToken, JoinHandle<std::io::Result<()>>) {
+pub async fn listen(
+    state: GatewayState,
+) -> (
+    SocketAddr,
+    CancellationToken,
+    JoinHandle<std::io::Result<()>>,
+) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let shutdown = CancellationToken::new();
@@ -228,14 +315,21 @@ impl Sse {
     pub fn of(response: Response) -> Self {
         assert_eq!(response.status(), StatusCode::OK);
         let headers = response.headers().clone();
-        let bytes = response.bytes_stream().map(|chunk| chunk.map(|bytes| bytes.to_vec())).boxed();
-        Self { headers, events: bytes.eventsource() }
+        let bytes = response
+            .bytes_stream()
+            .map(|chunk| chunk.map(|bytes| bytes.to_vec()))
+            .boxed();
+        Self {
+            headers,
+            events: bytes.eventsource(),
+        }
     }
 
     /// The next event; `None` at the end.
     pub async fn next(&mut self) -> Option<SseEvent> {
         let next = tokio::time::timeout(Duration::from_secs(10), self.events.next()).await;
-        next.expect("no event in 10 s").map(|event| event.expect("the stream broke"))
+        next.expect("no event in 10 s")
+            .map(|event| event.expect("the stream broke"))
     }
 
     /// The next `count` events as `type id`.
@@ -243,7 +337,11 @@ impl Sse {
         let mut names = Vec::new();
         for _ in 0..count {
             let event = self.next().await.expect("the stream ended");
-            names.push(format!("{} {}", event.event, event.id).trim_end().to_owned());
+            names.push(
+                format!("{} {}", event.event, event.id)
+                    .trim_end()
+                    .to_owned(),
+            );
         }
         names
     }

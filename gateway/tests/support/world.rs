@@ -4,7 +4,9 @@ use std::{collections::BTreeMap, time::Duration};
 
 use everturn_gateway::tail::Frame;
 use everturn_proto::event::Event;
-use everturn_stream::{Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey};
+use everturn_stream::{
+    Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey,
+};
 use tokio::time::advance;
 
 use super::memory::MemoryStore;
@@ -26,7 +28,13 @@ impl World {
     pub fn new(options: StreamOptions) -> Self {
         let (store, stream) = (MemoryStore::default(), InProcessStream::new(options));
         store.add("c", "default");
-        Self { store, stream, step: 0, generation: 1, text: String::new() }
+        Self {
+            store,
+            stream,
+            step: 0,
+            generation: 1,
+            text: String::new(),
+        }
     }
 
     pub fn last_sequence(&self) -> u32 {
@@ -34,12 +42,23 @@ impl World {
     }
 
     pub fn key(&self) -> TextKey {
-        TextKey { agent_execution_id: "run".to_owned(), step: self.step, part: Part::Text }
+        TextKey {
+            agent_execution_id: "run".to_owned(),
+            step: self.step,
+            part: Part::Text,
+        }
     }
 
     pub fn piece(&self, generation: u32, offset: usize, text: &str) -> Piece {
         let (message_id, text) = ("m".to_owned(), text.to_owned());
-        Piece { message_id, key: self.key(), generation, offset, text, is_end: false }
+        Piece {
+            message_id,
+            key: self.key(),
+            generation,
+            offset,
+            text,
+            is_end: false,
+        }
     }
 
     pub async fn say(&mut self, text: &str) {
@@ -47,7 +66,10 @@ impl World {
         self.text.push_str(text);
         if self.stream.publish("c", piece).await.unwrap() == Published::Gap {
             let whole = self.piece(self.generation, 0, &self.text);
-            assert_eq!(self.stream.publish("c", whole).await.unwrap(), Published::Accepted);
+            assert_eq!(
+                self.stream.publish("c", whole).await.unwrap(),
+                Published::Accepted
+            );
         }
     }
 
@@ -59,12 +81,24 @@ impl World {
 
     /// Saves the step, with or without news of it.
     pub async fn save(&mut self, is_announced: bool) {
-        let data = format!(r#"{{"thought":"{}","agent_execution_id":"run","step":{}}}"#, self.text, self.step);
+        let data = format!(
+            r#"{{"thought":"{}","agent_execution_id":"run","step":{}}}"#,
+            self.text, self.step
+        );
         self.store.append("c", "m", "thought", &data);
         let last_sequence = self.store.append("c", "m", "act", "{}");
         if is_announced {
             let sealed = vec![("run".to_owned(), self.step)];
-            self.stream.announce("c", Announcement { last_sequence, sealed }).await.unwrap();
+            self.stream
+                .announce(
+                    "c",
+                    Announcement {
+                        last_sequence,
+                        sealed,
+                    },
+                )
+                .await
+                .unwrap();
         }
         self.step += 1;
         self.generation += 1;
@@ -101,8 +135,11 @@ impl Onlooker {
     fn note(&mut self, event: &Event) {
         if event.event_type == "thought" {
             let step = event.event_data.as_ref().unwrap().to_value()["step"].as_u64();
-            self.sealed_step = self.sealed_step.max(step.map(|step| u32::try_from(step).unwrap()));
-            self.texts.retain(|key, _| Some(key.step) > self.sealed_step);
+            self.sealed_step = self
+                .sealed_step
+                .max(step.map(|step| u32::try_from(step).unwrap()));
+            self.texts
+                .retain(|key, _| Some(key.step) > self.sealed_step);
         }
     }
 
@@ -113,12 +150,20 @@ impl Onlooker {
                 self.note(event);
             }
             Frame::TextStart(text) => {
-                assert!(Some(text.key.step) > self.sealed_step, "a text that an event has replaced");
-                let older = self.texts.insert(text.key.clone(), (text.generation, text.text.clone()));
+                assert!(
+                    Some(text.key.step) > self.sealed_step,
+                    "a text that an event has replaced"
+                );
+                let older = self
+                    .texts
+                    .insert(text.key.clone(), (text.generation, text.text.clone()));
                 assert!(older.is_none_or(|(generation, _)| generation <= text.generation));
             }
             Frame::TextDelta(piece) => {
-                let (generation, text) = self.texts.get_mut(&piece.key).expect("a delta without its text");
+                let (generation, text) = self
+                    .texts
+                    .get_mut(&piece.key)
+                    .expect("a delta without its text");
                 assert_eq!((*generation, text.len()), (piece.generation, piece.offset));
                 text.push_str(&piece.text);
             }

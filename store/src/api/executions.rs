@@ -20,7 +20,12 @@ pub trait Executions: Send + Sync {
     ) -> Result<Vec<Execution>>;
 
     /// One of them.
-    async fn execution(&self, access: &Access, conversation_id: &str, id: &str) -> Result<Option<Execution>>;
+    async fn execution(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+    ) -> Result<Option<Execution>>;
 }
 
 /// A place in the list of executions.

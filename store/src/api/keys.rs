@@ -19,7 +19,12 @@ pub trait Keys: Send + Sync {
     async fn find_key(&self, id: &str) -> Result<Option<ApiKey>>;
 
     /// Keys by id behind `after` (empty: from the first), at most `limit` of them, of one tenant or of all. No sessions.
-    async fn list_keys(&self, tenant_id: Option<&str>, after: &str, limit: u32) -> Result<Vec<ApiKey>>;
+    async fn list_keys(
+        &self,
+        tenant_id: Option<&str>,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ApiKey>>;
 
     /// Revokes a key or ends a session; a key's sessions end with it. False when there is no such key. Repeating it
     /// keeps the first time.

@@ -10,7 +10,12 @@ use super::{Access, Result, ToolEnd, ToolRecord};
 #[async_trait]
 pub trait OutsideTools: Send + Sync {
     /// The calls of the conversation that wait for an approval or for the client's result, oldest first.
-    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>>;
+    async fn waiting_tools(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        limit: u32,
+    ) -> Result<Vec<OutsideTool>>;
 
     /// One call, waiting or not; `None` when the conversation has no such call.
     async fn outside_tool(
@@ -61,6 +66,9 @@ impl OutsideTool {
     pub fn needs_result(&self) -> bool {
         self.record.call.kind == tool_kind::CLIENT
             && self.record.status == tool_status::PENDING
-            && matches!(self.record.approval.as_str(), approval::NOT_NEEDED | approval::APPROVED)
+            && matches!(
+                self.record.approval.as_str(),
+                approval::NOT_NEEDED | approval::APPROVED
+            )
     }
 }

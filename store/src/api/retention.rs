@@ -14,7 +14,12 @@ pub trait Retention: Send + Sync {
     /// Removes conversations whose last event (or creation, when they have none) is older than `before`, in one
     /// transaction: the next `limit` of them by id behind `after` (empty: from the first), fewer when they have
     /// many events. Never one with a running turn or a waiting message; one that is being written to is passed over.
-    async fn remove_expired(&self, before: DateTime<Utc>, after: &str, limit: u32) -> Result<RemovedBatch>;
+    async fn remove_expired(
+        &self,
+        before: DateTime<Utc>,
+        after: &str,
+        limit: u32,
+    ) -> Result<RemovedBatch>;
 }
 
 /// How much was removed.

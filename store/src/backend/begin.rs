@@ -32,7 +32,10 @@ const TITLE_CHARS: usize = 80;
 pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<BegunTurn> {
     let mut last_sequence = lock_or_create(connection, &begin).await?;
     let mut begun = begun_turns(connection, &begin).await?;
-    if let Some(own) = begun.iter().position(|row| row.id == begin.agent_execution_id) {
+    if let Some(own) = begun
+        .iter()
+        .position(|row| row.id == begin.agent_execution_id)
+    {
         return Ok(begun.swap_remove(own).begun(last_sequence));
     }
     let now = now();
@@ -41,7 +44,14 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
     let message = load_message(connection, &begin.conversation_id, &begin.message_id).await?;
     if let Some(status) = message.as_ref().and_then(answered_elsewhere) {
         let (status, sealed, age) = (status.to_owned(), Vec::new(), Duration::ZERO);
-        return Ok(BegunTurn { status, agent: begin.agent, agent_hash, last_sequence, sealed, age });
+        return Ok(BegunTurn {
+            status,
+            agent: begin.agent,
+            agent_hash,
+            last_sequence,
+            sealed,
+            age,
+        });
     }
     let mut sealed = Vec::new();
     for lost in &begun {
@@ -53,9 +63,14 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
 
     // Taking the first message of a turn is the same batch as taking one that steers it.
     let request = take_request(&begin);
-    let text = message.as_ref().map_or_else(|| begin.content.clone(), |message| message.content.clone());
-    let snapshot =
-        Snapshot { last_sequence, message: message.as_ref().map(UserMessageRow::waiting), ..Snapshot::default() };
+    let text = message
+        .as_ref()
+        .map_or_else(|| begin.content.clone(), |message| message.content.clone());
+    let snapshot = Snapshot {
+        last_sequence,
+        message: message.as_ref().map(UserMessageRow::waiting),
+        ..Snapshot::default()
+    };
     let batch = batch::build(&request, &snapshot)?;
     write_batch(connection, &request, &batch, now).await?;
     insert_execution(connection, &begin, &agent_hash, now).await?;
@@ -100,9 +115,14 @@ async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Resul
         .await
         .map_err(sql_error)?;
     if deleted > 0 {
-        return Err(StoreError::not_found("conversation", &begin.conversation_id));
+        return Err(StoreError::not_found(
+            "conversation",
+            &begin.conversation_id,
+        ));
     }
-    Err(StoreError::Unavailable("the conversation was removed as its turn began".into()))
+    Err(StoreError::Unavailable(
+        "the conversation was removed as its turn began".into(),
+    ))
 }
 
 /// The turn as it was begun before, and the turns that say they run.
@@ -146,7 +166,10 @@ async fn end_lost(
 /// already stored, is not repeated.
 fn answered_elsewhere(message: &UserMessageRow) -> Option<&'static str> {
     let taker = message.taker_status.as_deref();
-    let unanswered = matches!(taker, Some(execution_status::CANCELLED | execution_status::FAILED));
+    let unanswered = matches!(
+        taker,
+        Some(execution_status::CANCELLED | execution_status::FAILED)
+    );
     (!message.waiting().is_waiting && !unanswered).then_some(execution_status::COMPLETED)
 }
 
@@ -157,7 +180,10 @@ fn take_request(begin: &BeginTurn) -> SaveRequest {
         message_id: begin.message_id.clone(),
         agent_execution_id: begin.agent_execution_id.clone(),
         step: 0,
-        batch: Some(save_request::Batch::Steer(SaveSteer { message_id, content })),
+        batch: Some(save_request::Batch::Steer(SaveSteer {
+            message_id,
+            content,
+        })),
     }
 }
 
@@ -178,7 +204,8 @@ pub(super) async fn insert_definition(
 
 /// The definition as the JSON that is hashed.
 pub(super) fn encode(agent: &AgentDefinition) -> Result<String> {
-    serde_json::to_string(agent).map_err(|error| StoreError::Conflict(format!("the agent has no JSON form: {error}")))
+    serde_json::to_string(agent)
+        .map_err(|error| StoreError::Conflict(format!("the agent has no JSON form: {error}")))
 }
 
 async fn insert_execution(

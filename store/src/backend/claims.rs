@@ -28,7 +28,9 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         .await
         .map_err(sql_error)?;
     if let [generation] = claimed[..] {
-        return Ok(StepClaim::Call { generation: narrow(generation)? });
+        return Ok(StepClaim::Call {
+            generation: narrow(generation)?,
+        });
     }
     // No claim: the call was made, or the execution is not running.
     let status: Option<String> = sqlx::query_scalar(sql::STATUS_OF_EXECUTION)
@@ -37,11 +39,15 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         .fetch_optional(&mut *connection)
         .await
         .map_err(sql_error)?;
-    let status = status.ok_or_else(|| StoreError::not_found("agent execution", &step.agent_execution_id))?;
+    let status =
+        status.ok_or_else(|| StoreError::not_found("agent execution", &step.agent_execution_id))?;
     if let Some(state) = load_checkpoint(connection, step, checkpoint::LLM_COMPLETE).await? {
         return Ok(StepClaim::Stored(state));
     }
-    Err(StoreError::Conflict(format!("agent execution `{}` is {status}, not running", step.agent_execution_id)))
+    Err(StoreError::Conflict(format!(
+        "agent execution `{}` is {status}, not running",
+        step.agent_execution_id
+    )))
 }
 
 pub(super) async fn complete_step(
@@ -57,13 +63,26 @@ pub(super) async fn complete_step(
     stored.ok_or_else(|| StoreError::Corrupt("a checkpoint was neither inserted nor found".into()))
 }
 
-pub(super) async fn save_partial(connection: &mut Connection, step: &StepKey, state: &LlmCompleteState) -> Result<()> {
-    insert_checkpoint(connection, sql::REPLACE_CHECKPOINT, &llm_row(step, checkpoint::LLM_PARTIAL, state)).await?;
+pub(super) async fn save_partial(
+    connection: &mut Connection,
+    step: &StepKey,
+    state: &LlmCompleteState,
+) -> Result<()> {
+    insert_checkpoint(
+        connection,
+        sql::REPLACE_CHECKPOINT,
+        &llm_row(step, checkpoint::LLM_PARTIAL, state),
+    )
+    .await?;
     Ok(())
 }
 
 /// Starts the tool if it may run; the record is read only when it may not, so that it says why.
-pub(super) async fn claim_tool(connection: &mut Connection, key: &ToolKey, claimant: &str) -> Result<ToolClaim> {
+pub(super) async fn claim_tool(
+    connection: &mut Connection,
+    key: &ToolKey,
+    claimant: &str,
+) -> Result<ToolClaim> {
     let mut started: Vec<ToolSqlRow> = sqlx::query_as(sql::START_TOOL)
         .bind(&key.conversation_id)
         .bind(&key.execution_id)
@@ -76,10 +95,17 @@ pub(super) async fn claim_tool(connection: &mut Connection, key: &ToolKey, claim
     let Some(started) = started.pop() else {
         let record = tool(connection, key).await?;
         if record.approval == approval::PENDING {
-            return Err(StoreError::Conflict(format!("nobody has approved `{}` yet", key.execution_id)));
+            return Err(StoreError::Conflict(format!(
+                "nobody has approved `{}` yet",
+                key.execution_id
+            )));
         }
         let has_ended = tool_status::is_final(&record.status);
-        return Ok(if has_ended { ToolClaim::Ended(record) } else { ToolClaim::OutcomeUnknown(record) });
+        return Ok(if has_ended {
+            ToolClaim::Ended(record)
+        } else {
+            ToolClaim::OutcomeUnknown(record)
+        });
     };
     let record = started.tool()?.record;
     let state = ToolStartState {
@@ -105,9 +131,16 @@ pub(super) async fn claim_tool(connection: &mut Connection, key: &ToolKey, claim
     Ok(ToolClaim::Run(record))
 }
 
-pub(super) async fn finish_tool(connection: &mut Connection, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {
+pub(super) async fn finish_tool(
+    connection: &mut Connection,
+    key: &ToolKey,
+    end: ToolEnd,
+) -> Result<ToolRecord> {
     if !tool_status::is_final(&end.status) {
-        return Err(StoreError::Conflict(format!("`{}` is no way for a tool to end", end.status)));
+        return Err(StoreError::Conflict(format!(
+            "`{}` is no way for a tool to end",
+            end.status
+        )));
     }
     let mut finished: Vec<ToolSqlRow> = sqlx::query_as(sql::FINISH_TOOL)
         .bind(&key.conversation_id)
@@ -175,7 +208,14 @@ fn llm_row<'a>(
     state: &'a LlmCompleteState,
 ) -> CheckpointRow<'a, LlmCompleteState> {
     let (generation, tokens) = (state.generation, (state.input_tokens, state.output_tokens));
-    CheckpointRow { step, checkpoint_type, execution_id: "", generation, tokens, state }
+    CheckpointRow {
+        step,
+        checkpoint_type,
+        execution_id: "",
+        generation,
+        tokens,
+        state,
+    }
 }
 
 /// True when the row was written.
@@ -184,9 +224,19 @@ async fn insert_checkpoint<S: Serialize + Sync>(
     text: &'static str,
     row: &CheckpointRow<'_, S>,
 ) -> Result<bool> {
-    let StepKey { conversation_id, message_id, agent_execution_id, step } = row.step;
+    let StepKey {
+        conversation_id,
+        message_id,
+        agent_execution_id,
+        step,
+    } = row.step;
     let done = sqlx::query(text)
-        .bind(checkpoint_id(agent_execution_id, *step, row.checkpoint_type, row.execution_id))
+        .bind(checkpoint_id(
+            agent_execution_id,
+            *step,
+            row.checkpoint_type,
+            row.execution_id,
+        ))
         .bind(conversation_id)
         .bind(message_id)
         .bind(agent_execution_id)

@@ -32,7 +32,8 @@ pub(super) async fn begin_sub_agent(
     agents: &BTreeMap<String, AgentDefinition>,
 ) -> Result<BegunTurn> {
     let last_sequence = lock_conversation(connection, &call.conversation_id).await?;
-    let last_sequence = last_sequence.ok_or_else(|| StoreError::not_found("conversation", &call.conversation_id))?;
+    let last_sequence = last_sequence
+        .ok_or_else(|| StoreError::not_found("conversation", &call.conversation_id))?;
     let id = ids::sub_agent_execution_id(&call.conversation_id, &call.execution_id);
     let begun: Option<BegunRow> = sqlx::query_as(sql::BEGUN_SUB_AGENT)
         .bind(&id)
@@ -47,7 +48,10 @@ pub(super) async fn begin_sub_agent(
         ToolClaim::Run(record) => record,
         ToolClaim::Ended(record) => return Ok(not_begun(&record.status, last_sequence)),
         ToolClaim::OutcomeUnknown(_) => {
-            return Err(StoreError::Conflict(format!("tool execution `{}` may not run", call.execution_id)));
+            return Err(StoreError::Conflict(format!(
+                "tool execution `{}` may not run",
+                call.execution_id
+            )));
         }
     };
     let delegator = delegator(connection, call).await?;
@@ -61,7 +65,11 @@ pub(super) async fn begin_sub_agent(
     let depth = delegator.delegator()?.depth + 1;
     let start = start_request(call, &id, &record, &agent.name, task, depth);
     let now = now();
-    let snapshot = Snapshot { last_sequence, now, ..Snapshot::default() };
+    let snapshot = Snapshot {
+        last_sequence,
+        now,
+        ..Snapshot::default()
+    };
     let batch = batch::build(&start, &snapshot)?;
     let agent_hash = ids::definition_hash(&encode(&agent)?);
     insert_definition(connection, &agent_hash, &agent).await?;
@@ -82,7 +90,14 @@ pub(super) async fn begin_sub_agent(
     write_batch(connection, &start, &batch, now).await?;
     let status = execution_status::RUNNING.to_owned();
     let (sealed, age) = (Vec::new(), Duration::ZERO);
-    Ok(BegunTurn { status, agent, agent_hash, last_sequence: batch.last_sequence, sealed, age })
+    Ok(BegunTurn {
+        status,
+        agent,
+        agent_hash,
+        last_sequence: batch.last_sequence,
+        sealed,
+        age,
+    })
 }
 
 async fn delegator(connection: &mut Connection, call: &ToolKey) -> Result<DelegatorRow> {
@@ -95,7 +110,14 @@ async fn delegator(connection: &mut Connection, call: &ToolKey) -> Result<Delega
     row.ok_or_else(|| StoreError::not_found("agent execution", &call.agent_execution_id))
 }
 
-fn start_request(call: &ToolKey, id: &str, record: &ToolRecord, agent: &str, task: String, depth: u32) -> SaveRequest {
+fn start_request(
+    call: &ToolKey,
+    id: &str,
+    record: &ToolRecord,
+    agent: &str,
+    task: String,
+    depth: u32,
+) -> SaveRequest {
     let start = SaveSubAgent {
         agent: agent.to_owned(),
         task,
@@ -115,8 +137,11 @@ fn start_request(call: &ToolKey, id: &str, record: &ToolRecord, agent: &str, tas
 
 /// The answer to a call that has no sub-agent and has ended.
 fn not_begun(tool_status: &str, last_sequence: u32) -> BegunTurn {
-    let status =
-        if tool_status == tool_status::CANCELLED { execution_status::CANCELLED } else { execution_status::FAILED };
+    let status = if tool_status == tool_status::CANCELLED {
+        execution_status::CANCELLED
+    } else {
+        execution_status::FAILED
+    };
     BegunTurn {
         status: status.to_owned(),
         agent: AgentDefinition::default(),
@@ -143,14 +168,21 @@ pub(super) fn end_lost<'a>(
     last_sequence: u32,
 ) -> Pin<Box<dyn Future<Output = Result<Lost>> + Send + 'a>> {
     Box::pin(async move {
-        let mut lost = Lost { last_sequence, sealed: Vec::new() };
+        let mut lost = Lost {
+            last_sequence,
+            sealed: Vec::new(),
+        };
         let is_open = |tool: &&ToolRow| {
-            tool.record.call.kind == tool_kind::DELEGATE && tool.record.status == tool_status::RUNNING
+            tool.record.call.kind == tool_kind::DELEGATE
+                && tool.record.status == tool_status::RUNNING
         };
         for tool in tools.iter().filter(is_open) {
             let mut end = lost_request(request, &tool.record.call.execution_id);
             let state = save::find_state(connection, &end, &batch::key(&end)?).await?;
-            let Some(state) = state.filter(|state| state.status == execution_status::RUNNING) else { continue };
+            let Some(state) = state.filter(|state| state.status == execution_status::RUNNING)
+            else {
+                continue;
+            };
             // The step behind those that were saved is the one that may have left a text.
             end.step = narrow(state.steps)?;
             let ended = save::append(connection, &end, lost.last_sequence, end.step).await?;
@@ -164,15 +196,27 @@ pub(super) fn end_lost<'a>(
 /// The end of a sub-agent that is lost: cancelled with its parent, else failed.
 fn lost_request(parent: &SaveRequest, execution_id: &str) -> SaveRequest {
     let (status, code, message) = match &parent.batch {
-        Some(save_request::Batch::End(SaveEnd { status, message, .. })) if status == execution_status::CANCELLED => {
+        Some(save_request::Batch::End(SaveEnd {
+            status, message, ..
+        })) if status == execution_status::CANCELLED => {
             (execution_status::CANCELLED, "", message.as_str())
         }
-        Some(save_request::Batch::Observe(SaveObserve { failure, .. })) if !failure.is_empty() => {
-            (execution_status::FAILED, failure::SUB_AGENT_LOST, failure.as_str())
-        }
-        _ => (execution_status::FAILED, failure::SUB_AGENT_LOST, "The sub-agent was stopped from outside."),
+        Some(save_request::Batch::Observe(SaveObserve { failure, .. })) if !failure.is_empty() => (
+            execution_status::FAILED,
+            failure::SUB_AGENT_LOST,
+            failure.as_str(),
+        ),
+        _ => (
+            execution_status::FAILED,
+            failure::SUB_AGENT_LOST,
+            "The sub-agent was stopped from outside.",
+        ),
     };
-    let end = SaveEnd { status: status.to_owned(), code: code.to_owned(), message: message.to_owned() };
+    let end = SaveEnd {
+        status: status.to_owned(),
+        code: code.to_owned(),
+        message: message.to_owned(),
+    };
     SaveRequest {
         conversation_id: parent.conversation_id.clone(),
         message_id: parent.message_id.clone(),

@@ -32,37 +32,78 @@ impl Keys for Store {
                     .map_err(missing("key", new.parent_id.as_deref().unwrap_or_default()))
             })
             .await?;
-        if inserted.rows_affected() == 1 { Ok(()) } else { Err(StoreError::Conflict("the key's id is taken".into())) }
+        if inserted.rows_affected() == 1 {
+            Ok(())
+        } else {
+            Err(StoreError::Conflict("the key's id is taken".into()))
+        }
     }
 
     async fn find_key(&self, id: &str) -> Result<Option<ApiKey>> {
         let query = sqlx::query_as(sql::KEY).bind(id);
-        let row: Option<KeyRow> =
-            self.in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) }).await?;
+        let row: Option<KeyRow> = self
+            .in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) })
+            .await?;
         row.map(KeyRow::key).transpose()
     }
 
-    async fn list_keys(&self, tenant_id: Option<&str>, after: &str, limit: u32) -> Result<Vec<ApiKey>> {
-        let query = sqlx::query_as(sql::KEYS).bind(KeyKind::Key.as_str()).bind(after).bind(tenant_id);
+    async fn list_keys(
+        &self,
+        tenant_id: Option<&str>,
+        after: &str,
+        limit: u32,
+    ) -> Result<Vec<ApiKey>> {
+        let query = sqlx::query_as(sql::KEYS)
+            .bind(KeyKind::Key.as_str())
+            .bind(after)
+            .bind(tenant_id);
         let query = query.bind(i64::from(limit));
-        let rows: Vec<KeyRow> = self.in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) }).await?;
+        let rows: Vec<KeyRow> = self
+            .in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) })
+            .await?;
         rows.into_iter().map(KeyRow::key).collect()
     }
 
     async fn revoke_key(&self, id: &str) -> Result<bool> {
         let query = sqlx::query(sql::REVOKE_KEY).bind(id).bind(now());
-        let done = self.in_time(async { query.execute(&mut *self.single().await?).await.map_err(sql_error) }).await?;
+        let done = self
+            .in_time(async {
+                query
+                    .execute(&mut *self.single().await?)
+                    .await
+                    .map_err(sql_error)
+            })
+            .await?;
         Ok(done.rows_affected() == 1)
     }
 
     async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()> {
-        let query = sqlx::query(sql::TOUCH_KEY).bind(id).bind(now()).bind(before);
-        self.in_time(async { query.execute(&mut *self.single().await?).await.map_err(sql_error) }).await.map(drop)
+        let query = sqlx::query(sql::TOUCH_KEY)
+            .bind(id)
+            .bind(now())
+            .bind(before);
+        self.in_time(async {
+            query
+                .execute(&mut *self.single().await?)
+                .await
+                .map_err(sql_error)
+        })
+        .await
+        .map(drop)
     }
 
     async fn remove_ended_sessions(&self, before: DateTime<Utc>, limit: u32) -> Result<u64> {
-        let query = sqlx::query(sql::REMOVE_ENDED_SESSIONS).bind(before).bind(i64::from(limit));
-        let done = self.in_time(async { query.execute(&mut *self.single().await?).await.map_err(sql_error) }).await?;
+        let query = sqlx::query(sql::REMOVE_ENDED_SESSIONS)
+            .bind(before)
+            .bind(i64::from(limit));
+        let done = self
+            .in_time(async {
+                query
+                    .execute(&mut *self.single().await?)
+                    .await
+                    .map_err(sql_error)
+            })
+            .await?;
         Ok(done.rows_affected())
     }
 }

@@ -13,7 +13,10 @@ use crate::{
 /// Locks the conversation until the transaction ends and gives its largest sequence number; `None` when there is
 /// none. In PostgreSQL each later statement sees what was committed before it began, so whatever the transactions
 /// before this one wrote is read by statements after this one, never by this one.
-pub(super) async fn lock_conversation(connection: &mut Connection, conversation_id: &str) -> Result<Option<u32>> {
+pub(super) async fn lock_conversation(
+    connection: &mut Connection,
+    conversation_id: &str,
+) -> Result<Option<u32>> {
     let last_sequence: Option<i64> = sqlx::query_scalar(words(sql::LOCK_CONVERSATION))
         .bind(conversation_id)
         .fetch_optional(connection)

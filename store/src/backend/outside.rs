@@ -12,11 +12,20 @@ use crate::{
 
 #[async_trait]
 impl OutsideTools for Store {
-    async fn waiting_tools(&self, access: &Access, conversation_id: &str, limit: u32) -> Result<Vec<OutsideTool>> {
+    async fn waiting_tools(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        limit: u32,
+    ) -> Result<Vec<OutsideTool>> {
         let query = sqlx::query_as(sql::WAITING_TOOLS).bind(conversation_id);
-        let query = query.bind(&access.tenant_id).bind(&access.owner_id).bind(i64::from(limit));
-        let rows: Vec<OutsideRow> =
-            self.in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) }).await?;
+        let query = query
+            .bind(&access.tenant_id)
+            .bind(&access.owner_id)
+            .bind(i64::from(limit));
+        let rows: Vec<OutsideRow> = self
+            .in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) })
+            .await?;
         rows.into_iter().map(OutsideRow::outside).collect()
     }
 
@@ -27,9 +36,13 @@ impl OutsideTools for Store {
         execution_id: &str,
     ) -> Result<Option<OutsideTool>> {
         let query = sqlx::query_as(sql::OUTSIDE_TOOL).bind(conversation_id);
-        let query = query.bind(&access.tenant_id).bind(&access.owner_id).bind(execution_id);
-        let row: Option<OutsideRow> =
-            self.in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) }).await?;
+        let query = query
+            .bind(&access.tenant_id)
+            .bind(&access.owner_id)
+            .bind(execution_id);
+        let row: Option<OutsideRow> = self
+            .in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) })
+            .await?;
         row.map(OutsideRow::outside).transpose()
     }
 
@@ -58,6 +71,7 @@ impl OutsideTools for Store {
                 .map_err(sql_error)
         })
         .await?;
-        self.outside_tool(access, conversation_id, execution_id).await
+        self.outside_tool(access, conversation_id, execution_id)
+            .await
     }
 }

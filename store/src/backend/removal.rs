@@ -10,7 +10,10 @@ use crate::{
 };
 
 /// Removes conversations that the caller has locked.
-pub(super) async fn remove(connection: &mut Connection, conversation_ids: &[String]) -> Result<Removed> {
+pub(super) async fn remove(
+    connection: &mut Connection,
+    conversation_ids: &[String],
+) -> Result<Removed> {
     // The order keeps workers thought dead from being in the way: see "Locks" in `backend/mod.rs`.
     delete(connection, sql::REMOVE_TOOLS, conversation_ids).await?;
     sqlx::query(words(sql::LOCK_EXECUTIONS))
@@ -23,10 +26,21 @@ pub(super) async fn remove(connection: &mut Connection, conversation_ids: &[Stri
         delete(connection, text, conversation_ids).await?;
     }
     let conversations = delete(connection, sql::REMOVE_CONVERSATIONS, conversation_ids).await?;
-    Ok(Removed { conversations, events })
+    Ok(Removed {
+        conversations,
+        events,
+    })
 }
 
-async fn delete(connection: &mut Connection, text: sql::Text, conversation_ids: &[String]) -> Result<u64> {
-    let done = sqlx::query(words(text)).bind(list(conversation_ids)).execute(connection).await.map_err(sql_error)?;
+async fn delete(
+    connection: &mut Connection,
+    text: sql::Text,
+    conversation_ids: &[String],
+) -> Result<u64> {
+    let done = sqlx::query(words(text))
+        .bind(list(conversation_ids))
+        .execute(connection)
+        .await
+        .map_err(sql_error)?;
     Ok(done.rows_affected())
 }

@@ -22,11 +22,18 @@ const MAX_EVENTS: i64 = 10_000;
 impl Retention for Store {
     async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed> {
         let query = sqlx::query_as(sql::COUNT_EXPIRED).bind(before);
-        let row: ExpiredRow = self.in_time(async { query.fetch_one(self.reader()).await.map_err(sql_error) }).await?;
+        let row: ExpiredRow = self
+            .in_time(async { query.fetch_one(self.reader()).await.map_err(sql_error) })
+            .await?;
         Ok(row.into())
     }
 
-    async fn remove_expired(&self, before: DateTime<Utc>, after: &str, limit: u32) -> Result<RemovedBatch> {
+    async fn remove_expired(
+        &self,
+        before: DateTime<Utc>,
+        after: &str,
+        limit: u32,
+    ) -> Result<RemovedBatch> {
         self.in_time(async {
             let mut transaction = self.begin().await?;
             let batch = remove_expired(&mut transaction, before, after, limit.max(1)).await?;
@@ -51,7 +58,11 @@ async fn remove_expired(
         .await
         .map_err(sql_error)?;
     let is_full = locked.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut next = if is_full { locked.last().cloned() } else { None };
+    let mut next = if is_full {
+        locked.last().cloned()
+    } else {
+        None
+    };
     let expired: Vec<(String, i64)> = sqlx::query_as(words(sql::STILL_EXPIRED))
         .bind(before)
         .bind(list(&locked))
@@ -64,7 +75,11 @@ async fn remove_expired(
     if taken.len() < count {
         next = taken.last().cloned();
     }
-    let removed = if taken.is_empty() { Removed::default() } else { remove(connection, &taken).await? };
+    let removed = if taken.is_empty() {
+        Removed::default()
+    } else {
+        remove(connection, &taken).await?
+    };
     Ok(RemovedBatch { removed, next })
 }
 
@@ -75,5 +90,10 @@ fn within(conversations: Vec<(String, i64)>, max_events: i64) -> Vec<String> {
         events = events.saturating_add(*count);
         *place == 0 || events <= max_events
     };
-    conversations.into_iter().enumerate().take_while(fits).map(|(_, (id, _))| id).collect()
+    conversations
+        .into_iter()
+        .enumerate()
+        .take_while(fits)
+        .map(|(_, (id, _))| id)
+        .collect()
 }

@@ -73,10 +73,16 @@ pub(super) async fn load_message(
         .map_err(sql_error)
 }
 
-async fn load_tools(connection: &mut Connection, request: &SaveRequest, needed: &ToolsNeeded) -> Result<Vec<ToolRow>> {
+async fn load_tools(
+    connection: &mut Connection,
+    request: &SaveRequest,
+    needed: &ToolsNeeded,
+) -> Result<Vec<ToolRow>> {
     let query = match needed {
         ToolsNeeded::None => return Ok(Vec::new()),
-        ToolsNeeded::Open => sqlx::query_as(words(sql::OPEN_TOOLS)).bind(&request.agent_execution_id),
+        ToolsNeeded::Open => {
+            sqlx::query_as(words(sql::OPEN_TOOLS)).bind(&request.agent_execution_id)
+        }
         ToolsNeeded::One(execution_id) => sqlx::query_as(words(sql::TOOL_TO_OBSERVE))
             .bind(&request.conversation_id)
             .bind(&request.agent_execution_id)
@@ -93,21 +99,34 @@ async fn load_assistants(
     needs: &Needs,
     tools: &[ToolRow],
 ) -> Result<Vec<AssistantRow>> {
-    let steps = tools.iter().map(|tool| tool.step).chain(needs.checkpoint.then_some(request.step));
-    let row_ids: BTreeSet<String> =
-        steps.map(|step| ids::assistant_message_id(&request.agent_execution_id, step)).collect();
+    let steps = tools
+        .iter()
+        .map(|tool| tool.step)
+        .chain(needs.checkpoint.then_some(request.step));
+    let row_ids: BTreeSet<String> = steps
+        .map(|step| ids::assistant_message_id(&request.agent_execution_id, step))
+        .collect();
     if row_ids.is_empty() {
         return Ok(Vec::new());
     }
     let row_ids: Vec<_> = row_ids.into_iter().collect();
-    let query = sqlx::query_as(words(sql::ASSISTANT_ROWS)).bind(&request.conversation_id).bind(list(&row_ids));
+    let query = sqlx::query_as(words(sql::ASSISTANT_ROWS))
+        .bind(&request.conversation_id)
+        .bind(list(&row_ids));
     let rows: Vec<AssistantSqlRow> = query.fetch_all(connection).await.map_err(sql_error)?;
     rows.into_iter().map(AssistantSqlRow::assistant).collect()
 }
 
 /// The plans that the tools' own events name.
-async fn load_plans(connection: &mut Connection, request: &SaveRequest, tools: &[ToolRow]) -> Result<Vec<WorkPlan>> {
-    let events = tools.iter().filter_map(|tool| tool.record.end.as_ref()).flat_map(|end| &end.events);
+async fn load_plans(
+    connection: &mut Connection,
+    request: &SaveRequest,
+    tools: &[ToolRow],
+) -> Result<Vec<WorkPlan>> {
+    let events = tools
+        .iter()
+        .filter_map(|tool| tool.record.end.as_ref())
+        .flat_map(|end| &end.events);
     let plan_ids: BTreeSet<String> = events
         .filter_map(|(event_type, data)| match event_type.as_str() {
             event_type::STEP_START => data.decode::<StepStart>().ok().map(|start| start.plan_id),
@@ -119,7 +138,9 @@ async fn load_plans(connection: &mut Connection, request: &SaveRequest, tools: &
         return Ok(Vec::new());
     }
     let plan_ids: Vec<_> = plan_ids.into_iter().collect();
-    let query = sqlx::query_as(words(sql::PLANS)).bind(&request.conversation_id).bind(list(&plan_ids));
+    let query = sqlx::query_as(words(sql::PLANS))
+        .bind(&request.conversation_id)
+        .bind(list(&plan_ids));
     let rows: Vec<PlanRow> = query.fetch_all(connection).await.map_err(sql_error)?;
     Ok(rows.into_iter().map(WorkPlan::from).collect())
 }

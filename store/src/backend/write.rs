@@ -63,7 +63,14 @@ pub(super) async fn write_batch(
     write_events(connection, request, batch, now).await?;
     write_tools(connection, request, &batch.pending_tools, "", now).await?;
     write_approval(connection, request, batch, now).await?;
-    write_tools(connection, request, &batch.observed_tools, sql::OR_OBSERVE_TOOLS, now).await?;
+    write_tools(
+        connection,
+        request,
+        &batch.observed_tools,
+        sql::OR_OBSERVE_TOOLS,
+        now,
+    )
+    .await?;
     write_plans(connection, request, batch, now).await?;
     write_delegation_end(connection, request, batch, now).await?;
     sqlx::query(sql::ADVANCE_CONVERSATION)
@@ -107,7 +114,11 @@ async fn write_messages(
     now: DateTime<Utc>,
 ) -> Result<()> {
     let insert = || sqlx::query(sql::INSERT_TAKEN_MESSAGE).bind(&request.conversation_id);
-    let thread = ids::thread(&request.conversation_id, &request.message_id, &request.agent_execution_id);
+    let thread = ids::thread(
+        &request.conversation_id,
+        &request.message_id,
+        &request.agent_execution_id,
+    );
     if let Some(taken) = &batch.taken {
         let sequence = i64::from(taken.sequence_number);
         let execution = &request.agent_execution_id;
@@ -131,8 +142,14 @@ async fn write_messages(
         query.execute(&mut *connection).await.map_err(sql_error)?;
     }
     if let Some(row) = &batch.assistant {
-        let query = insert().bind(&row.id).bind(ASSISTANT).bind(&request.agent_execution_id);
-        let query = query.bind(i64::from(row.step)).bind(i64::from(row.sequence_number)).bind(now);
+        let query = insert()
+            .bind(&row.id)
+            .bind(ASSISTANT)
+            .bind(&request.agent_execution_id);
+        let query = query
+            .bind(i64::from(row.step))
+            .bind(i64::from(row.sequence_number))
+            .bind(now);
         query
             .bind(thread)
             .bind(&row.content)

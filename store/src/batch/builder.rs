@@ -9,7 +9,9 @@ use everturn_proto::{
 };
 use serde::Serialize;
 
-use super::{AssistantRow, Batch, NewEvent, Snapshot, StepResults, TakenMessage, ToolRow, event_id, key};
+use super::{
+    AssistantRow, Batch, NewEvent, Snapshot, StepResults, TakenMessage, ToolRow, event_id, key,
+};
 use crate::{
     api::{Result, ToolEnd, ToolResult},
     error::StoreError,
@@ -57,7 +59,11 @@ impl<'a> Builder<'a> {
             steps: snapshot.steps,
             ..Batch::default()
         };
-        Ok(Self { request, snapshot, batch })
+        Ok(Self {
+            request,
+            snapshot,
+            batch,
+        })
     }
 
     pub(super) fn finish(self) -> Batch {
@@ -84,7 +90,11 @@ impl<'a> Builder<'a> {
         // At the end of 32 bits the number repeats, and the unique key refuses it.
         batch.last_sequence = batch.last_sequence.saturating_add(1);
         batch.events.push(NewEvent {
-            id: event_id(&self.request.conversation_id, &batch.key, batch.events.len()),
+            id: event_id(
+                &self.request.conversation_id,
+                &batch.key,
+                batch.events.len(),
+            ),
             message_id: message_id.to_owned(),
             event_type: event_type.to_owned(),
             data,
@@ -106,10 +116,21 @@ impl<'a> Builder<'a> {
             None if content.is_empty() => return Err(StoreError::not_found("message", message_id)),
             None => Some(content.to_owned()),
         };
-        let text = self.snapshot.message.as_ref().map_or(content, |stored| &stored.content);
-        let data = UserMessage { content: text.to_owned(), message_id: message_id.to_owned() };
+        let text = self
+            .snapshot
+            .message
+            .as_ref()
+            .map_or(content, |stored| &stored.content);
+        let data = UserMessage {
+            content: text.to_owned(),
+            message_id: message_id.to_owned(),
+        };
         let sequence_number = self.append(message_id, event_type::USER_MESSAGE, Json::of(&data));
-        self.batch.taken = Some(TakenMessage { id: message_id.to_owned(), new_content, sequence_number });
+        self.batch.taken = Some(TakenMessage {
+            id: message_id.to_owned(),
+            new_content,
+            sequence_number,
+        });
         self.batch.new_messages += 1;
         Ok(())
     }
@@ -118,14 +139,25 @@ impl<'a> Builder<'a> {
     pub(super) fn assistant_message(&mut self, text: &str, partial: bool) {
         let (agent_execution_id, step) = self.place();
         let message_id = ids::assistant_message_id(&agent_execution_id, step);
-        let data = AssistantMessage { content: text.to_owned(), message_id, agent_execution_id, step, partial };
+        let data = AssistantMessage {
+            content: text.to_owned(),
+            message_id,
+            agent_execution_id,
+            step,
+            partial,
+        };
         let sequence = self.event(event_type::ASSISTANT_MESSAGE, &data);
         self.assistant_row(text, Vec::new(), sequence);
         self.batch.new_messages += u32::from(!self.is_sub_agent());
     }
 
     /// The assistant's row in `messages` for the request's step.
-    pub(super) fn assistant_row(&mut self, text: &str, tool_calls: Vec<ToolCall>, sequence_number: u32) {
+    pub(super) fn assistant_row(
+        &mut self,
+        text: &str,
+        tool_calls: Vec<ToolCall>,
+        sequence_number: u32,
+    ) {
         let (agent_execution_id, step) = self.place();
         self.batch.assistant = Some(AssistantRow {
             id: ids::assistant_message_id(&agent_execution_id, step),
@@ -147,7 +179,14 @@ impl<'a> Builder<'a> {
         let end = tool.record.end.get_or_insert_with(|| {
             let (status, result) = close(&tool.record.call, &tool.record.status, closing);
             let events = Vec::new();
-            ToolEnd { status, result, full_result: None, is_error: true, duration_ms: 0, events }
+            ToolEnd {
+                status,
+                result,
+                full_result: None,
+                is_error: true,
+                duration_ms: 0,
+                events,
+            }
         });
         tool.record.status.clone_from(&end.status);
         for (event_type, data) in &end.events {
@@ -184,17 +223,29 @@ impl<'a> Builder<'a> {
     fn add_result(&mut self, step: u32, result: ToolResult) -> Result<()> {
         let execution = &self.request.agent_execution_id;
         let row = self.snapshot.assistants.iter().find(|row| row.step == step);
-        let row =
-            row.ok_or_else(|| StoreError::Corrupt(format!("step {step} of `{execution}` has tools but no row")))?;
-        let place = self.batch.results.iter().position(|results| results.assistant_message_id == row.id);
+        let row = row.ok_or_else(|| {
+            StoreError::Corrupt(format!("step {step} of `{execution}` has tools but no row"))
+        })?;
+        let place = self
+            .batch
+            .results
+            .iter()
+            .position(|results| results.assistant_message_id == row.id);
         let place = place.unwrap_or_else(|| {
             let tool_results = row.tool_results.clone();
-            self.batch.results.push(StepResults { assistant_message_id: row.id.clone(), tool_results });
+            self.batch.results.push(StepResults {
+                assistant_message_id: row.id.clone(),
+                tool_results,
+            });
             self.batch.results.len() - 1
         });
         let results = &mut self.batch.results[place].tool_results;
         results.push(result);
-        results.sort_by_key(|result| row.tool_calls.iter().position(|call| call.execution_id == result.execution_id));
+        results.sort_by_key(|result| {
+            row.tool_calls
+                .iter()
+                .position(|call| call.execution_id == result.execution_id)
+        });
         Ok(())
     }
 
@@ -208,7 +259,12 @@ impl<'a> Builder<'a> {
         match event_type {
             event_type::WORK_PLAN => {
                 if let Ok(plan) = data.decode::<WorkPlan>() {
-                    match self.batch.plans.iter_mut().find(|known| known.plan_id == plan.plan_id) {
+                    match self
+                        .batch
+                        .plans
+                        .iter_mut()
+                        .find(|known| known.plan_id == plan.plan_id)
+                    {
                         Some(known) => *known = plan,
                         None => self.batch.plans.push(plan),
                     }
@@ -230,11 +286,23 @@ impl<'a> Builder<'a> {
 
     fn plan_step(&mut self, plan_id: &str, step_number: u32, status: &str) {
         if !self.batch.plans.iter().any(|plan| plan.plan_id == plan_id) {
-            let stored = self.snapshot.plans.iter().find(|plan| plan.plan_id == plan_id);
+            let stored = self
+                .snapshot
+                .plans
+                .iter()
+                .find(|plan| plan.plan_id == plan_id);
             self.batch.plans.extend(stored.cloned());
         }
-        let plan = self.batch.plans.iter_mut().find(|plan| plan.plan_id == plan_id);
-        let step = plan.and_then(|plan| plan.steps.iter_mut().find(|step| step.step_number == step_number));
+        let plan = self
+            .batch
+            .plans
+            .iter_mut()
+            .find(|plan| plan.plan_id == plan_id);
+        let step = plan.and_then(|plan| {
+            plan.steps
+                .iter_mut()
+                .find(|step| step.step_number == step_number)
+        });
         if let Some(step) = step {
             status.clone_into(&mut step.status);
         }

@@ -49,24 +49,48 @@ pub fn task(
     delegator: &Delegator,
     agents: &BTreeMap<String, AgentDefinition>,
 ) -> Result<Task, String> {
-    let arguments = call.tool_input.as_ref().and_then(|input| input.decode::<Arguments>().ok());
-    let Arguments { agent, task } = arguments.ok_or("The arguments are {\"agent\": …, \"task\": …}, both texts.")?;
+    let arguments = call
+        .tool_input
+        .as_ref()
+        .and_then(|input| input.decode::<Arguments>().ok());
+    let Arguments { agent, task } =
+        arguments.ok_or("The arguments are {\"agent\": …, \"task\": …}, both texts.")?;
     if task.trim().is_empty() {
         return Err("The task is empty: say what the sub-agent is to do.".to_owned());
     }
-    let allowed = delegator.agent.tools.iter().filter(|tool| tool.kind == tool_kind::DELEGATE);
-    if !allowed.flat_map(|tool| &tool.delegates).any(|name| *name == agent) {
-        return Err(format!("There is no sub-agent `{agent}` for you. Use only those you were given."));
+    let allowed = delegator
+        .agent
+        .tools
+        .iter()
+        .filter(|tool| tool.kind == tool_kind::DELEGATE);
+    if !allowed
+        .flat_map(|tool| &tool.delegates)
+        .any(|name| *name == agent)
+    {
+        return Err(format!(
+            "There is no sub-agent `{agent}` for you. Use only those you were given."
+        ));
     }
     let limits = delegator.root_agent;
     if delegator.depth >= limits.max_depth {
-        return Err(format!("Sub-agents may not be nested deeper than {}. Do the task yourself.", limits.max_depth));
+        return Err(format!(
+            "Sub-agents may not be nested deeper than {}. Do the task yourself.",
+            limits.max_depth
+        ));
     }
     if delegator.sub_agents >= limits.max_sub_agents {
-        return Err(format!("This turn has had all its {} sub-agents. Do the task yourself.", limits.max_sub_agents));
+        return Err(format!(
+            "This turn has had all its {} sub-agents. Do the task yourself.",
+            limits.max_sub_agents
+        ));
     }
-    let agent = agents.get(&agent).ok_or_else(|| format!("The sub-agent `{agent}` is not configured any more."))?;
-    Ok(Task { agent: agent.clone(), task })
+    let agent = agents
+        .get(&agent)
+        .ok_or_else(|| format!("The sub-agent `{agent}` is not configured any more."))?;
+    Ok(Task {
+        agent: agent.clone(),
+        task,
+    })
 }
 
 impl Builder<'_> {
@@ -84,26 +108,46 @@ impl Builder<'_> {
             depth: start.depth,
         };
         let sequence_number = self.event(event_type::SUB_AGENT_START, &data);
-        self.batch.taken = Some(TakenMessage { id, new_content: Some(start.task.clone()), sequence_number });
+        self.batch.taken = Some(TakenMessage {
+            id,
+            new_content: Some(start.task.clone()),
+            sequence_number,
+        });
     }
 
     /// Ends the call that started this sub-agent: with its answer, or with what became of it.
     pub(super) fn end_delegation(&mut self, end: &SaveEnd) {
-        let Some(delegation) = self.snapshot.delegation.as_ref().filter(|call| call.record.end.is_none()) else {
+        let Some(delegation) = self
+            .snapshot
+            .delegation
+            .as_ref()
+            .filter(|call| call.record.end.is_none())
+        else {
             return;
         };
-        let took = delegation.started_at.map(|at| (self.snapshot.now - at).num_milliseconds()).unwrap_or_default();
+        let took = delegation
+            .started_at
+            .map(|at| (self.snapshot.now - at).num_milliseconds())
+            .unwrap_or_default();
         let duration_ms = u32::try_from(took.max(0)).unwrap_or(u32::MAX);
         let tool_end = match end.status.as_str() {
             execution_status::COMPLETED => {
-                let answer = self.snapshot.checkpoint.as_ref().map(|state| state.text.as_str()).unwrap_or_default();
+                let answer = self
+                    .snapshot
+                    .checkpoint
+                    .as_ref()
+                    .map(|state| state.text.as_str())
+                    .unwrap_or_default();
                 ToolEnd::of_result(Json::of(&answer), false, duration_ms)
             }
             execution_status::CANCELLED => ToolEnd {
                 status: tool_status::CANCELLED.to_owned(),
                 ..ToolEnd::failed("The sub-agent was cancelled.", duration_ms)
             },
-            _ => ToolEnd::failed(&format!("The sub-agent failed ({}): {}", end.code, end.message), duration_ms),
+            _ => ToolEnd::failed(
+                &format!("The sub-agent failed ({}): {}", end.code, end.message),
+                duration_ms,
+            ),
         };
         self.batch.delegation_end = Some((delegation.record.call.execution_id.clone(), tool_end));
     }

@@ -15,15 +15,28 @@ const CHECKPOINT_NAMESPACE: Uuid = Uuid::from_u128(0x1b0e_94d2_7c6f_5a3d_8e21_5f
 
 /// The key of the batch that `request` names.
 pub fn key(request: &SaveRequest) -> Result<String> {
-    let SaveRequest { message_id, agent_execution_id, step, .. } = request;
+    let SaveRequest {
+        message_id,
+        agent_execution_id,
+        step,
+        ..
+    } = request;
     Ok(match kind(request)? {
         save_request::Batch::Steer(steer) => user_message_key(&steer.message_id),
-        save_request::Batch::Thought(_) => format!("{message_id}/{agent_execution_id}/{step}/thought"),
+        save_request::Batch::Thought(_) => {
+            format!("{message_id}/{agent_execution_id}/{step}/thought")
+        }
         save_request::Batch::Observe(observe) => {
-            format!("{message_id}/{agent_execution_id}/{step}/observe/{}", observe.execution_id)
+            format!(
+                "{message_id}/{agent_execution_id}/{step}/observe/{}",
+                observe.execution_id
+            )
         }
         save_request::Batch::Approval(approval) => {
-            format!("{message_id}/{agent_execution_id}/{step}/approval/{}", approval.execution_id)
+            format!(
+                "{message_id}/{agent_execution_id}/{step}/approval/{}",
+                approval.execution_id
+            )
         }
         save_request::Batch::SubAgent(_) => format!("{message_id}/{agent_execution_id}/start"),
         save_request::Batch::End(_) => format!("{message_id}/{agent_execution_id}/end"),
@@ -36,7 +49,12 @@ pub fn user_message_key(message_id: &str) -> String {
 }
 
 /// Id of a checkpoint: its unique key, hashed.
-pub fn checkpoint_id(agent_execution_id: &str, step: u32, checkpoint_type: &str, execution_id: &str) -> String {
+pub fn checkpoint_id(
+    agent_execution_id: &str,
+    step: u32,
+    checkpoint_type: &str,
+    execution_id: &str,
+) -> String {
     let name = format!("{agent_execution_id}\0{step}\0{checkpoint_type}\0{execution_id}\0");
     Uuid::new_v5(&CHECKPOINT_NAMESPACE, name.as_bytes()).to_string()
 }

@@ -66,7 +66,10 @@ impl Builder<'_> {
     /// The call may run, with the input that the person gave when they gave one.
     pub(super) fn approve(&mut self, tool: &ToolRow, answer: &SaveApproval) {
         let mut tool = tool.clone();
-        let edited = answer.tool_input.as_ref().filter(|input| tool.record.call.tool_input.as_ref() != Some(*input));
+        let edited = answer
+            .tool_input
+            .as_ref()
+            .filter(|input| tool.record.call.tool_input.as_ref() != Some(*input));
         self.approval_resolved(&tool, answer, edited.is_some());
         if let Some(input) = edited {
             let call = &mut tool.record.call;
@@ -88,16 +91,29 @@ impl Builder<'_> {
     /// The model is to see what ran.
     fn edit_calls(&mut self, tool: &ToolRow) {
         let call = &tool.record.call;
-        if let Some(row) = self.snapshot.assistants.iter().find(|row| row.step == tool.step) {
+        if let Some(row) = self
+            .snapshot
+            .assistants
+            .iter()
+            .find(|row| row.step == tool.step)
+        {
             let mut calls = row.tool_calls.clone();
-            for known in calls.iter_mut().filter(|known| known.execution_id == call.execution_id) {
+            for known in calls
+                .iter_mut()
+                .filter(|known| known.execution_id == call.execution_id)
+            {
                 known.tool_input.clone_from(&call.tool_input);
             }
             self.batch.edited_calls = Some((row.id.clone(), calls));
         }
     }
 
-    pub(super) fn approval_resolved(&mut self, tool: &ToolRow, answer: &SaveApproval, edited: bool) {
+    pub(super) fn approval_resolved(
+        &mut self,
+        tool: &ToolRow,
+        answer: &SaveApproval,
+        edited: bool,
+    ) {
         let call = &tool.record.call;
         let (agent_execution_id, step) = (self.place().0, tool.step);
         let resolved = ApprovalResolved {
@@ -106,7 +122,11 @@ impl Builder<'_> {
             decision: answer.decision.clone(),
             reason: answer.reason.clone(),
             edited,
-            tool_input: answer.tool_input.clone().filter(|_| edited).or_else(|| call.tool_input.clone()),
+            tool_input: answer
+                .tool_input
+                .clone()
+                .filter(|_| edited)
+                .or_else(|| call.tool_input.clone()),
             remember: answer.remember,
             resolved_by: answer.resolved_by.clone(),
             agent_execution_id,
@@ -121,7 +141,11 @@ impl Builder<'_> {
             return self.observe(tool, closing);
         }
         let decision = approval::CANCELLED.to_owned();
-        let answer = SaveApproval { decision, reason: closing.error.to_owned(), ..SaveApproval::default() };
+        let answer = SaveApproval {
+            decision,
+            reason: closing.error.to_owned(),
+            ..SaveApproval::default()
+        };
         self.approval_resolved(tool, &answer, false);
         let mut tool = tool.clone();
         tool.record.approval = answer.decision;

@@ -18,7 +18,9 @@ pub(super) type Connection = PgConnection;
 const TRANSIENT_CLASSES: [&str; 6] = ["08", "28", "40", "53", "57", "58"];
 /// Single states of that kind: lock time-out, read-only after a fail-over, transaction ended by a time-out, no such
 /// database yet, object in use, a privilege that was not granted yet.
-const TRANSIENT_STATES: [&str; 7] = ["55P03", "25006", "25P03", "25P04", "3D000", "55006", "42501"];
+const TRANSIENT_STATES: [&str; 7] = [
+    "55P03", "25006", "25P03", "25P04", "3D000", "55006", "42501",
+];
 /// Data that a column cannot hold (NUL, a number too large), and limits of the program (nesting too deep).
 const REFUSED_CLASSES: [&str; 2] = ["22", "54"];
 

@@ -46,7 +46,11 @@ impl PostgresStore {
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
         let has_stalled = Arc::new(AtomicBool::new(false));
         let pool = options.pool(url, has_stalled.clone())?;
-        let store = Self { pool, call_timeout: options.call_timeout, has_stalled };
+        let store = Self {
+            pool,
+            call_timeout: options.call_timeout,
+            has_stalled,
+        };
         store.in_time(schema::check(url)).await?;
         Ok(store)
     }
@@ -92,6 +96,8 @@ impl PostgresStore {
         // Before the call is dropped, and with it its connection returned.
         self.has_stalled.store(true, Ordering::Release);
         let timeout = self.call_timeout;
-        Err(StoreError::Unavailable(format!("PostgreSQL did not answer within {timeout:?}").into()))
+        Err(StoreError::Unavailable(
+            format!("PostgreSQL did not answer within {timeout:?}").into(),
+        ))
     }
 }

@@ -64,7 +64,8 @@ impl Default for PostgresOptions {
 
 /// Reads a URL; the error does not repeat it, for it holds a password.
 pub(super) fn parse(url: &str) -> Result<PgConnectOptions> {
-    url.parse().map_err(|error| StoreError::Conflict(format!("this is no PostgreSQL URL: {error}")))
+    url.parse()
+        .map_err(|error| StoreError::Conflict(format!("this is no PostgreSQL URL: {error}")))
 }
 
 impl PostgresOptions {
@@ -79,7 +80,10 @@ impl PostgresOptions {
             .statement_cache_capacity(PREPARED_STATEMENTS)
             .options([
                 ("statement_timeout", milliseconds(self.statement_timeout)),
-                ("idle_in_transaction_session_timeout", milliseconds(self.idle_transaction_timeout)),
+                (
+                    "idle_in_transaction_session_timeout",
+                    milliseconds(self.idle_transaction_timeout),
+                ),
                 // Every query that matters walks one index in order. Without statistics of a table that has just
                 // grown, a bitmap scan would be taken, which reads a conversation to its end to give one page.
                 ("enable_bitmapscan", "off".into()),
@@ -116,11 +120,16 @@ impl PostgresOptions {
 }
 
 async fn answers(connection: &mut PgConnection) -> bool {
-    matches!(tokio::time::timeout(PING_TIMEOUT, connection.ping()).await, Ok(Ok(())))
+    matches!(
+        tokio::time::timeout(PING_TIMEOUT, connection.ping()).await,
+        Ok(Ok(()))
+    )
 }
 
 /// One connection beside the pool, without its time-outs.
 pub(super) async fn connection(url: &str) -> Result<PgConnection> {
     let options = parse(url)?.application_name("everturn schema");
-    PgConnection::connect_with(&options).await.map_err(sql_error)
+    PgConnection::connect_with(&options)
+        .await
+        .map_err(sql_error)
 }

@@ -45,5 +45,9 @@ pub(super) async fn check(url: &str) -> Result<()> {
 }
 
 fn newest() -> i64 {
-    MIGRATOR.iter().map(|migration| migration.version).max().unwrap_or(0)
+    MIGRATOR
+        .iter()
+        .map(|migration| migration.version)
+        .max()
+        .unwrap_or(0)
 }

@@ -21,15 +21,16 @@ pub(crate) const INSERT_KEY: &str = "INSERT INTO api_keys \
 pub const KEY: &str = select_keys!("k.id = $1");
 
 /// kind, after this id, tenant or none for all, limit.
-pub const KEYS: &str =
-    select_keys!("k.kind = $1 AND k.id > $2 AND (CAST($3 AS TEXT) IS NULL OR k.tenant_id = $3) ORDER BY k.id LIMIT $4");
+pub const KEYS: &str = select_keys!(
+    "k.kind = $1 AND k.id > $2 AND (CAST($3 AS TEXT) IS NULL OR k.tenant_id = $3) ORDER BY k.id LIMIT $4"
+);
 
 /// id, now.
-pub(crate) const REVOKE_KEY: &str = "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1";
+pub(crate) const REVOKE_KEY: &str =
+    "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1";
 
 /// id, now, unless noted after this time.
-pub(crate) const TOUCH_KEY: &str =
-    "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)";
+pub(crate) const TOUCH_KEY: &str = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)";
 
 /// before, limit.
 pub(crate) const REMOVE_ENDED_SESSIONS: &str = "DELETE FROM api_keys WHERE id IN \

@@ -38,15 +38,19 @@ pub(crate) const APPROVE_TOOL: &str = "UPDATE tool_execution_records SET approva
      expires_at = $5, tool_input = $6 WHERE conversation_id = $1 AND execution_id = $2";
 
 /// conversation, id, calls.
-pub(crate) const SET_TOOL_CALLS: &str = "UPDATE messages SET tool_calls = $3 WHERE conversation_id = $1 AND id = $2";
+pub(crate) const SET_TOOL_CALLS: &str =
+    "UPDATE messages SET tool_calls = $3 WHERE conversation_id = $1 AND id = $2";
 
 /// conversation, tool, now.
 pub(crate) const INSERT_GRANT: &str = "INSERT INTO tool_grants (conversation_id, tool_name, granted_at) \
      VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 
 /// conversation, list of tools.
-pub(crate) const GRANTED_TOOLS: Text =
-    among!("SELECT tool_name FROM tool_grants WHERE conversation_id = $1 AND tool_name", "$2", "");
+pub(crate) const GRANTED_TOOLS: Text = among!(
+    "SELECT tool_name FROM tool_grants WHERE conversation_id = $1 AND tool_name",
+    "$2",
+    ""
+);
 
 /// execution, step. What a run that saves this step's thought again need not wait for.
 pub(crate) const ANSWERED_TOOLS: &str = "SELECT execution_id, approval NOT IN ('', 'pending') AS is_answered, \

@@ -53,7 +53,8 @@ macro_rules! executions {
 }
 
 /// conversation, tenant, owner, started at, id, limit.
-pub const EXECUTIONS: &str = executions!("(e.started_at, e.id) > ($4, $5) ORDER BY e.started_at, e.id LIMIT $6");
+pub const EXECUTIONS: &str =
+    executions!("(e.started_at, e.id) > ($4, $5) ORDER BY e.started_at, e.id LIMIT $6");
 
 /// conversation, tenant, owner, id.
 pub(crate) const EXECUTION: &str = executions!("e.id = $4");

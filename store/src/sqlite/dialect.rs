@@ -35,7 +35,11 @@ pub(super) fn sql_error(error: Error) -> StoreError {
 
 fn judge(error: &dyn DatabaseError) -> Verdict {
     // The lower byte is the primary code, the rest says more about it.
-    match error.code().and_then(|code| code.parse::<i32>().ok()).map(|code| code & 0xff) {
+    match error
+        .code()
+        .and_then(|code| code.parse::<i32>().ok())
+        .map(|code| code & 0xff)
+    {
         Some(code) if TRANSIENT.contains(&code) => Verdict::Transient,
         Some(TOO_BIG) => Verdict::Refused,
         _ => Verdict::Unexpected,

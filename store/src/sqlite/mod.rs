@@ -46,7 +46,10 @@ impl SqliteStore {
     pub async fn open_in_memory() -> Result<Self> {
         let write = SqliteOptions::default().in_memory().await?;
         migrate(&write).await?;
-        Ok(Self { read: write.clone(), write })
+        Ok(Self {
+            read: write.clone(),
+            write,
+        })
     }
 
     /// Waits for running statements and closes the file. Later calls give `Unavailable`.
@@ -67,7 +70,10 @@ impl SqliteStore {
 
     /// Begins a transaction that may write. Dropping it rolls it back.
     async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
-        self.write.begin_with("BEGIN IMMEDIATE").await.map_err(sql_error)
+        self.write
+            .begin_with("BEGIN IMMEDIATE")
+            .await
+            .map_err(sql_error)
     }
 
     /// A file always answers; what may wait has time-outs of its own (`SqliteOptions`).
@@ -79,7 +85,10 @@ impl SqliteStore {
 /// sqlx takes no lock on SQLite while it migrates, so two processes that start together would both try: the
 /// whole of it is one transaction here, and the second process finds the work done.
 async fn migrate(pool: &SqlitePool) -> Result<()> {
-    let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await.map_err(sql_error)?;
+    let mut transaction = pool
+        .begin_with("BEGIN IMMEDIATE")
+        .await
+        .map_err(sql_error)?;
     let done = MIGRATOR.run_direct(None, &mut *transaction, false).await;
     done.map_err(|error| migration_error(error, sql_error))?;
     transaction.commit().await.map_err(sql_error)

@@ -48,12 +48,18 @@ impl Default for SqliteOptions {
 
 impl SqliteOptions {
     fn connect(&self) -> SqliteConnectOptions {
-        SqliteConnectOptions::new().foreign_keys(true).busy_timeout(self.busy_timeout)
+        SqliteConnectOptions::new()
+            .foreign_keys(true)
+            .busy_timeout(self.busy_timeout)
     }
 
     /// The one connection that writes.
     pub(super) async fn writer(&self, path: &Path) -> Result<SqlitePool> {
-        let synchronous = if self.survive_power_cut { SqliteSynchronous::Full } else { SqliteSynchronous::Normal };
+        let synchronous = if self.survive_power_cut {
+            SqliteSynchronous::Full
+        } else {
+            SqliteSynchronous::Normal
+        };
         let connect = self
             .connect()
             .filename(path)
@@ -61,10 +67,17 @@ impl SqliteOptions {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(synchronous)
             .pragma("journal_size_limit", JOURNAL_SIZE_LIMIT_BYTES);
-        let pool = SqlitePoolOptions::new().max_connections(1).acquire_timeout(self.acquire_timeout);
+        let pool = SqlitePoolOptions::new()
+            .max_connections(1)
+            .acquire_timeout(self.acquire_timeout);
         let started = Instant::now();
         loop {
-            match pool.clone().connect_with(connect.clone()).await.map_err(sql_error) {
+            match pool
+                .clone()
+                .connect_with(connect.clone())
+                .await
+                .map_err(sql_error)
+            {
                 Err(StoreError::Unavailable(_)) if started.elapsed() < self.busy_timeout => {
                     tokio::time::sleep(OPEN_PAUSE).await;
                 }
@@ -84,16 +97,25 @@ impl SqliteOptions {
 
     /// One connection that holds the whole database, so it must never be closed while the pool lives.
     pub(super) async fn in_memory(&self) -> Result<SqlitePool> {
-        let pool = SqlitePoolOptions::new().min_connections(1).max_connections(1);
-        let pool = pool.idle_timeout(None).max_lifetime(None).acquire_timeout(self.acquire_timeout);
-        pool.connect_with(self.connect().in_memory(true)).await.map_err(sql_error)
+        let pool = SqlitePoolOptions::new()
+            .min_connections(1)
+            .max_connections(1);
+        let pool = pool
+            .idle_timeout(None)
+            .max_lifetime(None)
+            .acquire_timeout(self.acquire_timeout);
+        pool.connect_with(self.connect().in_memory(true))
+            .await
+            .map_err(sql_error)
     }
 }
 
 /// Creates the folder of the file.
 pub(super) fn create_parent(path: &Path) -> Result<()> {
     match path.parent() {
-        Some(parent) => std::fs::create_dir_all(parent).map_err(|error| StoreError::Unavailable(error.into())),
+        Some(parent) => {
+            std::fs::create_dir_all(parent).map_err(|error| StoreError::Unavailable(error.into()))
+        }
         None => Ok(()),
     }
 }

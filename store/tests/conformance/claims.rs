@@ -16,12 +16,21 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     assert_eq!(claim(0).await, StepClaim::Call { generation: 1 });
     assert_eq!(claim(0).await, StepClaim::Call { generation: 2 });
     turn.complete(0, "paid", &[effect::READ]).await;
-    let StepClaim::Stored(stored) = claim(0).await else { panic!("the call was paid") };
+    let StepClaim::Stored(stored) = claim(0).await else {
+        panic!("the call was paid")
+    };
     assert_eq!(stored, state("paid", vec![turn.call(0, 0, effect::READ)]));
-    assert_eq!(claim(1).await, StepClaim::Call { generation: 3 }, "rising over the whole execution");
+    assert_eq!(
+        claim(1).await,
+        StepClaim::Call { generation: 3 },
+        "rising over the whole execution"
+    );
     let mut unknown = turn.step(0);
     unknown.agent_execution_id = "run_unknown".into();
-    assert!(matches!(turn.store.claim_step(&unknown).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(
+        turn.store.claim_step(&unknown).await,
+        Err(StoreError::NotFound { .. })
+    ));
 }
 
 pub async fn racing_claims_get_different_generations(backend: &impl Backend) {
@@ -35,7 +44,9 @@ pub async fn racing_claims_get_different_generations(backend: &impl Backend) {
         .collect();
     let mut generations = HashSet::new();
     for task in tasks {
-        let StepClaim::Call { generation } = task.await.unwrap() else { panic!("nothing is stored") };
+        let StepClaim::Call { generation } = task.await.unwrap() else {
+            panic!("nothing is stored")
+        };
         generations.insert(generation);
     }
     assert_eq!(generations, (1..=16).collect());
@@ -44,35 +55,68 @@ pub async fn racing_claims_get_different_generations(backend: &impl Backend) {
 pub async fn the_first_completed_step_wins(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let rows = backend.row_count().await;
-    let first = turn.store.complete_step(&turn.step(0), state("first", vec![])).await.unwrap();
-    let second = turn.store.complete_step(&turn.step(0), state("second", vec![])).await.unwrap();
-    assert_eq!((first.text.as_str(), second.text.as_str()), ("first", "first"));
+    let first = turn
+        .store
+        .complete_step(&turn.step(0), state("first", vec![]))
+        .await
+        .unwrap();
+    let second = turn
+        .store
+        .complete_step(&turn.step(0), state("second", vec![]))
+        .await
+        .unwrap();
+    assert_eq!(
+        (first.text.as_str(), second.text.as_str()),
+        ("first", "first")
+    );
     assert_eq!(backend.row_count().await, rows + 1);
     let mut unknown = turn.step(0);
     unknown.agent_execution_id = "run_unknown".into();
     let refused = turn.store.complete_step(&unknown, state("x", vec![])).await;
-    assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Err(StoreError::NotFound { .. })),
+        "{refused:?}"
+    );
 }
 
 pub async fn the_newest_partial_wins(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    for (generation, text) in [(2, "second"), (2, "second, longer"), (1, "from a worker thought dead")] {
+    for (generation, text) in [
+        (2, "second"),
+        (2, "second, longer"),
+        (1, "from a worker thought dead"),
+    ] {
         let mut partial = state(text, vec![]);
         partial.generation = generation;
-        turn.store.save_partial(&turn.step(0), partial).await.unwrap();
+        turn.store
+            .save_partial(&turn.step(0), partial)
+            .await
+            .unwrap();
     }
     let claim = turn.store.claim_step(&turn.step(0)).await.unwrap();
-    assert!(matches!(claim, StepClaim::Call { .. }), "a partial text is not a paid call");
+    assert!(
+        matches!(claim, StepClaim::Call { .. }),
+        "a partial text is not a paid call"
+    );
     turn.end(0, execution_status::CANCELLED).await;
-    assert_eq!(turn.data("assistant_message").await["content"], "second, longer");
+    assert_eq!(
+        turn.data("assistant_message").await["content"],
+        "second, longer"
+    );
 }
 
 pub async fn an_ended_execution_gives_no_claim(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.complete(0, "answer", &[]).await;
     turn.end(0, execution_status::COMPLETED).await;
-    assert!(matches!(turn.store.claim_step(&turn.step(0)).await, Ok(StepClaim::Stored(_))));
-    assert!(matches!(turn.store.claim_step(&turn.step(1)).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(
+        turn.store.claim_step(&turn.step(0)).await,
+        Ok(StepClaim::Stored(_))
+    ));
+    assert!(matches!(
+        turn.store.claim_step(&turn.step(1)).await,
+        Err(StoreError::Conflict(_))
+    ));
 }
 
 pub async fn tools_of_each_effect_class(backend: &impl Backend) {
@@ -80,9 +124,19 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
     turn.asks(0, "", &EFFECTS).await;
     let rows = backend.row_count().await;
     for (index, effect) in EFFECTS.into_iter().enumerate() {
-        let claim = async |claimant| turn.store.claim_tool(&turn.tool(0, index), claimant).await.unwrap();
-        let ToolClaim::Run(record) = claim("a").await else { panic!("{effect}: the first attempt runs") };
-        assert_eq!((record.status.as_str(), record.attempt), (tool_status::RUNNING, 1));
+        let claim = async |claimant| {
+            turn.store
+                .claim_tool(&turn.tool(0, index), claimant)
+                .await
+                .unwrap()
+        };
+        let ToolClaim::Run(record) = claim("a").await else {
+            panic!("{effect}: the first attempt runs")
+        };
+        assert_eq!(
+            (record.status.as_str(), record.attempt),
+            (tool_status::RUNNING, 1)
+        );
         assert_eq!(record.call, turn.call(0, index, effect));
         match claim("b").await {
             ToolClaim::Run(again) => {
@@ -91,18 +145,35 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
             }
             ToolClaim::OutcomeUnknown(left) => {
                 assert_eq!(effect, effect::ONCE);
-                assert_eq!((left.status.as_str(), left.attempt), (tool_status::RUNNING, 1));
+                assert_eq!(
+                    (left.status.as_str(), left.attempt),
+                    (tool_status::RUNNING, 1)
+                );
             }
             ToolClaim::Ended(_) => panic!("{effect}: nothing ended it"),
         }
-        let ended = turn.store.finish_tool(&turn.tool(0, index), tool_end("1")).await.unwrap();
+        let ended = turn
+            .store
+            .finish_tool(&turn.tool(0, index), tool_end("1"))
+            .await
+            .unwrap();
         assert_eq!(claim("c").await, ToolClaim::Ended(ended));
     }
-    assert_eq!(backend.row_count().await, rows + 3, "one tool_start each, whatever the attempts");
+    assert_eq!(
+        backend.row_count().await,
+        rows + 3,
+        "one tool_start each, whatever the attempts"
+    );
     let mut unknown = turn.tool(0, 0);
     unknown.execution_id = "exec_none".into();
-    assert!(matches!(turn.store.claim_tool(&unknown, "a").await, Err(StoreError::NotFound { .. })));
-    assert!(matches!(turn.store.finish_tool(&unknown, tool_end("1")).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(
+        turn.store.claim_tool(&unknown, "a").await,
+        Err(StoreError::NotFound { .. })
+    ));
+    assert!(matches!(
+        turn.store.finish_tool(&unknown, tool_end("1")).await,
+        Err(StoreError::NotFound { .. })
+    ));
 }
 
 /// The answer of a claim may be lost after its commit: nothing ran, so whoever asked may ask again.
@@ -110,16 +181,27 @@ pub async fn the_same_claimant_may_ask_again(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.asks(0, "", &EFFECTS).await;
     for (index, effect) in EFFECTS.into_iter().enumerate() {
-        let claim = async |claimant| turn.store.claim_tool(&turn.tool(0, index), claimant).await.unwrap();
+        let claim = async |claimant| {
+            turn.store
+                .claim_tool(&turn.tool(0, index), claimant)
+                .await
+                .unwrap()
+        };
         let first = claim("a").await;
-        assert!(matches!(&first, ToolClaim::Run(record) if record.attempt == 1), "{effect}: {first:?}");
+        assert!(
+            matches!(&first, ToolClaim::Run(record) if record.attempt == 1),
+            "{effect}: {first:?}"
+        );
         assert_eq!(claim("a").await, first, "{effect}: the same attempt");
         let other = claim("b").await;
         let may_run = matches!(&other, ToolClaim::Run(record) if record.attempt == 2);
         assert_eq!(may_run, effect != effect::ONCE, "{other:?}");
     }
     let again = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
-    assert!(matches!(&again, ToolClaim::Run(record) if record.attempt == 3), "another has claimed it since: {again:?}");
+    assert!(
+        matches!(&again, ToolClaim::Run(record) if record.attempt == 3),
+        "another has claimed it since: {again:?}"
+    );
 }
 
 pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
@@ -131,12 +213,25 @@ pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
     end.full_result = Some(super::fixture::json("\"first and all of it\""));
     let first = turn.store.finish_tool(&key, end.clone()).await.unwrap();
     assert_eq!(first.end, Some(end));
-    assert_eq!(turn.store.finish_tool(&key, tool_end("\"second\"")).await.unwrap(), first);
+    assert_eq!(
+        turn.store
+            .finish_tool(&key, tool_end("\"second\""))
+            .await
+            .unwrap(),
+        first
+    );
     turn.observe(0, 0, "").await;
-    assert_eq!(turn.store.claim_tool(&key, "a").await.unwrap(), ToolClaim::Ended(first), "the observe keeps all of it");
+    assert_eq!(
+        turn.store.claim_tool(&key, "a").await.unwrap(),
+        ToolClaim::Ended(first),
+        "the observe keeps all of it"
+    );
     let mut open = tool_end("1");
     open.status = tool_status::RUNNING.into();
-    assert!(matches!(turn.store.finish_tool(&key, open).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(
+        turn.store.finish_tool(&key, open).await,
+        Err(StoreError::Conflict(_))
+    ));
 }
 
 pub async fn used_call_ids_are_found(backend: &impl Backend) {
@@ -145,6 +240,9 @@ pub async fn used_call_ids_are_found(backend: &impl Backend) {
     let used = turn.call(0, 1, effect::READ).call_id;
     let asked = vec!["call_free".to_owned(), used.clone()];
     assert_eq!(turn.store.used_call_ids("c", &asked).await.unwrap(), [used]);
-    assert_eq!(turn.store.used_call_ids("another", &asked).await.unwrap(), [""; 0]);
+    assert_eq!(
+        turn.store.used_call_ids("another", &asked).await.unwrap(),
+        [""; 0]
+    );
     assert_eq!(turn.store.used_call_ids("c", &[]).await.unwrap(), [""; 0]);
 }

@@ -2,7 +2,8 @@
 
 use everturn_proto::words::execution_status;
 use everturn_store::{
-    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, NewConversation, NewMessage, StoreError,
+    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, NewConversation,
+    NewMessage, StoreError,
 };
 
 use super::{
@@ -12,52 +13,169 @@ use super::{
 
 fn new_conversation(id: &str, tenant: &str) -> NewConversation {
     let title = format!("about {id}");
-    NewConversation { id: id.into(), access: Access::tenant(tenant), agent: "default".into(), title }
+    NewConversation {
+        id: id.into(),
+        access: Access::tenant(tenant),
+        agent: "default".into(),
+        title,
+    }
 }
 
 pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
     let store = backend.open().await;
-    let first = store.create_conversation(new_conversation("c", "tenant")).await.unwrap().unwrap();
-    assert_eq!((first.tenant_id.as_str(), first.title.as_str(), first.message_count), ("tenant", "about c", 0));
-    let again = NewConversation { title: "another".into(), ..new_conversation("c", "tenant") };
-    assert_eq!(store.create_conversation(again).await.unwrap().as_ref(), Some(&first));
-    assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), Some(first));
-    assert_eq!(store.conversation(&tenant(), "unknown").await.unwrap(), None);
+    let first = store
+        .create_conversation(new_conversation("c", "tenant"))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (
+            first.tenant_id.as_str(),
+            first.title.as_str(),
+            first.message_count
+        ),
+        ("tenant", "about c", 0)
+    );
+    let again = NewConversation {
+        title: "another".into(),
+        ..new_conversation("c", "tenant")
+    };
+    assert_eq!(
+        store.create_conversation(again).await.unwrap().as_ref(),
+        Some(&first)
+    );
+    assert_eq!(
+        store.conversation(&tenant(), "c").await.unwrap(),
+        Some(first)
+    );
+    assert_eq!(
+        store.conversation(&tenant(), "unknown").await.unwrap(),
+        None
+    );
     // A turn keeps the title that was given.
     let turn = Turn::begun(store, "c", "m").await;
-    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().title, "about c");
+    assert_eq!(
+        turn.store
+            .conversation(&tenant(), "c")
+            .await
+            .unwrap()
+            .unwrap()
+            .title,
+        "about c"
+    );
 }
 
 /// Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
 pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
     let store = backend.open().await;
-    let (ann, bob) = (Access::owner("tenant", "ann"), Access::owner("tenant", "bob"));
+    let (ann, bob) = (
+        Access::owner("tenant", "ann"),
+        Access::owner("tenant", "bob"),
+    );
     let stranger = Access::tenant("another");
-    for (id, access) in [("shared", tenant()), ("anns", ann.clone()), ("bobs", bob.clone())] {
-        let new = NewConversation { access, ..new_conversation(id, "") };
+    for (id, access) in [
+        ("shared", tenant()),
+        ("anns", ann.clone()),
+        ("bobs", bob.clone()),
+    ] {
+        let new = NewConversation {
+            access,
+            ..new_conversation(id, "")
+        };
         assert!(store.create_conversation(new).await.unwrap().is_some());
     }
     Turn::begun(store.clone(), "anns", "m").await;
     for access in [&bob, &stranger] {
-        assert_eq!(store.rename_conversation(access, "anns", "mine").await.unwrap(), None, "{access:?}");
-        assert!(!store.delete_conversation(access, "anns").await.unwrap(), "{access:?}");
+        assert_eq!(
+            store
+                .rename_conversation(access, "anns", "mine")
+                .await
+                .unwrap(),
+            None,
+            "{access:?}"
+        );
+        assert!(
+            !store.delete_conversation(access, "anns").await.unwrap(),
+            "{access:?}"
+        );
     }
-    assert_eq!(store.conversation(&ann, "anns").await.unwrap().unwrap().title, "about anns");
-    for (access, sees) in [(tenant(), true), (ann, true), (bob, false), (stranger, false)] {
+    assert_eq!(
+        store
+            .conversation(&ann, "anns")
+            .await
+            .unwrap()
+            .unwrap()
+            .title,
+        "about anns"
+    );
+    for (access, sees) in [
+        (tenant(), true),
+        (ann, true),
+        (bob, false),
+        (stranger, false),
+    ] {
         let who = format!("{access:?}");
-        assert_eq!(store.conversation(&access, "anns").await.unwrap().is_some(), sees, "{who}");
-        assert_eq!(store.execution_status(&access, "anns").await.unwrap().is_some(), sees, "{who}");
-        assert_eq!(store.events(&access, "anns", 0, 10).await.unwrap().events.len(), usize::from(sees), "{who}");
-        let new = NewConversation { access: access.clone(), ..new_conversation("anns", "") };
-        assert_eq!(store.create_conversation(new).await.unwrap().is_some(), sees, "{who}");
-        let queued = store.queue_message(&access, new_message("anns", "q", None)).await;
+        assert_eq!(
+            store.conversation(&access, "anns").await.unwrap().is_some(),
+            sees,
+            "{who}"
+        );
+        assert_eq!(
+            store
+                .execution_status(&access, "anns")
+                .await
+                .unwrap()
+                .is_some(),
+            sees,
+            "{who}"
+        );
+        assert_eq!(
+            store
+                .events(&access, "anns", 0, 10)
+                .await
+                .unwrap()
+                .events
+                .len(),
+            usize::from(sees),
+            "{who}"
+        );
+        let new = NewConversation {
+            access: access.clone(),
+            ..new_conversation("anns", "")
+        };
+        assert_eq!(
+            store.create_conversation(new).await.unwrap().is_some(),
+            sees,
+            "{who}"
+        );
+        let queued = store
+            .queue_message(&access, new_message("anns", "q", None))
+            .await;
         assert_eq!(queued.is_ok(), sees, "{who}");
-        assert!(sees || matches!(queued, Err(StoreError::NotFound { .. })), "{who}");
-        let place = Some(ListPlace { updated_at: "2100-01-01T00:00:00Z".parse().unwrap(), id: "x".into() });
+        assert!(
+            sees || matches!(queued, Err(StoreError::NotFound { .. })),
+            "{who}"
+        );
+        let place = Some(ListPlace {
+            updated_at: "2100-01-01T00:00:00Z".parse().unwrap(),
+            id: "x".into(),
+        });
         let search = ListFilter::new(Some("ABOUT"), Some("default".into()));
-        for (before, filter) in [(None, search.clone()), (None, ListFilter::default()), (place, search)] {
-            let query = ListQuery { before, limit: 10, filter };
-            let listed = store.list_conversations(&access, &query).await.unwrap().conversations;
+        for (before, filter) in [
+            (None, search.clone()),
+            (None, ListFilter::default()),
+            (place, search),
+        ] {
+            let query = ListQuery {
+                before,
+                limit: 10,
+                filter,
+            };
+            let listed = store
+                .list_conversations(&access, &query)
+                .await
+                .unwrap()
+                .conversations;
             let mut ids: Vec<_> = listed.iter().map(|row| row.id.as_str()).collect();
             ids.sort_unstable();
             let expected: &[&str] = match access.owner_id.as_deref() {
@@ -73,36 +191,77 @@ pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
 
 pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
-    let first = store.queue_message(&tenant(), new_message("c", "m1", Some("client"))).await.unwrap();
+    store
+        .create_conversation(new_conversation("c", "tenant"))
+        .await
+        .unwrap();
+    let first = store
+        .queue_message(&tenant(), new_message("c", "m1", Some("client")))
+        .await
+        .unwrap();
     assert!(first.is_new && first.is_waiting());
-    let again = store.queue_message(&tenant(), new_message("c", "m2", Some("client"))).await.unwrap();
-    assert_eq!((again.message_id.as_str(), again.is_new, again.is_waiting()), ("m1", false, true));
-    let same_id = NewMessage { content: "say client".into(), ..new_message("c", "m1", None) };
+    let again = store
+        .queue_message(&tenant(), new_message("c", "m2", Some("client")))
+        .await
+        .unwrap();
+    assert_eq!(
+        (again.message_id.as_str(), again.is_new, again.is_waiting()),
+        ("m1", false, true)
+    );
+    let same_id = NewMessage {
+        content: "say client".into(),
+        ..new_message("c", "m1", None)
+    };
     let same_id = store.queue_message(&tenant(), same_id).await.unwrap();
     assert_eq!((same_id.message_id.as_str(), same_id.is_new), ("m1", false));
     Turn::begun(store.clone(), "c", "m1").await;
-    let taken = store.queue_message(&tenant(), new_message("c", "m3", Some("client"))).await.unwrap();
-    assert_eq!((taken.message_id.as_str(), taken.is_waiting()), ("m1", false));
+    let taken = store
+        .queue_message(&tenant(), new_message("c", "m3", Some("client")))
+        .await
+        .unwrap();
+    assert_eq!(
+        (taken.message_id.as_str(), taken.is_waiting()),
+        ("m1", false)
+    );
     // Another text would vanish if this were the same message.
-    let other = NewMessage { content: "say something else".into(), ..new_message("c", "m4", Some("client")) };
+    let other = NewMessage {
+        content: "say something else".into(),
+        ..new_message("c", "m4", Some("client"))
+    };
     let refused = store.queue_message(&tenant(), other).await;
-    assert!(matches!(&refused, Err(StoreError::OtherContent { client_message_id }) if client_message_id == "client"));
+    assert!(
+        matches!(&refused, Err(StoreError::OtherContent { client_message_id }) if client_message_id == "client")
+    );
     // Another conversation has its own.
-    store.create_conversation(new_conversation("d", "tenant")).await.unwrap();
-    assert!(store.queue_message(&tenant(), new_message("d", "m1", Some("client"))).await.unwrap().is_new);
+    store
+        .create_conversation(new_conversation("d", "tenant"))
+        .await
+        .unwrap();
+    assert!(
+        store
+            .queue_message(&tenant(), new_message("d", "m1", Some("client")))
+            .await
+            .unwrap()
+            .is_new
+    );
 }
 
 pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
+    store
+        .create_conversation(new_conversation("c", "tenant"))
+        .await
+        .unwrap();
     let handles = [store.clone(), backend.open().await];
     let tasks: Vec<_> = (0..16)
         .map(|number| {
             let (store, id) = (handles[number % 2].clone(), format!("m{number}"));
-            tokio::spawn(
-                async move { store.queue_message(&tenant(), new_message("c", &id, Some("client"))).await.unwrap() },
-            )
+            tokio::spawn(async move {
+                store
+                    .queue_message(&tenant(), new_message("c", &id, Some("client")))
+                    .await
+                    .unwrap()
+            })
         })
         .collect();
     let mut answers = Vec::new();
@@ -110,12 +269,19 @@ pub async fn racing_posts_of_one_message_store_one(backend: &impl Backend) {
         answers.push(task.await.unwrap());
     }
     assert_eq!(answers.iter().filter(|answer| answer.is_new).count(), 1);
-    assert!(answers.iter().all(|answer| answer.message_id == answers[0].message_id));
+    assert!(
+        answers
+            .iter()
+            .all(|answer| answer.message_id == answers[0].message_id)
+    );
 }
 
 pub async fn the_queue_has_a_limit(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_conversation(new_conversation("c", "tenant")).await.unwrap();
+    store
+        .create_conversation(new_conversation("c", "tenant"))
+        .await
+        .unwrap();
     let post = async |id: &str| {
         let mut message = new_message("c", id, Some(id));
         message.max_queued = 2;
@@ -123,16 +289,33 @@ pub async fn the_queue_has_a_limit(backend: &impl Backend) {
     };
     post("m1").await.unwrap();
     post("m2").await.unwrap();
-    assert!(matches!(post("m3").await, Err(StoreError::QueueFull { limit: 2 })));
-    assert!(!post("m2").await.unwrap().is_new, "a repeat is answered though the queue is full");
+    assert!(matches!(
+        post("m3").await,
+        Err(StoreError::QueueFull { limit: 2 })
+    ));
+    assert!(
+        !post("m2").await.unwrap().is_new,
+        "a repeat is answered though the queue is full"
+    );
     Turn::begun(store.clone(), "c", "m1").await;
     post("m3").await.unwrap();
 }
 
 pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
     let store = backend.open().await;
-    let refused = store.queue_message(&tenant(), new_message("unknown", "m", None)).await;
-    assert!(matches!(refused, Err(StoreError::NotFound { what: "conversation", .. })), "{refused:?}");
+    let refused = store
+        .queue_message(&tenant(), new_message("unknown", "m", None))
+        .await;
+    assert!(
+        matches!(
+            refused,
+            Err(StoreError::NotFound {
+                what: "conversation",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
 }
 
 /// Conversations of the tenant in which something runs or waits are counted, whoever owns them; a message to one of
@@ -140,25 +323,43 @@ pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
 pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     let store = backend.open().await;
     let (ann, other) = (Access::owner("tenant", "ann"), Access::tenant("t2"));
-    for (id, access) in [("a", tenant()), ("b", ann.clone()), ("c", tenant()), ("d", tenant()), ("x", other.clone())] {
-        let new = NewConversation { access, ..new_conversation(id, "") };
+    for (id, access) in [
+        ("a", tenant()),
+        ("b", ann.clone()),
+        ("c", tenant()),
+        ("d", tenant()),
+        ("x", other.clone()),
+    ] {
+        let new = NewConversation {
+            access,
+            ..new_conversation(id, "")
+        };
         store.create_conversation(new).await.unwrap();
     }
     let post = async |access: &Access, conversation: &str, message: &str, max_turns: u32| {
-        let new = NewMessage { max_turns, ..new_message(conversation, message, Some(message)) };
+        let new = NewMessage {
+            max_turns,
+            ..new_message(conversation, message, Some(message))
+        };
         store.queue_message(access, new).await
     };
-    let is_refused = async |conversation: &str, message: &str| match post(&tenant(), conversation, message, 2).await {
-        Err(StoreError::TooManyTurns { limit: 2 }) => true,
-        Err(other) => panic!("{other}"),
-        Ok(_) => false,
-    };
+    let is_refused =
+        async |conversation: &str, message: &str| match post(&tenant(), conversation, message, 2)
+            .await
+        {
+            Err(StoreError::TooManyTurns { limit: 2 }) => true,
+            Err(other) => panic!("{other}"),
+            Ok(_) => false,
+        };
     // One runs, with a message behind it, and one waits.
     let running = Turn::begun(store.clone(), "a", "m1").await;
     assert!(!is_refused("a", "m2").await);
     post(&ann, "b", "m1", 2).await.unwrap();
     assert!(is_refused("c", "m1").await);
-    assert!(!is_refused("a", "m3").await, "no more turns at once by this");
+    assert!(
+        !is_refused("a", "m3").await,
+        "no more turns at once by this"
+    );
     assert!(!is_refused("b", "m1").await, "a repeat is answered");
     post(&other, "x", "m1", 2).await.unwrap();
     post(&tenant(), "c", "m1", 0).await.unwrap();
@@ -168,7 +369,10 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     running.end(0, execution_status::CANCELLED).await;
     for message in ["m2", "m3"] {
         assert!(is_refused("d", "m1").await, "one still waits");
-        Turn::begun(store.clone(), "a", message).await.end(0, execution_status::FAILED).await;
+        Turn::begun(store.clone(), "a", message)
+            .await
+            .end(0, execution_status::FAILED)
+            .await;
     }
     assert!(is_refused("d", "m1").await);
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
@@ -177,14 +381,42 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
 
 pub async fn a_conversation_is_renamed(backend: &impl Backend) {
     let store = backend.open().await;
-    let made = store.create_conversation(new_conversation("c", "tenant")).await.unwrap().unwrap();
-    let renamed = store.rename_conversation(&tenant(), "c", "Grüße 'n' \\ %").await.unwrap().unwrap();
+    let made = store
+        .create_conversation(new_conversation("c", "tenant"))
+        .await
+        .unwrap()
+        .unwrap();
+    let renamed = store
+        .rename_conversation(&tenant(), "c", "Grüße 'n' \\ %")
+        .await
+        .unwrap()
+        .unwrap();
     assert_eq!(renamed.title, "Grüße 'n' \\ %");
-    assert_eq!((&renamed.id, renamed.updated_at, &renamed.agent), (&made.id, made.updated_at, &made.agent));
-    assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), Some(renamed));
-    assert_eq!(store.rename_conversation(&tenant(), "unknown", "x").await.unwrap(), None);
+    assert_eq!(
+        (&renamed.id, renamed.updated_at, &renamed.agent),
+        (&made.id, made.updated_at, &made.agent)
+    );
+    assert_eq!(
+        store.conversation(&tenant(), "c").await.unwrap(),
+        Some(renamed)
+    );
+    assert_eq!(
+        store
+            .rename_conversation(&tenant(), "unknown", "x")
+            .await
+            .unwrap(),
+        None
+    );
     // Without a title it is named after its next message.
     store.rename_conversation(&tenant(), "c", "").await.unwrap();
     Turn::begun(store.clone(), "c", "m").await;
-    assert_eq!(store.conversation(&tenant(), "c").await.unwrap().unwrap().title, "say m");
+    assert_eq!(
+        store
+            .conversation(&tenant(), "c")
+            .await
+            .unwrap()
+            .unwrap()
+            .title,
+        "say m"
+    );
 }

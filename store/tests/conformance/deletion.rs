@@ -5,7 +5,9 @@ use everturn_proto::{
     turn::{SaveEnd, save_request::Batch},
     words::{effect, execution_status},
 };
-use everturn_store::{Conversations, EventReader, NewConversation, Retention, StoreError, TurnStore};
+use everturn_store::{
+    Conversations, EventReader, NewConversation, Retention, StoreError, TurnStore,
+};
 use tokio::task::JoinSet;
 
 use super::{
@@ -14,12 +16,18 @@ use super::{
 };
 
 /// A turn with a row in every table, in mid-step.
-async fn running<S: EventReader + Conversations + TurnStore>(store: S, conversation: &str) -> Turn<S> {
+async fn running<S: EventReader + Conversations + TurnStore>(
+    store: S,
+    conversation: &str,
+) -> Turn<S> {
     let turn = Turn::begun(store, conversation, "m").await;
     turn.asks(0, "", &[effect::READ, effect::READ]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let mut end = tool_end("1");
-    end.events = vec![("work_plan".into(), json(r#"{"plan_id":"p","title":"t","steps":[]}"#))];
+    end.events = vec![(
+        "work_plan".into(),
+        json(r#"{"plan_id":"p","title":"t","steps":[]}"#),
+    )];
     turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
     turn.observe(0, 0, "").await;
     turn.queue("next").await;
@@ -27,7 +35,10 @@ async fn running<S: EventReader + Conversations + TurnStore>(store: S, conversat
 }
 
 fn end() -> Batch {
-    Batch::End(SaveEnd { status: execution_status::CANCELLED.into(), ..SaveEnd::default() })
+    Batch::End(SaveEnd {
+        status: execution_status::CANCELLED.into(),
+        ..SaveEnd::default()
+    })
 }
 
 fn is_missing<T>(result: &Result<T, StoreError>) -> bool {
@@ -40,18 +51,57 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     let (rows, events) = (backend.row_count().await, kept.events().await.len());
     running(store.clone(), "c").await;
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
-    assert_eq!(backend.row_count().await, rows + 1, "nothing is left but the note that it was deleted");
+    assert_eq!(
+        backend.row_count().await,
+        rows + 1,
+        "nothing is left but the note that it was deleted"
+    );
     assert_eq!(kept.events().await.len(), events);
     assert_eq!(store.conversation(&tenant(), "c").await.unwrap(), None);
     assert_eq!(store.execution_status(&tenant(), "c").await.unwrap(), None);
     assert_eq!(store.last_sequences(&["c".into()]).await.unwrap(), []);
-    assert!(store.events(&tenant(), "c", 0, 10).await.unwrap().events.is_empty());
-    assert!(!store.delete_conversation(&tenant(), "c").await.unwrap(), "there is none any more");
-    assert!(!store.delete_conversation(&tenant(), "unknown").await.unwrap());
+    assert!(
+        store
+            .events(&tenant(), "c", 0, 10)
+            .await
+            .unwrap()
+            .events
+            .is_empty()
+    );
+    assert!(
+        !store.delete_conversation(&tenant(), "c").await.unwrap(),
+        "there is none any more"
+    );
+    assert!(
+        !store
+            .delete_conversation(&tenant(), "unknown")
+            .await
+            .unwrap()
+    );
     // A person may use the id again.
-    let new = NewConversation { id: "c".into(), access: tenant(), agent: "a".into(), title: String::new() };
-    assert_eq!(store.create_conversation(new).await.unwrap().unwrap().last_sequence, 0);
-    assert_eq!(Turn::begun(store.clone(), "c", "m").await.events().await.len(), 1);
+    let new = NewConversation {
+        id: "c".into(),
+        access: tenant(),
+        agent: "a".into(),
+        title: String::new(),
+    };
+    assert_eq!(
+        store
+            .create_conversation(new)
+            .await
+            .unwrap()
+            .unwrap()
+            .last_sequence,
+        0
+    );
+    assert_eq!(
+        Turn::begun(store.clone(), "c", "m")
+            .await
+            .events()
+            .await
+            .len(),
+        1
+    );
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     assert_eq!(backend.row_count().await, rows + 1);
 }
@@ -63,12 +113,26 @@ pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     let rows = backend.row_count().await;
     assert!(is_missing(&store.claim_step(&turn.step(1)).await));
-    assert!(is_missing(&store.complete_step(&turn.step(1), state("late", vec![])).await));
-    assert!(is_missing(&store.save_partial(&turn.step(1), state("late", vec![])).await));
+    assert!(is_missing(
+        &store
+            .complete_step(&turn.step(1), state("late", vec![]))
+            .await
+    ));
+    assert!(is_missing(
+        &store
+            .save_partial(&turn.step(1), state("late", vec![]))
+            .await
+    ));
     assert!(is_missing(&store.claim_tool(&turn.tool(0, 1), "a").await));
-    assert!(is_missing(&store.finish_tool(&turn.tool(0, 1), tool_end("1")).await));
+    assert!(is_missing(
+        &store.finish_tool(&turn.tool(0, 1), tool_end("1")).await
+    ));
     assert!(is_missing(&store.save(&turn.request(1, end())).await));
-    assert!(is_missing(&store.queue_message(&tenant(), new_message("c", "late", None)).await));
+    assert!(is_missing(
+        &store
+            .queue_message(&tenant(), new_message("c", "late", None))
+            .await
+    ));
     assert_eq!(backend.row_count().await, rows, "nothing came back");
 }
 
@@ -80,13 +144,21 @@ pub async fn no_turn_creates_it_again(backend: &impl Backend) {
     let rows = backend.row_count().await;
     // With its text, as from the command line, and without, as through a gateway.
     for (message, content) in [("m", "say m"), ("next", ""), ("other", "more")] {
-        let begun = store.begin_turn(Turn::new(store.clone(), "c", message).begin(content)).await;
+        let begun = store
+            .begin_turn(Turn::new(store.clone(), "c", message).begin(content))
+            .await;
         assert!(is_missing(&begun), "{message}");
     }
     assert_eq!(backend.row_count().await, rows);
     // What only became too old is not remembered.
-    Turn::begun(store.clone(), "d", "m").await.end(0, execution_status::FAILED).await;
-    store.remove_expired(Utc::now() + TimeDelta::hours(1), "", 10).await.unwrap();
+    Turn::begun(store.clone(), "d", "m")
+        .await
+        .end(0, execution_status::FAILED)
+        .await;
+    store
+        .remove_expired(Utc::now() + TimeDelta::hours(1), "", 10)
+        .await
+        .unwrap();
     Turn::begun(store.clone(), "d", "m").await;
 }
 
@@ -104,18 +176,34 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
             tasks.spawn(async move {
                 let done = match task {
                     0 => turn.store.claim_step(&turn.step(1)).await.map(drop),
-                    1 => turn.store.complete_step(&turn.step(1), state("answer", vec![])).await.map(drop),
-                    2 => turn.store.claim_tool(&turn.tool(0, 1), "a").await.map(drop),
-                    3 => turn.store.finish_tool(&turn.tool(0, 1), tool_end("1")).await.map(drop),
-                    4 => turn
+                    1 => turn
                         .store
-                        .begin_turn(Turn::new(turn.store.clone(), &turn.conversation, "cli").begin("hello"))
+                        .complete_step(&turn.step(1), state("answer", vec![]))
                         .await
                         .map(drop),
-                    5 => {
-                        turn.store.queue_message(&tenant(), new_message(&turn.conversation, "q", None)).await.map(drop)
-                    }
-                    6 => turn.store.rename_conversation(&tenant(), &turn.conversation, "x").await.map(drop),
+                    2 => turn.store.claim_tool(&turn.tool(0, 1), "a").await.map(drop),
+                    3 => turn
+                        .store
+                        .finish_tool(&turn.tool(0, 1), tool_end("1"))
+                        .await
+                        .map(drop),
+                    4 => turn
+                        .store
+                        .begin_turn(
+                            Turn::new(turn.store.clone(), &turn.conversation, "cli").begin("hello"),
+                        )
+                        .await
+                        .map(drop),
+                    5 => turn
+                        .store
+                        .queue_message(&tenant(), new_message(&turn.conversation, "q", None))
+                        .await
+                        .map(drop),
+                    6 => turn
+                        .store
+                        .rename_conversation(&tenant(), &turn.conversation, "x")
+                        .await
+                        .map(drop),
                     _ => turn.store.save(&turn.request(1, end())).await.map(drop),
                 };
                 match done {
@@ -125,9 +213,22 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
             });
         }
         let (remover, conversation) = (remover.clone(), turn.conversation.clone());
-        tasks.spawn(async move { assert!(remover.delete_conversation(&tenant(), &conversation).await.unwrap()) });
+        tasks.spawn(async move {
+            assert!(
+                remover
+                    .delete_conversation(&tenant(), &conversation)
+                    .await
+                    .unwrap()
+            )
+        });
         tasks.join_all().await;
-        assert_eq!(store.conversation(&tenant(), &turn.conversation).await.unwrap(), None);
+        assert_eq!(
+            store
+                .conversation(&tenant(), &turn.conversation)
+                .await
+                .unwrap(),
+            None
+        );
     }
     // Beside the notes, only the agent's definition is left.
     assert_eq!(backend.row_count().await, rows + 10 + 1);
@@ -141,9 +242,17 @@ pub async fn a_large_conversation_is_deleted(backend: &impl Backend) {
     turn.asks(0, "", &[effect::READ; 3]).await;
     for index in 0..3 {
         let mut end = tool_end("1");
-        end.events = (0..10_000).map(|number| ("progress".into(), json(&number.to_string()))).collect();
-        turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap();
-        turn.store.finish_tool(&turn.tool(0, index), end).await.unwrap();
+        end.events = (0..10_000)
+            .map(|number| ("progress".into(), json(&number.to_string())))
+            .collect();
+        turn.store
+            .claim_tool(&turn.tool(0, index), "a")
+            .await
+            .unwrap();
+        turn.store
+            .finish_tool(&turn.tool(0, index), end)
+            .await
+            .unwrap();
         turn.observe(0, index, "").await;
     }
     assert!(backend.row_count().await > 30_000);

@@ -5,14 +5,14 @@ use everturn_proto::{
     event::Event,
     ids,
     turn::{
-        AgentDefinition, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer, SaveThought, ToolCall,
-        save_request::Batch,
+        AgentDefinition, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
+        SaveThought, ToolCall, save_request::Batch,
     },
     words::{effect, finish, tool_status},
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved, StepKey, ToolEnd,
-    ToolKey, TurnStore,
+    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved,
+    StepKey, ToolEnd, ToolKey, TurnStore,
 };
 
 /// Who sees everything that these tests make.
@@ -22,7 +22,12 @@ pub fn tenant() -> Access {
 
 pub fn agent() -> AgentDefinition {
     let (name, model) = ("default".into(), "m1".into());
-    AgentDefinition { name, model, max_steps: 5, ..AgentDefinition::default() }
+    AgentDefinition {
+        name,
+        model,
+        max_steps: 5,
+        ..AgentDefinition::default()
+    }
 }
 
 /// One turn of one conversation.
@@ -38,13 +43,21 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     /// A turn that is not begun yet.
     pub fn new(store: S, conversation: &str, message: &str) -> Self {
         let execution = ids::root_execution_id(conversation, message);
-        Self { store, conversation: conversation.into(), message: message.into(), execution }
+        Self {
+            store,
+            conversation: conversation.into(),
+            message: message.into(),
+            execution,
+        }
     }
 
     /// A turn that is begun.
     pub async fn begun(store: S, conversation: &str, message: &str) -> Self {
         let turn = Self::new(store, conversation, message);
-        turn.store.begin_turn(turn.begin(&format!("say {message}"))).await.unwrap();
+        turn.store
+            .begin_turn(turn.begin(&format!("say {message}")))
+            .await
+            .unwrap();
         turn
     }
 
@@ -104,8 +117,15 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
 
     /// The model answers: `effects` are those of the tools it asks for.
     pub async fn complete(&self, step: u32, text: &str, effects: &[&str]) {
-        let calls = effects.iter().enumerate().map(|(index, effect)| self.call(step, index, effect)).collect();
-        self.store.complete_step(&self.step(step), state(text, calls)).await.unwrap();
+        let calls = effects
+            .iter()
+            .enumerate()
+            .map(|(index, effect)| self.call(step, index, effect))
+            .collect();
+        self.store
+            .complete_step(&self.step(step), state(text, calls))
+            .await
+            .unwrap();
     }
 
     /// The model asks for tools, and that is saved.
@@ -116,8 +136,14 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
 
     /// Runs a tool to its end and saves its observe.
     pub async fn runs(&self, step: u32, index: usize) -> Saved {
-        self.store.claim_tool(&self.tool(step, index), "a").await.unwrap();
-        self.store.finish_tool(&self.tool(step, index), tool_end("\"found\"")).await.unwrap();
+        self.store
+            .claim_tool(&self.tool(step, index), "a")
+            .await
+            .unwrap();
+        self.store
+            .finish_tool(&self.tool(step, index), tool_end("\"found\""))
+            .await
+            .unwrap();
         self.observe(step, index, "").await
     }
 
@@ -127,17 +153,39 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
 
     pub async fn observe(&self, step: u32, index: usize, failure: &str) -> Saved {
         let (execution_id, failure) = (self.execution_id(step, index), failure.into());
-        self.save(step, Batch::Observe(SaveObserve { execution_id, failure })).await
+        self.save(
+            step,
+            Batch::Observe(SaveObserve {
+                execution_id,
+                failure,
+            }),
+        )
+        .await
     }
 
     pub async fn end(&self, step: u32, status: &str) -> Saved {
         let (code, message) = ("a_code".into(), "why".into());
-        self.save(step, Batch::End(SaveEnd { status: status.into(), code, message })).await
+        self.save(
+            step,
+            Batch::End(SaveEnd {
+                status: status.into(),
+                code,
+                message,
+            }),
+        )
+        .await
     }
 
     pub async fn steer(&self, message: &str, content: &str) -> Saved {
         let (message_id, content) = (message.into(), content.into());
-        self.save(0, Batch::Steer(SaveSteer { message_id, content })).await
+        self.save(
+            0,
+            Batch::Steer(SaveSteer {
+                message_id,
+                content,
+            }),
+        )
+        .await
     }
 
     pub async fn save(&self, step: u32, batch: Batch) -> Saved {
@@ -155,20 +203,35 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     }
 
     pub async fn queue(&self, message: &str) -> QueuedMessage {
-        self.store.queue_message(&tenant(), new_message(&self.conversation, message, None)).await.unwrap()
+        self.store
+            .queue_message(&tenant(), new_message(&self.conversation, message, None))
+            .await
+            .unwrap()
     }
 
     pub async fn events(&self) -> Vec<Event> {
-        let page = self.store.events(&tenant(), &self.conversation, 0, 10_000).await.unwrap();
+        let page = self
+            .store
+            .events(&tenant(), &self.conversation, 0, 10_000)
+            .await
+            .unwrap();
         assert!(!page.has_more);
         for (place, event) in page.events.iter().enumerate() {
-            assert_eq!(event.sequence_number as usize, place + 1, "no gap, no duplicate");
+            assert_eq!(
+                event.sequence_number as usize,
+                place + 1,
+                "no gap, no duplicate"
+            );
         }
         page.events
     }
 
     pub async fn types(&self) -> Vec<String> {
-        self.events().await.into_iter().map(|event| event.event_type).collect()
+        self.events()
+            .await
+            .into_iter()
+            .map(|event| event.event_type)
+            .collect()
     }
 
     /// Data of the only event of a type.
@@ -192,7 +255,12 @@ pub fn json(text: &str) -> Json {
 pub fn state(text: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteState {
     LlmCompleteState {
         text: text.into(),
-        finish: if tool_calls.is_empty() { finish::STOP } else { finish::TOOL_CALLS }.into(),
+        finish: if tool_calls.is_empty() {
+            finish::STOP
+        } else {
+            finish::TOOL_CALLS
+        }
+        .into(),
         tool_calls,
         input_tokens: 100,
         output_tokens: 10,

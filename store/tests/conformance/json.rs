@@ -22,12 +22,21 @@ fn texts() -> Vec<(String, String)> {
         r#""\\u0000 is a backslash, \u0001 is not""#,
         "\"\u{fffd} \u{ffff} e\u{301} \u{202e} \u{1f468}\u{200d}\u{1f469}\"",
     ];
-    let mut texts: Vec<_> = same.iter().map(|text| ((*text).to_owned(), (*text).to_owned())).collect();
+    let mut texts: Vec<_> = same
+        .iter()
+        .map(|text| ((*text).to_owned(), (*text).to_owned()))
+        .collect();
     let rewritten = [
         ("1e400", format!("1{}", "0".repeat(400))),
         ("-0", "0".into()),
-        (r#"{"z":1,"a":{"b":[2.50,true]}}"#, r#"{"a": {"b": [2.50, true]}, "z": 1}"#.into()),
-        (r#""\ud83d\ude00 \u00e9 \/""#, "\"\u{1f600} \u{e9} /\"".into()),
+        (
+            r#"{"z":1,"a":{"b":[2.50,true]}}"#,
+            r#"{"a": {"b": [2.50, true]}, "z": 1}"#.into(),
+        ),
+        (
+            r#""\ud83d\ude00 \u00e9 \/""#,
+            "\"\u{1f600} \u{e9} /\"".into(),
+        ),
         (r#"{"a":1,"a":2}"#, r#"{"a": 2}"#.into()),
     ];
     texts.extend(rewritten.map(|(text, written)| (text.to_owned(), written)));
@@ -43,25 +52,61 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
         let turn = Turn::begun(store.clone(), &format!("c{number}"), "m").await;
         let mut call = turn.call(0, 0, effect::READ);
         call.tool_input = Some(json(&text));
-        turn.store.complete_step(&turn.step(0), state("", vec![call])).await.unwrap();
-        let StepClaim::Stored(stored) = turn.store.claim_step(&turn.step(0)).await.unwrap() else { panic!() };
+        turn.store
+            .complete_step(&turn.step(0), state("", vec![call]))
+            .await
+            .unwrap();
+        let StepClaim::Stored(stored) = turn.store.claim_step(&turn.step(0)).await.unwrap() else {
+            panic!()
+        };
         // JSON null and no input are the same input.
-        assert_eq!(stored.tool_calls[0].tool_input.clone().unwrap_or_default().as_str(), expected);
+        assert_eq!(
+            stored.tool_calls[0]
+                .tool_input
+                .clone()
+                .unwrap_or_default()
+                .as_str(),
+            expected
+        );
         turn.thought(0).await;
-        let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap() else { panic!() };
+        let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap()
+        else {
+            panic!()
+        };
         assert_eq!(record.call.tool_input.unwrap().as_str(), expected);
-        let ended = turn.store.finish_tool(&turn.tool(0, 0), tool_end(&text)).await.unwrap();
+        let ended = turn
+            .store
+            .finish_tool(&turn.tool(0, 0), tool_end(&text))
+            .await
+            .unwrap();
         assert_eq!(ended.end.unwrap().result.as_str(), expected);
         turn.observe(0, 0, "").await;
 
         let events = turn.events().await;
         let colon = if B::KEEPS_JSON_TEXT { ":" } else { ": " };
         let act = events[2].event_data.as_ref().unwrap().as_str();
-        assert!(act.contains(&format!(r#""tool_input"{colon}{expected},"#)), "{act}");
+        assert!(
+            act.contains(&format!(r#""tool_input"{colon}{expected},"#)),
+            "{act}"
+        );
         let observe = events[3].event_data.as_ref().unwrap().as_str();
-        assert!(observe.contains(&format!(r#""result"{colon}{expected},"#)), "{observe}");
-        let context = turn.store.context(&turn.conversation, "", 10).await.unwrap();
-        assert_eq!(context[1].tool_calls[0].tool_input.clone().unwrap_or_default().as_str(), expected);
+        assert!(
+            observe.contains(&format!(r#""result"{colon}{expected},"#)),
+            "{observe}"
+        );
+        let context = turn
+            .store
+            .context(&turn.conversation, "", 10)
+            .await
+            .unwrap();
+        assert_eq!(
+            context[1].tool_calls[0]
+                .tool_input
+                .clone()
+                .unwrap_or_default()
+                .as_str(),
+            expected
+        );
         assert_eq!(context[1].tool_results[0].result.as_str(), expected);
     }
 }
@@ -74,7 +119,12 @@ pub async fn every_character_survives(backend: &impl Backend) {
     turn.complete(0, &all, &[]).await;
     turn.end(0, execution_status::COMPLETED).await;
     assert!(turn.data("user_message").await["content"].as_str().unwrap() == all);
-    assert!(turn.data("assistant_message").await["content"].as_str().unwrap() == all);
+    assert!(
+        turn.data("assistant_message").await["content"]
+            .as_str()
+            .unwrap()
+            == all
+    );
     let context = turn.store.context("c", "", 10).await.unwrap();
     assert!(context.len() == 2 && context.iter().all(|message| message.content == all));
 }
@@ -86,7 +136,10 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     turn.store.begin_turn(turn.begin(&large)).await.unwrap();
     turn.asks(0, &large, &[effect::READ]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
-    turn.store.finish_tool(&turn.tool(0, 0), tool_end(&text)).await.unwrap();
+    turn.store
+        .finish_tool(&turn.tool(0, 0), tool_end(&text))
+        .await
+        .unwrap();
     turn.observe(0, 0, "").await;
     let context = turn.store.context("c", "", 10).await.unwrap();
     assert!(context[1].content == large && context[1].tool_results[0].result.as_str() == text);

@@ -20,18 +20,36 @@ fn key(id: &str, tenant: &str) -> NewKey {
 
 fn session(id: &str, parent: Option<&str>) -> NewKey {
     let expires_at = Some(Utc::now() + TimeDelta::hours(1));
-    NewKey { kind: KeyKind::Session, parent_id: parent.map(Into::into), expires_at, ..key(id, "t") }
+    NewKey {
+        kind: KeyKind::Session,
+        parent_id: parent.map(Into::into),
+        expires_at,
+        ..key(id, "t")
+    }
 }
 
 pub async fn a_key_is_found_as_it_was_made(backend: &impl Backend) {
     let store = backend.open().await;
     let end = (Utc::now() + TimeDelta::days(90)).trunc_subsecs(3);
-    let new = NewKey { access: Access::owner("t", "ann"), expires_at: Some(end), ..key("k", "") };
+    let new = NewKey {
+        access: Access::owner("t", "ann"),
+        expires_at: Some(end),
+        ..key("k", "")
+    };
     store.create_key(new.clone()).await.unwrap();
     let found = backend.open().await.find_key("k").await.unwrap().unwrap();
-    assert_eq!((found.id.as_str(), found.kind, &found.secret_hash), ("k", KeyKind::Key, &new.secret_hash));
-    assert_eq!((&found.access, &found.scopes, &found.name), (&new.access, &new.scopes, &new.name));
-    assert_eq!((found.expires_at, found.revoked_at, found.last_used_at), (Some(end), None, None));
+    assert_eq!(
+        (found.id.as_str(), found.kind, &found.secret_hash),
+        ("k", KeyKind::Key, &new.secret_hash)
+    );
+    assert_eq!(
+        (&found.access, &found.scopes, &found.name),
+        (&new.access, &new.scopes, &new.name)
+    );
+    assert_eq!(
+        (found.expires_at, found.revoked_at, found.last_used_at),
+        (Some(end), None, None)
+    );
     assert!((Utc::now() - found.created_at).num_seconds() < 60);
     assert!(found.is_valid_at(Utc::now()) && !found.is_valid_at(end));
     assert_eq!(store.find_key("K").await.unwrap(), None);
@@ -42,9 +60,15 @@ pub async fn an_id_is_given_once(backend: &impl Backend) {
     store.create_key(key("k", "t")).await.unwrap();
     let taken = store.create_key(key("k", "other")).await;
     assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
-    assert_eq!(store.find_key("k").await.unwrap().unwrap().access, Access::tenant("t"));
+    assert_eq!(
+        store.find_key("k").await.unwrap().unwrap().access,
+        Access::tenant("t")
+    );
     let orphan = store.create_key(session("s", Some("unknown"))).await;
-    assert!(matches!(orphan, Err(StoreError::NotFound { what: "key", .. })), "{orphan:?}");
+    assert!(
+        matches!(orphan, Err(StoreError::NotFound { what: "key", .. })),
+        "{orphan:?}"
+    );
 }
 
 pub async fn a_revoked_key_takes_its_sessions_along(backend: &impl Backend) {
@@ -53,14 +77,24 @@ pub async fn a_revoked_key_takes_its_sessions_along(backend: &impl Backend) {
     for (id, parent) in [("s1", Some("k")), ("s2", Some("k")), ("s3", None)] {
         store.create_key(session(id, parent)).await.unwrap();
     }
-    let is_valid = async |id: &str| store.find_key(id).await.unwrap().unwrap().is_valid_at(Utc::now());
+    let is_valid = async |id: &str| {
+        store
+            .find_key(id)
+            .await
+            .unwrap()
+            .unwrap()
+            .is_valid_at(Utc::now())
+    };
     assert!(store.revoke_key("s1").await.unwrap());
     assert!(!is_valid("s1").await && is_valid("s2").await && is_valid("k").await);
     assert!(store.revoke_key("k").await.unwrap());
     let first = store.find_key("k").await.unwrap().unwrap().revoked_at;
     assert!(!is_valid("k").await && !is_valid("s2").await && is_valid("s3").await);
     assert!(store.revoke_key("k").await.unwrap(), "repeated");
-    assert_eq!(store.find_key("k").await.unwrap().unwrap().revoked_at, first);
+    assert_eq!(
+        store.find_key("k").await.unwrap().unwrap().revoked_at,
+        first
+    );
     assert!(!store.revoke_key("unknown").await.unwrap());
     // One that is opened at the same moment is not valid either.
     store.create_key(session("s4", Some("k"))).await.unwrap();
@@ -75,7 +109,10 @@ pub async fn lists_are_paged_and_by_tenant(backend: &impl Backend) {
     store.create_key(session("bb", None)).await.unwrap();
     let ids = async |tenant, after, limit| {
         let keys = store.list_keys(tenant, after, limit).await.unwrap();
-        keys.into_iter().map(|key| key.id).collect::<Vec<_>>().join(" ")
+        keys.into_iter()
+            .map(|key| key.id)
+            .collect::<Vec<_>>()
+            .join(" ")
     };
     assert_eq!(ids(None, "", 10).await, "a b c d", "no sessions");
     assert_eq!(ids(None, "", 2).await, "a b");
@@ -89,26 +126,54 @@ pub async fn use_is_noted_coarsely(backend: &impl Backend) {
     let store = backend.open().await;
     store.create_key(key("k", "t")).await.unwrap();
     let last_used = async || store.find_key("k").await.unwrap().unwrap().last_used_at;
-    store.touch_key("k", Utc::now() - TimeDelta::minutes(1)).await.unwrap();
+    store
+        .touch_key("k", Utc::now() - TimeDelta::minutes(1))
+        .await
+        .unwrap();
     let first = last_used().await.unwrap();
-    store.touch_key("k", first - TimeDelta::minutes(1)).await.unwrap();
+    store
+        .touch_key("k", first - TimeDelta::minutes(1))
+        .await
+        .unwrap();
     assert_eq!(last_used().await, Some(first), "noted a moment ago");
-    store.touch_key("k", Utc::now() + TimeDelta::minutes(1)).await.unwrap();
+    store
+        .touch_key("k", Utc::now() + TimeDelta::minutes(1))
+        .await
+        .unwrap();
     assert!(last_used().await >= Some(first));
     store.touch_key("unknown", Utc::now()).await.unwrap();
 }
 
 pub async fn sessions_that_ended_are_removed(backend: &impl Backend) {
     let store = backend.open().await;
-    store.create_key(NewKey { expires_at: Some(Utc::now() - TimeDelta::hours(1)), ..key("k", "t") }).await.unwrap();
+    store
+        .create_key(NewKey {
+            expires_at: Some(Utc::now() - TimeDelta::hours(1)),
+            ..key("k", "t")
+        })
+        .await
+        .unwrap();
     for number in 0..5 {
         let expires_at = Some(Utc::now() - TimeDelta::minutes(number));
-        store.create_key(NewKey { expires_at, ..session(&format!("s{number}"), Some("k")) }).await.unwrap();
+        store
+            .create_key(NewKey {
+                expires_at,
+                ..session(&format!("s{number}"), Some("k"))
+            })
+            .await
+            .unwrap();
     }
     store.create_key(session("open", None)).await.unwrap();
     assert_eq!(store.remove_ended_sessions(Utc::now(), 3).await.unwrap(), 3);
-    assert_eq!(store.find_key("s4").await.unwrap(), None, "the oldest first");
+    assert_eq!(
+        store.find_key("s4").await.unwrap(),
+        None,
+        "the oldest first"
+    );
     assert_eq!(store.remove_ended_sessions(Utc::now(), 3).await.unwrap(), 2);
     assert_eq!(store.remove_ended_sessions(Utc::now(), 3).await.unwrap(), 0);
-    assert!(store.find_key("k").await.unwrap().is_some() && store.find_key("open").await.unwrap().is_some());
+    assert!(
+        store.find_key("k").await.unwrap().is_some()
+            && store.find_key("open").await.unwrap().is_some()
+    );
 }

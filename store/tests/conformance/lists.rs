@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use everturn_store::{Conversation, Conversations, ListFilter, ListQuery, MAX_SCANNED, NewConversation};
+use everturn_store::{
+    Conversation, Conversations, ListFilter, ListQuery, MAX_SCANNED, NewConversation,
+};
 
 use super::{
     Backend,
@@ -10,13 +12,26 @@ use super::{
 };
 
 async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) {
-    let new = NewConversation { id: id.into(), access: tenant(), agent: agent.into(), title: title.into() };
+    let new = NewConversation {
+        id: id.into(),
+        access: tenant(),
+        agent: agent.into(),
+        title: title.into(),
+    };
     store.create_conversation(new).await.unwrap();
 }
 
 /// All pages of a list: the rows, and how many pages there were.
-async fn all(store: &impl Conversations, limit: u32, filter: &ListFilter) -> (Vec<Conversation>, u32) {
-    let mut query = ListQuery { before: None, limit, filter: filter.clone() };
+async fn all(
+    store: &impl Conversations,
+    limit: u32,
+    filter: &ListFilter,
+) -> (Vec<Conversation>, u32) {
+    let mut query = ListQuery {
+        before: None,
+        limit,
+        filter: filter.clone(),
+    };
     let (mut rows, mut pages) = (Vec::new(), 0);
     loop {
         let page = store.list_conversations(&tenant(), &query).await.unwrap();
@@ -51,23 +66,40 @@ pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
     let (seen, pages) = all(&store, 3, &ListFilter::default()).await;
     assert_eq!(pages, 4);
     assert_eq!(seen[0].id, "c3", "the last updated first");
-    let listed: Vec<_> = seen.iter().map(|row| (row.updated_at, row.id.clone())).collect();
+    let listed: Vec<_> = seen
+        .iter()
+        .map(|row| (row.updated_at, row.id.clone()))
+        .collect();
     let mut places = listed.clone();
     assert_eq!(places.len(), 10);
     places.sort_unstable();
     places.dedup();
     places.reverse();
     assert_eq!(listed, places, "each once, in order");
-    assert_eq!(all(&store, 10, &ListFilter::default()).await.1, 1, "a last page that is full is the last");
+    assert_eq!(
+        all(&store, 10, &ListFilter::default()).await.1,
+        1,
+        "a last page that is full is the last"
+    );
 }
 
 /// The same on each database, whatever it knows of scripts.
 pub async fn titles_are_searched_alike(backend: &impl Backend) {
     let store = backend.open().await;
-    for (id, title) in
-        [("a", "Straße nach ROM"), ("b", "été à Rome"), ("c", "МОСКВА 100%"), ("d", "a_b \\ 天气"), ("e", "")]
-    {
-        create(&store, id, title, if id == "b" { "guide" } else { "default" }).await;
+    for (id, title) in [
+        ("a", "Straße nach ROM"),
+        ("b", "été à Rome"),
+        ("c", "МОСКВА 100%"),
+        ("d", "a_b \\ 天气"),
+        ("e", ""),
+    ] {
+        create(
+            &store,
+            id,
+            title,
+            if id == "b" { "guide" } else { "default" },
+        )
+        .await;
     }
     for (search, agent, expected) in [
         ("rom", None, &["a", "b"][..]),
@@ -84,7 +116,11 @@ pub async fn titles_are_searched_alike(backend: &impl Backend) {
         ("", Some("nobody"), &[]),
         ("", None, &["a", "b", "c", "d", "e"]),
     ] {
-        assert_eq!(found(&store, search, agent).await, expected, "{search} {agent:?}");
+        assert_eq!(
+            found(&store, search, agent).await,
+            expected,
+            "{search} {agent:?}"
+        );
     }
 }
 
@@ -96,6 +132,10 @@ pub async fn a_search_is_bounded_and_goes_on(backend: &impl Backend) {
         create(&store, &format!("c{number}"), "hay", "a").await;
     }
     let (rows, pages) = all(&store, 50, &ListFilter::new(Some("needle"), None)).await;
-    assert_eq!((rows.len(), pages), (1, 2), "found behind the rows that one page looks at");
+    assert_eq!(
+        (rows.len(), pages),
+        (1, 2),
+        "found behind the rows that one page looks at"
+    );
     assert_eq!(rows[0].id, "first");
 }

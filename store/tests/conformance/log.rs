@@ -22,7 +22,11 @@ async fn follow(store: impl EventReader, stop: Arc<AtomicBool>) -> u32 {
         let stopping = stop.load(Ordering::Acquire);
         let page = store.events(&tenant(), "c", seen + 1, 7).await.unwrap();
         for event in &page.events {
-            assert_eq!(event.sequence_number, seen + 1, "a follower sees every number, in order");
+            assert_eq!(
+                event.sequence_number,
+                seen + 1,
+                "a follower sees every number, in order"
+            );
             seen += 1;
         }
         if stopping && page.events.is_empty() {
@@ -51,8 +55,16 @@ where
     stop.store(true, Ordering::Release);
     assert_eq!(follower.await.unwrap(), WRITERS + 1);
     assert_eq!(turn.events().await.len(), WRITERS as usize + 1);
-    let conversation = turn.store.conversation(&tenant(), "c").await.unwrap().unwrap();
-    assert_eq!((conversation.last_sequence, conversation.message_count), (WRITERS + 1, WRITERS + 1));
+    let conversation = turn
+        .store
+        .conversation(&tenant(), "c")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (conversation.last_sequence, conversation.message_count),
+        (WRITERS + 1, WRITERS + 1)
+    );
 }
 
 pub async fn sequence_has_no_gap_under_64_writers(backend: &impl Backend) {
@@ -84,11 +96,27 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
         (u32::MAX, u32::MAX, vec![], false),
     ];
     for (from, limit, numbers, more) in cases {
-        let page = turn.store.events(&tenant(), "c", from, limit).await.unwrap();
-        let read: Vec<_> = page.events.iter().map(|event| event.sequence_number).collect();
-        assert_eq!((read, page.has_more), (numbers, more), "from {from} limit {limit}");
+        let page = turn
+            .store
+            .events(&tenant(), "c", from, limit)
+            .await
+            .unwrap();
+        let read: Vec<_> = page
+            .events
+            .iter()
+            .map(|event| event.sequence_number)
+            .collect();
+        assert_eq!(
+            (read, page.has_more),
+            (numbers, more),
+            "from {from} limit {limit}"
+        );
     }
-    let unknown = turn.store.events(&tenant(), "unknown", 0, 10).await.unwrap();
+    let unknown = turn
+        .store
+        .events(&tenant(), "unknown", 0, 10)
+        .await
+        .unwrap();
     assert_eq!((unknown.events.len(), unknown.has_more), (0, false));
 }
 
@@ -99,9 +127,16 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     let turn = Turn::begun(store, "c", "m").await;
     let status = |message: Option<&str>, last_sequence| {
         let current_message_id = message.map(Into::into);
-        Some(ExecutionStatus { is_running: message.is_some(), last_sequence, current_message_id })
+        Some(ExecutionStatus {
+            is_running: message.is_some(),
+            last_sequence,
+            current_message_id,
+        })
     };
-    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(Some("m"), 1));
+    assert_eq!(
+        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        status(Some("m"), 1)
+    );
     turn.queue("queued").await;
     assert_eq!(
         turn.store.execution_status(&tenant(), "c").await.unwrap(),
@@ -116,7 +151,10 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     );
     let next = Turn::begun(turn.store.clone(), "c", "queued").await;
     next.end(0, execution_status::FAILED).await;
-    assert_eq!(turn.store.execution_status(&tenant(), "c").await.unwrap(), status(None, 4));
+    assert_eq!(
+        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        status(None, 4)
+    );
 }
 
 pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {
@@ -127,10 +165,27 @@ pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {
     for odd in ["c2", "it's", "a,b", "\"q\"", "{}", "\u{1f600}"] {
         Turn::begun(store.clone(), odd, "m").await;
     }
-    let asked = ["unknown", "c1", "it's", "a,b", "\"q\"", "{}", "\u{1f600}", "c1"].map(str::to_owned);
+    let asked = [
+        "unknown",
+        "c1",
+        "it's",
+        "a,b",
+        "\"q\"",
+        "{}",
+        "\u{1f600}",
+        "c1",
+    ]
+    .map(str::to_owned);
     let mut found = store.last_sequences(&asked).await.unwrap();
     found.sort_unstable();
-    let expected = [("\"q\"", 1), ("a,b", 1), ("c1", 2), ("it's", 1), ("{}", 1), ("\u{1f600}", 1)];
+    let expected = [
+        ("\"q\"", 1),
+        ("a,b", 1),
+        ("c1", 2),
+        ("it's", 1),
+        ("{}", 1),
+        ("\u{1f600}", 1),
+    ];
     assert_eq!(found, expected.map(|(id, last)| (id.to_owned(), last)));
     assert_eq!(store.last_sequences(&[]).await.unwrap(), []);
     let many: Vec<_> = (0..2000).map(|number| format!("c{number}")).collect();

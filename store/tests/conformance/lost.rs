@@ -2,7 +2,8 @@
 
 use everturn_proto::words::{effect, execution_status, failure};
 use everturn_store::{
-    Access, Conversations, NewConversation, ResumePoint, StoreError, TakenBy, TurnStore, UnfinishedTurn,
+    Access, Conversations, NewConversation, ResumePoint, StoreError, TakenBy, TurnStore,
+    UnfinishedTurn,
 };
 
 use tokio::task::JoinSet;
@@ -21,12 +22,32 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
 
     let next = Turn::new(lost.store.clone(), "c", "m2");
     let begun = next.begin_again().await;
-    assert_eq!((begun.status.as_str(), begun.last_sequence), (execution_status::RUNNING, 8));
+    assert_eq!(
+        (begun.status.as_str(), begun.last_sequence),
+        (execution_status::RUNNING, 8)
+    );
     assert_eq!(begun.sealed, [(lost.execution.clone(), 1)]);
-    let expected = ["user_message", "thought", "act", "act", "observe", "observe", "error", "user_message"];
+    let expected = [
+        "user_message",
+        "thought",
+        "act",
+        "act",
+        "observe",
+        "observe",
+        "error",
+        "user_message",
+    ];
     assert_eq!(next.types().await, expected);
     let events = next.events().await;
-    assert!(events[5].event_data.as_ref().unwrap().as_str().contains("unknown"), "the tool may have had its effect");
+    assert!(
+        events[5]
+            .event_data
+            .as_ref()
+            .unwrap()
+            .as_str()
+            .contains("unknown"),
+        "the tool may have had its effect"
+    );
     let error = data(&events[6]);
     assert_eq!(
         (&error["code"], &error["agent_execution_id"]),
@@ -36,12 +57,24 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
 
     // Its workflow was not dead: nothing that it still does counts.
     let rows = backend.row_count().await;
-    assert_eq!(lost.observe(0, 1, "late").await.result.status, execution_status::FAILED);
-    assert_eq!(lost.end(0, execution_status::COMPLETED).await.result.status, execution_status::FAILED);
-    assert!(matches!(lost.store.claim_step(&lost.step(1)).await, Err(StoreError::Conflict(_))));
+    assert_eq!(
+        lost.observe(0, 1, "late").await.result.status,
+        execution_status::FAILED
+    );
+    assert_eq!(
+        lost.end(0, execution_status::COMPLETED).await.result.status,
+        execution_status::FAILED
+    );
+    assert!(matches!(
+        lost.store.claim_step(&lost.step(1)).await,
+        Err(StoreError::Conflict(_))
+    ));
     assert_eq!(lost.begin_again().await.status, execution_status::FAILED);
     let again = next.begin_again().await;
-    assert_eq!((again.status.as_str(), again.sealed.len()), (execution_status::RUNNING, 0));
+    assert_eq!(
+        (again.status.as_str(), again.sealed.len()),
+        (execution_status::RUNNING, 0)
+    );
     assert_eq!(backend.row_count().await, rows);
 }
 
@@ -54,7 +87,10 @@ pub async fn a_lost_turn_keeps_its_text(backend: &impl Backend) {
         if is_whole {
             lost.complete(1, "as far as this", &[]).await;
         } else {
-            store.save_partial(&lost.step(1), state("as far as this", vec![])).await.unwrap();
+            store
+                .save_partial(&lost.step(1), state("as far as this", vec![]))
+                .await
+                .unwrap();
         }
         let next = Turn::begun(store.clone(), conversation, "m2").await;
         let text = next.data("assistant_message").await;
@@ -62,7 +98,10 @@ pub async fn a_lost_turn_keeps_its_text(backend: &impl Backend) {
             (&text["content"], &text["partial"], &text["step"]),
             (&"as far as this".into(), &true.into(), &1.into())
         );
-        assert_eq!(next.types().await[4..], ["assistant_message", "error", "user_message"]);
+        assert_eq!(
+            next.types().await[4..],
+            ["assistant_message", "error", "user_message"]
+        );
     }
 }
 
@@ -74,12 +113,18 @@ pub async fn a_lost_turn_that_still_works_ends_whole(backend: &impl Backend) {
         lost.asks(0, "look", &[effect::READ; 8]).await;
         let mut tasks = JoinSet::new();
         for number in 0..8 {
-            let turn = Turn { store: handles[number % 2].clone(), ..lost.clone() };
+            let turn = Turn {
+                store: handles[number % 2].clone(),
+                ..lost.clone()
+            };
             let other = turn.clone();
             tasks.spawn(async move { drop(turn.runs(0, number).await) });
             tasks.spawn(async move {
                 let claim = other.store.claim_step(&other.step(1)).await;
-                assert!(matches!(claim, Ok(_) | Err(StoreError::Conflict(_))), "{claim:?}");
+                assert!(
+                    matches!(claim, Ok(_) | Err(StoreError::Conflict(_))),
+                    "{claim:?}"
+                );
             });
         }
         let next = Turn::new(handles[1].clone(), &lost.conversation, "m2");
@@ -96,7 +141,11 @@ pub async fn a_message_that_joined_a_lost_turn_does_not_end_it(backend: &impl Ba
     let lost = Turn::begun(backend.open().await, "c", "m1").await;
     lost.steer("s", "and this").await;
     let own = Turn::new(lost.store.clone(), "c", "s");
-    assert_eq!(own.begin_again().await.status, execution_status::COMPLETED, "it begins no turn");
+    assert_eq!(
+        own.begin_again().await.status,
+        execution_status::COMPLETED,
+        "it begins no turn"
+    );
     assert_eq!(lost.begin_again().await.status, execution_status::RUNNING);
 }
 
@@ -104,12 +153,29 @@ pub async fn the_resume_point_is_what_is_not_finished(backend: &impl Backend) {
     let store = backend.open().await;
     let of = async |access: &Access, limit| store.resume_point(access, "c", limit).await.unwrap();
     let point = async || of(&tenant(), 10).await.unwrap();
-    let unfinished = |checkpoint_step| Some(UnfinishedTurn { message_id: "m1".into(), checkpoint_step });
+    let unfinished = |checkpoint_step| {
+        Some(UnfinishedTurn {
+            message_id: "m1".into(),
+            checkpoint_step,
+        })
+    };
     assert_eq!(of(&tenant(), 10).await, None);
     let access = Access::owner("tenant", "ann");
-    let new = NewConversation { id: "c".into(), access, agent: "default".into(), title: String::new() };
+    let new = NewConversation {
+        id: "c".into(),
+        access,
+        agent: "default".into(),
+        title: String::new(),
+    };
     store.create_conversation(new).await.unwrap();
-    assert_eq!(point().await, ResumePoint { turn: None, waiting: vec![], has_begun: false });
+    assert_eq!(
+        point().await,
+        ResumePoint {
+            turn: None,
+            waiting: vec![],
+            has_begun: false
+        }
+    );
     let turn = Turn::new(store.clone(), "c", "m1");
     for message in ["m1", "m2", "m3"] {
         turn.queue(message).await;
@@ -121,19 +187,44 @@ pub async fn the_resume_point_is_what_is_not_finished(backend: &impl Backend) {
 
     turn.begin_again().await;
     let waiting = vec!["m2".to_owned(), "m3".to_owned()];
-    assert_eq!(point().await, ResumePoint { turn: unfinished(None), waiting: waiting.clone(), has_begun: true });
+    assert_eq!(
+        point().await,
+        ResumePoint {
+            turn: unfinished(None),
+            waiting: waiting.clone(),
+            has_begun: true
+        }
+    );
     for step in 0..2 {
         turn.asks(step, "look", &[effect::READ]).await;
         assert_eq!(point().await.turn, unfinished(Some(step)));
         turn.runs(step, 0).await;
         store.claim_step(&turn.step(step + 1)).await.unwrap();
     }
-    store.save_partial(&turn.step(2), state("so f", vec![])).await.unwrap();
-    assert_eq!(point().await.turn, unfinished(Some(1)), "a text so far is no checkpoint");
+    store
+        .save_partial(&turn.step(2), state("so f", vec![]))
+        .await
+        .unwrap();
+    assert_eq!(
+        point().await.turn,
+        unfinished(Some(1)),
+        "a text so far is no checkpoint"
+    );
     turn.complete(2, "answer", &[]).await;
-    assert_eq!(point().await.turn, unfinished(Some(2)), "answered, and its end not saved");
+    assert_eq!(
+        point().await.turn,
+        unfinished(Some(2)),
+        "answered, and its end not saved"
+    );
     turn.end(2, execution_status::COMPLETED).await;
-    assert_eq!(point().await, ResumePoint { turn: None, waiting, has_begun: true });
+    assert_eq!(
+        point().await,
+        ResumePoint {
+            turn: None,
+            waiting,
+            has_begun: true
+        }
+    );
     assert!(of(&Access::owner("tenant", "ann"), 1).await.is_some());
     for stranger in [Access::tenant("another"), Access::owner("tenant", "bob")] {
         assert_eq!(of(&stranger, 10).await, None, "{stranger:?}");
@@ -144,16 +235,47 @@ pub async fn a_withdrawn_message_was_never_there(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m1").await;
     let store = &turn.store;
     let rows = backend.row_count().await;
-    store.queue_message(&tenant(), new_message("c", "m2", Some("client"))).await.unwrap();
-    assert!(!store.withdraw_message(&Access::tenant("another"), "c", "m2").await.unwrap());
+    store
+        .queue_message(&tenant(), new_message("c", "m2", Some("client")))
+        .await
+        .unwrap();
+    assert!(
+        !store
+            .withdraw_message(&Access::tenant("another"), "c", "m2")
+            .await
+            .unwrap()
+    );
     assert!(store.withdraw_message(&tenant(), "c", "m2").await.unwrap());
     assert_eq!(backend.row_count().await, rows);
-    assert!(store.queue_message(&tenant(), new_message("c", "m3", Some("client"))).await.unwrap().is_new);
+    assert!(
+        store
+            .queue_message(&tenant(), new_message("c", "m3", Some("client")))
+            .await
+            .unwrap()
+            .is_new
+    );
     for (conversation, message) in [("c", "m1"), ("c", "m2"), ("unknown", "m3")] {
-        assert!(!store.withdraw_message(&tenant(), conversation, message).await.unwrap(), "{message}");
+        assert!(
+            !store
+                .withdraw_message(&tenant(), conversation, message)
+                .await
+                .unwrap(),
+            "{message}"
+        );
     }
-    let refused = store.begin_turn(Turn::new(store.clone(), "c", "m2").begin("")).await;
-    assert!(matches!(refused, Err(StoreError::NotFound { what: "message", .. })), "{refused:?}");
+    let refused = store
+        .begin_turn(Turn::new(store.clone(), "c", "m2").begin(""))
+        .await;
+    assert!(
+        matches!(
+            refused,
+            Err(StoreError::NotFound {
+                what: "message",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
 }
 
 pub async fn a_message_is_taken_or_withdrawn(backend: &impl Backend) {
@@ -167,7 +289,12 @@ pub async fn a_message_is_taken_or_withdrawn(backend: &impl Backend) {
         let next = Turn::new(store.clone(), &conversation, "m2");
         let withdraw = {
             let (other, conversation) = (other.clone(), conversation.clone());
-            tokio::spawn(async move { other.withdraw_message(&tenant(), &conversation, "m2").await.unwrap() })
+            tokio::spawn(async move {
+                other
+                    .withdraw_message(&tenant(), &conversation, "m2")
+                    .await
+                    .unwrap()
+            })
         };
         let begun = next.store.begin_turn(next.begin("")).await;
         assert_ne!(withdraw.await.unwrap(), begun.is_ok(), "{begun:?}");
@@ -176,14 +303,30 @@ pub async fn a_message_is_taken_or_withdrawn(backend: &impl Backend) {
 
 pub async fn a_repeated_message_names_the_turn_that_took_it(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m1").await;
-    turn.store.queue_message(&tenant(), new_message("c", "s", Some("client"))).await.unwrap();
-    let repeated = async || turn.store.queue_message(&tenant(), new_message("c", "s2", Some("client"))).await.unwrap();
+    turn.store
+        .queue_message(&tenant(), new_message("c", "s", Some("client")))
+        .await
+        .unwrap();
+    let repeated = async || {
+        turn.store
+            .queue_message(&tenant(), new_message("c", "s2", Some("client")))
+            .await
+            .unwrap()
+    };
     assert_eq!(repeated().await.turn, None);
     turn.steer("s", "").await;
-    let taken = |is_running| Some(TakenBy { message_id: "m1".into(), is_running });
+    let taken = |is_running| {
+        Some(TakenBy {
+            message_id: "m1".into(),
+            is_running,
+        })
+    };
     assert_eq!(repeated().await.turn, taken(true));
     turn.asks(0, "look", &[effect::READ]).await;
-    turn.store.finish_tool(&turn.tool(0, 0), tool_end("1")).await.unwrap();
+    turn.store
+        .finish_tool(&turn.tool(0, 0), tool_end("1"))
+        .await
+        .unwrap();
     turn.end(0, execution_status::CANCELLED).await;
     assert_eq!(repeated().await.turn, taken(false));
 }

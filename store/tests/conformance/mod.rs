@@ -1,7 +1,12 @@
 //! What every back end must do. To run it against another one, implement [`Backend`] and write
 //! `conformance_suite!(MyBackend::fresh().await);` in a file of its own (see `tests/sqlite.rs`).
 
-#![allow(clippy::unwrap_used, clippy::missing_panics_doc, missing_docs, unreachable_pub)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    missing_docs,
+    unreachable_pub
+)]
 
 pub mod claims;
 pub mod conversations;
@@ -21,7 +26,9 @@ pub mod turns;
 
 use std::future::Future;
 
-use everturn_store::{Conversations, EventReader, Executions, Keys, OutsideTools, Retention, TurnStore};
+use everturn_store::{
+    Conversations, EventReader, Executions, Keys, OutsideTools, Retention, TurnStore,
+};
 
 /// An empty database of one back end.
 pub trait Backend: Send + Sync {

@@ -14,74 +14,180 @@ use super::{
 /// A turn whose first step asked for one tool that needs an approval and one that the client runs.
 async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    let asked = ToolCall { approval_timeout_s: 60, ..turn.call(0, 0, effect::ONCE) };
-    let client = ToolCall { kind: tool_kind::CLIENT.into(), ..turn.call(0, 1, effect::ONCE) };
-    turn.store.complete_step(&turn.step(0), state("look", vec![asked, client])).await.unwrap();
-    turn.store.save(&turn.request(0, Batch::Thought(SaveThought {}))).await.unwrap();
+    let asked = ToolCall {
+        approval_timeout_s: 60,
+        ..turn.call(0, 0, effect::ONCE)
+    };
+    let client = ToolCall {
+        kind: tool_kind::CLIENT.into(),
+        ..turn.call(0, 1, effect::ONCE)
+    };
+    turn.store
+        .complete_step(&turn.step(0), state("look", vec![asked, client]))
+        .await
+        .unwrap();
+    turn.store
+        .save(&turn.request(0, Batch::Thought(SaveThought {})))
+        .await
+        .unwrap();
     turn
 }
 
 fn answer(execution_id: &str, decision: &str) -> SaveApproval {
     let (execution_id, decision) = (execution_id.into(), decision.into());
-    SaveApproval { execution_id, decision, reason: "because".into(), ..SaveApproval::default() }
+    SaveApproval {
+        execution_id,
+        decision,
+        reason: "because".into(),
+        ..SaveApproval::default()
+    }
 }
 
 pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     let turn = asking(backend).await;
     let waiting = turn.store.waiting_tools(&tenant(), "c", 10).await.unwrap();
-    let names: Vec<_> = waiting.iter().map(|tool| tool.record.call.execution_id.clone()).collect();
+    let names: Vec<_> = waiting
+        .iter()
+        .map(|tool| tool.record.call.execution_id.clone())
+        .collect();
     assert_eq!(names, [turn.execution_id(0, 0), turn.execution_id(0, 1)]);
     assert!(waiting[0].needs_approval() && !waiting[0].needs_result());
     assert!(waiting[1].needs_result() && !waiting[1].needs_approval());
     assert_eq!(waiting[0].record.call.input_hash, "shown");
-    assert_eq!(turn.store.waiting_tools(&Access::tenant("another"), "c", 10).await.unwrap(), []);
+    assert_eq!(
+        turn.store
+            .waiting_tools(&Access::tenant("another"), "c", 10)
+            .await
+            .unwrap(),
+        []
+    );
 
     let early = turn.store.claim_tool(&turn.tool(0, 0), "a").await;
-    assert!(matches!(early, Err(StoreError::Conflict(_))), "nobody approved it: {early:?}");
-    let record = turn.store.outside_tool(&tenant(), "c", &names[0]).await.unwrap().unwrap().record;
-    assert_eq!((record.status.as_str(), record.attempt), (tool_status::PENDING, 0));
+    assert!(
+        matches!(early, Err(StoreError::Conflict(_))),
+        "nobody approved it: {early:?}"
+    );
+    let record = turn
+        .store
+        .outside_tool(&tenant(), "c", &names[0])
+        .await
+        .unwrap()
+        .unwrap()
+        .record;
+    assert_eq!(
+        (record.status.as_str(), record.attempt),
+        (tool_status::PENDING, 0)
+    );
 
-    let edited = SaveApproval { tool_input: Some(json(r#"{"q": "y"}"#)), ..answer(&names[0], approval::APPROVED) };
+    let edited = SaveApproval {
+        tool_input: Some(json(r#"{"q": "y"}"#)),
+        ..answer(&names[0], approval::APPROVED)
+    };
     let save = turn.request(0, Batch::Approval(edited));
     turn.store.save(&save).await.unwrap();
     turn.store.save(&save).await.unwrap();
-    assert_eq!(turn.types().await.iter().filter(|kind| *kind == "approval_resolved").count(), 1);
+    assert_eq!(
+        turn.types()
+            .await
+            .iter()
+            .filter(|kind| *kind == "approval_resolved")
+            .count(),
+        1
+    );
     let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap() else {
         panic!("approved, so it may run");
     };
-    assert_eq!(record.call.tool_input, Some(json(r#"{"q": "y"}"#)), "with what was approved");
+    assert_eq!(
+        record.call.tool_input,
+        Some(json(r#"{"q": "y"}"#)),
+        "with what was approved"
+    );
     let context = turn.store.context("c", "", 10).await.unwrap();
-    assert_eq!(context[1].tool_calls[0].tool_input, Some(json(r#"{"q": "y"}"#)), "and that is what the model sees");
+    assert_eq!(
+        context[1].tool_calls[0].tool_input,
+        Some(json(r#"{"q": "y"}"#)),
+        "and that is what the model sees"
+    );
 
-    let again = turn.store.save(&turn.request(0, Batch::Thought(SaveThought {}))).await.unwrap().result;
-    assert_eq!((again.approvals_answered, again.results_stored), (vec![names[0].clone()], vec![]));
-    let [client] = &again.still_waiting[..] else { panic!("{:?}", again.still_waiting) };
+    let again = turn
+        .store
+        .save(&turn.request(0, Batch::Thought(SaveThought {})))
+        .await
+        .unwrap()
+        .result;
+    assert_eq!(
+        (again.approvals_answered, again.results_stored),
+        (vec![names[0].clone()], vec![])
+    );
+    let [client] = &again.still_waiting[..] else {
+        panic!("{:?}", again.still_waiting)
+    };
     assert_eq!(client.execution_id, names[1]);
-    assert!(client.left_ms <= 1000, "of the second that the client has, what is left: {}", client.left_ms);
+    assert!(
+        client.left_ms <= 1000,
+        "of the second that the client has, what is left: {}",
+        client.left_ms
+    );
 }
 
 pub async fn a_denied_call_never_runs(backend: &impl Backend) {
     let turn = asking(backend).await;
     let id = turn.execution_id(0, 0);
-    turn.store.save(&turn.request(0, Batch::Approval(answer(&id, approval::DENIED)))).await.unwrap();
+    turn.store
+        .save(&turn.request(0, Batch::Approval(answer(&id, approval::DENIED))))
+        .await
+        .unwrap();
     let claim = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
-    let ToolClaim::Ended(record) = claim else { panic!("{claim:?}") };
-    assert!(record.end.unwrap().result.as_str().contains("because"), "the model is told why");
+    let ToolClaim::Ended(record) = claim else {
+        panic!("{claim:?}")
+    };
+    assert!(
+        record.end.unwrap().result.as_str().contains("because"),
+        "the model is told why"
+    );
     let too_late = answer(&id, approval::APPROVED);
-    turn.store.save(&turn.request(0, Batch::Approval(too_late))).await.unwrap();
-    assert!(matches!(turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap(), ToolClaim::Ended(_)));
-    let refused = turn.store.save(&turn.request(0, Batch::Approval(answer("exec_unknown", approval::DENIED)))).await;
-    assert!(matches!(refused, Err(StoreError::NotFound { .. })), "{refused:?}");
+    turn.store
+        .save(&turn.request(0, Batch::Approval(too_late)))
+        .await
+        .unwrap();
+    assert!(matches!(
+        turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap(),
+        ToolClaim::Ended(_)
+    ));
+    let refused = turn
+        .store
+        .save(&turn.request(0, Batch::Approval(answer("exec_unknown", approval::DENIED))))
+        .await;
+    assert!(
+        matches!(refused, Err(StoreError::NotFound { .. })),
+        "{refused:?}"
+    );
 }
 
 pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
     let turn = asking(backend).await;
     let names = ["search".to_owned(), "other".to_owned()];
-    assert_eq!(turn.store.granted_tools("c", &names).await.unwrap(), [""; 0]);
-    let remember = SaveApproval { remember: true, ..answer(&turn.execution_id(0, 0), approval::APPROVED) };
-    turn.store.save(&turn.request(0, Batch::Approval(remember))).await.unwrap();
-    assert_eq!(turn.store.granted_tools("c", &names).await.unwrap(), ["search"]);
-    assert_eq!(turn.store.granted_tools("d", &names).await.unwrap(), [""; 0], "in this conversation only");
+    assert_eq!(
+        turn.store.granted_tools("c", &names).await.unwrap(),
+        [""; 0]
+    );
+    let remember = SaveApproval {
+        remember: true,
+        ..answer(&turn.execution_id(0, 0), approval::APPROVED)
+    };
+    turn.store
+        .save(&turn.request(0, Batch::Approval(remember)))
+        .await
+        .unwrap();
+    assert_eq!(
+        turn.store.granted_tools("c", &names).await.unwrap(),
+        ["search"]
+    );
+    assert_eq!(
+        turn.store.granted_tools("d", &names).await.unwrap(),
+        [""; 0],
+        "in this conversation only"
+    );
 }
 
 pub async fn the_clients_first_result_is_kept(backend: &impl Backend) {
@@ -89,17 +195,33 @@ pub async fn the_clients_first_result_is_kept(backend: &impl Backend) {
     let (asked, client) = (turn.execution_id(0, 0), turn.execution_id(0, 1));
     let put = |access: Access, id: String, result: &str| {
         let (store, end) = (turn.store.clone(), tool_end(result));
-        async move { store.store_client_result(&access, "c", &id, end).await.unwrap() }
+        async move {
+            store
+                .store_client_result(&access, "c", &id, end)
+                .await
+                .unwrap()
+        }
     };
-    assert_eq!(put(Access::tenant("another"), client.clone(), "1").await, None);
+    assert_eq!(
+        put(Access::tenant("another"), client.clone(), "1").await,
+        None
+    );
     let not_ours = put(tenant(), asked, "1").await.unwrap();
     assert_eq!(not_ours.record.end, None, "a worker runs it");
     let first = put(tenant(), client.clone(), "1").await.unwrap();
     assert_eq!(first.record.end.as_ref().unwrap().result.as_str(), "1");
     let second = put(tenant(), client.clone(), "2").await.unwrap();
     assert_eq!(second.record.end, first.record.end, "the first one is kept");
-    let again = turn.store.save(&turn.request(0, Batch::Thought(SaveThought {}))).await.unwrap().result;
-    assert_eq!((again.approvals_answered, again.results_stored), (vec![], vec![client]));
+    let again = turn
+        .store
+        .save(&turn.request(0, Batch::Thought(SaveThought {})))
+        .await
+        .unwrap()
+        .result;
+    assert_eq!(
+        (again.approvals_answered, again.results_stored),
+        (vec![], vec![client])
+    );
     turn.observe(0, 1, "").await;
     assert_eq!(data(turn.events().await.last().unwrap())["result"], 1);
 }
@@ -120,7 +242,14 @@ pub async fn the_end_closes_what_waits(backend: &impl Backend) {
         "cancelled",
     ];
     assert_eq!(turn.types().await, expected);
-    assert_eq!(turn.store.waiting_tools(&tenant(), "c", 10).await.unwrap(), []);
-    let late = turn.store.store_client_result(&tenant(), "c", &turn.execution_id(0, 1), tool_end("1")).await.unwrap();
+    assert_eq!(
+        turn.store.waiting_tools(&tenant(), "c", 10).await.unwrap(),
+        []
+    );
+    let late = turn
+        .store
+        .store_client_result(&tenant(), "c", &turn.execution_id(0, 1), tool_end("1"))
+        .await
+        .unwrap();
     assert_eq!(late.unwrap().record.status, tool_status::CANCELLED);
 }

@@ -17,17 +17,34 @@ pub async fn turns_that_begin_at_once_begin_once(backend: &impl Backend) {
         // Half of them the same turn, the others turns of the same conversation, which nobody has created.
         let mut tasks = JoinSet::new();
         for number in 0..16 {
-            let message = if number % 2 == 0 { "m".to_owned() } else { format!("m{number}") };
+            let message = if number % 2 == 0 {
+                "m".to_owned()
+            } else {
+                format!("m{number}")
+            };
             let turn = Turn::new(handles[number % 2].clone(), &format!("c{round}"), &message);
-            tasks.spawn(async move { drop(turn.store.begin_turn(turn.begin("hi")).await.unwrap()) });
+            tasks
+                .spawn(async move { drop(turn.store.begin_turn(turn.begin("hi")).await.unwrap()) });
         }
         tasks.join_all().await;
         let turn = Turn::new(handles[0].clone(), &format!("c{round}"), "m");
         let types = turn.types().await;
         let count = |event_type: &str| types.iter().filter(|found| *found == event_type).count();
-        assert_eq!((types.len(), count("user_message"), count("error")), (17, 9, 8), "each ends the one before it");
-        let conversation = turn.store.conversation(&tenant(), &turn.conversation).await.unwrap().unwrap();
-        assert_eq!((conversation.message_count, conversation.last_sequence), (9, 17));
+        assert_eq!(
+            (types.len(), count("user_message"), count("error")),
+            (17, 9, 8),
+            "each ends the one before it"
+        );
+        let conversation = turn
+            .store
+            .conversation(&tenant(), &turn.conversation)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(
+            (conversation.message_count, conversation.last_sequence),
+            (9, 17)
+        );
     }
 }
 
@@ -38,7 +55,10 @@ pub async fn a_queue_is_never_longer_than_its_limit(backend: &impl Backend) {
     for number in 0..32 {
         let (store, id) = (handles[number % 2].clone(), format!("m{number}"));
         tasks.spawn(async move {
-            let message = everturn_store::NewMessage { max_queued: 5, ..new_message("c", &id, Some(&id)) };
+            let message = everturn_store::NewMessage {
+                max_queued: 5,
+                ..new_message("c", &id, Some(&id))
+            };
             match store.queue_message(&tenant(), message).await {
                 Ok(queued) => queued.is_new,
                 Err(StoreError::QueueFull { limit: 5 }) => false,
@@ -46,7 +66,15 @@ pub async fn a_queue_is_never_longer_than_its_limit(backend: &impl Backend) {
             }
         });
     }
-    assert_eq!(tasks.join_all().await.iter().filter(|is_new| **is_new).count(), 5);
+    assert_eq!(
+        tasks
+            .join_all()
+            .await
+            .iter()
+            .filter(|is_new| **is_new)
+            .count(),
+        5
+    );
 }
 
 pub async fn a_tool_is_started_once(backend: &impl Backend) {
@@ -58,10 +86,18 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
         for number in 0..12 {
             let (store, key) = (handles[number % 2].clone(), turn.tool(0, index));
             tasks.spawn(async move {
-                match store.claim_tool(&key, &format!("claimant {number}")).await.unwrap() {
+                match store
+                    .claim_tool(&key, &format!("claimant {number}"))
+                    .await
+                    .unwrap()
+                {
                     ToolClaim::Run(record) => Some(record.attempt),
                     ToolClaim::OutcomeUnknown(record) => {
-                        assert_eq!(record.status, tool_status::RUNNING, "as it is now, not as it was before the race");
+                        assert_eq!(
+                            record.status,
+                            tool_status::RUNNING,
+                            "as it is now, not as it was before the race"
+                        );
                         None
                     }
                     ToolClaim::Ended(_) => panic!("nothing ended it"),
@@ -70,7 +106,11 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
         }
         let mut attempts: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
         attempts.sort_unstable();
-        let expected: Vec<u32> = if effect == effect::ONCE { vec![1] } else { (1..=12).collect() };
+        let expected: Vec<u32> = if effect == effect::ONCE {
+            vec![1]
+        } else {
+            (1..=12).collect()
+        };
         assert_eq!(attempts, expected, "{effect}");
     }
 }
@@ -88,7 +128,10 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
             tasks.spawn(async move {
                 start.wait().await;
                 let claim = store.claim_tool(&key, "a").await.unwrap();
-                let ended = store.finish_tool(&key, tool_end("\"found\"")).await.unwrap();
+                let ended = store
+                    .finish_tool(&key, tool_end("\"found\""))
+                    .await
+                    .unwrap();
                 (index, matches!(claim, ToolClaim::Run(_)), ended)
             });
         }
@@ -98,18 +141,40 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
         for (index, has_run, ended) in tasks.join_all().await {
             let id = turn.execution_id(0, index);
             let data = |kind: &str| {
-                let of_kind = events.iter().filter(|event| event.event_type == kind).map(super::fixture::data);
-                of_kind.filter(|data| data["execution_id"] == id.as_str()).collect::<Vec<_>>()
+                let of_kind = events
+                    .iter()
+                    .filter(|event| event.event_type == kind)
+                    .map(super::fixture::data);
+                of_kind
+                    .filter(|data| data["execution_id"] == id.as_str())
+                    .collect::<Vec<_>>()
             };
             let observes = data("observe");
             assert_eq!(observes.len(), 1, "one observe an act");
             let end = ended.end.unwrap();
-            assert_eq!(observes[0]["result"], end.result.to_value(), "what finish_tool returned is what is shown");
-            assert_eq!(has_run, ended.status != tool_status::CANCELLED, "cancelled means it never began");
-            let ToolClaim::Ended(stored) = turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap() else {
+            assert_eq!(
+                observes[0]["result"],
+                end.result.to_value(),
+                "what finish_tool returned is what is shown"
+            );
+            assert_eq!(
+                has_run,
+                ended.status != tool_status::CANCELLED,
+                "cancelled means it never began"
+            );
+            let ToolClaim::Ended(stored) = turn
+                .store
+                .claim_tool(&turn.tool(0, index), "a")
+                .await
+                .unwrap()
+            else {
                 panic!()
             };
-            assert_eq!((stored.status, stored.end), (ended.status, Some(end)), "and what is stored");
+            assert_eq!(
+                (stored.status, stored.end),
+                (ended.status, Some(end)),
+                "and what is stored"
+            );
         }
     }
 }
@@ -128,8 +193,16 @@ pub async fn everything_at_once_ends_without_a_deadlock(backend: &impl Backend) 
         tasks.spawn(async move {
             let step = other.step(u32::try_from(number % 4).unwrap() + 1);
             other.store.claim_step(&step).await.unwrap();
-            other.store.save_partial(&step, state("so far", vec![])).await.unwrap();
-            other.store.complete_step(&step, state("answer", vec![])).await.unwrap();
+            other
+                .store
+                .save_partial(&step, state("so far", vec![]))
+                .await
+                .unwrap();
+            other
+                .store
+                .complete_step(&step, state("answer", vec![]))
+                .await
+                .unwrap();
         });
         tasks.spawn(async move { drop(steer.steer(&format!("s{number}"), "hurry").await) });
         tasks.spawn(async move {

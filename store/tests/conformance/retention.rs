@@ -42,19 +42,30 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     turn.asks(0, "", &[effect::READ]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let mut end = tool_end("1");
-    end.events = vec![("work_plan".into(), json(r#"{"plan_id":"p","title":"t","steps":[]}"#))];
+    end.events = vec![(
+        "work_plan".into(),
+        json(r#"{"plan_id":"p","title":"t","steps":[]}"#),
+    )];
     turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
     turn.observe(0, 0, "").await;
     turn.complete(1, "answer", &[]).await;
     turn.end(1, execution_status::COMPLETED).await;
-    let empty = NewConversation { id: "d".into(), access: tenant(), agent: "a".into(), title: String::new() };
+    let empty = NewConversation {
+        id: "d".into(),
+        access: tenant(),
+        agent: "a".into(),
+        title: String::new(),
+    };
     store.create_conversation(empty).await.unwrap();
 
     let full = backend.row_count().await;
     let past = Utc::now() - TimeDelta::hours(1);
     assert_eq!(store.count_expired(past).await.unwrap(), Removed::default());
     assert_eq!(remove_all(&store, past, 100).await.0, Removed::default());
-    let expected = Removed { conversations: 2, events: 7 };
+    let expected = Removed {
+        conversations: 2,
+        events: 7,
+    };
     assert_eq!(store.count_expired(soon()).await.unwrap(), expected);
     assert_eq!(backend.row_count().await, full, "counting removes nothing");
     assert_eq!(remove_all(&store, soon(), 100).await, (expected, 1));
@@ -70,12 +81,30 @@ pub async fn what_runs_or_waits_stays(backend: &impl Backend) {
     let waiting = Turn::begun(store.clone(), "waiting", "m").await;
     waiting.queue("next").await;
     waiting.end(0, execution_status::FAILED).await;
-    assert_eq!(store.count_expired(soon()).await.unwrap(), Removed::default());
+    assert_eq!(
+        store.count_expired(soon()).await.unwrap(),
+        Removed::default()
+    );
     assert_eq!(remove_all(&store, soon(), 1).await.0, Removed::default());
     running.end(0, execution_status::FAILED).await;
-    assert_eq!(remove_all(&store, soon(), 1).await.0, Removed { conversations: 1, events: 2 });
-    Turn::begun(store.clone(), "waiting", "next").await.end(0, execution_status::FAILED).await;
-    assert_eq!(remove_all(&store, soon(), 1).await.0, Removed { conversations: 1, events: 4 });
+    assert_eq!(
+        remove_all(&store, soon(), 1).await.0,
+        Removed {
+            conversations: 1,
+            events: 2
+        }
+    );
+    Turn::begun(store.clone(), "waiting", "next")
+        .await
+        .end(0, execution_status::FAILED)
+        .await;
+    assert_eq!(
+        remove_all(&store, soon(), 1).await.0,
+        Removed {
+            conversations: 1,
+            events: 4
+        }
+    );
 }
 
 pub async fn batches_are_bounded(backend: &impl Backend) {
@@ -86,14 +115,25 @@ pub async fn batches_are_bounded(backend: &impl Backend) {
             turn.end(0, execution_status::CANCELLED).await;
         }
     }
-    assert_eq!(remove_all(&store, soon(), 3).await, (Removed { conversations: 9, events: 18 }, 4));
+    assert_eq!(
+        remove_all(&store, soon(), 3).await,
+        (
+            Removed {
+                conversations: 9,
+                events: 18
+            },
+            4
+        )
+    );
 
     // Conversations that are large together are removed one after the other.
     for number in 0..3 {
         let turn = Turn::begun(store.clone(), &format!("large{number}"), "m").await;
         turn.asks(0, "", &[effect::READ]).await;
         let mut end = tool_end("1");
-        end.events = (0..5000).map(|number| ("progress".into(), json(&number.to_string()))).collect();
+        end.events = (0..5000)
+            .map(|number| ("progress".into(), json(&number.to_string())))
+            .collect();
         turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
         turn.end(0, execution_status::CANCELLED).await;
     }
@@ -116,13 +156,26 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
         remove_all(&remover, soon(), 7).await;
     });
     for number in 0..40 {
-        let (turn, queued) = (Turn::new(store.clone(), &format!("c{number:02}"), "m"), store.clone());
+        let (turn, queued) = (
+            Turn::new(store.clone(), &format!("c{number:02}"), "m"),
+            store.clone(),
+        );
         let (late, late_tool) = (turn.clone(), turn.clone());
         tasks.spawn(async move {
-            match queued.queue_message(&tenant(), new_message(&turn.conversation, "q", None)).await {
-                Err(StoreError::NotFound { what: "conversation", .. }) => {}
+            match queued
+                .queue_message(&tenant(), new_message(&turn.conversation, "q", None))
+                .await
+            {
+                Err(StoreError::NotFound {
+                    what: "conversation",
+                    ..
+                }) => {}
                 Err(other) => panic!("{other}"),
-                Ok(_) => assert_eq!(turn.events().await.len(), 5, "accepted, so it is there and whole"),
+                Ok(_) => assert_eq!(
+                    turn.events().await.len(),
+                    5,
+                    "accepted, so it is there and whole"
+                ),
             }
         });
         // Workers thought dead.

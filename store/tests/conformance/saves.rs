@@ -24,9 +24,19 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
     turn.complete(1, "the answer", &[]).await;
     let saved = turn.end(1, execution_status::COMPLETED).await;
     assert_eq!(saved.sealed, [(turn.execution.clone(), 1)]);
-    assert_eq!((saved.result.status.as_str(), saved.result.last_sequence), (execution_status::COMPLETED, 6));
+    assert_eq!(
+        (saved.result.status.as_str(), saved.result.last_sequence),
+        (execution_status::COMPLETED, 6)
+    );
 
-    let expected = ["user_message", "thought", "act", "observe", "assistant_message", "complete"];
+    let expected = [
+        "user_message",
+        "thought",
+        "act",
+        "observe",
+        "assistant_message",
+        "complete",
+    ];
     assert_eq!(turn.types().await, expected);
     let written = backend.row_count().await - before;
     assert!(written <= 20, "{written} rows");
@@ -35,29 +45,62 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
     assert_eq!(act["execution_id"], turn.execution_id(0, 0));
     assert_eq!(act["execution_id"], observe["execution_id"]);
     assert_eq!(act["call_id"], observe["call_id"]);
-    assert_eq!((&observe["result"], &observe["duration_ms"]), (&"found".into(), &12.into()));
+    assert_eq!(
+        (&observe["result"], &observe["duration_ms"]),
+        (&"found".into(), &12.into())
+    );
     let complete = turn.data("complete").await;
-    let counts = ["steps", "input_tokens", "output_tokens"].map(|name| complete[name].as_u64().unwrap());
+    let counts =
+        ["steps", "input_tokens", "output_tokens"].map(|name| complete[name].as_u64().unwrap());
     assert_eq!(counts, [2, 200, 20]);
     let answer = turn.data("assistant_message").await;
-    assert_eq!(answer["message_id"], ids::assistant_message_id(&turn.execution, 1));
-    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().message_count, 2);
+    assert_eq!(
+        answer["message_id"],
+        ids::assistant_message_id(&turn.execution, 1)
+    );
+    assert_eq!(
+        turn.store
+            .conversation(&tenant(), "c")
+            .await
+            .unwrap()
+            .unwrap()
+            .message_count,
+        2
+    );
 }
 
 pub async fn a_batch_is_saved_once(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let first = turn.asks(0, "look", &[effect::READ]).await;
-    assert_eq!(turn.thought(0).await, first, "the repeat seals again: its first caller may have died");
+    assert_eq!(
+        turn.thought(0).await,
+        first,
+        "the repeat seals again: its first caller may have died"
+    );
     turn.runs(0, 0).await;
     let rows = backend.row_count().await;
     let again = turn.observe(0, 0, "late failure").await;
-    assert_eq!((again.result.status.as_str(), again.result.last_sequence), (execution_status::RUNNING, 4));
+    assert_eq!(
+        (again.result.status.as_str(), again.result.last_sequence),
+        (execution_status::RUNNING, 4)
+    );
     // A key that names another step does not observe the same tool again.
     let execution_id = turn.execution_id(0, 0);
-    turn.save(5, Batch::Observe(SaveObserve { execution_id, failure: String::new() })).await;
+    turn.save(
+        5,
+        Batch::Observe(SaveObserve {
+            execution_id,
+            failure: String::new(),
+        }),
+    )
+    .await;
     turn.steer("s", "x").await;
     turn.steer("s", "y").await;
-    assert_eq!(backend.row_count().await, rows + 2, "one message and its event");
+    assert_eq!(
+        backend.row_count().await,
+        rows + 2,
+        "one message and its event"
+    );
     turn.complete(1, "answer", &[]).await;
     let end = turn.end(1, execution_status::COMPLETED).await;
     assert_eq!(turn.end(1, execution_status::COMPLETED).await, end);
@@ -66,7 +109,8 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
 
 pub async fn racing_saves_of_one_batch_store_it_once(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.complete(0, "look", &[effect::READ, effect::ONCE]).await;
+    turn.complete(0, "look", &[effect::READ, effect::ONCE])
+        .await;
     let handles = [backend.open().await, backend.open().await];
     let mut racers = Vec::new();
     for number in 0..16 {
@@ -78,7 +122,10 @@ pub async fn racing_saves_of_one_batch_store_it_once(backend: &impl Backend) {
     for task in tasks {
         assert_eq!(task.await.unwrap().result.last_sequence, 4);
     }
-    assert_eq!(turn.types().await, ["user_message", "thought", "act", "act"]);
+    assert_eq!(
+        turn.types().await,
+        ["user_message", "thought", "act", "act"]
+    );
 }
 
 pub async fn the_first_end_wins_and_nothing_follows(backend: &impl Backend) {
@@ -105,65 +152,129 @@ pub async fn the_first_end_wins_and_nothing_follows(backend: &impl Backend) {
 pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     // pending, running, running once, ended, observed
-    let effects = [effect::READ, effect::READ, effect::ONCE, effect::ONCE, effect::READ];
+    let effects = [
+        effect::READ,
+        effect::READ,
+        effect::ONCE,
+        effect::ONCE,
+        effect::READ,
+    ];
     turn.asks(0, "look", &effects).await;
     for index in [1, 2, 3] {
-        turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap();
+        turn.store
+            .claim_tool(&turn.tool(0, index), "a")
+            .await
+            .unwrap();
     }
-    turn.store.finish_tool(&turn.tool(0, 3), tool_end("\"done\"")).await.unwrap();
+    turn.store
+        .finish_tool(&turn.tool(0, 3), tool_end("\"done\""))
+        .await
+        .unwrap();
     turn.runs(0, 4).await;
     turn.end(1, execution_status::CANCELLED).await;
 
     let events = turn.events().await;
     let of = |kind: &str| -> Vec<String> {
         let found = events.iter().filter(|event| event.event_type == kind);
-        found.map(|event| data(event)["execution_id"].as_str().unwrap().to_owned()).collect()
+        found
+            .map(|event| data(event)["execution_id"].as_str().unwrap().to_owned())
+            .collect()
     };
     let (acts, mut observes) = (of("act"), of("observe"));
     observes.rotate_left(1);
-    assert_eq!(acts, observes, "an observe for each act; the fifth came first");
+    assert_eq!(
+        acts, observes,
+        "an observe for each act; the fifth came first"
+    );
     assert_eq!(events.last().unwrap().event_type, "cancelled");
     let mut statuses = Vec::new();
     for index in 0..effects.len() {
-        let ToolClaim::Ended(record) = turn.store.claim_tool(&turn.tool(0, index), "a").await.unwrap() else {
+        let ToolClaim::Ended(record) = turn
+            .store
+            .claim_tool(&turn.tool(0, index), "a")
+            .await
+            .unwrap()
+        else {
             panic!("tool {index} is open")
         };
         statuses.push(record.status);
     }
-    let (cancelled, unknown, completed) = (tool_status::CANCELLED, tool_status::UNKNOWN, tool_status::COMPLETED);
-    assert_eq!(statuses, [cancelled, cancelled, unknown, completed, completed]);
+    let (cancelled, unknown, completed) = (
+        tool_status::CANCELLED,
+        tool_status::UNKNOWN,
+        tool_status::COMPLETED,
+    );
+    assert_eq!(
+        statuses,
+        [cancelled, cancelled, unknown, completed, completed]
+    );
     let context = turn.store.context("c", "", 10).await.unwrap();
     let results = &context[1].tool_results;
     let errors: Vec<_> = results.iter().map(|result| result.is_error).collect();
-    assert_eq!(errors, [true, true, true, false, false], "results stand in call order");
+    assert_eq!(
+        errors,
+        [true, true, true, false, false],
+        "results stand in call order"
+    );
     // What was cancelled stays so, whatever its activity says later.
-    let late = turn.store.finish_tool(&turn.tool(0, 1), tool_end("\"late\"")).await.unwrap();
+    let late = turn
+        .store
+        .finish_tool(&turn.tool(0, 1), tool_end("\"late\""))
+        .await
+        .unwrap();
     assert_eq!(late.status, cancelled);
 }
 
 pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
     let store = backend.open().await;
-    let partial = LlmCompleteState { finish: finish::CANCELLED.into(), ..state("so f", vec![]) };
-    for (message, saved, expected) in [("m1", None, "so f"), ("m2", Some("all of it"), "all of it")] {
+    let partial = LlmCompleteState {
+        finish: finish::CANCELLED.into(),
+        ..state("so f", vec![])
+    };
+    for (message, saved, expected) in [("m1", None, "so f"), ("m2", Some("all of it"), "all of it")]
+    {
         let turn = Turn::begun(store.clone(), message, message).await;
-        turn.store.save_partial(&turn.step(0), partial.clone()).await.unwrap();
+        turn.store
+            .save_partial(&turn.step(0), partial.clone())
+            .await
+            .unwrap();
         if let Some(text) = saved {
             turn.complete(0, text, &[]).await;
         }
         let saved = turn.end(0, execution_status::CANCELLED).await;
         assert_eq!(saved.sealed, [(turn.execution.clone(), 0)]);
-        assert_eq!(turn.types().await, ["user_message", "assistant_message", "cancelled"]);
+        assert_eq!(
+            turn.types().await,
+            ["user_message", "assistant_message", "cancelled"]
+        );
         let answer = turn.data("assistant_message").await;
-        assert_eq!((&answer["content"], &answer["partial"]), (&expected.into(), &true.into()));
+        assert_eq!(
+            (&answer["content"], &answer["partial"]),
+            (&expected.into(), &true.into())
+        );
         assert_eq!(turn.data("cancelled").await["reason"], "why");
-        assert_eq!(turn.store.conversation(&tenant(), message).await.unwrap().unwrap().message_count, 2);
-        assert_eq!(turn.store.context(message, "", 10).await.unwrap()[1].content, expected);
+        assert_eq!(
+            turn.store
+                .conversation(&tenant(), message)
+                .await
+                .unwrap()
+                .unwrap()
+                .message_count,
+            2
+        );
+        assert_eq!(
+            turn.store.context(message, "", 10).await.unwrap()[1].content,
+            expected
+        );
     }
 }
 
 pub async fn a_failed_end_does_not_read_the_partial_text(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.store.save_partial(&turn.step(0), state("so f", vec![])).await.unwrap();
+    turn.store
+        .save_partial(&turn.step(0), state("so f", vec![]))
+        .await
+        .unwrap();
     turn.end(0, execution_status::FAILED).await;
     assert_eq!(turn.types().await, ["user_message", "error"]);
     assert_eq!(turn.data("error").await["code"], "a_code");
@@ -171,12 +282,24 @@ pub async fn a_failed_end_does_not_read_the_partial_text(backend: &impl Backend)
 
 pub async fn a_tool_that_left_no_end_is_ended_by_its_observe(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ, effect::ONCE, effect::ONCE]).await;
+    turn.asks(0, "", &[effect::READ, effect::ONCE, effect::ONCE])
+        .await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     turn.store.claim_tool(&turn.tool(0, 1), "a").await.unwrap();
-    for (index, expected) in [tool_status::FAILED, tool_status::UNKNOWN, tool_status::FAILED].into_iter().enumerate() {
+    for (index, expected) in [
+        tool_status::FAILED,
+        tool_status::UNKNOWN,
+        tool_status::FAILED,
+    ]
+    .into_iter()
+    .enumerate()
+    {
         turn.observe(0, index, "it timed out").await;
-        let record = turn.store.finish_tool(&turn.tool(0, index), tool_end("1")).await.unwrap();
+        let record = turn
+            .store
+            .finish_tool(&turn.tool(0, index), tool_end("1"))
+            .await
+            .unwrap();
         assert_eq!(record.status, expected, "the observe ended it first");
         let end = record.end.unwrap();
         assert!(end.is_error && end.result.as_str().contains("it timed out"));
@@ -192,12 +315,22 @@ pub async fn a_tools_plan_events_are_saved_before_its_observe(backend: &impl Bac
     for (index, event_type, data) in [(0, "work_plan", plan), (1, "step_start", start)] {
         let mut end = tool_end("1");
         end.events = vec![(event_type.into(), json(data))];
-        turn.store.finish_tool(&turn.tool(0, index), end).await.unwrap();
+        turn.store
+            .finish_tool(&turn.tool(0, index), end)
+            .await
+            .unwrap();
         turn.observe(0, index, "").await;
     }
     let types = turn.types().await;
-    assert_eq!(types[4..], ["work_plan", "observe", "step_start", "observe"]);
-    assert_eq!(backend.row_count().await, rows + 5, "four events and one plan");
+    assert_eq!(
+        types[4..],
+        ["work_plan", "observe", "step_start", "observe"]
+    );
+    assert_eq!(
+        backend.row_count().await,
+        rows + 5,
+        "four events and one plan"
+    );
     assert_eq!(turn.data("work_plan").await["plan_id"], "p");
 }
 
@@ -207,13 +340,36 @@ pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
     let saved = turn.steer("s", "").await;
     assert_eq!(saved.result.last_sequence, 2);
     let events = turn.events().await;
-    assert_eq!((events[1].message_id.as_str(), events[1].event_type.as_str()), ("s", "user_message"));
+    assert_eq!(
+        (events[1].message_id.as_str(), events[1].event_type.as_str()),
+        ("s", "user_message")
+    );
     assert_eq!(data(&events[1])["content"], "say s");
-    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().message_count, 2);
+    assert_eq!(
+        turn.store
+            .conversation(&tenant(), "c")
+            .await
+            .unwrap()
+            .unwrap()
+            .message_count,
+        2
+    );
     assert!(!turn.queue("s").await.is_waiting());
-    let nothing = SaveSteer { message_id: "none".into(), content: String::new() };
-    let refused = turn.store.save(&turn.request(0, Batch::Steer(nothing))).await;
-    assert!(matches!(refused, Err(StoreError::NotFound { what: "message", .. })));
+    let nothing = SaveSteer {
+        message_id: "none".into(),
+        content: String::new(),
+    };
+    let refused = turn
+        .store
+        .save(&turn.request(0, Batch::Steer(nothing)))
+        .await;
+    assert!(matches!(
+        refused,
+        Err(StoreError::NotFound {
+            what: "message",
+            ..
+        })
+    ));
 }
 
 pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
@@ -228,27 +384,59 @@ pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
     for task in tasks {
         task.await.unwrap();
     }
-    let row = turn.store.context("c", "", 10).await.unwrap().pop().unwrap();
-    let results: Vec<_> = row.tool_results.iter().map(|result| &result.execution_id).collect();
-    let calls: Vec<_> = row.tool_calls.iter().map(|call| &call.execution_id).collect();
+    let row = turn
+        .store
+        .context("c", "", 10)
+        .await
+        .unwrap()
+        .pop()
+        .unwrap();
+    let results: Vec<_> = row
+        .tool_results
+        .iter()
+        .map(|result| &result.execution_id)
+        .collect();
+    let calls: Vec<_> = row
+        .tool_calls
+        .iter()
+        .map(|call| &call.execution_id)
+        .collect();
     assert_eq!(results, calls);
 }
 
 pub async fn saves_of_unknown_things_are_refused(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let thought = || Batch::Thought(SaveThought {});
-    assert!(matches!(turn.store.save(&turn.request(0, thought())).await, Err(StoreError::Corrupt(_))));
+    assert!(matches!(
+        turn.store.save(&turn.request(0, thought())).await,
+        Err(StoreError::Corrupt(_))
+    ));
     let mut request = turn.request(0, thought());
     request.agent_execution_id = "run_unknown".into();
-    assert!(matches!(turn.store.save(&request).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(
+        turn.store.save(&request).await,
+        Err(StoreError::NotFound { .. })
+    ));
     let mut request = turn.request(0, thought());
     request.message_id = "another".into();
-    assert!(matches!(turn.store.save(&request).await, Err(StoreError::Conflict(_))));
+    assert!(matches!(
+        turn.store.save(&request).await,
+        Err(StoreError::Conflict(_))
+    ));
     let mut request = turn.request(0, thought());
     request.batch = None;
-    assert!(matches!(turn.store.save(&request).await, Err(StoreError::Conflict(_))));
-    let observe = SaveObserve { execution_id: "exec_none".into(), failure: String::new() };
-    let refused = turn.store.save(&turn.request(0, Batch::Observe(observe))).await;
+    assert!(matches!(
+        turn.store.save(&request).await,
+        Err(StoreError::Conflict(_))
+    ));
+    let observe = SaveObserve {
+        execution_id: "exec_none".into(),
+        failure: String::new(),
+    };
+    let refused = turn
+        .store
+        .save(&turn.request(0, Batch::Observe(observe)))
+        .await;
     assert!(matches!(refused, Err(StoreError::Corrupt(_))));
     assert_eq!(turn.events().await.len(), 1);
 }

@@ -15,54 +15,126 @@ pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
     let long = format!("  Hello\n there {}", "ä".repeat(100));
     let begun = turn.store.begin_turn(turn.begin(&long)).await.unwrap();
-    assert_eq!((begun.status.as_str(), begun.last_sequence), (execution_status::RUNNING, 1));
+    assert_eq!(
+        (begun.status.as_str(), begun.last_sequence),
+        (execution_status::RUNNING, 1)
+    );
     assert_eq!(begun.agent, agent());
 
-    let conversation = turn.store.conversation(&tenant(), "c").await.unwrap().unwrap();
-    assert_eq!((conversation.tenant_id.as_str(), conversation.agent.as_str()), ("tenant", "default"));
-    assert_eq!((conversation.message_count, conversation.last_sequence), (1, 1));
-    assert!(conversation.title.starts_with("Hello there ä"), "{}", conversation.title);
+    let conversation = turn
+        .store
+        .conversation(&tenant(), "c")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(
+        (conversation.tenant_id.as_str(), conversation.agent.as_str()),
+        ("tenant", "default")
+    );
+    assert_eq!(
+        (conversation.message_count, conversation.last_sequence),
+        (1, 1)
+    );
+    assert!(
+        conversation.title.starts_with("Hello there ä"),
+        "{}",
+        conversation.title
+    );
     assert_eq!(conversation.title.chars().count(), 80);
 
     let events = turn.events().await;
     assert_eq!(data(&events[0])["content"], long);
     assert_eq!(data(&events[0])["message_id"], "m");
-    assert_eq!((events[0].message_id.as_str(), events[0].event_type.as_str()), ("m", "user_message"));
-    assert!(events[0].created_at.ends_with('Z') && events[0].created_at.len() == 24, "{}", events[0].created_at);
+    assert_eq!(
+        (events[0].message_id.as_str(), events[0].event_type.as_str()),
+        ("m", "user_message")
+    );
+    assert!(
+        events[0].created_at.ends_with('Z') && events[0].created_at.len() == 24,
+        "{}",
+        events[0].created_at
+    );
 }
 
 pub async fn a_turn_begins_once(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let rows = backend.row_count().await;
-    let again = turn.store.begin_turn(turn.begin("another text")).await.unwrap();
-    assert_eq!((again.status.as_str(), again.last_sequence), (execution_status::RUNNING, 1));
+    let again = turn
+        .store
+        .begin_turn(turn.begin("another text"))
+        .await
+        .unwrap();
+    assert_eq!(
+        (again.status.as_str(), again.last_sequence),
+        (execution_status::RUNNING, 1)
+    );
     turn.end(0, execution_status::CANCELLED).await;
     let after = turn.begin_again().await;
-    assert_eq!((after.status.as_str(), after.last_sequence), (execution_status::CANCELLED, 2));
-    assert_eq!(backend.row_count().await, rows + 1, "only the event of the end");
-    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap().unwrap().message_count, 1);
+    assert_eq!(
+        (after.status.as_str(), after.last_sequence),
+        (execution_status::CANCELLED, 2)
+    );
+    assert_eq!(
+        backend.row_count().await,
+        rows + 1,
+        "only the event of the end"
+    );
+    assert_eq!(
+        turn.store
+            .conversation(&tenant(), "c")
+            .await
+            .unwrap()
+            .unwrap()
+            .message_count,
+        1
+    );
 }
 
 pub async fn a_turn_without_content_or_row_is_refused(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
     let refused = turn.store.begin_turn(turn.begin("")).await;
-    assert!(matches!(refused, Err(StoreError::NotFound { what: "message", .. })), "{refused:?}");
-    assert_eq!(turn.store.conversation(&tenant(), "c").await.unwrap(), None, "nothing is left behind");
+    assert!(
+        matches!(
+            refused,
+            Err(StoreError::NotFound {
+                what: "message",
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(
+        turn.store.conversation(&tenant(), "c").await.unwrap(),
+        None,
+        "nothing is left behind"
+    );
 }
 
 pub async fn the_agent_stays_pinned(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let mut repeated = turn.begin("");
-    repeated.agent = AgentDefinition { model: "m2".into(), ..agent() };
+    repeated.agent = AgentDefinition {
+        model: "m2".into(),
+        ..agent()
+    };
     let begun = turn.store.begin_turn(repeated).await.unwrap();
     assert_eq!(begun.agent, agent());
-    assert_eq!(turn.store.agent_definition(&begun.agent_hash).await.unwrap(), Some(agent()));
+    assert_eq!(
+        turn.store
+            .agent_definition(&begun.agent_hash)
+            .await
+            .unwrap(),
+        Some(agent())
+    );
     assert_eq!(turn.store.agent_definition("unknown").await.unwrap(), None);
 }
 
 async fn contents(store: &impl TurnStore, limit: u32) -> Vec<String> {
     let context = store.context("c", "", limit).await.unwrap();
-    context.into_iter().map(|message: ContextMessage| format!("{} {}", message.role, message.content)).collect()
+    context
+        .into_iter()
+        .map(|message: ContextMessage| format!("{} {}", message.role, message.content))
+        .collect()
 }
 
 pub async fn queued_messages_wait_their_turn_in_the_context(backend: &impl Backend) {
@@ -74,46 +146,76 @@ pub async fn queued_messages_wait_their_turn_in_the_context(backend: &impl Backe
     first.end(0, execution_status::COMPLETED).await;
     let second = Turn::new(first.store.clone(), "c", "m2");
     // The stored text wins over another one.
-    second.store.begin_turn(second.begin("not this")).await.unwrap();
-    assert_eq!(contents(&first.store, 10).await, ["user say m1", "assistant answer 1", "user say m2"]);
+    second
+        .store
+        .begin_turn(second.begin("not this"))
+        .await
+        .unwrap();
+    assert_eq!(
+        contents(&first.store, 10).await,
+        ["user say m1", "assistant answer 1", "user say m2"]
+    );
     assert_eq!(second.events().await.len(), 4);
 }
 
 pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
     let first = Turn::begun(backend.open().await, "c", "m1").await;
     for step in 0..2 {
-        first.asks(step, &format!("look {step}"), &[effect::READ]).await;
+        first
+            .asks(step, &format!("look {step}"), &[effect::READ])
+            .await;
         first.runs(step, 0).await;
     }
     first.complete(2, "answer", &[]).await;
     first.end(2, execution_status::COMPLETED).await;
     Turn::begun(first.store.clone(), "c", "m2").await;
-    let all = ["user say m1", "assistant look 0", "assistant look 1", "assistant answer", "user say m2"];
+    let all = [
+        "user say m1",
+        "assistant look 0",
+        "assistant look 1",
+        "assistant answer",
+        "user say m2",
+    ];
     assert_eq!(contents(&first.store, 5).await, all);
     for limit in 1..5 {
-        assert_eq!(contents(&first.store, limit).await, ["user say m2"], "limit {limit}");
+        assert_eq!(
+            contents(&first.store, limit).await,
+            ["user say m2"],
+            "limit {limit}"
+        );
     }
     let second = Turn::new(first.store.clone(), "c", "m2");
     for step in 0..3 {
-        second.asks(step, &format!("seek {step}"), &[effect::READ]).await;
+        second
+            .asks(step, &format!("seek {step}"), &[effect::READ])
+            .await;
         second.runs(step, 0).await;
     }
     // A turn longer than the limit has no place to cut at.
-    assert_eq!(contents(&first.store, 2).await, ["assistant seek 1", "assistant seek 2"]);
+    assert_eq!(
+        contents(&first.store, 2).await,
+        ["assistant seek 1", "assistant seek 2"]
+    );
     let context = first.store.context("c", "", 1).await.unwrap();
     assert_eq!(context[0].tool_calls, [second.call(2, 0, effect::READ)]);
     assert_eq!(context[0].tool_results[0].result.as_str(), "\"found\"");
     assert_eq!(first.store.context("unknown", "", 10).await.unwrap(), []);
 }
 
-pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(backend: &impl Backend) {
+pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(
+    backend: &impl Backend,
+) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.steer("s", "and this").await;
     let own = Turn::new(turn.store.clone(), "c", "s");
     for status in [execution_status::RUNNING, execution_status::COMPLETED] {
         assert_eq!(turn.begin_again().await.status, status);
         let begun = own.store.begin_turn(own.begin("and this")).await.unwrap();
-        assert_eq!(begun.status, execution_status::COMPLETED, "it is answered in the turn it joined");
+        assert_eq!(
+            begun.status,
+            execution_status::COMPLETED,
+            "it is answered in the turn it joined"
+        );
         if status == execution_status::RUNNING {
             turn.complete(0, "answer", &[]).await;
             turn.end(0, execution_status::COMPLETED).await;
@@ -127,11 +229,28 @@ pub async fn a_message_that_steered_a_cancelled_turn_gets_its_own(backend: &impl
     turn.steer("s", "and this").await;
     turn.end(0, execution_status::CANCELLED).await;
     let own = Turn::new(turn.store.clone(), "c", "s");
-    assert_eq!(own.begin_again().await.status, execution_status::RUNNING, "it was accepted and never answered");
+    assert_eq!(
+        own.begin_again().await.status,
+        execution_status::RUNNING,
+        "it was accepted and never answered"
+    );
     assert_eq!(own.begin_again().await.status, execution_status::RUNNING);
     own.complete(0, "answer", &[]).await;
     own.end(0, execution_status::COMPLETED).await;
-    let expected = ["user_message", "user_message", "cancelled", "assistant_message", "complete"];
+    let expected = [
+        "user_message",
+        "user_message",
+        "cancelled",
+        "assistant_message",
+        "complete",
+    ];
     assert_eq!(own.types().await, expected);
-    assert!(!own.store.execution_status(&tenant(), "c").await.unwrap().unwrap().is_running);
+    assert!(
+        !own.store
+            .execution_status(&tenant(), "c")
+            .await
+            .unwrap()
+            .unwrap()
+            .is_running
+    );
 }

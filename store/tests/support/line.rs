@@ -42,16 +42,28 @@ impl Line {
             cuts: watch::Sender::new(0),
             loses_commit: AtomicBool::new(false),
         });
-        let line = Self { port: listener.local_addr().unwrap().port(), state: state.clone() };
+        let line = Self {
+            port: listener.local_addr().unwrap().port(),
+            state: state.clone(),
+        };
         tokio::spawn(async move {
             loop {
                 let (client, _) = listener.accept().await.unwrap();
-                let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else { continue };
+                let Ok(server) = TcpStream::connect(("127.0.0.1", port)).await else {
+                    continue;
+                };
                 client.set_nodelay(true).unwrap();
                 server.set_nodelay(true).unwrap();
-                let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
+                let ((from_client, to_client), (from_server, to_server)) =
+                    (client.into_split(), server.into_split());
                 let is_lost = Arc::new(AtomicBool::new(false));
-                tokio::spawn(pass(from_client, to_server, state.clone(), is_lost.clone(), true));
+                tokio::spawn(pass(
+                    from_client,
+                    to_server,
+                    state.clone(),
+                    is_lost.clone(),
+                    true,
+                ));
                 tokio::spawn(pass(from_server, to_client, state.clone(), is_lost, false));
             }
         });

@@ -28,12 +28,21 @@ rm -rf "$folder"
 "#;
 
 /// Where Debian and others put the server's programs.
-const FOLDERS: [&str; 4] =
-    ["/usr/lib/postgresql/15/bin", "/usr/lib/postgresql/16/bin", "/usr/lib/postgresql/17/bin", "/usr/local/bin"];
+const FOLDERS: [&str; 4] = [
+    "/usr/lib/postgresql/15/bin",
+    "/usr/lib/postgresql/16/bin",
+    "/usr/lib/postgresql/17/bin",
+    "/usr/local/bin",
+];
 
 /// Nothing here has to survive a crash of the machine.
-const SETTINGS: [&str; 5] =
-    ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=300", "shared_buffers=256MB"];
+const SETTINGS: [&str; 5] = [
+    "fsync=off",
+    "synchronous_commit=off",
+    "full_page_writes=off",
+    "max_connections=300",
+    "shared_buffers=256MB",
+];
 
 /// User and group `nobody`: PostgreSQL refuses to run as root.
 const NOBODY: u32 = 65534;
@@ -74,12 +83,15 @@ impl Database {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         server().create(&name, template).await;
-        Self { url: server().url(&name) }
+        Self {
+            url: server().url(&name),
+        }
     }
 
     /// The same database over another port of this machine.
     pub fn url_at(&self, port: u16) -> String {
-        self.url.replace(&format!(":{}/", server().port), &format!(":{port}/"))
+        self.url
+            .replace(&format!(":{}/", server().port), &format!(":{port}/"))
     }
 
     /// The server's.
@@ -89,7 +101,8 @@ impl Database {
 
     /// The same database as another role.
     pub fn url_as(&self, role: &str) -> String {
-        self.url.replace("postgres://everturn@", &format!("postgres://{role}@"))
+        self.url
+            .replace("postgres://everturn@", &format!("postgres://{role}@"))
     }
 
     pub async fn connection(&self) -> PgConnection {
@@ -99,14 +112,25 @@ impl Database {
     /// The tables as `pg_dump` writes them, without what changes from run to run.
     pub fn schema(&self) -> String {
         let dump = Command::new(binary("pg_dump"))
-            .args(["--schema-only", "--no-owner", "--no-privileges", "--exclude-table=_sqlx_migrations", &self.url])
+            .args([
+                "--schema-only",
+                "--no-owner",
+                "--no-privileges",
+                "--exclude-table=_sqlx_migrations",
+                &self.url,
+            ])
             .output()
             .unwrap();
-        assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
+        assert!(
+            dump.status.success(),
+            "{}",
+            String::from_utf8_lossy(&dump.stderr)
+        );
         let text = String::from_utf8(dump.stdout).unwrap();
         let kept = text.lines().filter(|line| {
-            let is_setting =
-                line.starts_with("SET ") || line.starts_with("SELECT pg_catalog.") || line.starts_with('\\');
+            let is_setting = line.starts_with("SET ")
+                || line.starts_with("SELECT pg_catalog.")
+                || line.starts_with('\\');
             !(line.is_empty() || line.starts_with("--") || is_setting)
         });
         kept.fold(String::new(), |schema, line| schema + line + "\n")
@@ -120,31 +144,67 @@ fn server() -> &'static Server {
 
 impl Server {
     fn start() -> Self {
-        let folder = tempfile::Builder::new().prefix("everturn-postgres-").tempdir().unwrap().keep();
+        let folder = tempfile::Builder::new()
+            .prefix("everturn-postgres-")
+            .tempdir()
+            .unwrap()
+            .keep();
         if is_root() {
             std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
         }
         let data = folder.join("data");
         let made = unprivileged("initdb")
-            .args(["--username=everturn", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", "-D"])
+            .args([
+                "--username=everturn",
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
+                "-D",
+            ])
             .arg(&data)
             .current_dir(&folder)
             .output()
             .unwrap();
-        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
+        assert!(
+            made.status.success(),
+            "initdb: {}",
+            String::from_utf8_lossy(&made.stderr)
+        );
 
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let port = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
         let server = unprivileged("postgres");
         let mut command = Command::new("sh");
-        command.args(["-c", LEASH, "sh"]).arg(&folder).arg(server.get_program()).args(server.get_args());
-        command.arg("-D").arg(&data).arg("-k").arg(&folder).args(["-h", "127.0.0.1", "-p", &port.to_string()]);
+        command
+            .args(["-c", LEASH, "sh"])
+            .arg(&folder)
+            .arg(server.get_program())
+            .args(server.get_args());
+        command.arg("-D").arg(&data).arg("-k").arg(&folder).args([
+            "-h",
+            "127.0.0.1",
+            "-p",
+            &port.to_string(),
+        ]);
         for setting in SETTINGS {
             command.args(["-c", setting]);
         }
-        let mut shell = command.stdin(Stdio::piped()).current_dir(&folder).spawn().unwrap();
+        let mut shell = command
+            .stdin(Stdio::piped())
+            .current_dir(&folder)
+            .spawn()
+            .unwrap();
         let leash = shell.stdin.take().unwrap();
         wait_until_ready(port, &folder, &mut shell);
-        Self { port, folder, _leash: leash }
+        Self {
+            port,
+            folder,
+            _leash: leash,
+        }
     }
 
     fn url(&self, database: &str) -> String {
@@ -153,7 +213,11 @@ impl Server {
 
     async fn create(&self, name: &str, template: &str) {
         // Over the socket, so that both ways in are used.
-        let url = format!("postgres://everturn@localhost:{}/postgres?host={}", self.port, self.folder.display());
+        let url = format!(
+            "postgres://everturn@localhost:{}/postgres?host={}",
+            self.port,
+            self.folder.display()
+        );
         let mut connection = PgConnection::connect(&url).await.unwrap();
         let text = AssertSqlSafe(format!("CREATE DATABASE {name} TEMPLATE {template}"));
         sqlx::query(text).execute(&mut connection).await.unwrap();
@@ -164,21 +228,35 @@ impl Server {
 fn wait_until_ready(port: u16, folder: &Path, shell: &mut Child) {
     let started = Instant::now();
     let is_ready = || {
-        let asked =
-            Command::new(binary("pg_isready")).args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()]).status();
+        let asked = Command::new(binary("pg_isready"))
+            .args(["-q", "-h", "127.0.0.1", "-p", &port.to_string()])
+            .status();
         asked.is_ok_and(|status| status.success())
     };
     while !is_ready() {
         let log = || fs::read_to_string(folder.join("log")).unwrap_or_default();
-        assert!(shell.try_wait().unwrap().is_none(), "PostgreSQL ended: {}", log());
-        assert!(started.elapsed() < START_TIMEOUT, "PostgreSQL does not start: {}", log());
+        assert!(
+            shell.try_wait().unwrap().is_none(),
+            "PostgreSQL ended: {}",
+            log()
+        );
+        assert!(
+            started.elapsed() < START_TIMEOUT,
+            "PostgreSQL does not start: {}",
+            log()
+        );
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 fn binary(name: &str) -> PathBuf {
-    let found = FOLDERS.iter().map(|folder| Path::new(folder).join(name)).find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("PostgreSQL's `{name}` is not installed: run `make deps` (package postgresql)"))
+    let found = FOLDERS
+        .iter()
+        .map(|folder| Path::new(folder).join(name))
+        .find(|path| path.is_file());
+    found.unwrap_or_else(|| {
+        panic!("PostgreSQL's `{name}` is not installed: run `make deps` (package postgresql)")
+    })
 }
 
 /// A program of the server, as a user that it accepts.
@@ -187,7 +265,11 @@ fn unprivileged(name: &str) -> Command {
         return Command::new(binary(name));
     }
     let mut command = Command::new("setpriv");
-    command.args([format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".into()]);
+    command.args([
+        format!("--reuid={NOBODY}"),
+        format!("--regid={NOBODY}"),
+        "--clear-groups".into(),
+    ]);
     command.arg(binary(name));
     command
 }
@@ -200,8 +282,15 @@ fn is_root() -> bool {
 /// Compares with a file of the repository; with EVERTURN_UPDATE_SCHEMA=1 writes it instead.
 pub fn assert_is_file(text: &str, path: &Path) {
     if std::env::var_os("EVERTURN_UPDATE_SCHEMA").is_some() {
-        fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+        fs::File::create(path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
     }
     let expected = fs::read_to_string(path).unwrap_or_default();
-    assert!(text == expected, "{} is out of date: run the test with EVERTURN_UPDATE_SCHEMA=1", path.display());
+    assert!(
+        text == expected,
+        "{} is out of date: run the test with EVERTURN_UPDATE_SCHEMA=1",
+        path.display()
+    );
 }

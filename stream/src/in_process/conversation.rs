@@ -52,18 +52,27 @@ impl Conversation {
     /// Marks it as used, and forgets the texts nobody has written to for `ttl`.
     pub(super) fn touch(&mut self, ttl: Duration, now: Instant) {
         self.touched = now;
-        self.open.retain(|_, held| now.duration_since(held.touched) < ttl);
+        self.open
+            .retain(|_, held| now.duration_since(held.touched) < ttl);
     }
 
     /// Forgets what is untouched for `ttl`; false when nothing is left to keep.
     pub(super) fn expire(&mut self, ttl: Duration, now: Instant) -> bool {
-        self.open.retain(|_, held| now.duration_since(held.touched) < ttl);
+        self.open
+            .retain(|_, held| now.duration_since(held.touched) < ttl);
         self.followers.retain(|follower| !follower.is_closed());
         !self.followers.is_empty() || now.duration_since(self.touched) < ttl
     }
 
-    pub(super) fn publish(&mut self, piece: Piece, options: &StreamOptions, now: Instant) -> Published {
-        if self.is_sealed(&piece.key) || piece.generation < self.newest_generation(&piece.key.agent_execution_id) {
+    pub(super) fn publish(
+        &mut self,
+        piece: Piece,
+        options: &StreamOptions,
+        now: Instant,
+    ) -> Published {
+        if self.is_sealed(&piece.key)
+            || piece.generation < self.newest_generation(&piece.key.agent_execution_id)
+        {
             return Published::Refused;
         }
         self.raise_fence(&piece, options.max_remembered);
@@ -79,11 +88,21 @@ impl Conversation {
                 text: piece.text,
                 is_ended: piece.is_end,
             };
-            self.open.insert(piece.key, Held { text: text.clone(), touched: now });
+            self.open.insert(
+                piece.key,
+                Held {
+                    text: text.clone(),
+                    touched: now,
+                },
+            );
             self.forget_surplus(options.max_open_texts);
             Item::Start(text)
         } else {
-            let Some(held) = self.open.get_mut(&piece.key).filter(|held| held.text.text.len() == piece.offset) else {
+            let Some(held) = self
+                .open
+                .get_mut(&piece.key)
+                .filter(|held| held.text.text.len() == piece.offset)
+            else {
                 return Published::Gap;
             };
             held.text.text.push_str(&piece.text);
@@ -97,10 +116,14 @@ impl Conversation {
 
     pub(super) fn announce(&mut self, announcement: Announcement, options: &StreamOptions) {
         for (execution, step) in &announcement.sealed {
-            self.open.retain(|key, _| key.agent_execution_id != *execution || key.step != *step);
-            remember(&mut self.sealed, (execution.clone(), *step), options.max_remembered, |held| {
-                held.0 == *execution && held.1 == *step
-            });
+            self.open
+                .retain(|key, _| key.agent_execution_id != *execution || key.step != *step);
+            remember(
+                &mut self.sealed,
+                (execution.clone(), *step),
+                options.max_remembered,
+                |held| held.0 == *execution && held.1 == *step,
+            );
         }
         self.send(&Item::Announced(announcement));
     }
@@ -118,22 +141,43 @@ impl Conversation {
     }
 
     fn is_sealed(&self, key: &TextKey) -> bool {
-        self.sealed.iter().any(|(execution, step)| *execution == key.agent_execution_id && *step == key.step)
+        self.sealed
+            .iter()
+            .any(|(execution, step)| *execution == key.agent_execution_id && *step == key.step)
     }
 
     /// The newest generation seen of an execution, from its fence or, when that was forgotten, its open texts.
     fn newest_generation(&self, execution: &str) -> u32 {
-        let fence = self.fences.iter().filter(|(held, _)| held == execution).map(|(_, generation)| *generation);
-        let open = self.open.iter().filter(|(key, _)| key.agent_execution_id == execution);
-        fence.chain(open.map(|(_, held)| held.text.generation)).max().unwrap_or(0)
+        let fence = self
+            .fences
+            .iter()
+            .filter(|(held, _)| held == execution)
+            .map(|(_, generation)| *generation);
+        let open = self
+            .open
+            .iter()
+            .filter(|(key, _)| key.agent_execution_id == execution);
+        fence
+            .chain(open.map(|(_, held)| held.text.generation))
+            .max()
+            .unwrap_or(0)
     }
 
     fn raise_fence(&mut self, piece: &Piece, limit: usize) {
         let execution = &piece.key.agent_execution_id;
-        if self.fences.back().is_some_and(|(held, generation)| held == execution && *generation == piece.generation) {
+        if self
+            .fences
+            .back()
+            .is_some_and(|(held, generation)| held == execution && *generation == piece.generation)
+        {
             return;
         }
-        remember(&mut self.fences, (execution.clone(), piece.generation), limit, |(held, _)| held == execution);
+        remember(
+            &mut self.fences,
+            (execution.clone(), piece.generation),
+            limit,
+            |(held, _)| held == execution,
+        );
     }
 
     /// Empties every text the step has from an older generation, also the parts the piece is not for: a retry
@@ -141,7 +185,8 @@ impl Conversation {
     fn begin_anew(&mut self, piece: &Piece, now: Instant) {
         let mut emptied = Vec::new();
         for (key, held) in &mut self.open {
-            let is_same_step = key.agent_execution_id == piece.key.agent_execution_id && key.step == piece.key.step;
+            let is_same_step = key.agent_execution_id == piece.key.agent_execution_id
+                && key.step == piece.key.step;
             if is_same_step && held.text.generation < piece.generation {
                 held.text.generation = piece.generation;
                 held.text.message_id.clone_from(&piece.message_id);
@@ -161,7 +206,11 @@ impl Conversation {
 
     fn forget_surplus(&mut self, limit: usize) {
         while self.open.len() > limit.max(1) {
-            let oldest = self.open.iter().min_by_key(|(_, held)| held.touched).map(|(key, _)| key.clone());
+            let oldest = self
+                .open
+                .iter()
+                .min_by_key(|(_, held)| held.touched)
+                .map(|(key, _)| key.clone());
             if let Some(oldest) = oldest {
                 self.open.remove(&oldest);
             }
@@ -170,7 +219,8 @@ impl Conversation {
 
     /// Hands the item to every follower; one whose buffer is full is cut, never waited for.
     fn send(&mut self, item: &Item) {
-        self.followers.retain(|follower| follower.try_send(item.clone()).is_ok());
+        self.followers
+            .retain(|follower| follower.try_send(item.clone()).is_ok());
     }
 }
 

@@ -9,7 +9,9 @@ use std::{
     time::Duration,
 };
 
-use redis::{AsyncConnectionConfig, Client, FromRedisValue, ScriptInvocation, aio::MultiplexedConnection};
+use redis::{
+    AsyncConnectionConfig, Client, FromRedisValue, ScriptInvocation, aio::MultiplexedConnection,
+};
 use tokio::time::{Instant, timeout};
 
 use super::{
@@ -60,14 +62,19 @@ impl Commands {
     }
 
     /// Runs a script: EVALSHA, and once after Redis was restarted SCRIPT LOAD before it.
-    pub(super) async fn run<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, Error> {
+    pub(super) async fn run<T: FromRedisValue>(
+        &self,
+        script: &ScriptInvocation<'_>,
+    ) -> Result<T, Error> {
         let mut epoch = self.admit()?;
         let attempt = async {
             let mut connection;
             (epoch, connection) = self.connection().await?;
             Ok(script.invoke_async(&mut connection).await?)
         };
-        let tried = timeout(self.timeout, attempt).await.unwrap_or(Err(Error::Timeout(self.timeout)));
+        let tried = timeout(self.timeout, attempt)
+            .await
+            .unwrap_or(Err(Error::Timeout(self.timeout)));
         let mut state = self.lock();
         match &tried {
             Ok(_) => state.succeed(),
@@ -102,8 +109,13 @@ impl Commands {
             return Ok(connection);
         }
         // The whole call has a time-out; redis-rs's own would be a second one inside it.
-        let config = AsyncConnectionConfig::new().set_connection_timeout(None).set_response_timeout(None);
-        let connection = self.client.get_multiplexed_async_connection_with_config(&config).await?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        let connection = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await?;
         let mut state = self.lock();
         state.epoch += 1;
         state.connection = Some(connection.clone());
@@ -117,7 +129,9 @@ impl Commands {
 
 impl State {
     fn current(&self) -> Option<(u64, MultiplexedConnection)> {
-        self.connection.clone().map(|connection| (self.epoch, connection))
+        self.connection
+            .clone()
+            .map(|connection| (self.epoch, connection))
     }
 
     fn succeed(&mut self) {

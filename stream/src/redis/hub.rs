@@ -47,13 +47,26 @@ pub(super) struct Joined {
 
 #[derive(Debug)]
 enum Ask {
-    Join { conversation_id: String, asker: Asker },
-    Start { conversation_id: String, id: u64, place: Place, started: oneshot::Sender<bool> },
+    Join {
+        conversation_id: String,
+        asker: Asker,
+    },
+    Start {
+        conversation_id: String,
+        id: u64,
+        place: Place,
+        started: oneshot::Sender<bool>,
+    },
 }
 
 impl Hub {
     /// Starts the actor; it connects when there is someone to follow.
-    pub(super) fn new(client: Client, names: Names, options: RedisStreamOptions, known: Arc<Known>) -> Self {
+    pub(super) fn new(
+        client: Client,
+        names: Names,
+        options: RedisStreamOptions,
+        known: Arc<Known>,
+    ) -> Self {
         let (asks, receiver) = mpsc::channel(ASKS);
         let mut sweep = interval(options.sweep_interval.max(Duration::from_millis(1)));
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -76,7 +89,10 @@ impl Hub {
     /// A follower of a conversation whose channel is subscribed.
     pub(super) async fn join(&self, conversation_id: &str) -> Result<Joined, Error> {
         let (asker, answer) = oneshot::channel();
-        let ask = Ask::Join { conversation_id: conversation_id.to_owned(), asker };
+        let ask = Ask::Join {
+            conversation_id: conversation_id.to_owned(),
+            asker,
+        };
         self.asks.send(ask).await.map_err(|_| Error::Lost)?;
         answer.await.map_err(|_| Error::Lost)?
     }
@@ -84,7 +100,12 @@ impl Hub {
     /// Lets a follower have what came after `place`; false when that is not whole, and it must join again.
     pub(super) async fn start(&self, conversation_id: &str, id: u64, place: Place) -> bool {
         let (started, answer) = oneshot::channel();
-        let ask = Ask::Start { conversation_id: conversation_id.to_owned(), id, place, started };
+        let ask = Ask::Start {
+            conversation_id: conversation_id.to_owned(),
+            id,
+            place,
+            started,
+        };
         self.asks.send(ask).await.is_ok() && answer.await.unwrap_or(false)
     }
 }
@@ -159,10 +180,17 @@ impl Actor {
     /// Hands a message to the followers of its conversation.
     fn deliver(&mut self, message: &Msg) {
         let channel = message.get_channel_name();
-        let Some(conversation_id) = self.names.conversation(channel) else { return };
-        let Some(followed) = self.conversations.get_mut(conversation_id) else { return };
+        let Some(conversation_id) = self.names.conversation(channel) else {
+            return;
+        };
+        let Some(followed) = self.conversations.get_mut(conversation_id) else {
+            return;
+        };
         let Some(message) = wire::parse(message.get_payload_bytes()) else {
-            tracing::warn!(channel, "a message on the channel is not the stream's; its followers begin again");
+            tracing::warn!(
+                channel,
+                "a message on the channel is not the stream's; its followers begin again"
+            );
             return followed.cut();
         };
         let is_admitted = self.known.admit(conversation_id, &message.item);
@@ -184,7 +212,10 @@ impl Actor {
     }
 
     fn channels(&self, conversation_ids: &[String]) -> Vec<String> {
-        conversation_ids.iter().map(|id| self.names.of(id).channel).collect()
+        conversation_ids
+            .iter()
+            .map(|id| self.names.of(id).channel)
+            .collect()
     }
 
     fn done(&mut self, request: Request) {
@@ -199,7 +230,9 @@ impl Actor {
             }
             Request::Unsubscribe(ids) => {
                 for id in ids {
-                    let Some(followed) = self.conversations.get_mut(&id) else { continue };
+                    let Some(followed) = self.conversations.get_mut(&id) else {
+                        continue;
+                    };
                     followed.forget_gone();
                     if followed.len() == 0 {
                         self.conversations.remove(&id);

@@ -46,13 +46,20 @@ pub(super) struct Known {
 
 impl Known {
     pub(super) fn new(max_executions: usize) -> Self {
-        Self { halves: Mutex::default(), limit: (max_executions / 2).max(1) }
+        Self {
+            halves: Mutex::default(),
+            limit: (max_executions / 2).max(1),
+        }
     }
 
     pub(super) fn mark(&self, conversation_id: &str, agent_execution_id: &str) -> Mark {
         let key = (conversation_id.to_owned(), agent_execution_id.to_owned());
         let halves = self.lock();
-        halves.iter().find_map(|half| half.get(&key)).copied().unwrap_or_default()
+        halves
+            .iter()
+            .find_map(|half| half.get(&key))
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Notes a text's generation, which the store gave.
@@ -66,7 +73,9 @@ impl Known {
 
     /// Notes that a step's text is sealed.
     pub(super) fn note_seal(&self, conversation_id: &str, agent_execution_id: &str, step: u32) {
-        self.change(conversation_id, agent_execution_id, |mark| mark.sealed = mark.sealed.max(Some(step)));
+        self.change(conversation_id, agent_execution_id, |mark| {
+            mark.sealed = mark.sealed.max(Some(step))
+        });
     }
 
     /// Notes what an item says; false when its text is of an older generation than was seen of its step.
@@ -90,7 +99,12 @@ impl Known {
         generation >= mark.generation || key.step != mark.step
     }
 
-    fn change(&self, conversation_id: &str, agent_execution_id: &str, change: impl FnOnce(&mut Mark)) {
+    fn change(
+        &self,
+        conversation_id: &str,
+        agent_execution_id: &str,
+        change: impl FnOnce(&mut Mark),
+    ) {
         let key = (conversation_id.to_owned(), agent_execution_id.to_owned());
         let mut halves = self.lock();
         let [newer, older] = &mut *halves;
@@ -116,7 +130,11 @@ mod tests {
     use crate::api::Part;
 
     fn key(execution: &str, step: u32) -> TextKey {
-        TextKey { agent_execution_id: execution.to_owned(), step, part: Part::Text }
+        TextKey {
+            agent_execution_id: execution.to_owned(),
+            step,
+            part: Part::Text,
+        }
     }
 
     #[test]
@@ -125,7 +143,10 @@ mod tests {
         assert!(known.admit_text("c", &key("run", 1), 1));
         assert!(known.admit_text("c", &key("run", 1), 2));
         assert!(!known.admit_text("c", &key("run", 1), 1));
-        assert!(known.admit_text("c", &key("run", 0), 1), "the step before may be open still");
+        assert!(
+            known.admit_text("c", &key("run", 0), 1),
+            "the step before may be open still"
+        );
         assert!(known.admit_text("other", &key("run", 1), 1));
     }
 

@@ -22,16 +22,22 @@ pub(super) struct ConversationNames {
 
 impl Names {
     pub(super) fn new(prefix: &str) -> Self {
-        Self { before: format!("{prefix}:{FORMAT}:{{") }
+        Self {
+            before: format!("{prefix}:{FORMAT}:{{"),
+        }
     }
 
     pub(super) fn of(&self, conversation_id: &str) -> ConversationNames {
-        ConversationNames { channel: format!("{}{conversation_id}}}", self.before) }
+        ConversationNames {
+            channel: format!("{}{conversation_id}}}", self.before),
+        }
     }
 
     /// The conversation of a channel.
     pub(super) fn conversation<'a>(&self, channel: &'a str) -> Option<&'a str> {
-        channel.strip_prefix(self.before.as_str())?.strip_suffix('}')
+        channel
+            .strip_prefix(self.before.as_str())?
+            .strip_suffix('}')
     }
 }
 
@@ -75,7 +81,11 @@ pub(super) fn parse_field(field: &str) -> Option<TextKey> {
         "r" => Part::Reasoning,
         _ => return None,
     };
-    Some(TextKey { agent_execution_id: words.next()?.to_owned(), step, part })
+    Some(TextKey {
+        agent_execution_id: words.next()?.to_owned(),
+        step,
+        part,
+    })
 }
 
 /// The part of a step that a piece is not for.

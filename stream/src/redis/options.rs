@@ -64,5 +64,7 @@ impl Default for RedisStreamOptions {
 
 /// Pause after `failures` tries in a row: 50 ms, doubled each time, up to `longest`.
 pub(super) fn backoff(failures: u32, longest: Duration) -> Duration {
-    Duration::from_millis(50).saturating_mul(1 << failures.clamp(1, 10).saturating_sub(1)).min(longest)
+    Duration::from_millis(50)
+        .saturating_mul(1 << failures.clamp(1, 10).saturating_sub(1))
+        .min(longest)
 }

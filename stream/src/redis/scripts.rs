@@ -14,11 +14,20 @@ use super::{
 };
 use crate::api::{Announcement, OpenText, Part, Piece, Published};
 
-static PUBLISH: LazyLock<Script> =
-    LazyLock::new(|| Script::new(concat!(include_str!("scripts/tell.lua"), include_str!("scripts/publish.lua"))));
-static ANNOUNCE: LazyLock<Script> =
-    LazyLock::new(|| Script::new(concat!(include_str!("scripts/tell.lua"), include_str!("scripts/announce.lua"))));
-static SNAPSHOT: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/snapshot.lua")));
+static PUBLISH: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(concat!(
+        include_str!("scripts/tell.lua"),
+        include_str!("scripts/publish.lua")
+    ))
+});
+static ANNOUNCE: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(concat!(
+        include_str!("scripts/tell.lua"),
+        include_str!("scripts/announce.lua")
+    ))
+});
+static SNAPSHOT: LazyLock<Script> =
+    LazyLock::new(|| Script::new(include_str!("scripts/snapshot.lua")));
 
 /// Fences, appends and publishes a piece. `known`: what this process has seen of its execution.
 pub(super) fn publish(
@@ -31,14 +40,34 @@ pub(super) fn publish(
     let this = field(&key.agent_execution_id, key.step, key.part);
     let that = field(&key.agent_execution_id, key.step, other(key.part));
     let mut script = PUBLISH.prepare_invoke();
-    script.key(names.open()).key(names.mark(&key.agent_execution_id)).key(names.text(&this)).key(names.text(&that));
-    script.arg(&names.channel).arg(&piece.text).arg(wire::piece_header(piece));
-    script.arg(wire::emptied_header(piece, key.part)).arg(wire::emptied_header(piece, other(key.part)));
+    script
+        .key(names.open())
+        .key(names.mark(&key.agent_execution_id))
+        .key(names.text(&this))
+        .key(names.text(&that));
+    script
+        .arg(&names.channel)
+        .arg(&piece.text)
+        .arg(wire::piece_header(piece));
+    script
+        .arg(wire::emptied_header(piece, key.part))
+        .arg(wire::emptied_header(piece, other(key.part)));
     script.arg(this).arg(that).arg(&piece.message_id);
-    script.arg(piece.generation).arg(key.step).arg(piece.offset).arg(u8::from(piece.is_end));
-    script.arg(known.generation).arg(known.sealed.map_or(-1, i64::from));
-    script.arg(millis(options.text_ttl)).arg(millis(options.fence_ttl.max(options.text_ttl)));
-    script.arg(MAX_TEXT_BYTES).arg(options.max_open_texts.max(1)).arg(names.text_prefix());
+    script
+        .arg(piece.generation)
+        .arg(key.step)
+        .arg(piece.offset)
+        .arg(u8::from(piece.is_end));
+    script
+        .arg(known.generation)
+        .arg(known.sealed.map_or(-1, i64::from));
+    script
+        .arg(millis(options.text_ttl))
+        .arg(millis(options.fence_ttl.max(options.text_ttl)));
+    script
+        .arg(MAX_TEXT_BYTES)
+        .arg(options.max_open_texts.max(1))
+        .arg(names.text_prefix());
     script
 }
 
@@ -50,7 +79,10 @@ pub(super) fn announce(
 ) -> ScriptInvocation<'static> {
     let mut script = ANNOUNCE.prepare_invoke();
     script.key(names.open());
-    script.arg(&names.channel).arg(wire::news_header(news)).arg(millis(options.sealed_ttl));
+    script
+        .arg(&names.channel)
+        .arg(wire::news_header(news))
+        .arg(millis(options.sealed_ttl));
     for (execution, step) in &news.sealed {
         let fields = [Part::Text, Part::Reasoning].map(|part| field(execution, *step, part));
         script.key(names.mark(execution)).arg(*step);
@@ -82,10 +114,15 @@ impl TryFrom<RawSnapshot> for Snapshot {
     type Error = Error;
 
     fn try_from((epoch, number, open): RawSnapshot) -> Result<Self, Error> {
-        let open = open.into_iter().map(|(name, entry, text)| open_text(&name, &entry, text).ok_or(Error::Odd));
+        let open = open
+            .into_iter()
+            .map(|(name, entry, text)| open_text(&name, &entry, text).ok_or(Error::Odd));
         let mut open: Vec<OpenText> = open.collect::<Result<_, _>>()?;
         open.sort_by(|one, two| one.key.cmp(&two.key));
-        Ok(Self { place: Place { epoch, number }, open })
+        Ok(Self {
+            place: Place { epoch, number },
+            open,
+        })
     }
 }
 
@@ -95,7 +132,13 @@ fn open_text(name: &str, entry: &str, text: String) -> Option<OpenText> {
     let generation = words.next()?.parse().ok()?;
     let is_ended = words.next()? == "1";
     let message_id = words.nth(1)?.to_owned();
-    Some(OpenText { message_id, key: parse_field(name)?, generation, text, is_ended })
+    Some(OpenText {
+        message_id,
+        key: parse_field(name)?,
+        generation,
+        text,
+        is_ended,
+    })
 }
 
 /// What the other scripts answer.
@@ -110,5 +153,7 @@ pub(super) fn published(answer: &str) -> Result<Published, Error> {
 
 fn millis(duration: std::time::Duration) -> u64 {
     // PEXPIRE 0 would delete.
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX).clamp(1, 1 << 50)
+    u64::try_from(duration.as_millis())
+        .unwrap_or(u64::MAX)
+        .clamp(1, 1 << 50)
 }

@@ -78,20 +78,46 @@ impl Header {
 /// Header of a piece.
 pub(super) fn piece_header(piece: &Piece) -> String {
     let (message_id, key) = (piece.message_id.clone(), piece.key.clone());
-    let Piece { generation, offset, is_end, .. } = *piece;
-    Header::Piece { message_id, key, generation, offset, is_end }.encode()
+    let Piece {
+        generation,
+        offset,
+        is_end,
+        ..
+    } = *piece;
+    Header::Piece {
+        message_id,
+        key,
+        generation,
+        offset,
+        is_end,
+    }
+    .encode()
 }
 
 /// Header of the message that empties a part of the piece's step.
 pub(super) fn emptied_header(piece: &Piece, part: Part) -> String {
-    let key = TextKey { part, ..piece.key.clone() };
+    let key = TextKey {
+        part,
+        ..piece.key.clone()
+    };
     let (message_id, generation) = (piece.message_id.clone(), piece.generation);
-    Header::Piece { message_id, key, generation, offset: 0, is_end: false }.encode()
+    Header::Piece {
+        message_id,
+        key,
+        generation,
+        offset: 0,
+        is_end: false,
+    }
+    .encode()
 }
 
 /// Header of an announcement.
 pub(super) fn news_header(news: &Announcement) -> String {
-    Header::News { last_sequence: news.last_sequence, sealed: news.sealed.clone() }.encode()
+    Header::News {
+        last_sequence: news.last_sequence,
+        sealed: news.sealed.clone(),
+    }
+    .encode()
 }
 
 /// `None` for what this stream has not sent.
@@ -99,15 +125,45 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
     let message = std::str::from_utf8(message).ok()?;
     let (head, text) = message.split_once('\n')?;
     let mut words = head.splitn(3, ' ');
-    let place = Place { epoch: words.next()?.parse().ok()?, number: words.next()?.parse().ok()? };
+    let place = Place {
+        epoch: words.next()?.parse().ok()?,
+        number: words.next()?.parse().ok()?,
+    };
     let item = match serde_json::from_str(words.next()?).ok()? {
-        Header::Piece { message_id, key, generation, offset: 0, is_end } => {
-            Item::Start(OpenText { message_id, key, generation, text: text.to_owned(), is_ended: is_end })
-        }
-        Header::Piece { message_id, key, generation, offset, is_end } => {
-            Item::Delta(Piece { message_id, key, generation, offset, text: text.to_owned(), is_end })
-        }
-        Header::News { last_sequence, sealed } => Item::Announced(Announcement { last_sequence, sealed }),
+        Header::Piece {
+            message_id,
+            key,
+            generation,
+            offset: 0,
+            is_end,
+        } => Item::Start(OpenText {
+            message_id,
+            key,
+            generation,
+            text: text.to_owned(),
+            is_ended: is_end,
+        }),
+        Header::Piece {
+            message_id,
+            key,
+            generation,
+            offset,
+            is_end,
+        } => Item::Delta(Piece {
+            message_id,
+            key,
+            generation,
+            offset,
+            text: text.to_owned(),
+            is_end,
+        }),
+        Header::News {
+            last_sequence,
+            sealed,
+        } => Item::Announced(Announcement {
+            last_sequence,
+            sealed,
+        }),
     };
     Some(Message { place, item })
 }
@@ -118,22 +174,54 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_received() {
-        let key = TextKey { agent_execution_id: "run/1 \n".to_owned(), step: 3, part: Part::Reasoning };
+        let key = TextKey {
+            agent_execution_id: "run/1 \n".to_owned(),
+            step: 3,
+            part: Part::Reasoning,
+        };
         let text = "a \n b\r\n€ \u{0}".to_owned();
-        let piece = Piece { message_id: "m".to_owned(), key, generation: 2, offset: 7, text, is_end: true };
-        let sent = |header: &str, text: &str| parse(format!("17 4 {header}\n{text}").as_bytes()).unwrap();
+        let piece = Piece {
+            message_id: "m".to_owned(),
+            key,
+            generation: 2,
+            offset: 7,
+            text,
+            is_end: true,
+        };
+        let sent =
+            |header: &str, text: &str| parse(format!("17 4 {header}\n{text}").as_bytes()).unwrap();
         let received = sent(&piece_header(&piece), &piece.text);
-        assert_eq!(received.place, Place { epoch: 17, number: 4 });
+        assert_eq!(
+            received.place,
+            Place {
+                epoch: 17,
+                number: 4
+            }
+        );
         assert_eq!(received.item, Item::Delta(piece.clone()));
-        let Item::Start(emptied) = sent(&emptied_header(&piece, Part::Text), "").item else { panic!("no start") };
-        assert_eq!((emptied.key.part, emptied.generation, emptied.text.as_str()), (Part::Text, 2, ""));
-        let news = Announcement { last_sequence: 9, sealed: vec![("run".to_owned(), 0)] };
+        let Item::Start(emptied) = sent(&emptied_header(&piece, Part::Text), "").item else {
+            panic!("no start")
+        };
+        assert_eq!(
+            (emptied.key.part, emptied.generation, emptied.text.as_str()),
+            (Part::Text, 2, "")
+        );
+        let news = Announcement {
+            last_sequence: 9,
+            sealed: vec![("run".to_owned(), 0)],
+        };
         assert_eq!(sent(&news_header(&news), "").item, Item::Announced(news));
     }
 
     #[test]
     fn anything_else_is_not_received() {
-        for odd in ["", "1 2", "1 2 {}\n", "x 2 {\"kind\":\"news\",\"last_sequence\":1,\"sealed\":[]}\n", "1 2 \n"] {
+        for odd in [
+            "",
+            "1 2",
+            "1 2 {}\n",
+            "x 2 {\"kind\":\"news\",\"last_sequence\":1,\"sealed\":[]}\n",
+            "1 2 \n",
+        ] {
             assert_eq!(parse(odd.as_bytes()), None, "{odd}");
         }
         assert_eq!(parse(&[0xff, 0xfe]), None);
@@ -147,7 +235,11 @@ mod tests {
         assert_eq!(at(5, 7).order(at(5, 9)), Order::Gap);
         assert_eq!(at(5, 7).order(at(6, 1)), Order::Next, "flushed");
         assert_eq!(at(5, 7).order(at(6, 2)), Order::Gap);
-        assert_eq!(at(5, 7).order(at(4, 1)), Order::Gap, "a clock that went back");
+        assert_eq!(
+            at(5, 7).order(at(4, 1)),
+            Order::Gap,
+            "a clock that went back"
+        );
         assert_eq!(Place::default().order(at(6, 1)), Order::Next);
         assert_eq!(Place::default().order(at(6, 2)), Order::Gap);
     }

@@ -5,7 +5,9 @@ pub mod reader;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
-use everturn_stream::{Announcement, Item, Part, Piece, Published, StreamOptions, StreamReader, StreamWriter, TextKey};
+use everturn_stream::{
+    Announcement, Item, Part, Piece, Published, StreamOptions, StreamReader, StreamWriter, TextKey,
+};
 use proptest::prelude::*;
 
 use self::reader::{Reader, mark, next};
@@ -45,16 +47,30 @@ macro_rules! conformance_suite {
 }
 
 pub fn key(execution: &str, step: u32, part: Part) -> TextKey {
-    TextKey { agent_execution_id: execution.to_owned(), step, part }
+    TextKey {
+        agent_execution_id: execution.to_owned(),
+        step,
+        part,
+    }
 }
 
 fn piece(key: &TextKey, generation: u32, offset: usize, text: &str) -> Piece {
     let (key, text) = (key.clone(), text.to_owned());
-    Piece { message_id: "m".to_owned(), key, generation, offset, text, is_end: false }
+    Piece {
+        message_id: "m".to_owned(),
+        key,
+        generation,
+        offset,
+        text,
+        is_end: false,
+    }
 }
 
 fn sealing(execution: &str, step: u32) -> Announcement {
-    Announcement { last_sequence: 1, sealed: vec![(execution.to_owned(), step)] }
+    Announcement {
+        last_sequence: 1,
+        sealed: vec![(execution.to_owned(), step)],
+    }
 }
 
 use Published::{Accepted, Gap, Refused};
@@ -63,15 +79,42 @@ pub async fn late_generation_is_refused(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0, Part::Text);
     let mut reader = Reader::join(&*stream, "c").await;
-    assert_eq!(stream.publish("c", piece(&text, 1, 0, "old")).await.unwrap(), Accepted);
-    assert_eq!(stream.publish("c", piece(&text, 2, 0, "new")).await.unwrap(), Accepted);
-    for late in [piece(&text, 1, 3, "er"), piece(&text, 1, 0, "old"), piece(&key("run", 0, Part::Reasoning), 1, 0, "x")]
-    {
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 1, 0, "old"))
+            .await
+            .unwrap(),
+        Accepted
+    );
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 2, 0, "new"))
+            .await
+            .unwrap(),
+        Accepted
+    );
+    for late in [
+        piece(&text, 1, 3, "er"),
+        piece(&text, 1, 0, "old"),
+        piece(&key("run", 0, Part::Reasoning), 1, 0, "x"),
+    ] {
         assert_eq!(stream.publish("c", late).await.unwrap(), Refused);
     }
     // Generations rise over the whole execution: a late piece of another step is late as well.
-    assert_eq!(stream.publish("c", piece(&key("run", 1, Part::Text), 1, 0, "x")).await.unwrap(), Refused);
-    assert_eq!(stream.publish("c", piece(&key("child", 0, Part::Text), 1, 0, "child")).await.unwrap(), Accepted);
+    assert_eq!(
+        stream
+            .publish("c", piece(&key("run", 1, Part::Text), 1, 0, "x"))
+            .await
+            .unwrap(),
+        Refused
+    );
+    assert_eq!(
+        stream
+            .publish("c", piece(&key("child", 0, Part::Text), 1, 0, "child"))
+            .await
+            .unwrap(),
+        Accepted
+    );
     reader.catch_up(&*stream).await;
     assert_eq!(reader.text(&text), Some("new"));
     assert_eq!(reader, Reader::join(&*stream, "c").await);
@@ -81,20 +124,50 @@ pub async fn fresh_stream_fences_by_what_it_has_seen(backend: &impl Backend) {
     // The stream lost everything in the middle of generation 2: all it sees is a piece it cannot place.
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0, Part::Text);
-    assert_eq!(stream.publish("c", piece(&text, 2, 40, "tail")).await.unwrap(), Gap);
-    assert_eq!(stream.publish("c", piece(&text, 1, 0, "dead worker")).await.unwrap(), Refused);
-    assert_eq!(stream.publish("c", piece(&text, 2, 0, "whole tail")).await.unwrap(), Accepted);
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 2, 40, "tail"))
+            .await
+            .unwrap(),
+        Gap
+    );
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 1, 0, "dead worker"))
+            .await
+            .unwrap(),
+        Refused
+    );
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 2, 0, "whole tail"))
+            .await
+            .unwrap(),
+        Accepted
+    );
 }
 
 pub async fn newer_generation_empties_the_other_part(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let (text, reasoning) = (key("run", 0, Part::Text), key("run", 0, Part::Reasoning));
     let mut reader = Reader::join(&*stream, "c").await;
-    stream.publish("c", piece(&text, 1, 0, "half an ans")).await.unwrap();
-    stream.publish("c", piece(&reasoning, 2, 0, "let me see")).await.unwrap();
+    stream
+        .publish("c", piece(&text, 1, 0, "half an ans"))
+        .await
+        .unwrap();
+    stream
+        .publish("c", piece(&reasoning, 2, 0, "let me see"))
+        .await
+        .unwrap();
     reader.catch_up(&*stream).await;
     assert_eq!(reader.text(&text), Some(""));
-    assert_eq!(stream.publish("c", piece(&text, 2, 0, "answer")).await.unwrap(), Accepted);
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 2, 0, "answer"))
+            .await
+            .unwrap(),
+        Accepted
+    );
     reader.catch_up(&*stream).await;
     assert_eq!(reader, Reader::join(&*stream, "c").await);
 }
@@ -102,12 +175,26 @@ pub async fn newer_generation_empties_the_other_part(backend: &impl Backend) {
 pub async fn offset_0_starts_anew(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0, Part::Text);
-    stream.publish("c", piece(&text, 1, 0, "abc")).await.unwrap();
+    stream
+        .publish("c", piece(&text, 1, 0, "abc"))
+        .await
+        .unwrap();
     let mut following = stream.follow("c").await.unwrap();
-    assert_eq!(stream.publish("c", piece(&text, 1, 0, "abcdef")).await.unwrap(), Accepted);
-    let Some(Item::Start(started)) = next(&mut following.items).await else { panic!("no start") };
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 1, 0, "abcdef"))
+            .await
+            .unwrap(),
+        Accepted
+    );
+    let Some(Item::Start(started)) = next(&mut following.items).await else {
+        panic!("no start")
+    };
     assert_eq!((started.text.as_str(), started.generation), ("abcdef", 1));
-    let end = Piece { is_end: true, ..piece(&text, 1, 6, "") };
+    let end = Piece {
+        is_end: true,
+        ..piece(&text, 1, 6, "")
+    };
     assert_eq!(stream.publish("c", end.clone()).await.unwrap(), Accepted);
     assert_eq!(next(&mut following.items).await, Some(Item::Delta(end)));
     assert!(stream.follow("c").await.unwrap().open[0].is_ended);
@@ -116,86 +203,186 @@ pub async fn offset_0_starts_anew(backend: &impl Backend) {
 pub async fn gaps_are_reported(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0, Part::Text);
-    assert_eq!(stream.publish("c", piece(&text, 1, 3, "def")).await.unwrap(), Gap);
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 1, 3, "def"))
+            .await
+            .unwrap(),
+        Gap
+    );
     stream.publish("c", piece(&text, 1, 0, "äb")).await.unwrap();
     for offset in [1, 2, 4] {
-        assert_eq!(stream.publish("c", piece(&text, 1, offset, "x")).await.unwrap(), Gap, "{offset}");
+        assert_eq!(
+            stream
+                .publish("c", piece(&text, 1, offset, "x"))
+                .await
+                .unwrap(),
+            Gap,
+            "{offset}"
+        );
     }
-    assert_eq!(stream.publish("c", piece(&text, 1, 3, "c")).await.unwrap(), Accepted);
+    assert_eq!(
+        stream.publish("c", piece(&text, 1, 3, "c")).await.unwrap(),
+        Accepted
+    );
     // A newer generation that does not begin at 0 leaves nothing of the older one to be seen.
     let mut reader = Reader::join(&*stream, "c").await;
-    assert_eq!(stream.publish("c", piece(&text, 2, 4, "x")).await.unwrap(), Gap);
+    assert_eq!(
+        stream.publish("c", piece(&text, 2, 4, "x")).await.unwrap(),
+        Gap
+    );
     reader.catch_up(&*stream).await;
     assert_eq!(reader.text(&text), Some(""));
 }
 
 pub async fn several_texts_are_open_at_once(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
-    let keys =
-        [key("a", 0, Part::Text), key("a", 0, Part::Reasoning), key("b", 0, Part::Text), key("b", 1, Part::Text)];
+    let keys = [
+        key("a", 0, Part::Text),
+        key("a", 0, Part::Reasoning),
+        key("b", 0, Part::Text),
+        key("b", 1, Part::Text),
+    ];
     for (number, text) in keys.iter().enumerate() {
-        stream.publish("c", piece(text, 1, 0, &number.to_string())).await.unwrap();
+        stream
+            .publish("c", piece(text, 1, 0, &number.to_string()))
+            .await
+            .unwrap();
     }
     for (number, text) in keys.iter().enumerate() {
-        stream.publish("c", piece(text, 1, 1, &number.to_string())).await.unwrap();
+        stream
+            .publish("c", piece(text, 1, 1, &number.to_string()))
+            .await
+            .unwrap();
     }
     let reader = Reader::join(&*stream, "c").await;
     for (number, text) in keys.iter().enumerate() {
-        assert_eq!(reader.text(text), Some(number.to_string().repeat(2).as_str()));
+        assert_eq!(
+            reader.text(text),
+            Some(number.to_string().repeat(2).as_str())
+        );
     }
 }
 
 pub async fn sealed_texts_are_forgotten_and_stay_refused(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let (text, later) = (key("run", 0, Part::Text), key("run", 1, Part::Text));
-    stream.publish("c", piece(&text, 3, 0, "thought")).await.unwrap();
+    stream
+        .publish("c", piece(&text, 3, 0, "thought"))
+        .await
+        .unwrap();
     let mut following = stream.follow("c").await.unwrap();
     stream.announce("c", sealing("run", 0)).await.unwrap();
-    assert_eq!(next(&mut following.items).await, Some(Item::Announced(sealing("run", 0))));
+    assert_eq!(
+        next(&mut following.items).await,
+        Some(Item::Announced(sealing("run", 0)))
+    );
     assert!(stream.follow("c").await.unwrap().open.is_empty());
-    for late in [piece(&text, 3, 7, "!"), piece(&text, 9, 0, "again"), piece(&later, 2, 0, "older")] {
+    for late in [
+        piece(&text, 3, 7, "!"),
+        piece(&text, 9, 0, "again"),
+        piece(&later, 2, 0, "older"),
+    ] {
         assert_eq!(stream.publish("c", late).await.unwrap(), Refused);
     }
-    assert_eq!(stream.publish("c", piece(&later, 4, 0, "answer")).await.unwrap(), Accepted);
+    assert_eq!(
+        stream
+            .publish("c", piece(&later, 4, 0, "answer"))
+            .await
+            .unwrap(),
+        Accepted
+    );
 }
 
 pub async fn conversations_do_not_mix(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0, Part::Text);
     let mut other = stream.follow("other").await.unwrap();
-    stream.publish("c", piece(&text, 2, 0, "mine")).await.unwrap();
+    stream
+        .publish("c", piece(&text, 2, 0, "mine"))
+        .await
+        .unwrap();
     stream.announce("c", sealing("run", 5)).await.unwrap();
     let marker = mark(&*stream, "other").await;
     assert_eq!(next(&mut other.items).await, Some(marker));
-    assert_eq!(stream.publish("other", piece(&text, 1, 0, "theirs")).await.unwrap(), Accepted);
+    assert_eq!(
+        stream
+            .publish("other", piece(&text, 1, 0, "theirs"))
+            .await
+            .unwrap(),
+        Accepted
+    );
 }
 
 pub async fn oversized_text_is_refused(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0, Part::Text);
     let limit = everturn_proto::limits::MAX_TEXT_BYTES;
-    stream.publish("c", piece(&text, 1, 0, &"x".repeat(limit - 1))).await.unwrap();
-    assert_eq!(stream.publish("c", piece(&text, 1, limit - 1, "xx")).await.unwrap(), Refused);
-    assert_eq!(stream.publish("c", piece(&text, 1, limit - 1, "x")).await.unwrap(), Accepted);
+    stream
+        .publish("c", piece(&text, 1, 0, &"x".repeat(limit - 1)))
+        .await
+        .unwrap();
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 1, limit - 1, "xx"))
+            .await
+            .unwrap(),
+        Refused
+    );
+    assert_eq!(
+        stream
+            .publish("c", piece(&text, 1, limit - 1, "x"))
+            .await
+            .unwrap(),
+        Accepted
+    );
 }
 
 pub async fn surplus_texts_are_forgotten(backend: &impl Backend) {
-    let stream = backend.fresh(StreamOptions { max_open_texts: 3, ..StreamOptions::default() }).await;
+    let stream = backend
+        .fresh(StreamOptions {
+            max_open_texts: 3,
+            ..StreamOptions::default()
+        })
+        .await;
     for number in 0..5 {
-        stream.publish("c", piece(&key(&format!("run_{number}"), 0, Part::Text), 1, 0, "x")).await.unwrap();
+        stream
+            .publish(
+                "c",
+                piece(&key(&format!("run_{number}"), 0, Part::Text), 1, 0, "x"),
+            )
+            .await
+            .unwrap();
     }
     assert_eq!(stream.follow("c").await.unwrap().open.len(), 3);
     let forgotten = key("run_0", 0, Part::Text);
-    assert_eq!(stream.publish("c", piece(&forgotten, 1, 1, "y")).await.unwrap(), Gap);
+    assert_eq!(
+        stream
+            .publish("c", piece(&forgotten, 1, 1, "y"))
+            .await
+            .unwrap(),
+        Gap
+    );
 }
 
 pub async fn slow_follower_is_cut_and_others_are_not(backend: &impl Backend) {
-    let stream = backend.fresh(StreamOptions { follower_buffer: 4, ..StreamOptions::default() }).await;
+    let stream = backend
+        .fresh(StreamOptions {
+            follower_buffer: 4,
+            ..StreamOptions::default()
+        })
+        .await;
     let text = key("run", 0, Part::Text);
     let mut slow = stream.follow("c").await.unwrap();
     let mut quick = stream.follow("c").await.unwrap();
     for offset in 0..10 {
-        assert_eq!(stream.publish("c", piece(&text, 1, offset, "x")).await.unwrap(), Accepted);
+        assert_eq!(
+            stream
+                .publish("c", piece(&text, 1, offset, "x"))
+                .await
+                .unwrap(),
+            Accepted
+        );
         assert!(next(&mut quick.items).await.is_some());
     }
     let mut received = 0;
@@ -207,7 +394,12 @@ pub async fn slow_follower_is_cut_and_others_are_not(backend: &impl Backend) {
 }
 
 pub async fn too_many_followers_are_refused(backend: &impl Backend) {
-    let stream = backend.fresh(StreamOptions { max_followers: 2, ..StreamOptions::default() }).await;
+    let stream = backend
+        .fresh(StreamOptions {
+            max_followers: 2,
+            ..StreamOptions::default()
+        })
+        .await;
     let first = stream.follow("c").await.unwrap();
     let _second = stream.follow("c").await.unwrap();
     assert!(stream.follow("c").await.is_err());
@@ -217,15 +409,26 @@ pub async fn too_many_followers_are_refused(backend: &impl Backend) {
 
 pub async fn untouched_texts_expire(backend: &impl Backend) {
     let ttl = Duration::from_millis(300);
-    let stream = backend.fresh(StreamOptions { ttl, ..StreamOptions::default() }).await;
+    let stream = backend
+        .fresh(StreamOptions {
+            ttl,
+            ..StreamOptions::default()
+        })
+        .await;
     let (idle, busy) = (key("idle", 0, Part::Text), key("busy", 0, Part::Text));
     stream.publish("c", piece(&idle, 1, 0, "x")).await.unwrap();
     for offset in 0..8 {
-        stream.publish("c", piece(&busy, 1, offset, "x")).await.unwrap();
+        stream
+            .publish("c", piece(&busy, 1, offset, "x"))
+            .await
+            .unwrap();
         tokio::time::sleep(ttl / 5).await;
     }
     let reader = Reader::join(&*stream, "c").await;
-    assert_eq!((reader.text(&idle), reader.text(&busy)), (None, Some("xxxxxxxx")));
+    assert_eq!(
+        (reader.text(&idle), reader.text(&busy)),
+        (None, Some("xxxxxxxx"))
+    );
 }
 
 pub async fn concurrent_followers_assemble_the_same(backend: &impl Backend) {
@@ -235,7 +438,10 @@ pub async fn concurrent_followers_assemble_the_same(backend: &impl Backend) {
         tokio::spawn(async move {
             let text = key(&format!("run_{writer}"), 0, Part::Text);
             for offset in 0..100 {
-                stream.publish("c", piece(&text, 1, offset, "x")).await.unwrap();
+                stream
+                    .publish("c", piece(&text, 1, offset, "x"))
+                    .await
+                    .unwrap();
                 tokio::task::yield_now().await;
             }
         })
@@ -254,14 +460,29 @@ pub async fn concurrent_followers_assemble_the_same(backend: &impl Backend) {
         reader.catch_up(&*stream).await;
         assert_eq!(reader, last);
     }
-    assert!((0..4).all(|writer| last.text(&key(&format!("run_{writer}"), 0, Part::Text)).unwrap().len() == 100));
+    assert!((0..4).all(|writer| {
+        last.text(&key(&format!("run_{writer}"), 0, Part::Text))
+            .unwrap()
+            .len()
+            == 100
+    }));
 }
 
 /// One thing that happens to a conversation.
 #[derive(Debug, Clone)]
 enum Happening {
-    Push { execution: u8, step: u32, part: Part, generation: u32, text: String, skew: usize },
-    Seal { execution: u8, step: u32 },
+    Push {
+        execution: u8,
+        step: u32,
+        part: Part,
+        generation: u32,
+        text: String,
+        skew: usize,
+    },
+    Seal {
+        execution: u8,
+        step: u32,
+    },
     Join,
 }
 
@@ -279,13 +500,20 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
             skew,
         },
     );
-    let seal = (0..2_u8, 0..3_u32).prop_map(|(execution, step)| Happening::Seal { execution, step });
-    proptest::collection::vec(prop_oneof![12 => push, 1 => seal, 3 => Just(Happening::Join)], 1..80)
+    let seal =
+        (0..2_u8, 0..3_u32).prop_map(|(execution, step)| Happening::Seal { execution, step });
+    proptest::collection::vec(
+        prop_oneof![12 => push, 1 => seal, 3 => Just(Happening::Join)],
+        1..80,
+    )
 }
 
 /// Whoever joins at whatever point ends with the texts of one who was there from the beginning.
 pub fn joining_at_any_point_has_no_gap_and_no_double<B: Backend>(backend: &B) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     proptest!(ProptestConfig::with_cases(B::CASES), |(happenings in happenings())| {
         runtime.block_on(async {
             let stream = backend.fresh(StreamOptions::default()).await;

@@ -14,14 +14,22 @@ static MARKER: AtomicU32 = AtomicU32::new(1_000_000);
 
 /// Announces a marker: whoever receives it has received everything before it.
 pub async fn mark(stream: &impl StreamWriter, conversation_id: &str) -> Item {
-    let news = Announcement { last_sequence: MARKER.fetch_add(1, Ordering::Relaxed), sealed: Vec::new() };
-    stream.announce(conversation_id, news.clone()).await.unwrap();
+    let news = Announcement {
+        last_sequence: MARKER.fetch_add(1, Ordering::Relaxed),
+        sealed: Vec::new(),
+    };
+    stream
+        .announce(conversation_id, news.clone())
+        .await
+        .unwrap();
     Item::Announced(news)
 }
 
 /// The next item; `None` when the follower was cut.
 pub async fn next(items: &mut mpsc::Receiver<Item>) -> Option<Item> {
-    timeout(Duration::from_secs(10), items.recv()).await.expect("no item in 10 s")
+    timeout(Duration::from_secs(10), items.recv())
+        .await
+        .expect("no item in 10 s")
 }
 
 /// What a reader has on its screen.
@@ -41,8 +49,16 @@ impl PartialEq for Reader {
 impl Reader {
     pub async fn join(stream: &impl StreamReader, conversation_id: &str) -> Self {
         let following = stream.follow(conversation_id).await.unwrap();
-        let texts = following.open.into_iter().map(|text| (text.key.clone(), text)).collect();
-        Self { conversation_id: conversation_id.to_owned(), texts, items: following.items }
+        let texts = following
+            .open
+            .into_iter()
+            .map(|text| (text.key.clone(), text))
+            .collect();
+        Self {
+            conversation_id: conversation_id.to_owned(),
+            texts,
+            items: following.items,
+        }
     }
 
     /// Takes in everything that was published before.
@@ -64,13 +80,22 @@ impl Reader {
                 assert!(older.is_none_or(|older| older.generation <= text.generation));
             }
             Item::Delta(piece) => {
-                let held = self.texts.get_mut(&piece.key).expect("a delta of a text that never started");
-                assert_eq!((held.generation, held.text.len()), (piece.generation, piece.offset));
+                let held = self
+                    .texts
+                    .get_mut(&piece.key)
+                    .expect("a delta of a text that never started");
+                assert_eq!(
+                    (held.generation, held.text.len()),
+                    (piece.generation, piece.offset)
+                );
                 held.text.push_str(&piece.text);
                 held.is_ended |= piece.is_end;
             }
             Item::Announced(news) => self.texts.retain(|key, _| {
-                !news.sealed.iter().any(|(run, step)| *run == key.agent_execution_id && *step == key.step)
+                !news
+                    .sealed
+                    .iter()
+                    .any(|(run, step)| *run == key.agent_execution_id && *step == key.step)
             }),
         }
     }

@@ -33,21 +33,53 @@ impl RedisServer {
     /// Starts a server on a free port.
     pub fn start() -> Self {
         // A port that was free may be taken a moment later.
-        (0..5).find_map(|_| Self::start_on(free_port())).expect("redis-server does not start")
+        (0..5)
+            .find_map(|_| Self::start_on(free_port()))
+            .expect("redis-server does not start")
     }
 
     fn start_on(port: u16) -> Option<Self> {
-        assert!(is_installed(), "cannot find the `redis-server` binary (Redis 7). Run `make deps` to install it");
+        assert!(
+            is_installed(),
+            "cannot find the `redis-server` binary (Redis 7). Run `make deps` to install it"
+        );
         let mut command = Command::new("sh");
-        command.args(["-c", SUPERVISE, "sh", "redis-server", "--bind", "127.0.0.1", "--port", &port.to_string()]);
-        command.args(["--save", "", "--appendonly", "no", "--enable-debug-command", "local", "--dir", "/tmp"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let mut child = command.spawn().expect("cannot start a shell for redis-server");
+        command.args([
+            "-c",
+            SUPERVISE,
+            "sh",
+            "redis-server",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            &port.to_string(),
+        ]);
+        command.args([
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--enable-debug-command",
+            "local",
+            "--dir",
+            "/tmp",
+        ]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut child = command
+            .spawn()
+            .expect("cannot start a shell for redis-server");
         let leash = child.stdin.take();
         let mut server = Self { port, child, leash };
         let until = Instant::now() + Duration::from_secs(10);
         while Instant::now() < until {
-            if server.try_command("PING").is_some_and(|answer| answer == "+PONG") {
+            if server
+                .try_command("PING")
+                .is_some_and(|answer| answer == "+PONG")
+            {
                 return Some(server);
             }
             if !matches!(server.child.try_wait(), Ok(None)) {
@@ -65,7 +97,9 @@ impl RedisServer {
     /// Kills the server and waits until it is gone.
     pub fn kill(&mut self) {
         self.leash = None;
-        self.child.wait().expect("the shell of redis-server cannot be waited for");
+        self.child
+            .wait()
+            .expect("the shell of redis-server cannot be waited for");
     }
 
     /// Starts it again, empty, on the same port.
@@ -76,18 +110,25 @@ impl RedisServer {
 
     /// Runs a command over a connection of its own; the answer's first line, or the text of a longer one.
     pub fn command(&self, command: &str) -> String {
-        self.try_command(command).expect("redis-server does not answer")
+        self.try_command(command)
+            .expect("redis-server does not answer")
     }
 
     fn try_command(&self, command: &str) -> Option<String> {
         let mut connection = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
-        connection.set_read_timeout(Some(Duration::from_secs(10))).ok()?;
-        connection.write_all(format!("{command}\r\n").as_bytes()).ok()?;
+        connection
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .ok()?;
+        connection
+            .write_all(format!("{command}\r\n").as_bytes())
+            .ok()?;
         let mut answer = BufReader::new(connection);
         let mut line = String::new();
         answer.read_line(&mut line).ok()?;
         let line = line.trim_end().to_owned();
-        let Some(length) = line.strip_prefix('$') else { return Some(line) };
+        let Some(length) = line.strip_prefix('$') else {
+            return Some(line);
+        };
         let mut text = vec![0; length.parse().ok()?];
         answer.read_exact(&mut text).ok()?;
         String::from_utf8(text).ok()
@@ -96,13 +137,20 @@ impl RedisServer {
     /// A number from INFO.
     pub fn info(&self, name: &str) -> u64 {
         let info = self.command("INFO everything");
-        let value = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        value.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("INFO has no number {name}"))
+        let value = info
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        value
+            .and_then(|value| value.trim().parse().ok())
+            .unwrap_or_else(|| panic!("INFO has no number {name}"))
     }
 
     /// Keys held now, those that have expired removed.
     pub fn keys(&self) -> u64 {
-        self.command("DBSIZE").trim_start_matches(':').parse().expect("DBSIZE answers a number")
+        self.command("DBSIZE")
+            .trim_start_matches(':')
+            .parse()
+            .expect("DBSIZE answers a number")
     }
 
     /// Stops the server from doing anything, its connections open, until what is returned is dropped.
@@ -125,7 +173,13 @@ impl Drop for Frozen {
 }
 
 fn signal(signal: &str, pid: u64) {
-    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().expect("kill").success());
+    assert!(
+        Command::new("kill")
+            .args([signal, &pid.to_string()])
+            .status()
+            .expect("kill")
+            .success()
+    );
 }
 
 impl Drop for RedisServer {
@@ -136,11 +190,16 @@ impl Drop for RedisServer {
 }
 
 fn is_installed() -> bool {
-    let is_found = |path| std::env::split_paths(&path).any(|directory| directory.join("redis-server").is_file());
+    let is_found = |path| {
+        std::env::split_paths(&path).any(|directory| directory.join("redis-server").is_file())
+    };
     std::env::var_os("PATH").is_some_and(is_found)
 }
 
 fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("no free port");
-    listener.local_addr().expect("a bound listener has an address").port()
+    listener
+        .local_addr()
+        .expect("a bound listener has an address")
+        .port()
 }

@@ -25,7 +25,12 @@ const DATABASE: &str = "everturn";
 #[command(max_term_width = 110)]
 struct Options {
     /// Where they keep their data; as root, a directory that the account `postgres` may enter.
-    #[arg(long, env = "EVERTURN_STACK_DATA", default_value = ".data/stack", value_name = "DIR")]
+    #[arg(
+        long,
+        env = "EVERTURN_STACK_DATA",
+        default_value = ".data/stack",
+        value_name = "DIR"
+    )]
     data_dir: PathBuf,
     /// Port of PostgreSQL.
     #[arg(long, default_value_t = 15432, value_name = "PORT")]
@@ -82,7 +87,9 @@ impl Stack {
         println!("everturn stack · data in {}", data.display());
         self.start(options, &data).await?;
         print_hints(options);
-        let (Some(postgres), Some(redis), Some(temporal)) = (&self.postgres, &self.redis, &self.temporal) else {
+        let (Some(postgres), Some(redis), Some(temporal)) =
+            (&self.postgres, &self.redis, &self.temporal)
+        else {
             return Ok(());
         };
         tokio::select! {
@@ -93,7 +100,10 @@ impl Stack {
     }
 
     async fn start(&mut self, options: &Options, data: &Path) -> anyhow::Result<()> {
-        let place = |name: &str, port| Place::Lasting { directory: data.join(name), port };
+        let place = |name: &str, port| Place::Lasting {
+            directory: data.join(name),
+            port,
+        };
         let begun = announce("PostgreSQL", options.postgres_port);
         let postgres = Postgres::start_at(place("postgres", options.postgres_port)).await?;
         let postgres = self.postgres.insert(postgres);
@@ -135,7 +145,12 @@ fn done(begun: Instant) {
 }
 
 fn print_hints(options: &Options) {
-    let Options { postgres_port, redis_port, temporal_port, .. } = options;
+    let Options {
+        postgres_port,
+        redis_port,
+        temporal_port,
+        ..
+    } = options;
     let user = everturn_tests::postgres::USER;
     println!(
         "

@@ -49,13 +49,28 @@ pub struct Places {
 impl Cut {
     /// No cut.
     pub fn never() -> Self {
-        Self { after: None, place: Place::Anywhere, seen: 0, last: [0; 4], places: Places::default() }
+        Self {
+            after: None,
+            place: Place::Anywhere,
+            seen: 0,
+            last: [0; 4],
+            places: Places::default(),
+        }
     }
 
     /// A cut after some bytes, up to `limit` and never none.
     pub fn within(limit: usize, random: &mut Random) -> Self {
-        let place = *random.pick(&[Place::Anywhere, Place::BehindId, Place::InCharacter, Place::AtTextEnd]);
-        Self { after: Some(1 + random.below(limit)), place, ..Self::never() }
+        let place = *random.pick(&[
+            Place::Anywhere,
+            Place::BehindId,
+            Place::InCharacter,
+            Place::AtTextEnd,
+        ]);
+        Self {
+            after: Some(1 + random.below(limit)),
+            place,
+            ..Self::never()
+        }
     }
 
     /// Bytes of the chunk that come before the cut; `None` when all do, and the connection goes on.
@@ -74,7 +89,8 @@ impl Cut {
 
     /// Notes what the cut has hit: `rest` is the frame whose end did not come through.
     pub fn note_place(&mut self, rest: &[u8]) {
-        let is_in_character = std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
+        let is_in_character =
+            std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
         self.places += Places {
             cuts: 1,
             in_frame: usize::from(!rest.is_empty()),
@@ -115,7 +131,11 @@ mod tests {
     use super::*;
 
     fn cut(place: Place, after: usize) -> Cut {
-        Cut { after: Some(after), place, ..Cut::never() }
+        Cut {
+            after: Some(after),
+            place,
+            ..Cut::never()
+        }
     }
 
     #[test]
@@ -141,7 +161,10 @@ mod tests {
 
     #[test]
     fn a_place_that_does_not_come_is_not_waited_for() {
-        assert_eq!(cut(Place::BehindId, 1).through(&[b'x'; 2 * SEARCH_BYTES]), Some(1 + SEARCH_BYTES));
+        assert_eq!(
+            cut(Place::BehindId, 1).through(&[b'x'; 2 * SEARCH_BYTES]),
+            Some(1 + SEARCH_BYTES)
+        );
     }
 
     #[test]
@@ -149,7 +172,13 @@ mod tests {
         let noted = |rest: &[u8]| {
             let mut cut = Cut::never();
             cut.note_place(rest);
-            let Places { cuts, in_frame, behind_id, in_character, at_text_end } = cut.places();
+            let Places {
+                cuts,
+                in_frame,
+                behind_id,
+                in_character,
+                at_text_end,
+            } = cut.places();
             [cuts, in_frame, behind_id, in_character, at_text_end]
         };
         assert_eq!(noted(b""), [1, 0, 0, 0, 0]);

@@ -25,7 +25,10 @@ impl Frames {
         self.rest.extend_from_slice(bytes);
         let mut frames = Vec::new();
         let mut begin = 0;
-        while let Some(length) = self.rest[begin..].windows(2).position(|pair| pair == b"\n\n") {
+        while let Some(length) = self.rest[begin..]
+            .windows(2)
+            .position(|pair| pair == b"\n\n")
+        {
             frames.extend(parse(&self.rest[begin..begin + length])?);
             begin += length + 2;
         }
@@ -41,13 +44,20 @@ impl Frames {
 
 /// A frame; none when it has no data, like a comment or `retry:`.
 fn parse(bytes: &[u8]) -> Result<Option<Frame>, String> {
-    let text = std::str::from_utf8(bytes).map_err(|error| format!("a frame is not UTF-8: {error}"))?;
+    let text =
+        std::str::from_utf8(bytes).map_err(|error| format!("a frame is not UTF-8: {error}"))?;
     let (mut id, mut event, mut data) = (None, String::new(), Vec::new());
     for line in text.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
-            "id" => id = Some(value.parse().map_err(|_| format!("this id is no cursor: {line}"))?),
+            "id" => {
+                id = Some(
+                    value
+                        .parse()
+                        .map_err(|_| format!("this id is no cursor: {line}"))?,
+                )
+            }
             "event" => value.clone_into(&mut event),
             "data" => data.push(value),
             _ => {}
@@ -57,10 +67,13 @@ fn parse(bytes: &[u8]) -> Result<Option<Frame>, String> {
         return if id.is_none() {
             Ok(None)
         } else {
-            Err(format!("this frame moves the cursor, and has no data: {text}"))
+            Err(format!(
+                "this frame moves the cursor, and has no data: {text}"
+            ))
         };
     }
-    let data = serde_json::from_str(&data.join("\n")).map_err(|error| format!("data is not JSON ({error}): {text}"))?;
+    let data = serde_json::from_str(&data.join("\n"))
+        .map_err(|error| format!("data is not JSON ({error}): {text}"))?;
     Ok(Some(Frame { id, event, data }))
 }
 
@@ -75,8 +88,16 @@ mod tests {
 
     #[test]
     fn every_cut_gives_the_same_frames() {
-        let thought = Frame { id: Some(1), event: "thought".into(), data: json!({"thought": "ü"}) };
-        let start = Frame { id: None, event: "text_start".into(), data: json!({}) };
+        let thought = Frame {
+            id: Some(1),
+            event: "thought".into(),
+            data: json!({"thought": "ü"}),
+        };
+        let start = Frame {
+            id: None,
+            event: "text_start".into(),
+            data: json!({}),
+        };
         for cut in 0..STREAM.len() {
             let mut frames = Frames::default();
             let mut found = frames.push(&STREAM.as_bytes()[..cut]).unwrap();
@@ -88,7 +109,12 @@ mod tests {
 
     #[test]
     fn what_no_reader_could_use_is_said() {
-        for bytes in [&b"data: {\n\n"[..], b"id: x\ndata: {}\n\n", b"id: 1\n\n", b"data: \xff\n\n"] {
+        for bytes in [
+            &b"data: {\n\n"[..],
+            b"id: x\ndata: {}\n\n",
+            b"id: 1\n\n",
+            b"data: \xff\n\n",
+        ] {
             Frames::default().push(bytes).unwrap_err();
         }
     }

@@ -57,7 +57,9 @@ impl View {
 
     /// The texts that are open, with the newest text of each.
     pub fn open(&self) -> impl Iterator<Item = (&Key, &str)> {
-        self.open.iter().map(|(key, (_, text))| (key, text.as_str()))
+        self.open
+            .iter()
+            .map(|(key, (_, text))| (key, text.as_str()))
     }
 
     /// What was shown of a text, by generation.
@@ -67,7 +69,10 @@ impl View {
 
     /// How many turns have ended.
     pub fn turns_ended(&self) -> usize {
-        self.events.iter().filter(|event| ends_turn(word(event, "type"))).count()
+        self.events
+            .iter()
+            .filter(|event| ends_turn(word(event, "type")))
+            .count()
     }
 
     /// A new connection: it shows anew what is open.
@@ -78,22 +83,40 @@ impl View {
     /// Takes a frame. An error says which rule it breaks.
     pub fn take(&mut self, frame: &Frame) -> Result<(), String> {
         let taken = match frame.event.as_str() {
-            _ if frame.id.is_some() || frame.data.get("sequence_number").is_some() => self.event(frame),
+            _ if frame.id.is_some() || frame.data.get("sequence_number").is_some() => {
+                self.event(frame)
+            }
             "text_start" => self.text_start(&frame.data),
             "text_delta" => self.text_delta(&frame.data),
             "text_end" => self.text_end(&frame.data),
             // There will be more types.
             _ => Ok(()),
         };
-        taken.map_err(|rule| format!("{rule}: {} {}, with {} events", frame.event, frame.data, self.events.len()))
+        taken.map_err(|rule| {
+            format!(
+                "{rule}: {} {}, with {} events",
+                frame.event,
+                frame.data,
+                self.events.len()
+            )
+        })
     }
 
     fn event(&mut self, frame: &Frame) -> Result<(), String> {
         let data = &frame.data;
         let number = u64::from(frame.id.unwrap_or_default());
-        ensure(data["sequence_number"] == number, "its id is not its number")?;
-        ensure(data["type"] == frame.event.as_str(), "its type is not its name")?;
-        ensure(number == self.events.len() as u64 + 1, "it is not the next event")?;
+        ensure(
+            data["sequence_number"] == number,
+            "its id is not its number",
+        )?;
+        ensure(
+            data["type"] == frame.event.as_str(),
+            "its type is not its name",
+        )?;
+        ensure(
+            number == self.events.len() as u64 + 1,
+            "it is not the next event",
+        )?;
         self.events.push(data.clone());
         let step = match frame.event.as_str() {
             THOUGHT | ASSISTANT_MESSAGE => data["step"].as_u64(),
@@ -102,7 +125,8 @@ impl View {
         };
         if let Some(step) = step {
             let execution = word(data, "agent_execution_id").to_owned();
-            self.open.retain(|key, _| key.execution != execution || key.step > step);
+            self.open
+                .retain(|key, _| key.execution != execution || key.step > step);
             let sealed = self.sealed.entry(execution).or_default();
             *sealed = step.max(*sealed);
         }
@@ -111,7 +135,11 @@ impl View {
 
     fn text_start(&mut self, data: &Value) -> Result<(), String> {
         let (key, generation) = (self.unsealed(data)?, generation(data)?);
-        let newest = self.shown.get(&key).and_then(|shown| shown.last_key_value()).map_or(0, |(newest, _)| *newest);
+        let newest = self
+            .shown
+            .get(&key)
+            .and_then(|shown| shown.last_key_value())
+            .map_or(0, |(newest, _)| *newest);
         ensure(generation >= newest, "its generation goes back")?;
         let text = word(data, "text").to_owned();
         self.note(&key, generation, &text)?;
@@ -121,9 +149,15 @@ impl View {
 
     fn text_delta(&mut self, data: &Value) -> Result<(), String> {
         let (key, generation) = (self.unsealed(data)?, generation(data)?);
-        let (open, text) = self.open.get_mut(&key).ok_or("it continues a text that was not begun")?;
+        let (open, text) = self
+            .open
+            .get_mut(&key)
+            .ok_or("it continues a text that was not begun")?;
         ensure(*open == generation, "it continues another generation")?;
-        ensure(data["offset"] == text.len(), "its offset is not what one has")?;
+        ensure(
+            data["offset"] == text.len(),
+            "its offset is not what one has",
+        )?;
         text.push_str(word(data, "text"));
         let text = text.clone();
         self.note(&key, generation, &text)
@@ -131,11 +165,20 @@ impl View {
 
     fn text_end(&mut self, data: &Value) -> Result<(), String> {
         let (key, generation) = (self.unsealed(data)?, generation(data)?);
-        let (open, text) = self.open.get(&key).ok_or("it ends a text that was not begun")?;
+        let (open, text) = self
+            .open
+            .get(&key)
+            .ok_or("it ends a text that was not begun")?;
         ensure(*open == generation, "it ends another generation")?;
-        let shown = self.shown.get_mut(&key).and_then(|shown| shown.get_mut(&generation));
+        let shown = self
+            .shown
+            .get_mut(&key)
+            .and_then(|shown| shown.get_mut(&generation));
         let shown = shown.ok_or("it ends a text that was not shown")?;
-        ensure(shown.text == *text, "it ends a text before what was shown of it")?;
+        ensure(
+            shown.text == *text,
+            "it ends a text before what was shown of it",
+        )?;
         shown.is_ended = true;
         Ok(())
     }
@@ -144,17 +187,36 @@ impl View {
     fn unsealed(&self, data: &Value) -> Result<Key, String> {
         let step = data["step"].as_u64().ok_or("it names no step")?;
         let execution = word(data, "agent_execution_id").to_owned();
-        let is_open = self.sealed.get(&execution).is_none_or(|sealed| step > *sealed);
+        let is_open = self
+            .sealed
+            .get(&execution)
+            .is_none_or(|sealed| step > *sealed);
         ensure(is_open, "its text is sealed")?;
-        Ok(Key { execution, step, part: word(data, "part").to_owned() })
+        Ok(Key {
+            execution,
+            step,
+            part: word(data, "part").to_owned(),
+        })
     }
 
     /// Notes what one has of a text now.
     fn note(&mut self, key: &Key, generation: u64, text: &str) -> Result<(), String> {
-        let shown = self.shown.entry(key.clone()).or_default().entry(generation).or_default();
+        let shown = self
+            .shown
+            .entry(key.clone())
+            .or_default()
+            .entry(generation)
+            .or_default();
         let is_longer = text.len() > shown.text.len();
-        let (long, short) = if is_longer { (text, shown.text.as_str()) } else { (shown.text.as_str(), text) };
-        ensure(long.starts_with(short), "this generation was shown with another text")?;
+        let (long, short) = if is_longer {
+            (text, shown.text.as_str())
+        } else {
+            (shown.text.as_str(), text)
+        };
+        ensure(
+            long.starts_with(short),
+            "this generation was shown with another text",
+        )?;
         if is_longer {
             ensure(!shown.is_ended, "this text had ended")?;
             text.clone_into(&mut shown.text);
@@ -164,7 +226,9 @@ impl View {
 }
 
 fn generation(data: &Value) -> Result<u64, String> {
-    data["generation"].as_u64().ok_or_else(|| "it names no generation".to_owned())
+    data["generation"]
+        .as_u64()
+        .ok_or_else(|| "it names no generation".to_owned())
 }
 
 fn word<'a>(data: &'a Value, name: &str) -> &'a str {
@@ -172,7 +236,11 @@ fn word<'a>(data: &'a Value, name: &str) -> &'a str {
 }
 
 fn ensure(is_kept: bool, rule: &str) -> Result<(), String> {
-    if is_kept { Ok(()) } else { Err(rule.to_owned()) }
+    if is_kept {
+        Ok(())
+    } else {
+        Err(rule.to_owned())
+    }
 }
 
 #[cfg(test)]
@@ -182,7 +250,9 @@ mod tests {
     use super::*;
 
     fn frame(name: &str, data: &Value) -> Frame {
-        let id = data["sequence_number"].as_u64().map(|id| u32::try_from(id).unwrap());
+        let id = data["sequence_number"]
+            .as_u64()
+            .map(|id| u32::try_from(id).unwrap());
         let mut data = data.clone();
         data["type"] = name.into();
         if id.is_none() || matches!(name, "thought" | "complete") {
@@ -191,7 +261,11 @@ mod tests {
         if id.is_none() {
             (data["step"], data["part"]) = (0.into(), "text".into());
         }
-        Frame { id, event: name.to_owned(), data }
+        Frame {
+            id,
+            event: name.to_owned(),
+            data,
+        }
     }
 
     /// Takes frames; says which one breaks which rule.
@@ -202,17 +276,24 @@ mod tests {
                 view.begin_anew();
                 return Ok(());
             }
-            view.take(&frame(name, data)).map_err(|error| (at, error.split(':').next().unwrap().to_owned()))
+            view.take(&frame(name, data))
+                .map_err(|error| (at, error.split(':').next().unwrap().to_owned()))
         });
         taken.collect::<Result<(), _>>().err()
     }
 
     fn start(generation: u32, text: &str) -> (&'static str, Value) {
-        ("text_start", json!({"generation": generation, "text": text}))
+        (
+            "text_start",
+            json!({"generation": generation, "text": text}),
+        )
     }
 
     fn delta(generation: u32, offset: u32, text: &str) -> (&'static str, Value) {
-        ("text_delta", json!({"generation": generation, "offset": offset, "text": text}))
+        (
+            "text_delta",
+            json!({"generation": generation, "offset": offset, "text": text}),
+        )
     }
 
     fn event(name: &'static str, number: u32) -> (&'static str, Value) {
@@ -243,18 +324,55 @@ mod tests {
         let again = || ("again", json!({}));
         let cases = [
             (vec![event("act", 2)], "it is not the next event"),
-            (vec![event("act", 1), event("act", 1)], "it is not the next event"),
+            (
+                vec![event("act", 1), event("act", 1)],
+                "it is not the next event",
+            ),
             (vec![start(2, ""), start(1, "")], "its generation goes back"),
-            (vec![start(2, ""), again(), start(1, "")], "its generation goes back"),
-            (vec![delta(1, 0, "a")], "it continues a text that was not begun"),
-            (vec![start(1, "a"), again(), delta(1, 1, "b")], "it continues a text that was not begun"),
-            (vec![start(1, "a"), delta(2, 1, "b")], "it continues another generation"),
-            (vec![start(1, "é"), delta(1, 1, "b")], "its offset is not what one has"),
-            (vec![start(1, "ab"), again(), start(1, "x")], "this generation was shown with another text"),
-            (vec![event("thought", 1), start(1, "a")], "its text is sealed"),
-            (vec![event("complete", 1), again(), start(1, "a")], "its text is sealed"),
-            (vec![start(1, "a"), event("thought", 1), delta(1, 1, "b")], "its text is sealed"),
-            (vec![start(1, "a"), ("text_end", json!({"generation": 1})), delta(1, 1, "b")], "this text had ended"),
+            (
+                vec![start(2, ""), again(), start(1, "")],
+                "its generation goes back",
+            ),
+            (
+                vec![delta(1, 0, "a")],
+                "it continues a text that was not begun",
+            ),
+            (
+                vec![start(1, "a"), again(), delta(1, 1, "b")],
+                "it continues a text that was not begun",
+            ),
+            (
+                vec![start(1, "a"), delta(2, 1, "b")],
+                "it continues another generation",
+            ),
+            (
+                vec![start(1, "é"), delta(1, 1, "b")],
+                "its offset is not what one has",
+            ),
+            (
+                vec![start(1, "ab"), again(), start(1, "x")],
+                "this generation was shown with another text",
+            ),
+            (
+                vec![event("thought", 1), start(1, "a")],
+                "its text is sealed",
+            ),
+            (
+                vec![event("complete", 1), again(), start(1, "a")],
+                "its text is sealed",
+            ),
+            (
+                vec![start(1, "a"), event("thought", 1), delta(1, 1, "b")],
+                "its text is sealed",
+            ),
+            (
+                vec![
+                    start(1, "a"),
+                    ("text_end", json!({"generation": 1})),
+                    delta(1, 1, "b"),
+                ],
+                "this text had ended",
+            ),
         ];
         for (frames, rule) in cases {
             assert_eq!(broken(&frames), Some((frames.len() - 1, rule.to_owned())));

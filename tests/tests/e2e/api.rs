@@ -20,10 +20,18 @@ const LINE: usize = 400;
 async fn no_answer_is_outside_the_document() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = tests.join("../.tools/venv/bin/schemathesis");
-    assert!(program.is_file(), "{} is missing: run `make python`", program.display());
+    assert!(
+        program.is_file(),
+        "{} is missing: run `make python`",
+        program.display()
+    );
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
     stack.configure(AUTH);
-    let key = create(&stack, &["--tenant", "acme", "--scope", "read,write,approve"]).await;
+    let key = create(
+        &stack,
+        &["--tenant", "acme", "--scope", "read,write,approve"],
+    )
+    .await;
     let _running = stack.start().await;
     let run = Command::new(program)
         .arg("--config-file")
@@ -31,12 +39,28 @@ async fn no_answer_is_outside_the_document() {
         .arg("run")
         // Not the served one, which is the same: loaded from there, the endpoint that serves it would be left out.
         .arg(tests.join("../docs/openapi.json"))
-        .args(["--url", &stack.url(), "--header", &format!("Authorization: Bearer {key}")])
+        .args([
+            "--url",
+            &stack.url(),
+            "--header",
+            &format!("Authorization: Bearer {key}"),
+        ])
         .current_dir(stack.directory())
         .kill_on_drop(true)
         .output();
-    let output = tokio::time::timeout(PATIENCE, run).await.expect("schemathesis ends").unwrap();
+    let output = tokio::time::timeout(PATIENCE, run)
+        .await
+        .expect("schemathesis ends")
+        .unwrap();
     let report = String::from_utf8_lossy(&output.stdout);
-    let report: Vec<String> = report.lines().map(|line| line.chars().take(LINE).collect()).collect();
-    assert!(output.status.success(), "{}\n{}", report.join("\n"), String::from_utf8_lossy(&output.stderr));
+    let report: Vec<String> = report
+        .lines()
+        .map(|line| line.chars().take(LINE).collect())
+        .collect();
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        report.join("\n"),
+        String::from_utf8_lossy(&output.stderr)
+    );
 }

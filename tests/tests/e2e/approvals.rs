@@ -22,16 +22,23 @@ pub(crate) fn one_call(request: &Request) -> Reply {
     }
 }
 
-pub(crate) const APPROVED_TURN: &str =
-    "user_message thought act approval_requested approval_resolved observe assistant_message complete";
+pub(crate) const APPROVED_TURN: &str = "user_message thought act approval_requested approval_resolved observe assistant_message complete";
 
 pub(crate) fn types(events: &[Value]) -> String {
-    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Data of the events of this type.
 pub(crate) fn data<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a Value> {
-    events.iter().filter(|event| event["event_type"] == event_type).map(|event| &event["event_data"]).collect()
+    events
+        .iter()
+        .filter(|event| event["event_type"] == event_type)
+        .map(|event| &event["event_data"])
+        .collect()
 }
 
 pub(crate) fn code((status, body): &(u16, Value)) -> (u16, &str) {
@@ -41,23 +48,43 @@ pub(crate) fn code((status, body): &(u16, Value)) -> (u16, &str) {
 /// Waits until so many calls of the conversation wait for an approval, and returns them.
 pub(crate) async fn pending(stack: &Stack, conversation: &str, count: usize) -> Vec<Value> {
     wait::until(&format!("{count} calls wait for an approval"), || async {
-        let list = stack.get(&format!("/conversations/{conversation}/approvals")).await;
-        list["approvals"].as_array().filter(|calls| calls.len() == count).cloned()
+        let list = stack
+            .get(&format!("/conversations/{conversation}/approvals"))
+            .await;
+        list["approvals"]
+            .as_array()
+            .filter(|calls| calls.len() == count)
+            .cloned()
     })
     .await
 }
 
 /// Answers once.
-pub(crate) async fn try_answer(stack: &Stack, conversation: &str, call: &Value, mut body: Value) -> (u16, Value) {
+pub(crate) async fn try_answer(
+    stack: &Stack,
+    conversation: &str,
+    call: &Value,
+    mut body: Value,
+) -> (u16, Value) {
     if body["input_hash"].is_null() {
         body["input_hash"] = call["input_hash"].clone();
     }
     let id = call["execution_id"].as_str().unwrap();
-    stack.post(&format!("/conversations/{conversation}/approvals/{id}"), &body).await
+    stack
+        .post(
+            &format!("/conversations/{conversation}/approvals/{id}"),
+            &body,
+        )
+        .await
 }
 
 /// Answers until a worker has heard it.
-pub(crate) async fn answer(stack: &Stack, conversation: &str, call: &Value, body: Value) -> (u16, Value) {
+pub(crate) async fn answer(
+    stack: &Stack,
+    conversation: &str,
+    call: &Value,
+    body: Value,
+) -> (u16, Value) {
     wait::until("a worker takes the answer", || async {
         let answered = try_answer(stack, conversation, call, body.clone()).await;
         (answered.0 != 503).then_some(answered)
@@ -67,7 +94,16 @@ pub(crate) async fn answer(stack: &Stack, conversation: &str, call: &Value, body
 
 async fn signal(stack: &Stack, conversation: &str, input: &Value) {
     let (workflow_id, input) = (ids::workflow_id(conversation), input.to_string());
-    let args = ["workflow", "signal", "--workflow-id", &workflow_id, "--name", "resolve_approval", "--input", &input];
+    let args = [
+        "workflow",
+        "signal",
+        "--workflow-id",
+        &workflow_id,
+        "--name",
+        "resolve_approval",
+        "--input",
+        &input,
+    ];
     assert!(stack.temporal.cli(&args).await.status.success());
 }
 
@@ -77,7 +113,10 @@ async fn turn_status(stack: &Stack, conversation: &str, expected: &str) {
     let data = STANDARD.encode(format!("{expected:?}"));
     let workflow_id = ids::workflow_id(conversation);
     wait::until(&format!("TurnStatus is {expected}"), || async {
-        let described = stack.temporal.json(&["workflow", "describe", "--workflow-id", &workflow_id]).await;
+        let described = stack
+            .temporal
+            .json(&["workflow", "describe", "--workflow-id", &workflow_id])
+            .await;
         let attributes = &described["workflowExecutionInfo"]["searchAttributes"]["indexedFields"];
         (attributes["TurnStatus"]["data"] == data.as_str()).then_some(())
     })
@@ -100,10 +139,20 @@ async fn approved_or_denied_by_a_signal() {
         ] {
             signal(&stack, &conversation, &ignored).await;
         }
-        signal(&stack, &conversation, &json!({"execution_id": id, "decision": decision})).await;
+        signal(
+            &stack,
+            &conversation,
+            &json!({"execution_id": id, "decision": decision}),
+        )
+        .await;
         let events = stack.ended(&conversation, 1).await;
         assert_eq!(types(&events), APPROVED_TURN);
-        assert!(events[5]["event_data"]["result"].to_string().contains(observed), "{events:#?}");
+        assert!(
+            events[5]["event_data"]["result"]
+                .to_string()
+                .contains(observed),
+            "{events:#?}"
+        );
         assert_eq!(stack.effects().len(), effects);
         stack.workflow_status(&conversation, "COMPLETED").await;
     }
@@ -118,24 +167,53 @@ async fn approved_through_the_gateway() {
     turn_status(&stack, &conversation, "waiting").await;
     let events = stack.events(&conversation).await;
     let requested = data(&events, "approval_requested")[0];
-    for field in ["execution_id", "tool_name", "tool_input", "call_id", "input_hash", "expires_at"] {
+    for field in [
+        "execution_id",
+        "tool_name",
+        "tool_input",
+        "call_id",
+        "input_hash",
+        "expires_at",
+    ] {
         assert_eq!(call[field], requested[field], "{field}");
     }
-    assert_eq!((&call["message_id"], &call["tool_input"]), (&json!(message), &json!({"effect": true})));
+    assert_eq!(
+        (&call["message_id"], &call["tool_input"]),
+        (&json!(message), &json!({"effect": true}))
+    );
 
     let wrong = [
-        (json!({"decision": "approve", "input_hash": "of another input"}), (409, "approval_mismatch")),
+        (
+            json!({"decision": "approve", "input_hash": "of another input"}),
+            (409, "approval_mismatch"),
+        ),
         (json!({"decision": "perhaps"}), (400, "invalid_body")),
-        (json!({"decision": "approve", "tool_input": [1]}), (400, "invalid_body")),
-        (json!({"decision": "deny", "remember": true}), (400, "invalid_body")),
+        (
+            json!({"decision": "approve", "tool_input": [1]}),
+            (400, "invalid_body"),
+        ),
+        (
+            json!({"decision": "deny", "remember": true}),
+            (400, "invalid_body"),
+        ),
     ];
     for (body, expected) in wrong {
-        assert_eq!(code(&try_answer(&stack, &conversation, &call, body.clone()).await), expected, "{body}");
+        assert_eq!(
+            code(&try_answer(&stack, &conversation, &call, body.clone()).await),
+            expected,
+            "{body}"
+        );
     }
     let unknown = json!({"execution_id": "exec_0", "input_hash": "x"});
     let yes = json!({"decision": "approve"});
-    assert_eq!(code(&try_answer(&stack, &conversation, &unknown, yes.clone()).await), (404, "execution_not_found"));
-    assert_eq!(code(&try_answer(&stack, "nowhere", &call, yes.clone()).await), (404, "conversation_not_found"));
+    assert_eq!(
+        code(&try_answer(&stack, &conversation, &unknown, yes.clone()).await),
+        (404, "execution_not_found")
+    );
+    assert_eq!(
+        code(&try_answer(&stack, "nowhere", &call, yes.clone()).await),
+        (404, "conversation_not_found")
+    );
     assert_eq!(stack.effects().len(), 0, "nothing of it let the tool run");
 
     let (status, answered) = answer(&stack, &conversation, &call, yes.clone()).await;
@@ -164,11 +242,24 @@ async fn approved_with_another_input() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(stack.effects().len(), 1, "what the person gave is what ran");
     let resolved = data(&events, "approval_resolved")[0];
-    assert_eq!((&resolved["edited"], &resolved["tool_input"]), (&json!(true), &json!({"effect": true})));
+    assert_eq!(
+        (&resolved["edited"], &resolved["tool_input"]),
+        (&json!(true), &json!({"effect": true}))
+    );
     let told = stack.model.requests()[1].body["messages"].to_string();
-    assert!(told.contains(r#"{\"effect\":true}"#) || told.contains(r#"{\"effect\": true}"#), "{told}");
-    let timeline = stack.get(&format!("/conversations/{conversation}/messages")).await;
-    let shown = timeline["timeline"].as_array().unwrap().iter().find(|item| item["type"] == "tool_call").unwrap();
+    assert!(
+        told.contains(r#"{\"effect\":true}"#) || told.contains(r#"{\"effect\": true}"#),
+        "{told}"
+    );
+    let timeline = stack
+        .get(&format!("/conversations/{conversation}/messages"))
+        .await;
+    let shown = timeline["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|item| item["type"] == "tool_call")
+        .unwrap();
     assert_eq!(shown["toolInput"], json!({"effect": true}));
 }
 
@@ -183,7 +274,11 @@ async fn the_model_is_told_why_it_was_denied() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), APPROVED_TURN);
     assert_eq!(data(&events, "observe")[0]["is_error"], true);
-    assert!(stack.model.requests()[1].last("tool").contains("it is Sunday"));
+    assert!(
+        stack.model.requests()[1]
+            .last("tool")
+            .contains("it is Sunday")
+    );
     assert_eq!(stack.effects().len(), 0);
 }
 
@@ -197,8 +292,12 @@ async fn nobody_answers_in_time() {
     assert_eq!(types(&events), APPROVED_TURN);
     assert_eq!(data(&events, "approval_resolved")[0]["decision"], "expired");
     assert!(stack.model.requests()[1].last("tool").contains("in time"));
-    let late =
-        try_answer(&stack, &conversation, data(&events, "approval_requested")[0], json!({"decision": "approve"}));
+    let late = try_answer(
+        &stack,
+        &conversation,
+        data(&events, "approval_requested")[0],
+        json!({"decision": "approve"}),
+    );
     assert_eq!(code(&late.await), (409, "approval_expired"));
     assert_eq!(stack.effects().len(), 0);
 }
@@ -218,7 +317,10 @@ async fn of_two_answers_at_once_one_counts() {
     let is_approved = yes.0 == 200;
     let refused = if is_approved { &no } else { &yes };
     assert_eq!(code(refused), (409, "approval_answered"), "{yes:?} {no:?}");
-    assert_eq!((no.0 == 200, stack.effects().len()), (!is_approved, usize::from(is_approved)));
+    assert_eq!(
+        (no.0 == 200, stack.effects().len()),
+        (!is_approved, usize::from(is_approved))
+    );
 }
 
 #[tokio::test]
@@ -245,15 +347,44 @@ async fn several_wait_at_once() {
     };
     let calls = pending(&stack, &conversation, 2).await;
     observed(2).await;
-    assert_eq!(answer(&stack, &conversation, &calls[1], json!({"decision": "approve"})).await.0, 200);
+    assert_eq!(
+        answer(
+            &stack,
+            &conversation,
+            &calls[1],
+            json!({"decision": "approve"})
+        )
+        .await
+        .0,
+        200
+    );
     observed(3).await;
     assert_eq!(pending(&stack, &conversation, 1).await[0], calls[0]);
-    assert_eq!(answer(&stack, &conversation, &calls[0], json!({"decision": "deny"})).await.0, 200);
+    assert_eq!(
+        answer(
+            &stack,
+            &conversation,
+            &calls[0],
+            json!({"decision": "deny"})
+        )
+        .await
+        .0,
+        200
+    );
     stack.ended(&conversation, 1).await;
-    assert_eq!(stack.effects(), [calls[1]["execution_id"].as_str().unwrap()]);
+    assert_eq!(
+        stack.effects(),
+        [calls[1]["execution_id"].as_str().unwrap()]
+    );
     let messages = stack.model.requests()[1].body["messages"].clone();
-    let results = messages.as_array().unwrap().iter().filter(|message| message["role"] == "tool");
-    let is_denied: Vec<_> = results.map(|result| result["content"].to_string().contains("denied")).collect();
+    let results = messages
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool");
+    let is_denied: Vec<_> = results
+        .map(|result| result["content"].to_string().contains("denied"))
+        .collect();
     assert_eq!(is_denied, [true, false, false, false], "in call order");
 }
 
@@ -266,9 +397,16 @@ async fn do_not_ask_again_in_this_conversation() {
     let always = json!({"decision": "approve", "remember": true});
     assert_eq!(answer(&stack, &conversation, &call, always).await.0, 200);
     stack.ended(&conversation, 1).await;
-    stack.client().submit(&conversation, "and again", None).await.unwrap();
+    stack
+        .client()
+        .submit(&conversation, "and again", None)
+        .await
+        .unwrap();
     let events = stack.ended(&conversation, 2).await;
-    assert_eq!(types(&events[8..]), "user_message thought act observe assistant_message complete");
+    assert_eq!(
+        types(&events[8..]),
+        "user_message thought act observe assistant_message complete"
+    );
     assert_eq!(stack.effects().len(), 2);
     let (another, _) = stack.ask("do it").await;
     pending(&stack, &another, 1).await;
@@ -283,15 +421,30 @@ async fn cancelled_while_it_waits() {
     turn_status(&stack, &conversation, "waiting").await;
     stack.client().cancel(&conversation).await.unwrap();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(types(&events), "user_message thought act approval_requested approval_resolved observe cancelled");
-    assert_eq!(data(&events, "approval_resolved")[0]["decision"], "cancelled");
+    assert_eq!(
+        types(&events),
+        "user_message thought act approval_requested approval_resolved observe cancelled"
+    );
+    assert_eq!(
+        data(&events, "approval_resolved")[0]["decision"],
+        "cancelled"
+    );
     let late = try_answer(&stack, &conversation, &call, json!({"decision": "approve"})).await;
     assert_eq!(code(&late), (409, "approval_answered"));
     turn_status(&stack, &conversation, "running").await;
     // And the next message's turn is not held up by it.
-    stack.client().submit(&conversation, "do it", None).await.unwrap();
+    stack
+        .client()
+        .submit(&conversation, "do it", None)
+        .await
+        .unwrap();
     let call = pending(&stack, &conversation, 1).await.remove(0);
-    assert_eq!(answer(&stack, &conversation, &call, json!({"decision": "approve"})).await.0, 200);
+    assert_eq!(
+        answer(&stack, &conversation, &call, json!({"decision": "approve"}))
+            .await
+            .0,
+        200
+    );
     stack.ended(&conversation, 2).await;
     assert_eq!(stack.effects().len(), 1);
 }
@@ -302,7 +455,9 @@ async fn a_turn_that_waits_holds_no_slot() {
         "hello" => Reply::text("Hello."),
         _ => one_call(request),
     });
-    let agent = format!("{ASKING}\n[worker]\nmax_concurrent_activities = 2\nmax_concurrent_workflow_tasks = 2\n");
+    let agent = format!(
+        "{ASKING}\n[worker]\nmax_concurrent_activities = 2\nmax_concurrent_workflow_tasks = 2\n"
+    );
     let stack = Stack::with_agent(model.await, &agent).await;
     let _running = stack.start().await;
     let mut waiting = Vec::new();
@@ -323,10 +478,15 @@ async fn the_chat_asks_nobody_without_a_terminal() {
     let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
     let _running = stack.start().await;
     let url = stack.url();
-    for (options, decision, effects) in [(vec![], "denied", 0), (vec!["--approve"], "approved", 1)] {
+    for (options, decision, effects) in [(vec![], "denied", 0), (vec!["--approve"], "approved", 1)]
+    {
         let args = [vec!["chat", "--url", &url], options, vec!["do it"]].concat();
         let mut command = stack.command(&args, &[]);
-        let output = command.stdin(std::process::Stdio::null()).output().await.unwrap();
+        let output = command
+            .stdin(std::process::Stdio::null())
+            .output()
+            .await
+            .unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success() && text.contains(decision), "{text}");
         assert_eq!(stack.effects().len(), effects, "{text}");

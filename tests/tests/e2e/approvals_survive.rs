@@ -4,7 +4,9 @@ use everturn_proto::ids;
 use everturn_tests::{model::Model, stack::Stack};
 use serde_json::{Value, json};
 
-use crate::approvals::{APPROVED_TURN, ASKING, answer, code, data, one_call, pending, try_answer, types};
+use crate::approvals::{
+    APPROVED_TURN, ASKING, answer, code, data, one_call, pending, try_answer, types,
+};
 
 fn yes() -> Value {
     json!({"decision": "approve"})
@@ -14,7 +16,11 @@ fn yes() -> Value {
 async fn ran_once(stack: &Stack, conversation: &str) {
     let events = stack.ended(conversation, 1).await;
     assert_eq!(types(&events), APPROVED_TURN);
-    assert_eq!(data(&events, "observe")[0]["is_error"], false, "{events:#?}");
+    assert_eq!(
+        data(&events, "observe")[0]["is_error"],
+        false,
+        "{events:#?}"
+    );
     assert_eq!(stack.effects().len(), 1);
     assert_eq!(stack.model.requests().len(), 2, "no call is paid twice");
     stack.workflow_status(conversation, "COMPLETED").await;
@@ -26,7 +32,11 @@ async fn the_worker_pool_and_the_gateway_are_stopped_and_started_again() {
     let (worker, gateway) = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
-    assert_eq!(worker.terminate().await, Some(0), "what waits does not hold a worker up");
+    assert_eq!(
+        worker.terminate().await,
+        Some(0),
+        "what waits does not hold a worker up"
+    );
     assert_eq!(gateway.terminate().await, Some(0));
     let _gateway = stack.gateway().await;
     assert_eq!(pending(&stack, &conversation, 1).await[0], call);
@@ -35,7 +45,10 @@ async fn the_worker_pool_and_the_gateway_are_stopped_and_started_again() {
     let _worker = stack.worker();
     // The engine may have kept the first request for the worker.
     let answered = answer(&stack, &conversation, &call, yes()).await;
-    assert!(answered.0 == 200 || code(&answered) == (409, "approval_answered"), "{answered:?}");
+    assert!(
+        answered.0 == 200 || code(&answered) == (409, "approval_answered"),
+        "{answered:?}"
+    );
     ran_once(&stack, &conversation).await;
 }
 
@@ -62,7 +75,10 @@ async fn killed_at(failpoint: &str) {
         stack.worker()
     };
     let (answered, _worker) = tokio::join!(answer(&stack, &conversation, &call, yes()), harm);
-    assert!(answered.0 == 200 || code(&answered) == (409, "approval_answered"), "{answered:?}");
+    assert!(
+        answered.0 == 200 || code(&answered) == (409, "approval_answered"),
+        "{answered:?}"
+    );
     ran_once(&stack, &conversation).await;
 }
 
@@ -73,10 +89,30 @@ async fn its_workflow_is_terminated_and_resumed() {
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
     let workflow_id = ids::workflow_id(&conversation);
-    assert!(stack.temporal.cli(&["workflow", "terminate", "--workflow-id", &workflow_id]).await.status.success());
-    assert_eq!(code(&try_answer(&stack, &conversation, &call, yes()).await), (409, "turn_not_running"));
-    assert_eq!(stack.post(&format!("/conversations/{conversation}/resume"), &json!({})).await.0, 202);
-    assert_eq!(pending(&stack, &conversation, 1).await[0], call, "it waits as before");
+    assert!(
+        stack
+            .temporal
+            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
+            .await
+            .status
+            .success()
+    );
+    assert_eq!(
+        code(&try_answer(&stack, &conversation, &call, yes()).await),
+        (409, "turn_not_running")
+    );
+    assert_eq!(
+        stack
+            .post(&format!("/conversations/{conversation}/resume"), &json!({}))
+            .await
+            .0,
+        202
+    );
+    assert_eq!(
+        pending(&stack, &conversation, 1).await[0],
+        call,
+        "it waits as before"
+    );
     assert_eq!(answer(&stack, &conversation, &call, yes()).await.0, 200);
     ran_once(&stack, &conversation).await;
 }
@@ -88,7 +124,16 @@ async fn its_workflow_is_reset_while_it_waits_and_after() {
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
     let workflow_id = ids::workflow_id(&conversation);
-    let reset = ["workflow", "reset", "--workflow-id", &workflow_id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    let reset = [
+        "workflow",
+        "reset",
+        "--workflow-id",
+        &workflow_id,
+        "--type",
+        "FirstWorkflowTask",
+        "--reason",
+        "test",
+    ];
     assert!(stack.temporal.cli(&reset).await.status.success());
     assert_eq!(answer(&stack, &conversation, &call, yes()).await.0, 200);
     ran_once(&stack, &conversation).await;
@@ -105,19 +150,39 @@ async fn what_is_left_of_its_time_counts_after_a_resume() {
     let call = pending(&stack, &conversation, 1).await.remove(0);
     worker.kill().await;
     let workflow_id = ids::workflow_id(&conversation);
-    assert!(stack.temporal.cli(&["workflow", "terminate", "--workflow-id", &workflow_id]).await.status.success());
+    assert!(
+        stack
+            .temporal
+            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
+            .await
+            .status
+            .success()
+    );
     let expired = answer(&stack, &conversation, &call, yes());
     let late = everturn_tests::wait::until("its time is over", || async {
         let refused = try_answer(&stack, &conversation, &call, yes()).await;
         (code(&refused) == (409, "approval_expired")).then_some(())
     });
     late.await;
-    assert_eq!(code(&expired.await), (409, "approval_expired"), "with no worker, and nothing saved");
-    assert_eq!(stack.post(&format!("/conversations/{conversation}/resume"), &json!({})).await.0, 202);
+    assert_eq!(
+        code(&expired.await),
+        (409, "approval_expired"),
+        "with no worker, and nothing saved"
+    );
+    assert_eq!(
+        stack
+            .post(&format!("/conversations/{conversation}/resume"), &json!({}))
+            .await
+            .0,
+        202
+    );
     let _worker = stack.worker();
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(data(&events, "approval_resolved")[0]["decision"], "expired");
     assert_eq!(stack.effects().len(), 0);
     let history = stack.temporal.history(&workflow_id).await.to_string();
-    assert!(!history.contains(r#""startToFireTimeout":"4s""#), "the new run does not wait all of the time again");
+    assert!(
+        !history.contains(r#""startToFireTimeout":"4s""#),
+        "the new run does not wait all of the time again"
+    );
 }

@@ -9,14 +9,21 @@ use everturn_tests::{
 use serde_json::{Value, json};
 
 fn types(events: &[Value]) -> String {
-    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 async fn run(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> (Stack, Vec<Value>) {
     run_agent(script, "tools = [\"calculate\", \"test_read\"]\n").await
 }
 
-async fn run_agent(script: impl Fn(&Request) -> Reply + Send + Sync + 'static, agent: &str) -> (Stack, Vec<Value>) {
+async fn run_agent(
+    script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    agent: &str,
+) -> (Stack, Vec<Value>) {
     let stack = Stack::with_agent(Model::start(script).await, agent).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("hello").await;
@@ -34,8 +41,15 @@ async fn permanent_errors_of_the_model_end_the_turn() {
     ] {
         let (stack, events) = run(move |_: &Request| Reply::error(status, code)).await;
         assert_eq!(types(&events), "user_message error", "{status}");
-        assert_eq!(events[1]["event_data"]["code"], expected, "{status}: {events:#?}");
-        assert_eq!(stack.model.requests().len(), 1, "{status}: a permanent error is not tried again");
+        assert_eq!(
+            events[1]["event_data"]["code"], expected,
+            "{status}: {events:#?}"
+        );
+        assert_eq!(
+            stack.model.requests().len(),
+            1,
+            "{status}: a permanent error is not tried again"
+        );
     }
 }
 
@@ -64,13 +78,22 @@ async fn a_retry_is_visible_and_waits_as_asked() {
     let (conversation, _) = stack.ask("hello").await;
     let workflow_id = ids::workflow_id(&conversation);
     let pending = wait::until("the retry is visible", || async {
-        let described = stack.temporal.json(&["workflow", "describe", "--workflow-id", &workflow_id]).await;
+        let described = stack
+            .temporal
+            .json(&["workflow", "describe", "--workflow-id", &workflow_id])
+            .await;
         let pending = described["pendingActivities"].as_array()?.first()?.clone();
         pending["lastFailure"].is_object().then_some(pending)
     })
     .await;
-    assert_eq!(pending["lastFailure"]["applicationFailureInfo"]["type"], "llm_rate_limited");
-    assert_eq!(pending["lastFailure"]["applicationFailureInfo"]["nextRetryDelay"], "7s");
+    assert_eq!(
+        pending["lastFailure"]["applicationFailureInfo"]["type"],
+        "llm_rate_limited"
+    );
+    assert_eq!(
+        pending["lastFailure"]["applicationFailureInfo"]["nextRetryDelay"],
+        "7s"
+    );
     stack.ended(&conversation, 1).await;
 }
 
@@ -88,11 +111,22 @@ async fn wrong_tool_calls_become_observations_the_model_can_read() {
     })
     .await;
     assert_eq!(types(&events).matches("observe").count(), 6, "{events:#?}");
-    let observes: Vec<_> = events.iter().filter(|event| event["event_type"] == "observe").collect();
-    assert!(observes.iter().all(|observe| observe["event_data"]["is_error"] == true), "{observes:#?}");
+    let observes: Vec<_> = events
+        .iter()
+        .filter(|event| event["event_type"] == "observe")
+        .collect();
+    assert!(
+        observes
+            .iter()
+            .all(|observe| observe["event_data"]["is_error"] == true),
+        "{observes:#?}"
+    );
     let results = stack.model.requests()[1].body["messages"].to_string();
     for expected in ["no_such_tool", "as told", "expression"] {
-        assert!(results.contains(expected), "{expected} is missing in {results}");
+        assert!(
+            results.contains(expected),
+            "{expected} is missing in {results}"
+        );
     }
     assert_eq!(types(&events).split(' ').next_back(), Some("complete"));
 }
@@ -105,18 +139,31 @@ async fn a_tool_that_hangs_is_stopped() {
         _ => Reply::text("It hangs."),
     };
     let (_stack, events) = run_agent(script, agent).await;
-    assert_eq!(types(&events), "user_message thought act observe assistant_message complete");
-    assert!(events[3]["event_data"]["result"]["error"].as_str().unwrap().contains("1 s"), "{events:#?}");
+    assert_eq!(
+        types(&events),
+        "user_message thought act observe assistant_message complete"
+    );
+    assert!(
+        events[3]["event_data"]["result"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("1 s"),
+        "{events:#?}"
+    );
 }
 
 #[tokio::test]
 async fn an_endless_tool_loop_ends_at_the_step_limit() {
     let agent = "tools = [\"calculate\"]\nmax_steps = 3\n";
-    let script = |_: &Request| Reply::text("Again.").call("calculate", &json!({"expression": "1 + 1"}));
+    let script =
+        |_: &Request| Reply::text("Again.").call("calculate", &json!({"expression": "1 + 1"}));
     let (stack, events) = run_agent(script, agent).await;
     let error = &events.last().unwrap()["event_data"];
     assert_eq!(error["code"], "step_limit");
-    assert!(error["message"].as_str().unwrap().contains("max_steps"), "{error}");
+    assert!(
+        error["message"].as_str().unwrap().contains("max_steps"),
+        "{error}"
+    );
     assert_eq!(stack.model.requests().len(), 3);
 }
 
@@ -126,22 +173,39 @@ async fn a_model_that_is_too_slow_twice_names_the_setting() {
     let (stack, events) = run_agent(|_: &Request| Reply::text("Sti").held(), agent).await;
     assert_eq!(types(&events), "user_message error");
     assert_eq!(events[1]["event_data"]["code"], "llm_timeout");
-    assert!(events[1]["event_data"]["message"].as_str().unwrap().contains("llm_timeout"));
-    assert_eq!(stack.model.requests().len(), 2, "a long answer is not paid for again and again");
+    assert!(
+        events[1]["event_data"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("llm_timeout")
+    );
+    assert_eq!(
+        stack.model.requests().len(),
+        2,
+        "a long answer is not paid for again and again"
+    );
 }
 
 #[tokio::test]
 async fn odd_names_and_ids_of_calls_are_bounded() {
     let name = "x".repeat(10_000);
     let script = move |request: &Request| match request.results_since_user() {
-        0 => Reply::text("").call(&name, &json!({"nul": "a\u{0}b"})).with_call_id(&"i".repeat(10_000)),
+        0 => Reply::text("")
+            .call(&name, &json!({"nul": "a\u{0}b"}))
+            .with_call_id(&"i".repeat(10_000)),
         _ => Reply::text("Odd."),
     };
     let (_stack, events) = run(script).await;
-    assert_eq!(types(&events), "user_message thought act observe assistant_message complete");
+    assert_eq!(
+        types(&events),
+        "user_message thought act observe assistant_message complete"
+    );
     let act = &events[2]["event_data"];
     assert_eq!(act["tool_name"].as_str().unwrap().len(), 64);
-    assert!(act["call_id"].as_str().unwrap().starts_with("call_"), "{act}");
+    assert!(
+        act["call_id"].as_str().unwrap().starts_with("call_"),
+        "{act}"
+    );
     assert_eq!(act["tool_input"]["nul"], "a\u{FFFD}b");
 }
 
@@ -155,9 +219,16 @@ async fn a_turn_after_a_failed_one_works() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("one").await;
     stack.ended(&conversation, 1).await;
-    stack.client().submit(&conversation, "two", None).await.unwrap();
+    stack
+        .client()
+        .submit(&conversation, "two", None)
+        .await
+        .unwrap();
     let events = stack.ended(&conversation, 2).await;
-    assert_eq!(types(&events), "user_message error user_message assistant_message complete");
+    assert_eq!(
+        types(&events),
+        "user_message error user_message assistant_message complete"
+    );
 }
 
 #[tokio::test]
@@ -173,17 +244,30 @@ async fn callers_get_problems() {
         (&messages, json!({"content": "a\u{0}b"}), 400),
         (&messages, json!({"content": too_long}), 413),
         (&messages, json!({}), 400),
-        ("/conversations/unknown/messages", json!({"content": "hi"}), 404),
+        (
+            "/conversations/unknown/messages",
+            json!({"content": "hi"}),
+            404,
+        ),
         ("/conversations", json!({"agent": "nobody"}), 400),
     ] {
         let (status, problem) = stack.post(path, &body).await;
         assert_eq!(status, expected, "{path}: {problem}");
-        assert!(problem["code"].is_string() && problem["detail"].is_string(), "{problem}");
+        assert!(
+            problem["code"].is_string() && problem["detail"].is_string(),
+            "{problem}"
+        );
     }
     let url = format!("{}/api/v1/agent{messages}", stack.url());
-    let request = reqwest::Client::new().post(url).header("content-type", "application/json").body("{");
+    let request = reqwest::Client::new()
+        .post(url)
+        .header("content-type", "application/json")
+        .body("{");
     let answer = request.send().await.unwrap();
     assert_eq!(answer.status(), 400);
     assert_eq!(answer.headers()["content-type"], "application/problem+json");
-    assert!(stack.events(&conversation).await.is_empty(), "bad input changes nothing");
+    assert!(
+        stack.events(&conversation).await.is_empty(),
+        "bad input changes nothing"
+    );
 }

@@ -16,9 +16,14 @@ use crate::approvals;
 
 /// The `temporal workflow …` commands of the README, continuation lines joined.
 fn commands_of_the_readme() -> Vec<String> {
-    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let readme =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md"))
+            .unwrap();
     let joined = readme.replace("\\\n", " ");
-    let commands = joined.lines().map(str::trim).filter(|line| line.starts_with("temporal workflow "));
+    let commands = joined
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with("temporal workflow "));
     commands.map(str::to_owned).collect()
 }
 
@@ -35,7 +40,8 @@ async fn run(stack: &Stack, command: &str) -> String {
         .output()
         .await
         .unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command}\n{text}");
     text
 }
@@ -47,17 +53,29 @@ async fn the_commands_of_the_readme_work_as_written() {
     let _running = stack.start().await;
     let conversation = format!("demo-{}", uuid::Uuid::new_v4().simple());
     let mut seen = Vec::new();
-    for command in commands_of_the_readme().into_iter().filter(|command| !is_about_approvals(command)) {
+    for command in commands_of_the_readme()
+        .into_iter()
+        .filter(|command| !is_about_approvals(command))
+    {
         // Other tests share the server: a conversation and a task queue of one's own.
         let mine = command
             .replace("conversation-demo", &ids::workflow_id(&conversation))
-            .replace(r#""conversation_id":"demo""#, &format!(r#""conversation_id":"{conversation}""#))
-            .replace("--task-queue everturn", &format!("--task-queue {}", stack.task_queue));
+            .replace(
+                r#""conversation_id":"demo""#,
+                &format!(r#""conversation_id":"{conversation}""#),
+            )
+            .replace(
+                "--task-queue everturn",
+                &format!("--task-queue {}", stack.task_queue),
+            );
         let verb = command.split_whitespace().nth(2).unwrap().to_owned();
         match verb.as_str() {
             "list" => {
                 wait::until("the workflow is listed", || async {
-                    run(&stack, &mine).await.contains(&conversation[..20]).then_some(())
+                    run(&stack, &mine)
+                        .await
+                        .contains(&conversation[..20])
+                        .then_some(())
                 })
                 .await;
             }
@@ -75,14 +93,28 @@ async fn the_commands_of_the_readme_work_as_written() {
         seen.push(verb);
     }
     for verb in ["start", "list", "query", "signal", "cancel"] {
-        assert!(seen.iter().any(|found| found == verb), "the README shows no `temporal workflow {verb}`");
+        assert!(
+            seen.iter().any(|found| found == verb),
+            "the README shows no `temporal workflow {verb}`"
+        );
     }
     let events = stack.ended(&conversation, 2).await;
-    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
-    let expected = "user_message assistant_message cancelled user_message assistant_message complete";
-    assert_eq!(types.join(" "), expected, "the cancel ended the first message only; the signalled one was answered");
+    let types: Vec<_> = events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
+    let expected =
+        "user_message assistant_message cancelled user_message assistant_message complete";
+    assert_eq!(
+        types.join(" "),
+        expected,
+        "the cancel ended the first message only; the signalled one was answered"
+    );
     let stored = stack.get(&format!("/conversations/{conversation}")).await;
-    assert_eq!(stored["agent"], "default", "an unknown conversation is created");
+    assert_eq!(
+        stored["agent"], "default",
+        "an unknown conversation is created"
+    );
 }
 
 #[tokio::test]
@@ -91,24 +123,57 @@ async fn an_approval_is_found_and_answered_as_the_readme_says() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = approvals::pending(&stack, &conversation, 1).await.remove(0);
-    let commands: Vec<_> = commands_of_the_readme().into_iter().filter(|command| is_about_approvals(command)).collect();
-    let [list, signal] = &commands[..] else { panic!("{commands:?}") };
+    let commands: Vec<_> = commands_of_the_readme()
+        .into_iter()
+        .filter(|command| is_about_approvals(command))
+        .collect();
+    let [list, signal] = &commands[..] else {
+        panic!("{commands:?}")
+    };
     wait::until("the workflow is listed", || async {
-        run(&stack, list).await.contains(&conversation[..20]).then_some(())
+        run(&stack, list)
+            .await
+            .contains(&conversation[..20])
+            .then_some(())
     })
     .await;
     let signal = signal.replace("conversation-demo", &ids::workflow_id(&conversation));
-    run(&stack, &signal.replace("exec_0123456789ab", call["execution_id"].as_str().unwrap())).await;
-    assert_eq!(approvals::types(&stack.ended(&conversation, 1).await), approvals::APPROVED_TURN);
+    run(
+        &stack,
+        &signal.replace("exec_0123456789ab", call["execution_id"].as_str().unwrap()),
+    )
+    .await;
+    assert_eq!(
+        approvals::types(&stack.ended(&conversation, 1).await),
+        approvals::APPROVED_TURN
+    );
     assert_eq!(stack.effects().len(), 1);
 }
 
 async fn start(stack: &Stack, workflow_id: &str, input: &str) {
-    let args = ["workflow", "start", "--type", "agent-execution", "--workflow-id", workflow_id];
-    let args: Vec<_> = args.into_iter().chain(["--task-queue", &stack.task_queue]).collect();
-    let input = if input.is_empty() { vec![] } else { vec!["--input", input] };
+    let args = [
+        "workflow",
+        "start",
+        "--type",
+        "agent-execution",
+        "--workflow-id",
+        workflow_id,
+    ];
+    let args: Vec<_> = args
+        .into_iter()
+        .chain(["--task-queue", &stack.task_queue])
+        .collect();
+    let input = if input.is_empty() {
+        vec![]
+    } else {
+        vec!["--input", input]
+    };
     let output = stack.temporal.cli(&[args, input].concat()).await;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Why a workflow failed.
@@ -131,14 +196,36 @@ async fn wrong_input_fails_at_once_and_says_why() {
     let id = ids::workflow_id(&conversation);
     let message = json!({"content": "hello"});
     let turn = json!({"conversation_id": conversation, "message": message}).to_string();
-    let unknown_agent = json!({"conversation_id": conversation, "agent": "nobody", "message": message}).to_string();
-    let no_content = json!({"conversation_id": conversation, "message": {"message_id": "unknown"}}).to_string();
+    let unknown_agent =
+        json!({"conversation_id": conversation, "agent": "nobody", "message": message}).to_string();
+    let no_content =
+        json!({"conversation_id": conversation, "message": {"message_id": "unknown"}}).to_string();
     let cases: Vec<(String, String, &str)> = vec![
-        (format!("other-{unique}"), turn, "workflow id of this conversation must be"),
-        (id.clone(), json!({"conversation_id": conversation}).to_string(), "no message"),
-        (id.clone(), json!({"conversation_id": conversation, "message": {"content": " "}}).to_string(), "no message"),
-        (id.clone(), json!({"conversation_id": "a/b", "message": message}).to_string(), "`conversation_id` must be"),
-        (id.clone(), r#"{"conversation_id": 5}"#.to_owned(), "not a turn"),
+        (
+            format!("other-{unique}"),
+            turn,
+            "workflow id of this conversation must be",
+        ),
+        (
+            id.clone(),
+            json!({"conversation_id": conversation}).to_string(),
+            "no message",
+        ),
+        (
+            id.clone(),
+            json!({"conversation_id": conversation, "message": {"content": " "}}).to_string(),
+            "no message",
+        ),
+        (
+            id.clone(),
+            json!({"conversation_id": "a/b", "message": message}).to_string(),
+            "`conversation_id` must be",
+        ),
+        (
+            id.clone(),
+            r#"{"conversation_id": 5}"#.to_owned(),
+            "not a turn",
+        ),
         (id.clone(), "[]".to_owned(), "not a turn"),
         (id.clone(), unknown_agent, "no agent `nobody`"),
         (id, no_content, "no message `unknown`"),
@@ -150,7 +237,11 @@ async fn wrong_input_fails_at_once_and_says_why() {
     }
     assert_eq!(stack.model.requests().len(), 0);
     let types = stack.event_types(&conversation).await;
-    assert_eq!(types, ["user_message", "error"], "the turn without an agent, and nothing of the others");
+    assert_eq!(
+        types,
+        ["user_message", "error"],
+        "the turn without an agent, and nothing of the others"
+    );
 }
 
 #[tokio::test]
@@ -160,8 +251,22 @@ async fn a_signal_that_cannot_be_read_is_ignored() {
     let (conversation, _) = stack.ask("hello").await;
     stack.asked(1).await;
     let workflow_id = ids::workflow_id(&conversation);
-    for (name, input) in [("submit", "5"), ("submit", r#"{"content":""}"#), ("cancel", "[]"), ("unknown", "{}")] {
-        let args = ["workflow", "signal", "--workflow-id", &workflow_id, "--name", name, "--input", input];
+    for (name, input) in [
+        ("submit", "5"),
+        ("submit", r#"{"content":""}"#),
+        ("cancel", "[]"),
+        ("unknown", "{}"),
+    ] {
+        let args = [
+            "workflow",
+            "signal",
+            "--workflow-id",
+            &workflow_id,
+            "--name",
+            name,
+            "--input",
+            input,
+        ];
         assert!(stack.temporal.cli(&args).await.status.success());
     }
     stack.model.release();
@@ -176,8 +281,13 @@ async fn execution_status_answers_with_no_worker_alive() {
     let (conversation, message) = stack.ask("hello").await;
     stack.asked(1).await;
     worker.kill().await;
-    let status = stack.get(&format!("/conversations/{conversation}/execution-status")).await;
-    assert_eq!(status, json!({"is_running": true, "last_sequence": 1, "current_message_id": message}));
+    let status = stack
+        .get(&format!("/conversations/{conversation}/execution-status"))
+        .await;
+    assert_eq!(
+        status,
+        json!({"is_running": true, "last_sequence": 1, "current_message_id": message})
+    );
 }
 
 #[tokio::test]
@@ -187,16 +297,26 @@ async fn search_attributes_and_payloads_are_readable() {
     let (conversation, message) = stack.ask("hello").await;
     stack.ended(&conversation, 1).await;
     let described = stack.workflow_status(&conversation, "COMPLETED").await;
-    let attributes = described["workflowExecutionInfo"]["searchAttributes"]["indexedFields"].to_string();
+    let attributes =
+        described["workflowExecutionInfo"]["searchAttributes"]["indexedFields"].to_string();
     for name in ["ConversationId", "AgentName", "TenantId", "TurnStatus"] {
         assert!(attributes.contains(name), "{attributes}");
     }
-    let history = stack.temporal.history(&ids::workflow_id(&conversation)).await;
+    let history = stack
+        .temporal
+        .history(&ids::workflow_id(&conversation))
+        .await;
     let mut payloads = Vec::new();
     payload_texts(&history, &mut payloads);
-    assert!(payloads.iter().all(|text| serde_json::from_str::<Value>(text).is_ok()), "JSON only: {payloads:?}");
+    assert!(
+        payloads
+            .iter()
+            .all(|text| serde_json::from_str::<Value>(text).is_ok()),
+        "JSON only: {payloads:?}"
+    );
     let submitted = json!({"message_id": message, "on_busy": "queue"});
-    let is_submitted = |text: &String| serde_json::from_str::<Value>(text).is_ok_and(|value| value == submitted);
+    let is_submitted =
+        |text: &String| serde_json::from_str::<Value>(text).is_ok_and(|value| value == submitted);
     assert!(payloads.iter().any(is_submitted), "{payloads:?}");
     let output = json!({"message_id": message, "status": "completed", "steps": 1}).to_string();
     assert!(payloads.contains(&output), "{payloads:?}");
@@ -206,10 +326,15 @@ async fn search_attributes_and_payloads_are_readable() {
 fn payload_texts(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
-            if let (Some(data), Some(_)) = (fields.get("data").and_then(Value::as_str), fields.get("metadata")) {
+            if let (Some(data), Some(_)) = (
+                fields.get("data").and_then(Value::as_str),
+                fields.get("metadata"),
+            ) {
                 found.push(String::from_utf8(STANDARD.decode(data).unwrap()).unwrap());
             }
-            fields.values().for_each(|value| payload_texts(value, found));
+            fields
+                .values()
+                .for_each(|value| payload_texts(value, found));
         }
         Value::Array(items) => items.iter().for_each(|item| payload_texts(item, found)),
         _ => {}

@@ -18,21 +18,46 @@ async fn held_once() -> Model {
 
 async fn delete(stack: &Stack, conversation: &str) -> u16 {
     let url = format!("{}/api/v1/agent/conversations/{conversation}", stack.url());
-    reqwest::Client::new().delete(url).send().await.unwrap().status().as_u16()
+    reqwest::Client::new()
+        .delete(url)
+        .send()
+        .await
+        .unwrap()
+        .status()
+        .as_u16()
 }
 
 async fn count(stack: &Stack, table: &str) -> i64 {
-    stack.rows().await.into_iter().find(|(name, _)| name == table).unwrap().1
+    stack
+        .rows()
+        .await
+        .into_iter()
+        .find(|(name, _)| name == table)
+        .unwrap()
+        .1
 }
 
 /// Another conversation is answered, and its rows are the only ones.
 async fn only_the_next_one_is_there(stack: &Stack, deleted: &str) {
     let (next, _) = stack.ask("two").await;
     stack.ended(&next, 1).await;
-    assert_eq!(stack.get(&format!("/conversations/{deleted}")).await["code"], "conversation_not_found");
-    assert_eq!(stack.get("/conversations").await["conversations"].as_array().unwrap().len(), 1);
-    for (table, rows) in [("conversations", 1), ("agent_executions", 1), ("agent_execution_events", 3), ("messages", 2)]
-    {
+    assert_eq!(
+        stack.get(&format!("/conversations/{deleted}")).await["code"],
+        "conversation_not_found"
+    );
+    assert_eq!(
+        stack.get("/conversations").await["conversations"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    for (table, rows) in [
+        ("conversations", 1),
+        ("agent_executions", 1),
+        ("agent_execution_events", 3),
+        ("messages", 2),
+    ] {
         assert_eq!(count(stack, table).await, rows, "{table}");
     }
 }
@@ -44,7 +69,13 @@ async fn a_conversation_is_deleted_in_mid_answer() {
     let (conversation, _) = stack.ask("one").await;
     stack.asked(1).await;
     let queued = json!({"content": "later"});
-    assert_eq!(stack.post(&format!("/conversations/{conversation}/messages"), &queued).await.0, 202);
+    assert_eq!(
+        stack
+            .post(&format!("/conversations/{conversation}/messages"), &queued)
+            .await
+            .0,
+        202
+    );
 
     assert_eq!(delete(&stack, &conversation).await, 204);
     assert_eq!(delete(&stack, &conversation).await, 404);
@@ -53,7 +84,11 @@ async fn a_conversation_is_deleted_in_mid_answer() {
     // The worker that held the call goes on for a moment, to no effect.
     stack.model.release();
     only_the_next_one_is_there(&stack, &conversation).await;
-    assert_eq!(stack.model.requests().len(), 2, "the message that waited was not answered");
+    assert_eq!(
+        stack.model.requests().len(),
+        2,
+        "the message that waited was not answered"
+    );
 }
 
 #[tokio::test]
@@ -77,9 +112,17 @@ async fn a_tenant_has_as_many_turns_as_it_may() {
     stack.asked(1).await;
     let second = stack.client().create_conversation(None).await.unwrap();
     let path = format!("/conversations/{second}/messages");
-    let post = async || stack.post(&path, &json!({"content": "two", "message_id": "m"})).await;
+    let post = async || {
+        stack
+            .post(&path, &json!({"content": "two", "message_id": "m"}))
+            .await
+    };
     let (status, problem) = post().await;
-    assert_eq!((status, &problem["code"]), (429, &json!("too_many_turns")), "{problem}");
+    assert_eq!(
+        (status, &problem["code"]),
+        (429, &json!("too_many_turns")),
+        "{problem}"
+    );
     stack.model.release();
     stack.ended(&first, 1).await;
     assert_eq!(post().await.0, 202);
@@ -89,17 +132,25 @@ async fn a_tenant_has_as_many_turns_as_it_may() {
 #[tokio::test]
 async fn requests_over_the_rate_are_told_when_to_come_back() {
     let limits = "\n[limits]\nrequests_per_second = 1\nrequest_burst = 3\n";
-    let stack = Stack::with_agent(Model::start(|_: &Request| Reply::text("Done.")).await, limits).await;
+    let stack = Stack::with_agent(
+        Model::start(|_: &Request| Reply::text("Done.")).await,
+        limits,
+    )
+    .await;
     let _gateway = stack.gateway().await;
     let url = stack.url();
     let get = async |path: &str| reqwest::get(format!("{url}{path}")).await.unwrap();
     let refused = wait::until("a request is refused", || async {
-        let answers = futures::future::join_all((0..10).map(|_| get("/api/v1/agent/conversations"))).await;
+        let answers =
+            futures::future::join_all((0..10).map(|_| get("/api/v1/agent/conversations"))).await;
         answers.into_iter().find(|answer| answer.status() == 429)
     })
     .await;
     assert_eq!(refused.headers()["retry-after"], "1");
-    assert_eq!(refused.json::<Value>().await.unwrap()["code"], "rate_limited");
+    assert_eq!(
+        refused.json::<Value>().await.unwrap()["code"],
+        "rate_limited"
+    );
     assert_eq!(get("/readyz").await.status(), 200);
     wait::until("requests are answered again", || async {
         (get("/api/v1/agent/conversations").await.status() == 200).then_some(())

@@ -22,17 +22,35 @@ async fn a_turn_of_1000_tokens_and_one_tool_writes_few_rows() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("say much").await;
     let events = stack.ended(&conversation, 1).await;
-    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
-    assert_eq!(types, ["user_message", "thought", "act", "observe", "assistant_message", "complete"]);
+    let types: Vec<_> = events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        types,
+        [
+            "user_message",
+            "thought",
+            "act",
+            "observe",
+            "assistant_message",
+            "complete"
+        ]
+    );
     let answer = events[4]["event_data"]["content"].as_str().unwrap();
     assert_eq!(answer.split_whitespace().count(), 1000);
-    let timeline = stack.get(&format!("/conversations/{conversation}/messages")).await;
+    let timeline = stack
+        .get(&format!("/conversations/{conversation}/messages"))
+        .await;
     assert_eq!(timeline["total"], 5);
 
     let rows = stack.rows().await;
     let total: i64 = rows.iter().map(|(_, count)| count).sum();
     assert!(total <= 20, "{total} rows: {rows:?}");
-    assert!(rows.contains(&("agent_execution_events".to_owned(), 6)), "{rows:?}");
+    assert!(
+        rows.contains(&("agent_execution_events".to_owned(), 6)),
+        "{rows:?}"
+    );
 }
 
 #[tokio::test]
@@ -40,21 +58,51 @@ async fn a_turn_of_two_steps_has_a_short_history() {
     let stack = Stack::new(Model::start(two_tools).await).await;
     let _running = stack.start().await;
     // A tool's own arguments and results do not count: they are not in the history at all.
-    let (conversation, _) = stack.ask(&format!("What is 21 * 2, and the time? {}", "x".repeat(20_000))).await;
+    let (conversation, _) = stack
+        .ask(&format!(
+            "What is 21 * 2, and the time? {}",
+            "x".repeat(20_000)
+        ))
+        .await;
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
-    let history = stack.temporal.history(&ids::workflow_id(&conversation)).await;
+    let history = stack
+        .temporal
+        .history(&ids::workflow_id(&conversation))
+        .await;
     let events = history["events"].as_array().unwrap();
-    assert!(events.len() <= 36, "{} events: {:?}", events.len(), kinds(events));
-    let described =
-        stack.temporal.json(&["workflow", "describe", "--workflow-id", &ids::workflow_id(&conversation)]).await;
-    let bytes: u64 = described["workflowExecutionInfo"]["historySizeBytes"].as_str().unwrap().parse().unwrap();
+    assert!(
+        events.len() <= 36,
+        "{} events: {:?}",
+        events.len(),
+        kinds(events)
+    );
+    let described = stack
+        .temporal
+        .json(&[
+            "workflow",
+            "describe",
+            "--workflow-id",
+            &ids::workflow_id(&conversation),
+        ])
+        .await;
+    let bytes: u64 = described["workflowExecutionInfo"]["historySizeBytes"]
+        .as_str()
+        .unwrap()
+        .parse()
+        .unwrap();
     assert!(bytes < 8 * 1024, "{bytes} bytes of history");
-    println!("a two-step turn: {} history events, {bytes} bytes", events.len());
+    println!(
+        "a two-step turn: {} history events, {bytes} bytes",
+        events.len()
+    );
 }
 
 fn kinds(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["eventType"].as_str().unwrap_or("?")).collect()
+    events
+        .iter()
+        .map(|event| event["eventType"].as_str().unwrap_or("?"))
+        .collect()
 }
 
 #[tokio::test]
@@ -71,23 +119,47 @@ async fn a_long_turn_goes_on_in_a_new_run() {
     let _running = stack.start().await;
     let (conversation, message) = stack.ask("work long").await;
     stack.asked(3).await;
-    stack.client().submit(&conversation, "and then this", None).await.unwrap();
+    stack
+        .client()
+        .submit(&conversation, "and then this", None)
+        .await
+        .unwrap();
     let events = stack.ended(&conversation, 2).await;
-    let of_turn = events.iter().filter(|event| event["message_id"] == message.as_str());
-    assert_eq!(of_turn.count(), 1 + 15 * 3 + 2, "one turn, nothing lost or doubled in between");
-    assert_eq!(stack.effects().len(), 2 * 15, "two turns of 15 tools, each run once");
+    let of_turn = events
+        .iter()
+        .filter(|event| event["message_id"] == message.as_str());
+    assert_eq!(
+        of_turn.count(),
+        1 + 15 * 3 + 2,
+        "one turn, nothing lost or doubled in between"
+    );
+    assert_eq!(
+        stack.effects().len(),
+        2 * 15,
+        "two turns of 15 tools, each run once"
+    );
     stack.workflow_status(&conversation, "COMPLETED").await;
     let workflow_id = ids::workflow_id(&conversation);
     let query = format!("WorkflowId=\"{workflow_id}\"");
     let runs = wait::until("all runs are listed", || async {
-        let runs = stack.temporal.json(&["workflow", "list", "--query", &query]).await;
+        let runs = stack
+            .temporal
+            .json(&["workflow", "list", "--query", &query])
+            .await;
         let runs = runs.as_array().cloned().unwrap_or_default();
         (runs.len() >= 3).then_some(runs)
     })
     .await;
     for run in &runs {
-        let length: usize = run["historyLength"].as_str().unwrap_or("0").parse().unwrap();
+        let length: usize = run["historyLength"]
+            .as_str()
+            .unwrap_or("0")
+            .parse()
+            .unwrap();
         assert!(length < LONG_HISTORY + 40, "a run of {length} events");
-        assert!(run["searchAttributes"].to_string().contains("AgentName"), "{run}");
+        assert!(
+            run["searchAttributes"].to_string().contains("AgentName"),
+            "{run}"
+        );
     }
 }

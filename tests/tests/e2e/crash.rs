@@ -17,10 +17,20 @@ fn one_effect(request: &Request) -> Reply {
     }
 }
 
-const WHOLE_TURN: [&str; 6] = ["user_message", "thought", "act", "observe", "assistant_message", "complete"];
+const WHOLE_TURN: [&str; 6] = [
+    "user_message",
+    "thought",
+    "act",
+    "observe",
+    "assistant_message",
+    "complete",
+];
 
 fn types(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect()
+    events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect()
 }
 
 /// Kills the worker at a failpoint, lets another one finish, and returns the stack and the turn's events.
@@ -50,11 +60,21 @@ async fn while_the_model_streams() {
     worker.kill().await;
     let killed = Instant::now();
     stack.asked(2).await;
-    assert!(killed.elapsed() < Duration::from_secs(10), "taken over after {:?}", killed.elapsed());
+    assert!(
+        killed.elapsed() < Duration::from_secs(10),
+        "taken over after {:?}",
+        killed.elapsed()
+    );
     println!("taken over after {:?}", killed.elapsed());
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(types(&events), ["user_message", "assistant_message", "complete"]);
-    assert_eq!(events[1]["event_data"]["content"], "This is the whole answer.");
+    assert_eq!(
+        types(&events),
+        ["user_message", "assistant_message", "complete"]
+    );
+    assert_eq!(
+        events[1]["event_data"]["content"],
+        "This is the whole answer."
+    );
     assert_eq!(stack.model.requests().len(), 2);
 }
 
@@ -62,7 +82,11 @@ async fn while_the_model_streams() {
 async fn after_the_answer_and_before_its_checkpoint() {
     let (stack, events) = killed_at("think.before_checkpoint", one_effect).await;
     assert_eq!(types(&events), WHOLE_TURN);
-    assert_eq!(stack.model.requests().len(), 3, "this one call is paid again, the other is not");
+    assert_eq!(
+        stack.model.requests().len(),
+        3,
+        "this one call is paid again, the other is not"
+    );
     assert_eq!(stack.effects().len(), 1);
 }
 
@@ -77,21 +101,31 @@ async fn after_the_checkpoint_and_before_the_workflow_heard() {
 #[tokio::test]
 async fn inside_a_once_tool() {
     let model = Model::start(|request: &Request| match request.results_since_user() {
-        0 => Reply::text("Slowly.").call("test_once", &json!({"effect": true, "sleep_ms": 600_000})),
+        0 => {
+            Reply::text("Slowly.").call("test_once", &json!({"effect": true, "sleep_ms": 600_000}))
+        }
         _ => Reply::text("I do not know."),
     });
     let stack = Stack::new(model.await).await;
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("change something slowly").await;
-    everturn_tests::wait::until("the tool has its effect", || async { (stack.effects().len() == 1).then_some(()) })
-        .await;
+    everturn_tests::wait::until("the tool has its effect", || async {
+        (stack.effects().len() == 1).then_some(())
+    })
+    .await;
     worker.kill().await;
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), WHOLE_TURN);
     let observe = &events[3]["event_data"];
     assert_eq!(observe["is_error"], true);
-    assert!(observe["result"]["error"].as_str().unwrap().contains("may or may not"), "{observe}");
+    assert!(
+        observe["result"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("may or may not"),
+        "{observe}"
+    );
     assert_eq!(stack.effects().len(), 1, "a once tool never runs twice");
     assert_eq!(stack.model.requests().len(), 2);
 }
@@ -105,7 +139,10 @@ async fn inside_a_tool_that_may_run_again() {
     let stack = Stack::new(model.await).await;
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("read").await;
-    everturn_tests::wait::until("the tool has begun", || async { (stack.effects().len() == 1).then_some(()) }).await;
+    everturn_tests::wait::until("the tool has begun", || async {
+        (stack.effects().len() == 1).then_some(())
+    })
+    .await;
     worker.kill().await;
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
@@ -119,7 +156,10 @@ async fn after_the_tool_and_before_its_record() {
     let (stack, events) = killed_at("tool.before_record", one_effect).await;
     assert_eq!(types(&events), WHOLE_TURN);
     assert_eq!(stack.effects().len(), 1, "a once tool never runs twice");
-    assert_eq!(events[3]["event_data"]["is_error"], true, "its outcome is unknown");
+    assert_eq!(
+        events[3]["event_data"]["is_error"], true,
+        "its outcome is unknown"
+    );
 }
 
 #[tokio::test]
@@ -127,7 +167,10 @@ async fn after_the_record_and_before_the_save() {
     let (stack, events) = killed_at("tool.after_record", one_effect).await;
     assert_eq!(types(&events), WHOLE_TURN);
     assert_eq!(stack.effects().len(), 1);
-    assert_eq!(events[3]["event_data"]["is_error"], false, "what was recorded is what is observed");
+    assert_eq!(
+        events[3]["event_data"]["is_error"], false,
+        "what was recorded is what is observed"
+    );
 }
 
 #[tokio::test]
@@ -135,16 +178,29 @@ async fn between_the_tools_end_and_the_save() {
     for failpoint in ["save.observe.before", "save.observe.after"] {
         let (stack, events) = killed_at(failpoint, one_effect).await;
         assert_eq!(types(&events), WHOLE_TURN, "{failpoint}");
-        assert_eq!((stack.effects().len(), stack.model.requests().len()), (1, 2), "{failpoint}");
+        assert_eq!(
+            (stack.effects().len(), stack.model.requests().len()),
+            (1, 2),
+            "{failpoint}"
+        );
     }
 }
 
 #[tokio::test]
 async fn around_the_other_saves() {
-    for failpoint in ["save.thought.before", "save.thought.after", "save.end.before", "save.end.after"] {
+    for failpoint in [
+        "save.thought.before",
+        "save.thought.after",
+        "save.end.before",
+        "save.end.after",
+    ] {
         let (stack, events) = killed_at(failpoint, one_effect).await;
         assert_eq!(types(&events), WHOLE_TURN, "{failpoint}");
-        assert_eq!((stack.effects().len(), stack.model.requests().len()), (1, 2), "{failpoint}");
+        assert_eq!(
+            (stack.effects().len(), stack.model.requests().len()),
+            (1, 2),
+            "{failpoint}"
+        );
     }
 }
 
@@ -155,8 +211,16 @@ async fn a_gateway_between_storing_and_signalling_is_healed_by_repeating_the_pos
     let conversation = stack.client().create_conversation(None).await.unwrap();
     gateway.kill().await;
     let _next = stack.gateway().await;
-    let first = stack.client().submit(&conversation, "hello", Some("m1")).await.unwrap();
-    let again = stack.client().submit(&conversation, "hello", Some("m1")).await.unwrap();
+    let first = stack
+        .client()
+        .submit(&conversation, "hello", Some("m1"))
+        .await
+        .unwrap();
+    let again = stack
+        .client()
+        .submit(&conversation, "hello", Some("m1"))
+        .await
+        .unwrap();
     assert_eq!(first, again);
     assert_eq!(stack.ended(&conversation, 1).await.len(), 3);
 }
@@ -173,13 +237,30 @@ async fn a_reset_in_mid_turn_pays_and_does_nothing_twice() {
     let (conversation, _) = stack.ask("change something").await;
     stack.asked(2).await;
     let workflow_id = ids::workflow_id(&conversation);
-    let reset = ["workflow", "reset", "--workflow-id", &workflow_id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    let reset = [
+        "workflow",
+        "reset",
+        "--workflow-id",
+        &workflow_id,
+        "--type",
+        "FirstWorkflowTask",
+        "--reason",
+        "test",
+    ];
     let output = stack.temporal.cli(&reset).await;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), WHOLE_TURN);
     assert_eq!(events[4]["event_data"]["content"], "Changed.");
     assert_eq!(stack.effects().len(), 1);
-    assert_eq!(stack.model.requests().len(), 3, "only the call that was in flight is paid again");
+    assert_eq!(
+        stack.model.requests().len(),
+        3,
+        "only the call that was in flight is paid again"
+    );
     stack.workflow_status(&conversation, "COMPLETED").await;
 }

@@ -21,16 +21,31 @@ pub(crate) struct Dev {
 impl Dev {
     /// Starts it on the stack's data and configuration.
     pub(crate) async fn start(stack: &Stack) -> Self {
-        let dev = Self { port: temporal::free_port(), temporal_port: temporal::free_port(), process: None };
+        let dev = Self {
+            port: temporal::free_port(),
+            temporal_port: temporal::free_port(),
+            process: None,
+        };
         dev.start_again(stack).await
     }
 
     /// Starts it on the same data and the same ports.
     pub(crate) async fn start_again(mut self, stack: &Stack) -> Self {
-        let (listen, temporal_port) = (format!("127.0.0.1:{}", self.port), self.temporal_port.to_string());
+        let (listen, temporal_port) = (
+            format!("127.0.0.1:{}", self.port),
+            self.temporal_port.to_string(),
+        );
         let binary = temporal::binary();
         let binary = binary.to_str().unwrap();
-        let args = ["dev", "--listen", &listen, "--temporal-port", &temporal_port, "--temporal-bin", binary];
+        let args = [
+            "dev",
+            "--listen",
+            &listen,
+            "--temporal-port",
+            &temporal_port,
+            "--temporal-bin",
+            binary,
+        ];
         self.process = Some(stack.spawn(&args, "dev", &[]));
         ready(&self.url()).await;
         self
@@ -45,7 +60,10 @@ impl Dev {
     }
 
     pub(crate) async fn submit(&self, conversation: &str, content: &str) {
-        self.client().submit(conversation, content, None).await.unwrap();
+        self.client()
+            .submit(conversation, content, None)
+            .await
+            .unwrap();
     }
 
     /// Follows a conversation, does something, and returns the frames up to the first of type `last`.
@@ -56,11 +74,19 @@ impl Dev {
         last: &str,
     ) -> Vec<Frame> {
         let client = self.client();
-        futures::future::join(frames_until(&client, conversation, 0, |frame| frame.event == last), act()).await.0
+        futures::future::join(
+            frames_until(&client, conversation, 0, |frame| frame.event == last),
+            act(),
+        )
+        .await
+        .0
     }
 
     async fn events(&self, conversation: &str) -> Vec<Value> {
-        let url = format!("{}/api/v1/agent/conversations/{conversation}/events?limit=1000", self.url());
+        let url = format!(
+            "{}/api/v1/agent/conversations/{conversation}/events?limit=1000",
+            self.url()
+        );
         let page: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
         page["events"].as_array().cloned().unwrap_or_default()
     }
@@ -73,7 +99,10 @@ fn processes_with(text: &str) -> Vec<String> {
         let line = String::from_utf8_lossy(&line).replace('\0', " ");
         line.contains(text).then_some(line)
     };
-    std::fs::read_dir("/proc").unwrap().filter_map(|entry| of_process(entry.ok()?)).collect()
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| of_process(entry.ok()?))
+        .collect()
 }
 
 #[tokio::test]
@@ -81,8 +110,17 @@ async fn once_prints_the_turn_and_leaves_nothing_behind() {
     let directory = tempfile::tempdir().unwrap();
     let (port, temporal_port) = (temporal::free_port(), temporal::free_port());
     let output = Command::new(binary())
-        .args(["dev", "--once", "What is 21 * 2, and what time is it in Tokyo?"])
-        .args(["--listen", &format!("127.0.0.1:{port}"), "--temporal-port", &temporal_port.to_string()])
+        .args([
+            "dev",
+            "--once",
+            "What is 21 * 2, and what time is it in Tokyo?",
+        ])
+        .args([
+            "--listen",
+            &format!("127.0.0.1:{port}"),
+            "--temporal-port",
+            &temporal_port.to_string(),
+        ])
         .arg("--temporal-bin")
         .arg(temporal::binary())
         .current_dir(directory.path())
@@ -94,7 +132,11 @@ async fn once_prints_the_turn_and_leaves_nothing_behind() {
         .await
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let types: Vec<_> = text
         .lines()
         .filter_map(|line| {
@@ -107,17 +149,37 @@ async fn once_prints_the_turn_and_leaves_nothing_behind() {
     assert_eq!(types.join(" "), expected, "{text}");
     assert!(text.contains("42"), "{text}");
     wait::until("no process is left", || async {
-        processes_with(directory.path().to_str().unwrap()).is_empty().then_some(())
+        processes_with(directory.path().to_str().unwrap())
+            .is_empty()
+            .then_some(())
     })
     .await;
 }
 
 #[tokio::test]
 async fn once_fails_when_the_turn_fails() {
-    let stack = Stack::new(Model::start(|_: &Request| Reply::error(401, "invalid_api_key")).await).await;
-    let (listen, port) = (format!("127.0.0.1:{}", temporal::free_port()), temporal::free_port().to_string());
-    let args = ["dev", "--once", "hello", "--listen", &listen, "--temporal-port", &port, "--temporal-bin"];
-    let output = stack.command(&args, &[]).arg(temporal::binary()).output().await.unwrap();
+    let stack =
+        Stack::new(Model::start(|_: &Request| Reply::error(401, "invalid_api_key")).await).await;
+    let (listen, port) = (
+        format!("127.0.0.1:{}", temporal::free_port()),
+        temporal::free_port().to_string(),
+    );
+    let args = [
+        "dev",
+        "--once",
+        "hello",
+        "--listen",
+        &listen,
+        "--temporal-port",
+        &port,
+        "--temporal-bin",
+    ];
+    let output = stack
+        .command(&args, &[])
+        .arg(temporal::binary())
+        .output()
+        .await
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("llm_unauthorized"), "{text}");
@@ -133,34 +195,67 @@ async fn killed_and_started_again_it_finishes_the_turn() {
     let mut dev = Dev::start(&stack).await;
     let conversation = dev.client().create_conversation(None).await.unwrap();
     // The reader sees text of the first generation before the kill.
-    let before = dev.frames_until(&conversation, || dev.submit(&conversation, "hello"), "text_delta").await;
-    let first = before.iter().find(|frame| frame.event == "text_start").unwrap().data["generation"].as_u64().unwrap();
+    let before = dev
+        .frames_until(
+            &conversation,
+            || dev.submit(&conversation, "hello"),
+            "text_delta",
+        )
+        .await;
+    let first = before
+        .iter()
+        .find(|frame| frame.event == "text_start")
+        .unwrap()
+        .data["generation"]
+        .as_u64()
+        .unwrap();
     dev.process.take().unwrap().kill().await;
     wait::until("its Temporal server is gone, too", || async {
-        processes_with(stack.directory().to_str().unwrap()).is_empty().then_some(())
+        processes_with(stack.directory().to_str().unwrap())
+            .is_empty()
+            .then_some(())
     })
     .await;
 
     let dev = dev.start_again(&stack).await;
-    let frames = dev.frames_until(&conversation, || async {}, "complete").await;
+    let frames = dev
+        .frames_until(&conversation, || async {}, "complete")
+        .await;
     let events = dev.events(&conversation).await;
     assert_gap_free(&events);
-    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    let types: Vec<_> = events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
     assert_eq!(types, ["user_message", "assistant_message", "complete"]);
     assert_eq!(events[1]["event_data"]["content"], "This is the answer.");
-    let generations: Vec<_> =
-        frames.iter().filter(|f| f.event == "text_start").map(|f| f.data["generation"].as_u64().unwrap()).collect();
+    let generations: Vec<_> = frames
+        .iter()
+        .filter(|f| f.event == "text_start")
+        .map(|f| f.data["generation"].as_u64().unwrap())
+        .collect();
     // Redis still holds the dead try's text; a newer generation always comes after it and replaces it.
-    assert!(generations.is_sorted() && generations.last() > Some(&first), "{generations:?} after {first}");
+    assert!(
+        generations.is_sorted() && generations.last() > Some(&first),
+        "{generations:?} after {first}"
+    );
 }
 
 #[tokio::test]
 async fn chat_talks_to_a_running_gateway() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Good evening.")).await).await;
     let _running = stack.start().await;
-    let output = stack.command(&["chat", "--url", &stack.url(), "hello"], &[]).output().await.unwrap();
+    let output = stack
+        .command(&["chat", "--url", &stack.url(), "hello"], &[])
+        .output()
+        .await
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(text.matches("Good evening.").count(), 1, "{text}");
 }
 
@@ -178,17 +273,44 @@ async fn a_second_one_is_refused_where_it_would_do_harm() {
     let dev = Dev::start(&stack).await;
     // A turn shows that its worker polls.
     let conversation = dev.client().create_conversation(None).await.unwrap();
-    dev.frames_until(&conversation, || dev.submit(&conversation, "hello"), "complete").await;
+    dev.frames_until(
+        &conversation,
+        || dev.submit(&conversation, "hello"),
+        "complete",
+    )
+    .await;
     let other_data = tempfile::tempdir().unwrap();
     let other_port = temporal::free_port();
     for (data, port, expected) in [
         (stack.directory(), other_port, "another everturn dev uses"),
-        (other_data.path(), dev.temporal_port, "already serves the task queue"),
+        (
+            other_data.path(),
+            dev.temporal_port,
+            "already serves the task queue",
+        ),
     ] {
-        let (listen, port) = (format!("127.0.0.1:{}", temporal::free_port()), port.to_string());
-        let mut command =
-            stack.command(&["dev", "--once", "hello", "--listen", &listen, "--temporal-port", &port], &[]);
-        let output = command.arg("--temporal-bin").arg(temporal::binary()).arg("--data-dir").arg(data).output();
+        let (listen, port) = (
+            format!("127.0.0.1:{}", temporal::free_port()),
+            port.to_string(),
+        );
+        let mut command = stack.command(
+            &[
+                "dev",
+                "--once",
+                "hello",
+                "--listen",
+                &listen,
+                "--temporal-port",
+                &port,
+            ],
+            &[],
+        );
+        let output = command
+            .arg("--temporal-bin")
+            .arg(temporal::binary())
+            .arg("--data-dir")
+            .arg(data)
+            .output();
         let output = output.await.unwrap();
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{text}");
@@ -211,7 +333,10 @@ async fn a_taken_port_is_said_in_one_sentence() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1));
-    assert!(text.contains(&listen) && text.contains("--listen"), "{text}");
+    assert!(
+        text.contains(&listen) && text.contains("--listen"),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -224,7 +349,13 @@ async fn a_retried_step_is_superseded_on_the_wire() {
     let stack = Stack::new(model.await).await;
     let dev = Dev::start(&stack).await;
     let conversation = dev.client().create_conversation(None).await.unwrap();
-    let frames = dev.frames_until(&conversation, || dev.submit(&conversation, "hello"), "complete").await;
+    let frames = dev
+        .frames_until(
+            &conversation,
+            || dev.submit(&conversation, "hello"),
+            "complete",
+        )
+        .await;
     let mut text = String::new();
     let mut generations = Vec::new();
     for frame in &frames {
@@ -238,7 +369,13 @@ async fn a_retried_step_is_superseded_on_the_wire() {
         }
     }
     assert_eq!(text, "The second try holds.", "{frames:#?}");
-    assert!(generations.is_sorted() && generations.last() > generations.first(), "{generations:?}");
-    let answer = frames.iter().find(|frame| frame.event == "assistant_message").unwrap();
+    assert!(
+        generations.is_sorted() && generations.last() > generations.first(),
+        "{generations:?}"
+    );
+    let answer = frames
+        .iter()
+        .find(|frame| frame.event == "assistant_message")
+        .unwrap();
     assert_eq!(answer.data["content"], "The second try holds.");
 }

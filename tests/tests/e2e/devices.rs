@@ -25,7 +25,9 @@ fn held(request: &Request) -> Reply {
 /// Each turn takes two steps, of some words.
 fn talkative(request: &Request) -> Reply {
     let about = request.last("user");
-    let words = (0..200).map(|number| format!("{about}ü{number} ")).collect();
+    let words = (0..200)
+        .map(|number| format!("{about}ü{number} "))
+        .collect();
     let reply = Reply::pieces(words, std::time::Duration::from_millis(3));
     if request.results_since_user() == 0 {
         reply.call("current_time", &json!({"time_zone": "Asia/Tokyo"}))
@@ -36,7 +38,10 @@ fn talkative(request: &Request) -> Reply {
 
 /// Reads on one connection until it has what it came for.
 async fn read(reader: &mut Reader, gateway: &str, is_satisfied: impl Fn(&View) -> bool) {
-    let left = reader.visit(gateway, CursorIn::Query, &mut Cut::never(), is_satisfied).await.unwrap();
+    let left = reader
+        .visit(gateway, CursorIn::Query, &mut Cut::never(), is_satisfied)
+        .await
+        .unwrap();
     assert_eq!(left, Left::Satisfied, "at event {}", reader.view.cursor());
 }
 
@@ -74,8 +79,13 @@ async fn leave_a_for_b_and_come_back_while_a_runs() {
         let mut phone_b = Reader::new(&http, &b);
         read(&mut phone_b, &urls[0], is_over).await;
 
-        let status = stack.get(&format!("/conversations/{a}/execution-status")).await;
-        assert_eq!((&status["is_running"], &status["last_sequence"]), (&json!(true), &json!(phone_a.view.cursor())));
+        let status = stack
+            .get(&format!("/conversations/{a}/execution-status"))
+            .await;
+        assert_eq!(
+            (&status["is_running"], &status["last_sequence"]),
+            (&json!(true), &json!(phone_a.view.cursor()))
+        );
         // A goes on once the phone, back on another gateway, sees again what it saw before it left.
         read(&mut phone_a, &urls[1], |view| {
             if sees_a_answer(view) {
@@ -96,7 +106,9 @@ async fn leave_a_for_b_and_come_back_while_a_runs() {
 
 #[tokio::test]
 async fn switch_again_and_again_while_both_run() {
-    let stack = Stack::new(Model::start(talkative).await).await.with_gateways(2);
+    let stack = Stack::new(Model::start(talkative).await)
+        .await
+        .with_gateways(2);
     let _running = stack.start().await;
     let urls = [stack.gateway_url(0), stack.gateway_url(1)];
     let http = reqwest::Client::new();
@@ -109,7 +121,9 @@ async fn switch_again_and_again_while_both_run() {
     };
     let switches = async {
         let mut random = Random::new(7);
-        let mut readers = conversations.each_ref().map(|conversation| Reader::new(&http, conversation));
+        let mut readers = conversations
+            .each_ref()
+            .map(|conversation| Reader::new(&http, conversation));
         let mut visits = 0;
         while !readers.iter().all(|reader| is_over(&reader.view)) {
             let reader = &mut readers[visits % 2];
@@ -117,25 +131,39 @@ async fn switch_again_and_again_while_both_run() {
             // Each time a longer look, so that it sees the end of what it has seen the beginning of.
             let mut look = Cut::within(1000 * visits, &mut random);
             let gateway = random.pick(&urls);
-            let left = reader.visit(gateway, CursorIn::Header, &mut look, is_over).await.unwrap();
+            let left = reader
+                .visit(gateway, CursorIn::Header, &mut look, is_over)
+                .await
+                .unwrap();
             assert!(matches!(left, Left::Cut | Left::Satisfied), "{left:?}");
         }
         assert!(visits > 4, "{visits} visits are no switching");
         readers.map(|reader| reader.view)
     };
     let (stays_a, stays_b, switched) = tokio::join!(stays(0), stays(1), switches);
-    for ((conversation, stayed), switched) in conversations.iter().zip([stays_a, stays_b]).zip(switched) {
+    for ((conversation, stayed), switched) in
+        conversations.iter().zip([stays_a, stays_b]).zip(switched)
+    {
         assert_eq!(stayed.events(), switched.events());
         has_timeline(&http, &urls[0], conversation, &switched, 5).await;
     }
 }
 
 /// The gateway's timeline is what a device makes of the events it saw, and has so many items.
-async fn has_timeline(http: &reqwest::Client, gateway: &str, conversation: &str, view: &View, items: usize) {
+async fn has_timeline(
+    http: &reqwest::Client,
+    gateway: &str,
+    conversation: &str,
+    view: &View,
+    items: usize,
+) {
     let url = format!("{gateway}/api/v1/agent/conversations/{conversation}/messages");
     let timeline: Value = http.get(url).send().await.unwrap().json().await.unwrap();
     let assembled: Vec<_> = view.events().iter().filter_map(item).collect();
-    assert_eq!(timeline, json!({"conversationId": conversation, "timeline": assembled, "total": items}));
+    assert_eq!(
+        timeline,
+        json!({"conversationId": conversation, "timeline": assembled, "total": items})
+    );
 }
 
 /// An event as docs/api.md says that a chat window shows it.
@@ -156,11 +184,16 @@ fn item(event: &Value) -> Option<Value> {
         item["id"] = format!("{kind}-{number}").into();
     }
     if matches!(kind, "act" | "observe") {
-        for (shown, field) in [("toolName", "tool_name"), ("executionId", "execution_id"), ("callId", "call_id")] {
+        for (shown, field) in [
+            ("toolName", "tool_name"),
+            ("executionId", "execution_id"),
+            ("callId", "call_id"),
+        ] {
             item[shown] = event[field].clone();
         }
     }
-    let created_at: chrono::DateTime<chrono::Utc> = event["created_at"].as_str().unwrap().parse().unwrap();
+    let created_at: chrono::DateTime<chrono::Utc> =
+        event["created_at"].as_str().unwrap().parse().unwrap();
     item["sequenceNumber"] = number.clone();
     item["timestamp"] = created_at.timestamp_millis().into();
     Some(item)

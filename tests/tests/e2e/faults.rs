@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 /// Three tools one after the other, then an answer that takes a while to stream.
 fn busy(request: &Request) -> Reply {
     match request.results_since_user() {
-        n @ 0..3 => Reply::text("One more.").call("test_read", &json!({"effect": true, "sleep_ms": 300 + n})),
+        n @ 0..3 => Reply::text("One more.")
+            .call("test_read", &json!({"effect": true, "sleep_ms": 300 + n})),
         _ => Reply::tokens(2_000),
     }
 }
@@ -76,33 +77,59 @@ impl Harm {
 
 /// Runs a turn, does harm while it runs, and checks what a connected reader saw against a fresh replay.
 async fn survives(harm: Harm) {
-    let Some(stack) = Stack::breakable(Model::start(busy).await).await else { return };
+    let Some(stack) = Stack::breakable(Model::start(busy).await).await else {
+        return;
+    };
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("work").await;
     let live = stack.frames_until(&conversation, 0, |frame| frame.event == "complete");
     let (live, ()) = tokio::join!(live, harm.done(&stack, &conversation));
     let events = stack.ended(&conversation, 1).await;
-    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    let types: Vec<_> = events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
     let step = "thought act observe";
     let expected = format!("user_message {step} {step} {step} assistant_message complete");
     assert_eq!(types.join(" "), expected);
-    let replayed = stack.frames_until(&conversation, 0, |frame| frame.event == "complete").await;
-    assert_eq!(persisted(&live), persisted(&replayed), "live and replayed differ");
+    let replayed = stack
+        .frames_until(&conversation, 0, |frame| frame.event == "complete")
+        .await;
+    assert_eq!(
+        persisted(&live),
+        persisted(&replayed),
+        "live and replayed differ"
+    );
     assert_eq!(assembled(&live), assembled(&replayed));
-    let answer = events[events.len() - 2]["event_data"]["content"].as_str().unwrap();
+    let answer = events[events.len() - 2]["event_data"]["content"]
+        .as_str()
+        .unwrap();
     assert_eq!(answer.split_whitespace().count(), 2_000);
     assert_eq!(stack.model.requests().len(), 4, "no call is paid twice");
     assert_eq!(stack.effects().len(), 3, "no tool runs twice");
 }
 
 pub(crate) fn persisted(frames: &[Frame]) -> Vec<(u32, Value)> {
-    frames.iter().filter_map(|frame| Some((frame.id?, frame.data.clone()))).collect()
+    frames
+        .iter()
+        .filter_map(|frame| Some((frame.id?, frame.data.clone())))
+        .collect()
 }
 
 /// The texts a reader ends with: sealed ones as their event has them.
 pub(crate) fn assembled(frames: &[Frame]) -> Vec<String> {
-    let sealed = frames.iter().filter(|frame| matches!(frame.event.as_str(), "thought" | "assistant_message"));
-    sealed.map(|frame| frame.data["thought"].as_str().or(frame.data["content"].as_str()).unwrap().to_owned()).collect()
+    let sealed = frames
+        .iter()
+        .filter(|frame| matches!(frame.event.as_str(), "thought" | "assistant_message"));
+    sealed
+        .map(|frame| {
+            frame.data["thought"]
+                .as_str()
+                .or(frame.data["content"].as_str())
+                .unwrap()
+                .to_owned()
+        })
+        .collect()
 }
 
 #[tokio::test]
@@ -146,15 +173,26 @@ async fn deltas_reach_every_gateway_and_a_retry_supersedes_them() {
         1 => Reply::text("The first try is cut").cut(),
         _ => Reply::tokens(500),
     });
-    let Some(stack) = Stack::breakable(model.await).await else { return };
+    let Some(stack) = Stack::breakable(model.await).await else {
+        return;
+    };
     let _running = stack.start().await;
     let conversation = stack.client().create_conversation(None).await.unwrap();
     // Each client gets the next gateway: two readers, two gateways.
     let is_last = |frame: &Frame| frame.event == "complete";
     let readers = async {
-        tokio::join!(stack.frames_until(&conversation, 0, is_last), stack.frames_until(&conversation, 0, is_last))
+        tokio::join!(
+            stack.frames_until(&conversation, 0, is_last),
+            stack.frames_until(&conversation, 0, is_last)
+        )
     };
-    let submit = async { stack.client().submit(&conversation, "hello", None).await.unwrap() };
+    let submit = async {
+        stack
+            .client()
+            .submit(&conversation, "hello", None)
+            .await
+            .unwrap()
+    };
     let ((first, second), _) = tokio::join!(readers, submit);
     assert_eq!(persisted(&first), persisted(&second));
     for frames in [&first, &second] {

@@ -49,7 +49,11 @@ impl Moment {
     }
 
     fn passing(self) -> Passing {
-        if self == Self::BeforeSignalling { Passing::Nothing } else { Passing::Requests }
+        if self == Self::BeforeSignalling {
+            Passing::Nothing
+        } else {
+            Passing::Requests
+        }
     }
 }
 
@@ -74,10 +78,14 @@ impl Case<'_> {
     fn request(&self, gateway: usize, naming: Naming) -> RequestBuilder {
         let url = format!("{}/api/v1/agent", self.stack.gateway_url(gateway));
         let (url, mut body) = match self.route {
-            Route::Messages => {
-                (format!("{url}/conversations/{}/messages", self.conversation), json!({"content": CONTENT}))
-            }
-            Route::Chat => (format!("{url}/chat"), json!({"conversation_id": self.conversation, "message": CONTENT})),
+            Route::Messages => (
+                format!("{url}/conversations/{}/messages", self.conversation),
+                json!({"content": CONTENT}),
+            ),
+            Route::Chat => (
+                format!("{url}/chat"),
+                json!({"conversation_id": self.conversation, "message": CONTENT}),
+            ),
         };
         let request = reqwest::Client::new().post(url);
         if naming == Naming::Header {
@@ -89,7 +97,9 @@ impl Case<'_> {
 
     /// Posts, and gives the message's id as the gateway answers it.
     async fn post(&self, gateway: usize, naming: Naming) -> String {
-        accepted(self.request(gateway, naming), self.route).await.unwrap()
+        accepted(self.request(gateway, naming), self.route)
+            .await
+            .unwrap()
     }
 
     /// Waits until the moment to kill the gateway, which has the request.
@@ -98,14 +108,23 @@ impl Case<'_> {
         match moment {
             Moment::BeforeStoring => assert!(!self.is_stored().await),
             Moment::BeforeSignalling => {
-                wait::until("the message is stored", || async { self.is_stored().await.then_some(()) }).await;
+                wait::until("the message is stored", || async {
+                    self.is_stored().await.then_some(())
+                })
+                .await;
                 assert_eq!(self.signals().await, 0);
             }
             Moment::Started => {
-                wait::until("the workflow exists", || async { (self.signals().await == 1).then_some(()) }).await;
+                wait::until("the workflow exists", || async {
+                    (self.signals().await == 1).then_some(())
+                })
+                .await;
             }
             Moment::QueuedBehind => {
-                wait::until("the turn was told", || async { (self.signals().await == 2).then_some(()) }).await;
+                wait::until("the turn was told", || async {
+                    (self.signals().await == 2).then_some(())
+                })
+                .await;
             }
             Moment::TurnEnded => drop(stack.ended(&self.conversation, 1).await),
         }
@@ -114,7 +133,10 @@ impl Case<'_> {
     /// Whether a message of the conversation waits for its turn, as the other gateway says.
     async fn is_stored(&self) -> bool {
         let url = self.stack.gateway_url(OTHER);
-        let url = format!("{url}/api/v1/agent/conversations/{}/execution-status", self.conversation);
+        let url = format!(
+            "{url}/api/v1/agent/conversations/{}/execution-status",
+            self.conversation
+        );
         let status: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
         status["is_running"] == true
     }
@@ -122,10 +144,21 @@ impl Case<'_> {
     /// Messages that the conversation's workflow was told of; 0 when there is no workflow.
     async fn signals(&self) -> usize {
         let workflow_id = ids::workflow_id(&self.conversation);
-        let show = ["workflow", "show", "--workflow-id", &workflow_id, "--output", "json"];
-        let history: Value = serde_json::from_slice(&self.stack.temporal.cli(&show).await.stdout).unwrap_or_default();
+        let show = [
+            "workflow",
+            "show",
+            "--workflow-id",
+            &workflow_id,
+            "--output",
+            "json",
+        ];
+        let history: Value = serde_json::from_slice(&self.stack.temporal.cli(&show).await.stdout)
+            .unwrap_or_default();
         let events = history["events"].as_array().cloned().unwrap_or_default();
-        events.iter().filter(|event| event["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED").count()
+        events
+            .iter()
+            .filter(|event| event["eventType"] == "EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED")
+            .count()
     }
 
     /// A connection with half of the request.
@@ -147,13 +180,28 @@ impl Case<'_> {
 
 /// Sends the request and reads the message's id from the answer. Without an answer that says so, it is not accepted.
 async fn accepted(request: RequestBuilder, route: Route) -> Result<String, String> {
-    let response = request.send().await.and_then(reqwest::Response::error_for_status);
+    let response = request
+        .send()
+        .await
+        .and_then(reqwest::Response::error_for_status);
     let response = response.map_err(|error| error.to_string())?;
     let answer = match route {
-        Route::Messages => response.json::<Value>().await.map_err(|error| error.to_string())?,
-        Route::Chat => frames(response, |frame| frame.event == "conversation").await.pop().ok_or("no frame")?.data,
+        Route::Messages => response
+            .json::<Value>()
+            .await
+            .map_err(|error| error.to_string())?,
+        Route::Chat => {
+            frames(response, |frame| frame.event == "conversation")
+                .await
+                .pop()
+                .ok_or("no frame")?
+                .data
+        }
     };
-    Ok(answer["message_id"].as_str().ok_or("no message id")?.to_owned())
+    Ok(answer["message_id"]
+        .as_str()
+        .ok_or("no message id")?
+        .to_owned())
 }
 
 /// Frames of a response, up to one that is the last, or to its end.
@@ -188,18 +236,30 @@ async fn killed(moment: Moment) {
 
 /// Kills the gateway at this moment, repeats the request, and checks the turn.
 async fn killed_on(route: Route, moment: Moment) {
-    let stack = Stack::new(Model::start(script).await).await.with_gateways(2);
+    let stack = Stack::new(Model::start(script).await)
+        .await
+        .with_gateways(2);
     let temporal = Proxy::to(stack.temporal.port()).await;
     let address = format!("127.0.0.1:{}", temporal.port());
     let _other = stack.gateway_on(OTHER, &[]).await;
-    let fragile = stack.gateway_on(FRAGILE, &[("TEMPORAL_ADDRESS", &address)]).await;
+    let fragile = stack
+        .gateway_on(FRAGILE, &[("TEMPORAL_ADDRESS", &address)])
+        .await;
     let worker = moment.has_worker().then(|| stack.worker());
     let conversation = stack.client().create_conversation(None).await.unwrap();
     if moment == Moment::QueuedBehind {
-        stack.client().submit(&conversation, "wait", None).await.unwrap();
+        stack
+            .client()
+            .submit(&conversation, "wait", None)
+            .await
+            .unwrap();
         stack.asked(1).await;
     }
-    let case = Case { stack: &stack, route, conversation };
+    let case = Case {
+        stack: &stack,
+        route,
+        conversation,
+    };
 
     temporal.pass(moment.passing());
     if moment == Moment::BeforeStoring {
@@ -210,7 +270,10 @@ async fn killed_on(route: Route, moment: Moment) {
         let answer = tokio::spawn(accepted(case.request(FRAGILE, Naming::Body), route));
         case.reached(moment).await;
         fragile.kill().await;
-        answer.await.unwrap().expect_err("the gateway has answered before it was killed");
+        answer
+            .await
+            .unwrap()
+            .expect_err("the gateway has answered before it was killed");
     }
 
     // Once the other gateway is the first to hear of it again, once the one that came back.
@@ -230,14 +293,25 @@ async fn killed_on(route: Route, moment: Moment) {
 }
 
 /// Whole turns: of the message, and of the one before it.
-const TURN: [&str; 6] = ["user_message", "thought", "act", "observe", "assistant_message", "complete"];
+const TURN: [&str; 6] = [
+    "user_message",
+    "thought",
+    "act",
+    "observe",
+    "assistant_message",
+    "complete",
+];
 const TURN_BEFORE: [&str; 3] = ["user_message", "assistant_message", "complete"];
 
 impl Case<'_> {
     /// There is one turn of the message with this id, and nothing was paid or done twice.
     async fn is_one_turn(&self, moment: Moment, message_id: &str) {
         let (stack, conversation) = (self.stack, &self.conversation);
-        let before = if moment == Moment::QueuedBehind { &TURN_BEFORE[..] } else { &[] };
+        let before = if moment == Moment::QueuedBehind {
+            &TURN_BEFORE[..]
+        } else {
+            &[]
+        };
         let turns = 1 + usize::from(!before.is_empty());
         let expected = [before, &TURN].concat();
         assert_eq!(types(&stack.ended(conversation, turns).await), expected);
@@ -247,25 +321,47 @@ impl Case<'_> {
         let late = self.request(OTHER, Naming::Header).send().await.unwrap();
         if self.route == Route::Messages {
             let late: Value = late.json().await.unwrap();
-            assert_eq!((&late["message_id"], &late["status"]), (&json!(message_id), &json!("accepted_before")));
+            assert_eq!(
+                (&late["message_id"], &late["status"]),
+                (&json!(message_id), &json!("accepted_before"))
+            );
         } else {
             let replayed = frames(late, |_| false).await;
-            let sent = replayed.iter().find(|frame| frame.event == "conversation").unwrap();
+            let sent = replayed
+                .iter()
+                .find(|frame| frame.event == "conversation")
+                .unwrap();
             assert_eq!(sent.data["message_id"], message_id);
-            let names: Vec<_> = replayed.iter().filter(|frame| frame.id.is_some()).map(|frame| &frame.event).collect();
+            let names: Vec<_> = replayed
+                .iter()
+                .filter(|frame| frame.id.is_some())
+                .map(|frame| &frame.event)
+                .collect();
             assert_eq!(names, TURN);
         }
         let events = stack.ended(conversation, turns).await;
         assert_eq!(types(&events), expected);
-        assert!(events[before.len()..].iter().all(|event| event["message_id"] == message_id), "{events:#?}");
+        assert!(
+            events[before.len()..]
+                .iter()
+                .all(|event| event["message_id"] == message_id),
+            "{events:#?}"
+        );
         assert_eq!(events[before.len()]["event_data"]["content"], CONTENT);
-        assert_eq!(stack.model.requests().len(), turns + 1, "each step asks the model once");
+        assert_eq!(
+            stack.model.requests().len(),
+            turns + 1,
+            "each step asks the model once"
+        );
         assert_eq!(stack.effects().len(), 1);
     }
 }
 
 fn types(events: &[Value]) -> Vec<&str> {
-    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect()
+    events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect()
 }
 
 #[tokio::test]
@@ -295,17 +391,26 @@ async fn after_the_whole_turn_and_before_answering() {
 
 #[tokio::test]
 async fn between_creating_a_conversation_and_answering() {
-    let stack = Stack::new(Model::start(script).await).await.with_gateways(2);
+    let stack = Stack::new(Model::start(script).await)
+        .await
+        .with_gateways(2);
     let _other = stack.gateway_on(OTHER, &[]).await;
     let mut fragile = stack.gateway_on(FRAGILE, &[]).await;
     for (made, naming) in [Naming::Body, Naming::Header].into_iter().enumerate() {
         // Here the proxy is the network between the client and its gateway.
         let network = Proxy::to(stack.gateway_port(FRAGILE)).await;
         network.pass(Passing::Requests);
-        let unanswered = tokio::spawn(create(format!("http://127.0.0.1:{}", network.port()), naming));
+        let unanswered = tokio::spawn(create(
+            format!("http://127.0.0.1:{}", network.port()),
+            naming,
+        ));
         let shown = wait::until("the conversation exists", || async {
-            let listed =
-                reqwest::get(format!("{}/api/v1/agent/conversations", stack.gateway_url(OTHER))).await.unwrap();
+            let listed = reqwest::get(format!(
+                "{}/api/v1/agent/conversations",
+                stack.gateway_url(OTHER)
+            ))
+            .await
+            .unwrap();
             let listed: Value = listed.json().await.unwrap();
             let conversations = listed["conversations"].as_array().unwrap();
             (conversations.len() > made).then(|| conversations[0].clone())
@@ -315,11 +420,21 @@ async fn between_creating_a_conversation_and_answering() {
         assert!(!unanswered.is_finished(), "the client has its answer");
         unanswered.abort();
 
-        assert_eq!(create(stack.gateway_url(OTHER), naming).await, (200, shown.clone()));
+        assert_eq!(
+            create(stack.gateway_url(OTHER), naming).await,
+            (200, shown.clone())
+        );
         fragile = stack.gateway_on(FRAGILE, &[]).await;
-        assert_eq!(create(stack.gateway_url(FRAGILE), naming).await, (200, shown));
+        assert_eq!(
+            create(stack.gateway_url(FRAGILE), naming).await,
+            (200, shown)
+        );
         let listed = stack.get("/conversations").await;
-        assert_eq!(listed["conversations"].as_array().unwrap().len(), made + 1, "{listed}");
+        assert_eq!(
+            listed["conversations"].as_array().unwrap().len(),
+            made + 1,
+            "{listed}"
+        );
     }
 }
 
@@ -328,7 +443,9 @@ async fn create(gateway: String, naming: Naming) -> (u16, Value) {
     let request = reqwest::Client::new().post(format!("{gateway}/api/v1/agent/conversations"));
     let request = match naming {
         Naming::Body => request.json(&json!({"id": KEY, "title": "Sums"})),
-        Naming::Header => request.header("idempotency-key", KEY).json(&json!({"title": "Sums"})),
+        Naming::Header => request
+            .header("idempotency-key", KEY)
+            .json(&json!({"title": "Sums"})),
     };
     let answer = request.send().await.unwrap();
     (answer.status().as_u16(), answer.json().await.unwrap())

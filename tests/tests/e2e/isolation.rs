@@ -49,7 +49,13 @@ fn operations() -> Vec<Operation> {
             let method = method.to_uppercase();
             let name = format!("{method} {path}");
             let (rule, body) = (rule(&name), body(&document, &name, described));
-            found.push(Operation { name, method, path: path.clone(), rule, body });
+            found.push(Operation {
+                name,
+                method,
+                path: path.clone(),
+                rule,
+                body,
+            });
         }
     }
     found
@@ -60,8 +66,12 @@ fn rule(name: &str) -> Rule {
         "POST /api/v1/agent/conversations" => Rule::InBody("id", 409, "conversation_id_taken"),
         "POST /api/v1/agent/chat" => Rule::InBody("conversation_id", 404, "conversation_not_found"),
         "GET /api/v1/agent/conversations" => Rule::NotListed("conversations"),
-        "GET /api/v1/auth/session" | "POST /api/v1/auth/session" | "DELETE /api/v1/auth/session" => Rule::OfCaller,
-        "GET /livez" | "GET /readyz" | "GET /api/v1/openapi.json" | "GET /docs/errors/{code}" => Rule::Open,
+        "GET /api/v1/auth/session"
+        | "POST /api/v1/auth/session"
+        | "DELETE /api/v1/auth/session" => Rule::OfCaller,
+        "GET /livez" | "GET /readyz" | "GET /api/v1/openapi.json" | "GET /docs/errors/{code}" => {
+            Rule::Open
+        }
         name if name.contains("/conversations/{id}") => Rule::InPath,
         _ => panic!("{name} is new: what does it do with what is somebody else's?"),
     }
@@ -74,7 +84,9 @@ fn body(document: &Value, name: &str, described: &Value) -> Option<Map<String, V
     let field = |field: &Value| {
         let field = field.as_str().unwrap();
         let shape = resolved(document, &schema["properties"][field]);
-        let example = shape.get("example").or_else(|| shape.pointer("/examples/0"));
+        let example = shape
+            .get("example")
+            .or_else(|| shape.pointer("/examples/0"));
         // A field without a type takes any JSON.
         let any = json!({"sum": 4});
         let of_any = shape.get("type").is_none().then_some(&any);
@@ -86,7 +98,9 @@ fn body(document: &Value, name: &str, described: &Value) -> Option<Map<String, V
 }
 
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
-    let reference = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
+    let reference = schema["$ref"]
+        .as_str()
+        .and_then(|reference| reference.strip_prefix('#'));
     reference.map_or(schema, |reference| document.pointer(reference).unwrap())
 }
 
@@ -97,21 +111,46 @@ impl Operation {
         if let (Rule::InBody(field, ..), Some(body)) = (&self.rule, &mut body) {
             body.insert((*field).to_owned(), json!(id));
         }
-        let url = stack.url() + &self.path.replace("{id}", id).replace("{code}", "unauthenticated");
+        let url = stack.url()
+            + &self
+                .path
+                .replace("{id}", id)
+                .replace("{code}", "unauthenticated");
         let url = url.replace("{execution_id}", "exec_0123456789ab");
         let request = reqwest::Client::new().request(self.method.parse().unwrap(), url);
         let request = body.iter().fold(request, reqwest::RequestBuilder::json);
-        let request = authorization.into_iter().fold(request, |request, value| request.header("authorization", value));
+        let request = authorization.into_iter().fold(request, |request, value| {
+            request.header("authorization", value)
+        });
         request.send().await.unwrap()
     }
 
     /// Asks as [`Operation::ask`], and asserts that the answer is this problem.
-    async fn is_refused(&self, stack: &Stack, authorization: Option<&str>, status: u16, code: &str) {
+    async fn is_refused(
+        &self,
+        stack: &Stack,
+        authorization: Option<&str>,
+        status: u16,
+        code: &str,
+    ) {
         let answer = self.ask(stack, authorization, THEIRS).await;
         let is_challenged = answer.headers().contains_key(header::WWW_AUTHENTICATE);
-        let answered = (answer.status().as_u16(), answer.json::<Value>().await.unwrap()["code"].clone());
-        assert_eq!(answered, (status, json!(code)), "{} with {authorization:?}", self.name);
-        assert_eq!(is_challenged, matches!(status, 401 | 403), "{} with {authorization:?}", self.name);
+        let answered = (
+            answer.status().as_u16(),
+            answer.json::<Value>().await.unwrap()["code"].clone(),
+        );
+        assert_eq!(
+            answered,
+            (status, json!(code)),
+            "{} with {authorization:?}",
+            self.name
+        );
+        assert_eq!(
+            is_challenged,
+            matches!(status, 401 | 403),
+            "{} with {authorization:?}",
+            self.name
+        );
     }
 }
 
@@ -119,7 +158,9 @@ impl Operation {
 async fn seen(stack: &Stack, owner: &str) -> Vec<Value> {
     let conversation = format!("/conversations/{THEIRS}");
     let mut all = Vec::new();
-    for path in ["", "/events", "/messages", "/execution-status"].map(|path| conversation.clone() + path) {
+    for path in
+        ["", "/events", "/messages", "/execution-status"].map(|path| conversation.clone() + path)
+    {
         all.push(get(stack, owner, &path).await);
     }
     all.push(get(stack, owner, "/conversations").await);
@@ -128,18 +169,34 @@ async fn seen(stack: &Stack, owner: &str) -> Vec<Value> {
 
 async fn get(stack: &Stack, key: &str, path: &str) -> Value {
     let request = reqwest::Client::new().get(format!("{}/api/v1/agent{path}", stack.url()));
-    request.header("authorization", key).send().await.unwrap().json().await.unwrap()
+    request
+        .header("authorization", key)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap()
 }
 
 async fn post(stack: &Stack, key: &str, path: &str, body: &Value) {
     let request = reqwest::Client::new().post(format!("{}/api/v1/agent{path}", stack.url()));
-    let answer = request.header("authorization", key).json(body).send().await.unwrap();
+    let answer = request
+        .header("authorization", key)
+        .json(body)
+        .send()
+        .await
+        .unwrap();
     assert!(answer.status().is_success(), "{path}: {}", answer.status());
 }
 
 /// A key that may do everything, unless the arguments say what it may.
 async fn bearer(stack: &Stack, args: &[&str]) -> String {
-    let may: &[&str] = if args.contains(&"--scope") { &[] } else { &["--scope", "read,write,approve"] };
+    let may: &[&str] = if args.contains(&"--scope") {
+        &[]
+    } else {
+        &["--scope", "read,write,approve"]
+    };
     format!("Bearer {}", create(stack, &[args, may].concat()).await)
 }
 
@@ -155,9 +212,21 @@ async fn what_is_somebody_elses_does_not_exist() {
     ];
     let _running = stack.start().await;
     // A turn runs and a message waits: whoever reaches them changes what becomes of them.
-    post(&stack, &ann, "/conversations", &json!({"id": THEIRS, "title": "secret"})).await;
+    post(
+        &stack,
+        &ann,
+        "/conversations",
+        &json!({"id": THEIRS, "title": "secret"}),
+    )
+    .await;
     for content in ["one", "two"] {
-        post(&stack, &ann, &format!("/conversations/{THEIRS}/messages"), &json!({"content": content})).await;
+        post(
+            &stack,
+            &ann,
+            &format!("/conversations/{THEIRS}/messages"),
+            &json!({"content": content}),
+        )
+        .await;
     }
     stack.asked(1).await;
     let before = seen(&stack, &ann).await;
@@ -166,24 +235,52 @@ async fn what_is_somebody_elses_does_not_exist() {
     for operation in operations() {
         for stranger in &strangers {
             match operation.rule {
-                Rule::InPath => operation.is_refused(&stack, Some(stranger), 404, "conversation_not_found").await,
-                Rule::InBody(_, status, code) => operation.is_refused(&stack, Some(stranger), status, code).await,
+                Rule::InPath => {
+                    operation
+                        .is_refused(&stack, Some(stranger), 404, "conversation_not_found")
+                        .await
+                }
+                Rule::InBody(_, status, code) => {
+                    operation
+                        .is_refused(&stack, Some(stranger), status, code)
+                        .await
+                }
                 Rule::NotListed(field) => {
-                    let listed: Value = operation.ask(&stack, Some(stranger), THEIRS).await.json().await.unwrap();
+                    let listed: Value = operation
+                        .ask(&stack, Some(stranger), THEIRS)
+                        .await
+                        .json()
+                        .await
+                        .unwrap();
                     assert_eq!(listed[field], json!([]), "{}", operation.name);
                 }
                 Rule::OfCaller | Rule::Open => {
                     let answer = operation.ask(&stack, Some(stranger), THEIRS).await;
-                    assert!(answer.status().is_success(), "{}: {}", operation.name, answer.status());
+                    assert!(
+                        answer.status().is_success(),
+                        "{}: {}",
+                        operation.name,
+                        answer.status()
+                    );
                 }
             }
-            assert_eq!(seen(&stack, &ann).await, before, "{} changed something", operation.name);
+            assert_eq!(
+                seen(&stack, &ann).await,
+                before,
+                "{} changed something",
+                operation.name
+            );
         }
     }
-    assert_eq!(stack.model.requests().len(), 1, "a stranger reached the engine");
+    assert_eq!(
+        stack.model.requests().len(),
+        1,
+        "a stranger reached the engine"
+    );
     stack.model.release();
     let events = wait::until("both turns have ended", || async {
-        let events = get(&stack, &ann, &format!("/conversations/{THEIRS}/events")).await["events"].take();
+        let events =
+            get(&stack, &ann, &format!("/conversations/{THEIRS}/events")).await["events"].take();
         (types(&events).matches(" complete").count() == 2).then_some(events)
     })
     .await;
@@ -192,7 +289,13 @@ async fn what_is_somebody_elses_does_not_exist() {
 }
 
 fn types(events: &Value) -> String {
-    events.as_array().unwrap().iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    events
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The same requests for what is one's own: what is refused above is refused for whose it is.
@@ -203,7 +306,9 @@ async fn what_is_ones_own_can_be_reached() {
     let ann = bearer(&stack, &["--tenant", "acme", "--owner", "ann"]).await;
     let everyone = bearer(&stack, &["--tenant", "acme"]).await;
     let _running = stack.start().await;
-    let in_path = operations().into_iter().filter(|operation| matches!(operation.rule, Rule::InPath));
+    let in_path = operations()
+        .into_iter()
+        .filter(|operation| matches!(operation.rule, Rule::InPath));
     for (number, operation) in in_path.enumerate() {
         for key in [&ann, &everyone] {
             let id = format!("own-{number}");
@@ -215,7 +320,11 @@ async fn what_is_ones_own_can_be_reached() {
             // A conversation without a turn has nothing to resume, no agent at work and no tool call.
             let problem: Value = answer.json().await.unwrap();
             let code = problem["code"].as_str().unwrap();
-            let none = ["no_checkpoint", "agent_execution_not_found", "execution_not_found"];
+            let none = [
+                "no_checkpoint",
+                "agent_execution_not_found",
+                "execution_not_found",
+            ];
             assert!(none.contains(&code), "{}: {problem}", operation.name);
         }
     }
@@ -228,11 +337,24 @@ async fn nobody_comes_in_without_a_credential_that_holds() {
     let valid = bearer(&stack, &["--tenant", "acme"]).await;
     let expired = bearer(&stack, &["--tenant", "acme", "--expires", "1ms"]).await;
     let revoked = bearer(&stack, &["--tenant", "acme"]).await;
-    succeed(&stack, &["keys", "revoke", revoked.split('_').nth(1).unwrap()]).await;
+    succeed(
+        &stack,
+        &["keys", "revoke", revoked.split('_').nth(1).unwrap()],
+    )
+    .await;
     let _gateway = stack.gateway().await;
     let forged = format!("{valid}0");
     let without_scheme = valid.trim_start_matches("Bearer ");
-    let refused = [&expired, &revoked, &forged, without_scheme, "Bearer", "Bearer evk_1", "Basic YTpi", "Bearer a.b.c"];
+    let refused = [
+        &expired,
+        &revoked,
+        &forged,
+        without_scheme,
+        "Bearer",
+        "Bearer evk_1",
+        "Basic YTpi",
+        "Bearer a.b.c",
+    ];
     let rows = stack.rows().await;
     for operation in operations() {
         if matches!(operation.rule, Rule::Open) {
@@ -241,11 +363,17 @@ async fn nobody_comes_in_without_a_credential_that_holds() {
             continue;
         }
         for authorization in [None].into_iter().chain(refused.map(Some)) {
-            operation.is_refused(&stack, authorization, 401, "unauthenticated").await;
+            operation
+                .is_refused(&stack, authorization, 401, "unauthenticated")
+                .await;
         }
     }
     assert_eq!(stack.rows().await, rows);
-    assert_eq!(get(&stack, &valid, "/conversations").await["conversations"], json!([]), "the key itself holds");
+    assert_eq!(
+        get(&stack, &valid, "/conversations").await["conversations"],
+        json!([]),
+        "the key itself holds"
+    );
 }
 
 #[tokio::test]
@@ -259,7 +387,13 @@ async fn a_credential_does_only_what_it_may() {
         if matches!(operation.rule, Rule::OfCaller | Rule::Open) {
             continue;
         }
-        let other = if operation.method == "GET" { &writer } else { &reader };
-        operation.is_refused(&stack, Some(other), 403, "insufficient_scope").await;
+        let other = if operation.method == "GET" {
+            &writer
+        } else {
+            &reader
+        };
+        operation
+            .is_refused(&stack, Some(other), 403, "insufficient_scope")
+            .await;
     }
 }

@@ -35,7 +35,10 @@ pub(crate) async fn succeed(stack: &Stack, args: &[&str]) -> String {
 /// A new key, as a script takes it.
 pub(crate) async fn create(stack: &Stack, args: &[&str]) -> String {
     let secret = succeed(stack, &[&["keys", "create"], args].concat()).await;
-    assert!(secret.starts_with("evk_") && secret.lines().count() == 1, "{secret}");
+    assert!(
+        secret.starts_with("evk_") && secret.lines().count() == 1,
+        "{secret}"
+    );
     secret.trim().to_owned()
 }
 
@@ -46,14 +49,20 @@ async fn list(stack: &Stack) -> Vec<Value> {
 /// A gateway that logs more than by default, and its URL.
 async fn gateway(stack: &Stack) -> (Process, String) {
     let listen = format!("127.0.0.1:{}", free_port());
-    let process = stack.spawn(&["gateway", "--listen", &listen], "gateway", &[("EVERTURN_LOG", "debug")]);
+    let process = stack.spawn(
+        &["gateway", "--listen", &listen],
+        "gateway",
+        &[("EVERTURN_LOG", "debug")],
+    );
     let url = format!("http://{listen}");
     ready(&url).await;
     (process, url)
 }
 
 async fn status(url: &str, path: &str, key: &str) -> u16 {
-    let request = reqwest::Client::new().get(format!("{url}/api/v1{path}")).bearer_auth(key);
+    let request = reqwest::Client::new()
+        .get(format!("{url}/api/v1{path}"))
+        .bearer_auth(key);
     request.send().await.unwrap().status().as_u16()
 }
 
@@ -61,23 +70,60 @@ async fn status(url: &str, path: &str, key: &str) -> u16 {
 async fn keys_open_the_gateway_until_they_are_revoked() {
     let stack = stack().await;
     stack.configure(AUTH);
-    let key = create(&stack, &["--tenant", "acme", "--owner", "ann", "--name", "phone", "--expires", "90d"]).await;
+    let key = create(
+        &stack,
+        &[
+            "--tenant",
+            "acme",
+            "--owner",
+            "ann",
+            "--name",
+            "phone",
+            "--expires",
+            "90d",
+        ],
+    )
+    .await;
     let other = create(&stack, &["--tenant", "other", "--scope", "read"]).await;
     let _worker = stack.worker();
     let (_gateway, url) = gateway(&stack).await;
-    assert_eq!(reqwest::get(format!("{url}/api/v1/agent/conversations")).await.unwrap().status(), 401);
+    assert_eq!(
+        reqwest::get(format!("{url}/api/v1/agent/conversations"))
+            .await
+            .unwrap()
+            .status(),
+        401
+    );
 
     let answer = succeed(&stack, &["chat", "--url", &url, "--token", &key, "Hello"]).await;
     assert!(answer.contains("Hi there."), "{answer}");
     let client = GatewayClient::with_token(&url, Some(&key)).unwrap();
     let conversation = client.create_conversation(None).await.unwrap();
     let path = format!("/agent/conversations/{conversation}");
-    assert_eq!((status(&url, &path, &key).await, status(&url, &path, &other).await), (200, 404));
-    let refused = GatewayClient::with_token(&url, Some(&other)).unwrap().create_conversation(None).await.unwrap_err();
-    assert!(refused.to_string().contains("insufficient_scope"), "{refused}");
+    assert_eq!(
+        (
+            status(&url, &path, &key).await,
+            status(&url, &path, &other).await
+        ),
+        (200, 404)
+    );
+    let refused = GatewayClient::with_token(&url, Some(&other))
+        .unwrap()
+        .create_conversation(None)
+        .await
+        .unwrap_err();
+    assert!(
+        refused.to_string().contains("insufficient_scope"),
+        "{refused}"
+    );
 
     wait::until("the use of the key is noted", || async {
-        list(&stack).await.iter().find(|key| key["name"] == "phone")?["last_used_at"].as_str().map(drop)
+        list(&stack)
+            .await
+            .iter()
+            .find(|key| key["name"] == "phone")?["last_used_at"]
+            .as_str()
+            .map(drop)
     })
     .await;
     let id = key.split('_').nth(1).unwrap();
@@ -86,12 +132,27 @@ async fn keys_open_the_gateway_until_they_are_revoked() {
     for word in [id, "valid", "acme", "ann", "read write", "phone"] {
         assert!(text.contains(word), "{word} is missing: {text}");
     }
-    assert!(succeed(&stack, &["keys", "revoke", id]).await.contains("revoked"));
-    wait::until("the key is refused", || async { (status(&url, &path, &key).await == 401).then_some(()) }).await;
+    assert!(
+        succeed(&stack, &["keys", "revoke", id])
+            .await
+            .contains("revoked")
+    );
+    wait::until("the key is refused", || async {
+        (status(&url, &path, &key).await == 401).then_some(())
+    })
+    .await;
     let output = run(&stack, &["chat", "--url", &url, "--token", &key, "Hello"]).await;
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("unauthenticated"), "{}", said(&output));
-    let states: Vec<_> = list(&stack).await.iter().map(|key| key["state"].clone()).collect();
+    assert!(
+        said(&output).contains("unauthenticated"),
+        "{}",
+        said(&output)
+    );
+    let states: Vec<_> = list(&stack)
+        .await
+        .iter()
+        .map(|key| key["state"].clone())
+        .collect();
     assert_eq!(states, ["revoked", "valid"]);
     assert_eq!(status(&url, "/agent/conversations", &other).await, 200);
 
@@ -102,7 +163,12 @@ async fn keys_open_the_gateway_until_they_are_revoked() {
     assert!(!logs.contains(secret) && !said(&output).contains(secret));
     for file in ["everturn.db", "everturn.db-wal"] {
         let stored = fs::read(stack.path(file)).unwrap_or_default();
-        assert!(!stored.windows(secret.len()).any(|window| window == secret.as_bytes()), "{file}");
+        assert!(
+            !stored
+                .windows(secret.len())
+                .any(|window| window == secret.as_bytes()),
+            "{file}"
+        );
     }
 }
 
@@ -111,20 +177,62 @@ async fn wrong_commands_say_what_is_right() {
     let stack = stack().await;
     for (args, code, expected) in [
         (&["keys", "create"][..], 2, "--tenant"),
-        (&["keys", "create", "--tenant", "a/b"], 2, "a tenant has 1 to"),
-        (&["keys", "create", "--tenant", "t", "--owner", ""], 2, "must not be empty"),
-        (&["keys", "create", "--tenant", "t", "--scope", "all"], 2, "there are: read write approve"),
-        (&["keys", "create", "--tenant", "t", "--expires", "soon"], 2, "90d"),
-        (&["keys", "create", "--tenant", "t", "--expires", "999999999y"], 1, "too far away"),
-        (&["keys", "create", "--tenant", "t", "--name", "a\nb"], 2, "no control characters"),
-        (&["keys", "revoke", "0011223344556677"], 1, "there is no key `0011223344556677`"),
+        (
+            &["keys", "create", "--tenant", "a/b"],
+            2,
+            "a tenant has 1 to",
+        ),
+        (
+            &["keys", "create", "--tenant", "t", "--owner", ""],
+            2,
+            "must not be empty",
+        ),
+        (
+            &["keys", "create", "--tenant", "t", "--scope", "all"],
+            2,
+            "there are: read write approve",
+        ),
+        (
+            &["keys", "create", "--tenant", "t", "--expires", "soon"],
+            2,
+            "90d",
+        ),
+        (
+            &["keys", "create", "--tenant", "t", "--expires", "999999999y"],
+            1,
+            "too far away",
+        ),
+        (
+            &["keys", "create", "--tenant", "t", "--name", "a\nb"],
+            2,
+            "no control characters",
+        ),
+        (
+            &["keys", "revoke", "0011223344556677"],
+            1,
+            "there is no key `0011223344556677`",
+        ),
         (&["keys", "revoke"], 2, "<ID>"),
     ] {
         let output = run(&stack, args).await;
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", said(&output));
-        assert!(said(&output).contains(expected), "{args:?}: {}", said(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{args:?}: {}",
+            said(&output)
+        );
+        assert!(
+            said(&output).contains(expected),
+            "{args:?}: {}",
+            said(&output)
+        );
     }
-    assert!(succeed(&stack, &["keys", "list"]).await.contains("everturn keys create --tenant"), "how to begin");
+    assert!(
+        succeed(&stack, &["keys", "list"])
+            .await
+            .contains("everturn keys create --tenant"),
+        "how to begin"
+    );
     assert_eq!(list(&stack).await.len(), 0);
 }
 
@@ -137,14 +245,23 @@ async fn a_gateway_does_not_serve_everyone_by_accident() {
         let output = run(&stack, &[role, "--listen", &listen]).await;
         assert_eq!(output.status.code(), Some(1), "{role}");
         let said = said(&output);
-        for word in ["refusing to listen", "required = true", "everturn keys create", "--insecure-no-auth"] {
+        for word in [
+            "refusing to listen",
+            "required = true",
+            "everturn keys create",
+            "--insecure-no-auth",
+        ] {
             assert!(said.contains(word), "{role}: {word} is missing: {said}");
         }
     }
     stack.configure(AUTH);
     let _gateway = stack.spawn(&["gateway", "--listen", &listen], "gateway", &[]);
     ready(&format!("http://127.0.0.1:{port}")).await;
-    let answer = reqwest::get(format!("http://127.0.0.1:{port}/api/v1/agent/conversations")).await.unwrap();
+    let answer = reqwest::get(format!(
+        "http://127.0.0.1:{port}/api/v1/agent/conversations"
+    ))
+    .await
+    .unwrap();
     assert_eq!(answer.status(), 401);
 }
 
@@ -154,12 +271,35 @@ async fn dev_runs_its_turn_with_a_key_where_one_is_required() {
     stack.configure(AUTH);
     let key = create(&stack, &["--tenant", "acme"]).await;
     let binary = temporal::binary();
-    let (listen, port) = (format!("127.0.0.1:{}", free_port()), free_port().to_string());
-    let args = ["dev", "--listen", &listen, "--temporal-port", &port, "--temporal-bin", binary.to_str().unwrap()];
+    let (listen, port) = (
+        format!("127.0.0.1:{}", free_port()),
+        free_port().to_string(),
+    );
+    let args = [
+        "dev",
+        "--listen",
+        &listen,
+        "--temporal-port",
+        &port,
+        "--temporal-bin",
+        binary.to_str().unwrap(),
+    ];
     let once = [&args[..], &["--once", "Hello"]].concat();
     let refused = run(&stack, &once).await;
     assert_eq!(refused.status.code(), Some(1));
-    assert!(said(&refused).contains("unauthenticated"), "{}", said(&refused));
-    let output = stack.command(&once, &[("EVERTURN_TOKEN", &key)]).output().await.unwrap();
-    assert!(output.status.success() && said(&output).contains("Hi there."), "{}", said(&output));
+    assert!(
+        said(&refused).contains("unauthenticated"),
+        "{}",
+        said(&refused)
+    );
+    let output = stack
+        .command(&once, &[("EVERTURN_TOKEN", &key)])
+        .output()
+        .await
+        .unwrap();
+    assert!(
+        output.status.success() && said(&output).contains("Hi there."),
+        "{}",
+        said(&output)
+    );
 }

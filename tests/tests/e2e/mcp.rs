@@ -16,19 +16,31 @@ use tokio::process::{Child, Command};
 
 /// A model that makes these calls in its first step of a turn, then answers.
 async fn calling(calls: Vec<(&'static str, Value)>) -> Model {
-    Model::start(move |request: &Request| match request.results_since_user() {
-        0 => calls.iter().fold(Reply::text("I ask."), |reply, (tool, input)| reply.call(tool, input)),
-        _ => Reply::text("Done."),
-    })
+    Model::start(
+        move |request: &Request| match request.results_since_user() {
+            0 => calls
+                .iter()
+                .fold(Reply::text("I ask."), |reply, (tool, input)| {
+                    reply.call(tool, input)
+                }),
+            _ => Reply::text("Done."),
+        },
+    )
     .await
 }
 
 fn observes(events: &[Value]) -> Vec<&Value> {
-    events.iter().filter(|event| event["event_type"] == "observe").map(|event| &event["event_data"]).collect()
+    events
+        .iter()
+        .filter(|event| event["event_type"] == "observe")
+        .map(|event| &event["event_data"])
+        .collect()
 }
 
 fn of_tool<'a>(events: &'a [Value], tool: &str) -> &'a Value {
-    let found = observes(events).into_iter().find(|observe| observe["tool_name"] == tool);
+    let found = observes(events)
+        .into_iter()
+        .find(|observe| observe["tool_name"] == tool);
     found.unwrap_or_else(|| panic!("{tool} was not observed: {events:#?}"))
 }
 
@@ -47,8 +59,14 @@ fn error(events: &[Value], tool: &str) -> String {
 
 /// Names of the tools a request offered.
 fn offered(request: &Request) -> Vec<String> {
-    let tools = request.body["tools"].as_array().cloned().unwrap_or_default();
-    tools.iter().map(|tool| tool["function"]["name"].as_str().unwrap().to_owned()).collect()
+    let tools = request.body["tools"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    tools
+        .iter()
+        .map(|tool| tool["function"]["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 async fn stack(model: Model, tools: &str, tables: &str) -> Stack {
@@ -71,13 +89,22 @@ fn processes(directory: &Path, server: &str) -> Vec<String> {
 }
 
 async fn kill(pid: &str) {
-    assert!(Command::new("kill").args(["-KILL", pid]).status().await.unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-KILL", pid])
+            .status()
+            .await
+            .unwrap()
+            .success()
+    );
 }
 
 /// What a watched server was told, one message each.
 fn told(directory: &Path, server: &str) -> Vec<Value> {
     let log = fs::read_to_string(directory.join(format!("{server}.log"))).unwrap_or_default();
-    log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    log.lines()
+        .filter_map(|line| serde_json::from_str(line).ok())
+        .collect()
 }
 
 fn find<'a>(messages: &'a [Value], method: &str) -> Option<&'a Value> {
@@ -86,8 +113,10 @@ fn find<'a>(messages: &'a [Value], method: &str) -> Option<&'a Value> {
 
 /// Waits until a watched server was told this.
 async fn was_told(directory: &Path, method: &str) -> Value {
-    wait::until(&format!("the server hears {method}"), || async { find(&told(directory, "slow"), method).cloned() })
-        .await
+    wait::until(&format!("the server hears {method}"), || async {
+        find(&told(directory, "slow"), method).cloned()
+    })
+    .await
 }
 
 const LONG: &str = "slow__trigger-long-running-operation";
@@ -106,7 +135,11 @@ async fn the_reference_servers_serve_a_turn() {
     fs::write(root.join("hello.txt"), "Hello from a file").unwrap();
     let git = |arguments: &[&str]| {
         let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com"];
-        let status = std::process::Command::new("git").current_dir(&root).args(identity).args(arguments).status();
+        let status = std::process::Command::new("git")
+            .current_dir(&root)
+            .args(identity)
+            .args(arguments)
+            .status();
         assert!(status.unwrap().success());
     };
     git(&["init", "-q"]);
@@ -116,47 +149,109 @@ async fn the_reference_servers_serve_a_turn() {
     let python = |program: &str| mcp::python(program).display().to_string();
     let tables = [
         mcp::command("everything", &["node", &node(EVERYTHING)], ""),
-        mcp::command("files", &["node", &node(FILESYSTEM), &root.display().to_string()], ""),
-        mcp::command("time", &[&python("mcp-server-time"), "--local-timezone", "UTC"], ""),
-        mcp::command("git", &[&python("mcp-server-git")], "tools = [\"git_log\", \"git_status\"]"),
+        mcp::command(
+            "files",
+            &["node", &node(FILESYSTEM), &root.display().to_string()],
+            "",
+        ),
+        mcp::command(
+            "time",
+            &[&python("mcp-server-time"), "--local-timezone", "UTC"],
+            "",
+        ),
+        mcp::command(
+            "git",
+            &[&python("mcp-server-git")],
+            "tools = [\"git_log\", \"git_status\"]",
+        ),
     ];
     let calls = vec![
         ("everything__echo", json!({"message": "9007199254740993"})),
         ("everything__get-sum", json!({"a": 2, "b": 3})),
-        ("everything__get-structured-content", json!({"location": "Chicago"})),
+        (
+            "everything__get-structured-content",
+            json!({"location": "Chicago"}),
+        ),
         ("everything__get-tiny-image", json!({})),
-        ("everything__get-resource-reference", json!({"resourceType": "Blob", "resourceId": 1})),
+        (
+            "everything__get-resource-reference",
+            json!({"resourceType": "Blob", "resourceId": 1}),
+        ),
         ("files__read_text_file", json!({"path": at("hello.txt")})),
-        ("files__write_file", json!({"path": at("new.txt"), "content": "Written by an agent"})),
+        (
+            "files__write_file",
+            json!({"path": at("new.txt"), "content": "Written by an agent"}),
+        ),
         ("files__read_file", json!({"path": "/etc/hostname"})),
-        ("time__convert_time", json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"})),
+        (
+            "time__convert_time",
+            json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}),
+        ),
         ("git__git_log", json!({"repo_path": root})),
     ];
-    let all = "[\"calculate\", \"everything__*\", \"files__*\", \"time__convert_time\", \"git__*\"]";
+    let all =
+        "[\"calculate\", \"everything__*\", \"files__*\", \"time__convert_time\", \"git__*\"]";
     let (stack, events) = turn(calls, all, &tables.concat()).await;
     assert_eq!(events.last().unwrap()["event_type"], "complete");
     let tools = offered(&stack.model.requests()[0]);
     assert_eq!(tools[0], "calculate");
-    assert!(!tools.contains(&"time__get_current_time".to_owned()), "one tool of a server was named: {tools:?}");
-    let of_git: Vec<_> = tools.iter().filter(|tool| tool.starts_with("git__")).collect();
-    assert_eq!(of_git, ["git__git_log", "git__git_status"], "filtered by the server's `tools`");
+    assert!(
+        !tools.contains(&"time__get_current_time".to_owned()),
+        "one tool of a server was named: {tools:?}"
+    );
+    let of_git: Vec<_> = tools
+        .iter()
+        .filter(|tool| tool.starts_with("git__"))
+        .collect();
+    assert_eq!(
+        of_git,
+        ["git__git_log", "git__git_status"],
+        "filtered by the server's `tools`"
+    );
 
-    assert_eq!(result(&events, "everything__echo"), "Echo: 9007199254740993");
-    assert_eq!(result(&events, "everything__get-sum"), "The sum of 2 and 3 is 5.");
-    assert_eq!(result(&events, "everything__get-structured-content")["humidity"], 82);
+    assert_eq!(
+        result(&events, "everything__echo"),
+        "Echo: 9007199254740993"
+    );
+    assert_eq!(
+        result(&events, "everything__get-sum"),
+        "The sum of 2 and 3 is 5."
+    );
+    assert_eq!(
+        result(&events, "everything__get-structured-content")["humidity"],
+        82
+    );
     let image = &result(&events, "everything__get-tiny-image")[1];
-    assert_eq!((&image["encoding"], &image["type"]), (&json!("base64"), &json!("image/png")));
+    assert_eq!(
+        (&image["encoding"], &image["type"]),
+        (&json!("base64"), &json!("image/png"))
+    );
     let parts = result(&events, "everything__get-resource-reference");
     assert!(
-        parts.as_array().unwrap().iter().any(|part| part["uri"].is_string() && part["data"].is_string()),
+        parts
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|part| part["uri"].is_string() && part["data"].is_string()),
         "{parts}"
     );
     let read = result(&events, "files__read_text_file");
     assert!(read.to_string().contains("Hello from a file"), "{read}");
-    assert_eq!(fs::read_to_string(root.join("new.txt")).unwrap(), "Written by an agent");
+    assert_eq!(
+        fs::read_to_string(root.join("new.txt")).unwrap(),
+        "Written by an agent"
+    );
     assert!(error(&events, "files__read_file").contains("outside allowed directories"));
-    assert!(result(&events, "time__convert_time").to_string().contains("21:00"));
-    assert!(result(&events, "git__git_log").to_string().contains("The first commit"));
+    assert!(
+        result(&events, "time__convert_time")
+            .to_string()
+            .contains("21:00")
+    );
+    assert!(
+        result(&events, "git__git_log")
+            .to_string()
+            .contains("The first commit")
+    );
 }
 
 /// A server behind a URL, killed when dropped.
@@ -174,7 +269,10 @@ fn over_http(port: u16) -> Child {
 
 async fn listens(port: u16) {
     wait::until("the MCP server listens", || async {
-        tokio::net::TcpStream::connect(("127.0.0.1", port)).await.ok().map(drop)
+        tokio::net::TcpStream::connect(("127.0.0.1", port))
+            .await
+            .ok()
+            .map(drop)
     })
     .await;
 }
@@ -189,19 +287,30 @@ async fn a_server_behind_a_url_may_be_restarted() {
     );
     let calls = vec![
         ("web__echo", json!({"message": "over HTTP"})),
-        ("web__trigger-long-running-operation", json!({"duration": 1, "steps": 4})),
+        (
+            "web__trigger-long-running-operation",
+            json!({"duration": 1, "steps": 4}),
+        ),
     ];
     let stack = stack(calling(calls).await, "[\"web__*\"]", &table).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(result(&events, "web__echo"), "Echo: over HTTP");
-    assert!(result(&events, "web__trigger-long-running-operation").as_str().unwrap().contains("completed"));
+    assert!(
+        result(&events, "web__trigger-long-running-operation")
+            .as_str()
+            .unwrap()
+            .contains("completed")
+    );
 
     server.kill().await.unwrap();
     let (conversation, _) = stack.ask("go").await;
     let events = stack.ended(&conversation, 1).await;
-    assert!(error(&events, "web__echo").contains("MCP server `web`"), "{events:#?}");
+    assert!(
+        error(&events, "web__echo").contains("MCP server `web`"),
+        "{events:#?}"
+    );
 
     let _server = over_http(port);
     listens(port).await;
@@ -220,22 +329,33 @@ async fn a_server_behind_a_url_that_dies_in_mid_call_leaves_the_outcome_unknown(
     listens(port).await;
     let effects = "effects = {\"trigger-long-running-operation\" = \"once\"}";
     let table = format!("\n[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n{effects}\n");
-    let calls = vec![("web__trigger-long-running-operation", json!({"duration": 600, "steps": 1200}))];
+    let calls = vec![(
+        "web__trigger-long-running-operation",
+        json!({"duration": 600, "steps": 1200}),
+    )];
     let stack = stack(calling(calls).await, "[\"web__*\"]", &table).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     progress(&stack, &conversation).await;
     server.kill().await.unwrap();
     let events = stack.ended(&conversation, 1).await;
-    assert!(error(&events, "web__trigger-long-running-operation").contains("may or may not"), "{events:#?}");
+    assert!(
+        error(&events, "web__trigger-long-running-operation").contains("may or may not"),
+        "{events:#?}"
+    );
 }
 
 /// The progress of the tool that runs, as the last heartbeat that carried one says it.
 async fn progress(stack: &Stack, conversation: &str) -> String {
     let workflow_id = ids::workflow_id(conversation);
     wait::until("a heartbeat carries the progress", || async {
-        let described = stack.temporal.json(&["workflow", "describe", "--workflow-id", &workflow_id]).await;
-        described["pendingActivities"][0]["heartbeatDetails"][0].as_str().map(str::to_owned)
+        let described = stack
+            .temporal
+            .json(&["workflow", "describe", "--workflow-id", &workflow_id])
+            .await;
+        described["pendingActivities"][0]["heartbeatDetails"][0]
+            .as_str()
+            .map(str::to_owned)
     })
     .await
 }
@@ -245,15 +365,30 @@ async fn progress_keeps_a_long_call_alive() {
     let files = TempDir::new().unwrap();
     // Longer than the heartbeat time-out (5 s), each step shorter than the idle time-out.
     let calls = vec![(LONG, json!({"duration": 8, "steps": 16}))];
-    let stack =
-        stack(calling(calls).await, "[\"slow__*\"]", &slow(files.path(), "once", "idle_timeout = \"3s\"")).await;
+    let stack = stack(
+        calling(calls).await,
+        "[\"slow__*\"]",
+        &slow(files.path(), "once", "idle_timeout = \"3s\""),
+    )
+    .await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     let progress = progress(&stack, &conversation).await;
     assert!(progress.contains("/16"), "{progress}");
     let events = stack.ended(&conversation, 1).await;
-    assert!(result(&events, LONG).as_str().unwrap().contains("completed"));
-    assert_eq!(told(files.path(), "slow").iter().filter(|message| message["method"] == "tools/call").count(), 1);
+    assert!(
+        result(&events, LONG)
+            .as_str()
+            .unwrap()
+            .contains("completed")
+    );
+    assert_eq!(
+        told(files.path(), "slow")
+            .iter()
+            .filter(|message| message["method"] == "tools/call")
+            .count(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -263,7 +398,10 @@ async fn a_silent_call_is_given_up_and_the_server_told() {
     let tables = slow(files.path(), "once", "idle_timeout = \"2s\"");
     let (_stack, events) = turn(calls, "[\"slow__*\"]", &tables).await;
     let error = error(&events, LONG);
-    assert!(error.contains("sign of progress for 2 s") && error.contains("may or may not"), "{error}");
+    assert!(
+        error.contains("sign of progress for 2 s") && error.contains("may or may not"),
+        "{error}"
+    );
     was_told(files.path(), "notifications/cancelled").await;
 }
 
@@ -271,11 +409,18 @@ async fn a_silent_call_is_given_up_and_the_server_told() {
 async fn a_cancelled_turn_cancels_the_call_at_the_server() {
     let files = TempDir::new().unwrap();
     let calls = vec![(LONG, json!({"duration": 600, "steps": 1}))];
-    let stack = stack(calling(calls).await, "[\"slow__*\"]", &slow(files.path(), "once", "")).await;
+    let stack = stack(
+        calling(calls).await,
+        "[\"slow__*\"]",
+        &slow(files.path(), "once", ""),
+    )
+    .await;
     let _running = stack.start().await;
     let (conversation, message) = stack.ask("go").await;
     let call = was_told(files.path(), "tools/call").await;
-    let (status, _) = stack.post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
+    let (status, _) = stack
+        .post(&format!("/conversations/{conversation}/cancel"), &json!({}))
+        .await;
     assert_eq!(status, 202);
     let cancelled = was_told(files.path(), "notifications/cancelled").await;
     assert_eq!(cancelled["params"]["requestId"], call["id"]);
@@ -283,38 +428,61 @@ async fn a_cancelled_turn_cancels_the_call_at_the_server() {
     assert_eq!(events.last().unwrap()["event_type"], "cancelled");
 
     let observe = of_tool(&events, LONG);
-    let (execution, meta) = (observe["execution_id"].as_str().unwrap(), &call["params"]["_meta"]);
+    let (execution, meta) = (
+        observe["execution_id"].as_str().unwrap(),
+        &call["params"]["_meta"],
+    );
     assert_eq!(meta["everturn/conversation_id"], conversation);
     assert_eq!(meta["everturn/execution_id"], execution);
     assert_eq!(meta["everturn/tool_call_id"], observe["call_id"]);
-    assert_eq!(meta["everturn/idempotency_key"], ids::idempotency_key(&conversation, &message, execution));
+    assert_eq!(
+        meta["everturn/idempotency_key"],
+        ids::idempotency_key(&conversation, &message, execution)
+    );
 }
 
 /// Kills the server while it runs the tool, and returns the turn's events and how often the tool was called.
 async fn killed_in_mid_call(effect: &str) -> (Vec<Value>, usize) {
     let files = TempDir::new().unwrap();
     let calls = vec![(LONG, json!({"duration": 4, "steps": 1}))];
-    let stack = stack(calling(calls).await, "[\"slow__*\"]", &slow(files.path(), effect, "")).await;
+    let stack = stack(
+        calling(calls).await,
+        "[\"slow__*\"]",
+        &slow(files.path(), effect, ""),
+    )
+    .await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     was_told(files.path(), "tools/call").await;
     kill(&processes(files.path(), "slow")[0]).await;
     let events = stack.ended(&conversation, 1).await;
-    let calls = told(files.path(), "slow").iter().filter(|message| message["method"] == "tools/call").count();
+    let calls = told(files.path(), "slow")
+        .iter()
+        .filter(|message| message["method"] == "tools/call")
+        .count();
     (events, calls)
 }
 
 #[tokio::test]
 async fn a_server_killed_in_mid_call_leaves_a_once_tool_unknown() {
     let (events, calls) = killed_in_mid_call("once").await;
-    assert!(error(&events, LONG).contains("may or may not"), "{events:#?}");
+    assert!(
+        error(&events, LONG).contains("may or may not"),
+        "{events:#?}"
+    );
     assert_eq!(calls, 1);
 }
 
 #[tokio::test]
 async fn a_server_killed_in_mid_call_runs_a_read_tool_again() {
     let (events, calls) = killed_in_mid_call("read").await;
-    assert!(result(&events, LONG).as_str().unwrap().contains("completed"), "{events:#?}");
+    assert!(
+        result(&events, LONG)
+            .as_str()
+            .unwrap()
+            .contains("completed"),
+        "{events:#?}"
+    );
     assert_eq!(calls, 2);
 }
 
@@ -322,7 +490,12 @@ async fn a_server_killed_in_mid_call_runs_a_read_tool_again() {
 async fn a_server_killed_between_calls_is_started_again() {
     let files = TempDir::new().unwrap();
     let calls = vec![("slow__echo", json!({"message": "here"}))];
-    let stack = stack(calling(calls).await, "[\"slow__*\"]", &slow(files.path(), "once", "")).await;
+    let stack = stack(
+        calling(calls).await,
+        "[\"slow__*\"]",
+        &slow(files.path(), "once", ""),
+    )
+    .await;
     let _gateway = stack.gateway().await;
     let worker = stack.worker();
     for turn in 1..=3 {
@@ -366,15 +539,25 @@ async fn a_server_that_is_away_fails_no_turn() {
         mcp::command("mute", &["sleep", "600"], "connect_timeout = \"1s\""),
         mcp::command("ended", &["true"], ""),
     ];
-    let calls = vec![("missing__tool", json!({})), ("calculate", json!({"expression": "6 * 7"}))];
-    let (stack, events) =
-        turn(calls, "[\"calculate\", \"missing__*\", \"mute__*\", \"ended__*\"]", &tables.concat()).await;
+    let calls = vec![
+        ("missing__tool", json!({})),
+        ("calculate", json!({"expression": "6 * 7"})),
+    ];
+    let (stack, events) = turn(
+        calls,
+        "[\"calculate\", \"missing__*\", \"mute__*\", \"ended__*\"]",
+        &tables.concat(),
+    )
+    .await;
     assert_eq!(
         offered(&stack.model.requests()[0]),
         ["calculate"],
         "the tools of servers that are away are not offered"
     );
-    assert!(error(&events, "missing__tool").contains("MCP server `missing` is not available"), "{events:#?}");
+    assert!(
+        error(&events, "missing__tool").contains("MCP server `missing` is not available"),
+        "{events:#?}"
+    );
     assert_eq!(result(&events, "calculate")["value"], "42");
     assert_eq!(events.last().unwrap()["event_type"], "complete");
 }
@@ -382,13 +565,22 @@ async fn a_server_that_is_away_fails_no_turn() {
 /// As one is that `npx` downloads first. Longer than the 10 s that rmcp gives its first question.
 #[tokio::test]
 async fn a_server_that_is_slow_to_start_is_waited_for() {
-    let slowly = |name: &str, run: &str| mcp::command(name, &["sh", "-c", &format!("sleep 12; exec {run}")], "");
+    let slowly = |name: &str, run: &str| {
+        mcp::command(name, &["sh", "-c", &format!("sleep 12; exec {run}")], "")
+    };
     let old = slowly("old", &format!("node {}", mcp::npm(EVERYTHING).display()));
     let new = slowly("new", &mcp::python("mcp-server-time").display().to_string());
-    let calls = vec![("old__echo", json!({"message": "late"})), ("new__get_current_time", json!({"timezone": "UTC"}))];
+    let calls = vec![
+        ("old__echo", json!({"message": "late"})),
+        ("new__get_current_time", json!({"timezone": "UTC"})),
+    ];
     let (_stack, events) = turn(calls, "[\"old__*\", \"new__*\"]", &(old + &new)).await;
     assert_eq!(result(&events, "old__echo"), "Echo: late");
-    assert!(result(&events, "new__get_current_time").to_string().contains("UTC"));
+    assert!(
+        result(&events, "new__get_current_time")
+            .to_string()
+            .contains("UTC")
+    );
 }
 
 #[tokio::test]
@@ -411,7 +603,10 @@ async fn a_result_too_large_or_not_text_is_a_clear_observe() {
     ] {
         let (_stack, events) = turn(vec![read(name)], "[\"files__*\"]", &table).await;
         let observe = of_tool(&events, "files__read_file");
-        assert!(observe["result"].to_string().contains(expected), "{name}: {observe}");
+        assert!(
+            observe["result"].to_string().contains(expected),
+            "{name}: {observe}"
+        );
         assert_eq!(events.last().unwrap()["event_type"], "complete", "{name}");
     }
 }
@@ -420,16 +615,31 @@ async fn a_result_too_large_or_not_text_is_a_clear_observe() {
 async fn a_changed_list_is_offered_in_the_next_call() {
     let files = TempDir::new().unwrap();
     let calls = vec![("slow__echo", json!({"message": "here"}))];
-    let stack = stack(calling(calls).await, "[\"slow__*\"]", &slow(files.path(), "once", "")).await;
+    let stack = stack(
+        calling(calls).await,
+        "[\"slow__*\"]",
+        &slow(files.path(), "once", ""),
+    )
+    .await;
     let _running = stack.start().await;
     // This server adds tools after the handshake, and says so.
     wait::until("the tools that came later are offered", || async {
         let (conversation, _) = stack.ask("go").await;
         stack.ended(&conversation, 1).await;
         let tools = offered(stack.model.requests().last().unwrap());
-        tools.contains(&"slow__simulate-research-query".to_owned()).then_some(())
+        tools
+            .contains(&"slow__simulate-research-query".to_owned())
+            .then_some(())
     })
     .await;
-    let lists = || told(files.path(), "slow").iter().filter(|message| message["method"] == "tools/list").count();
-    wait::until("the list was asked for again", || async { (lists() >= 2).then_some(()) }).await;
+    let lists = || {
+        told(files.path(), "slow")
+            .iter()
+            .filter(|message| message["method"] == "tools/list")
+            .count()
+    };
+    wait::until("the list was asked for again", || async {
+        (lists() >= 2).then_some(())
+    })
+    .await;
 }

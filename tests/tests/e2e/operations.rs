@@ -7,7 +7,11 @@ use everturn_tests::{
 
 async fn run(stack: &Stack, args: &[&str]) -> String {
     let output = stack.command(args, &[]).output().await.unwrap();
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -16,7 +20,10 @@ async fn migrate_from_several_places_at_once() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
     let all = (0..4).map(|_| run(&stack, &["migrate"]));
     for text in futures::future::join_all(all).await {
-        assert!(text.contains("up to date") && text.contains("search attributes"), "{text}");
+        assert!(
+            text.contains("up to date") && text.contains("search attributes"),
+            "{text}"
+        );
         assert!(!text.contains("password"), "{text}");
     }
     let _running = stack.start().await;
@@ -38,11 +45,17 @@ async fn retention_removes_what_is_old_and_nothing_that_runs() {
     stack.asked(2).await;
 
     let text = run(&stack, &["retention", "--older-than", "0s", "--dry-run"]).await;
-    assert!(text.contains("would remove 1 conversations with 3 events"), "{text}");
+    assert!(
+        text.contains("would remove 1 conversations with 3 events"),
+        "{text}"
+    );
     assert_eq!(stack.events(&old).await.len(), 3);
 
     let text = run(&stack, &["retention", "--older-than", "0s"]).await;
-    assert!(text.contains("removed 1 conversations with 3 events"), "{text}");
+    assert!(
+        text.contains("removed 1 conversations with 3 events"),
+        "{text}"
+    );
     let gone = stack.get(&format!("/conversations/{old}")).await;
     assert_eq!(gone["code"], "conversation_not_found");
     stack.model.release();
@@ -54,7 +67,11 @@ async fn retention_removes_what_is_old_and_nothing_that_runs() {
 #[tokio::test]
 async fn a_wrong_age_is_said() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
-    let output = stack.command(&["retention", "--older-than", "long ago"], &[]).output().await.unwrap();
+    let output = stack
+        .command(&["retention", "--older-than", "long ago"], &[])
+        .output()
+        .await
+        .unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("90d"));
 }

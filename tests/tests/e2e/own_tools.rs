@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 const MAX_PEAK_BYTES: u64 = 300 << 20;
 
 fn observes(events: &[Value]) -> Vec<Value> {
-    let observes = events.iter().filter(|event| event["event_type"] == "observe");
+    let observes = events
+        .iter()
+        .filter(|event| event["event_type"] == "observe");
     observes.map(|event| event["event_data"].clone()).collect()
 }
 
@@ -31,40 +33,70 @@ async fn a_binary_with_a_tool_of_its_own_runs_turns() {
     let (conversation, _) = stack.ask("count").await;
     let events = stack.ended(&conversation, 1).await;
     let observes = observes(&events);
-    let result =
-        |wanted: &str| observes.iter().filter(|observe| observe["result"].to_string().contains(wanted)).count();
+    let result = |wanted: &str| {
+        observes
+            .iter()
+            .filter(|observe| observe["result"].to_string().contains(wanted))
+            .count()
+    };
     assert_eq!(result(r#""words":3"#), 1, "{observes:#?}");
     assert_eq!(result("no words"), 1, "{observes:#?}");
     assert_eq!(result("'txt' was unexpected"), 1, "{observes:#?}");
     let offered = &stack.model.requests()[0].body["tools"][0]["function"];
-    assert_eq!(offered["description"], "Counts the words and characters of a text.");
-    assert_eq!(offered["parameters"]["properties"]["text"]["description"], "The text whose words are counted.");
+    assert_eq!(
+        offered["description"],
+        "Counts the words and characters of a text."
+    );
+    assert_eq!(
+        offered["parameters"]["properties"]["text"]["description"],
+        "The text whose words are counted."
+    );
 }
 
 /// More tools at once than the worker's runtime has threads, several of which they would hold.
 #[tokio::test]
 async fn hostile_tools_are_observed_and_the_worker_lives() {
-    let acts = ["hang", "block", "block", "block", "flood", "program_flood", "invalid_utf8", "nul", "fork", "orphan"];
-    let model =
-        Model::start(move |request: &Request| match (request.last("user").as_str(), request.results_since_user()) {
-            ("misbehave", 0) => {
-                acts.iter().fold(Reply::text(""), |reply, act| reply.call("test_hostile", &json!({"act": act})))
-            }
+    let acts = [
+        "hang",
+        "block",
+        "block",
+        "block",
+        "flood",
+        "program_flood",
+        "invalid_utf8",
+        "nul",
+        "fork",
+        "orphan",
+    ];
+    let model = Model::start(move |request: &Request| {
+        match (request.last("user").as_str(), request.results_since_user()) {
+            ("misbehave", 0) => acts.iter().fold(Reply::text(""), |reply, act| {
+                reply.call("test_hostile", &json!({"act": act}))
+            }),
             ("again", 0) => Reply::text("").call("test_hostile", &json!({"act": "nul"})),
             _ => Reply::text("I see."),
-        });
+        }
+    });
     let agent = "tools = [{ name = \"test_hostile\", timeout = \"10s\" }]\n";
     let stack = Stack::with_agent(model.await, agent).await;
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("misbehave").await;
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(events.last().unwrap()["event_type"], "complete", "{events:#?}");
+    assert_eq!(
+        events.last().unwrap()["event_type"],
+        "complete",
+        "{events:#?}"
+    );
 
     let act_of = |observe: &Value| {
         let asked = events.iter().find(|event| {
-            event["event_type"] == "act" && event["event_data"]["execution_id"] == observe["execution_id"]
+            event["event_type"] == "act"
+                && event["event_data"]["execution_id"] == observe["execution_id"]
         });
-        asked.unwrap()["event_data"]["tool_input"]["act"].as_str().unwrap().to_owned()
+        asked.unwrap()["event_data"]["tool_input"]["act"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     };
     let observes = observes(&events);
     assert_eq!(observes.len(), acts.len());
@@ -72,10 +104,18 @@ async fn hostile_tools_are_observed_and_the_worker_lives() {
         let act = act_of(observe);
         let result = &observe["result"];
         let is_as_expected = match act.as_str() {
-            "hang" | "block" | "fork" => result["error"].as_str().unwrap().contains("did not finish within 10 s"),
-            "flood" => result["error"].as_str().unwrap().contains("more than 1048576 bytes"),
+            "hang" | "block" | "fork" => result["error"]
+                .as_str()
+                .unwrap()
+                .contains("did not finish within 10 s"),
+            "flood" => result["error"]
+                .as_str()
+                .unwrap()
+                .contains("more than 1048576 bytes"),
             "program_flood" => result["truncated"] == true,
-            "invalid_utf8" => *result == json!({"encoding": "base64", "type": "text/plain", "data": "Yf/+eg=="}),
+            "invalid_utf8" => {
+                *result == json!({"encoding": "base64", "type": "text/plain", "data": "Yf/+eg=="})
+            }
             "nul" => result["encoding"] == "base64",
             "orphan" => result["is_cut"] == false,
             other => panic!("{other}"),
@@ -92,18 +132,26 @@ async fn hostile_tools_are_observed_and_the_worker_lives() {
     let client = stack.client();
     client.submit(&conversation, "again", None).await.unwrap();
     let events = stack.ended(&conversation, 2).await;
-    assert_eq!(events.last().unwrap()["event_type"], "complete", "{events:#?}");
+    assert_eq!(
+        events.last().unwrap()["event_type"],
+        "complete",
+        "{events:#?}"
+    );
     // Three of its threads are still blocked.
     assert_eq!(worker.terminate().await, Some(0));
 }
 
 #[tokio::test]
 async fn programs_of_a_tool_die_with_its_worker() {
-    let model = Model::start(|_: &Request| Reply::text("").call("test_hostile", &json!({"act": "fork"})));
+    let model =
+        Model::start(|_: &Request| Reply::text("").call("test_hostile", &json!({"act": "fork"})));
     let stack = Stack::with_agent(model.await, "tools = [\"test_hostile\"]\n").await;
     let (worker, _gateway) = stack.start().await;
     stack.ask("fork").await;
-    wait::until("the programs run", || async { (stack.effects().len() == 3).then_some(()) }).await;
+    wait::until("the programs run", || async {
+        (stack.effects().len() == 3).then_some(())
+    })
+    .await;
     worker.kill().await;
     gone(&stack.effects()).await;
 }
@@ -111,12 +159,17 @@ async fn programs_of_a_tool_die_with_its_worker() {
 /// Waits until these processes have ended.
 async fn gone(pids: &[String]) {
     for pid in pids {
-        wait::until(&format!("process {pid} is gone"), || async { is_gone(pid).then_some(()) }).await;
+        wait::until(&format!("process {pid} is gone"), || async {
+            is_gone(pid).then_some(())
+        })
+        .await;
     }
 }
 
 /// True when there is no such process, or only its entry is left.
 fn is_gone(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
-    stat.rsplit_once(')').is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
+    let stat =
+        std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
+    stat.rsplit_once(')')
+        .is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
 }

@@ -17,7 +17,10 @@ fn five_calls(request: &Request) -> Reply {
     // Each gives as many bytes as its place, so that the results can be told apart; the first take the longest.
     (1..=CALLS).fold(Reply::text("Five."), |reply, place| {
         let sleep_ms = (CALLS - place) * 100;
-        reply.call("test_read", &json!({"effect": true, "output_bytes": place, "sleep_ms": sleep_ms}))
+        reply.call(
+            "test_read",
+            &json!({"effect": true, "output_bytes": place, "sleep_ms": sleep_ms}),
+        )
     })
 }
 
@@ -30,8 +33,15 @@ async fn no_more_calls_run_at_once_than_the_agent_may() {
     let conversation = stack.ask_held("tool.during", "go").await;
     stack.held(&conversation, 2).await;
     let id = ids::workflow_id(&conversation);
-    let described = stack.temporal.json(&["workflow", "describe", "--workflow-id", &id]).await;
-    assert_eq!(described["pendingActivities"].as_array().unwrap().len(), 2, "the others are not scheduled");
+    let described = stack
+        .temporal
+        .json(&["workflow", "describe", "--workflow-id", &id])
+        .await;
+    assert_eq!(
+        described["pendingActivities"].as_array().unwrap().len(),
+        2,
+        "the others are not scheduled"
+    );
     stack.let_go(&conversation);
     stack.ended(&conversation, 1).await;
     assert_eq!(stack.effects().len(), CALLS, "in the end all have run");
@@ -46,10 +56,21 @@ async fn observes_come_as_calls_end_and_results_in_call_order() {
     let events = stack.ended(&conversation, 1).await;
     let bytes = |kind: &str| -> Vec<usize> {
         let of_kind = events.iter().filter(|event| event["event_type"] == kind);
-        of_kind.map(|event| event["event_data"]["result"]["output"].as_str().unwrap_or_default().len()).collect()
+        of_kind
+            .map(|event| {
+                event["event_data"]["result"]["output"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .len()
+            })
+            .collect()
     };
     assert_eq!(bytes("observe").len(), CALLS);
-    assert_ne!(bytes("observe"), [1, 2, 3, 4, 5], "the first call takes the longest");
+    assert_ne!(
+        bytes("observe"),
+        [1, 2, 3, 4, 5],
+        "the first call takes the longest"
+    );
     assert_eq!(results_of_model(&stack), [1, 2, 3, 4, 5]);
 }
 
@@ -58,13 +79,20 @@ async fn a_cancel_ends_the_calls_that_wait_for_a_slot() {
     let agent = "tools = [\"test_read\"]\nmax_parallel_tools = 1\n";
     let script = |_: &Request| {
         let input = json!({"effect": true, "sleep_ms": 600_000});
-        Reply::text("Slowly.").call("test_read", &input).call("test_read", &input)
+        Reply::text("Slowly.")
+            .call("test_read", &input)
+            .call("test_read", &input)
     };
     let stack = Stack::with_agent(Model::start(script).await, agent).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
-    wait::until("the first call runs", || async { (stack.effects().len() == 1).then_some(()) }).await;
-    stack.post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
+    wait::until("the first call runs", || async {
+        (stack.effects().len() == 1).then_some(())
+    })
+    .await;
+    stack
+        .post(&format!("/conversations/{conversation}/cancel"), &json!({}))
+        .await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(events.last().unwrap()["event_type"], "cancelled");
     assert_eq!(stack.effects().len(), 1);

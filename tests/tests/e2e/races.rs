@@ -12,12 +12,20 @@ fn echo(request: &Request) -> Reply {
 }
 
 fn contents(events: &[Value], event_type: &str) -> Vec<String> {
-    let of_type = events.iter().filter(|event| event["event_type"] == event_type);
-    of_type.map(|event| event["event_data"]["content"].as_str().unwrap().to_owned()).collect()
+    let of_type = events
+        .iter()
+        .filter(|event| event["event_type"] == event_type);
+    of_type
+        .map(|event| event["event_data"]["content"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 fn types(events: &[Value]) -> String {
-    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// A turn that is stopped in its final save, which has taken effect.
@@ -32,7 +40,9 @@ async fn in_the_final_save() -> (Stack, [Process; 2], String) {
 
 async fn submit(stack: &Stack, conversation: &str, content: &str, on_busy: &str) -> String {
     let body = json!({"content": content, "on_busy": on_busy});
-    let (status, answer) = stack.post(&format!("/conversations/{conversation}/messages"), &body).await;
+    let (status, answer) = stack
+        .post(&format!("/conversations/{conversation}/messages"), &body)
+        .await;
     assert_eq!(status, 202, "{answer}");
     answer["message_id"].as_str().unwrap().to_owned()
 }
@@ -46,7 +56,11 @@ async fn a_message_during_the_final_save_is_the_next_turn() {
         let events = stack.ended(&conversation, 2).await;
         let turn = "user_message assistant_message complete";
         assert_eq!(types(&events), format!("{turn} {turn}"), "{on_busy}");
-        assert_eq!(contents(&events, "assistant_message"), ["You said one.", "You said two."], "{on_busy}");
+        assert_eq!(
+            contents(&events, "assistant_message"),
+            ["You said one.", "You said two."],
+            "{on_busy}"
+        );
         assert_eq!(stack.model.requests().len(), 2, "{on_busy}");
     }
 }
@@ -54,10 +68,19 @@ async fn a_message_during_the_final_save_is_the_next_turn() {
 #[tokio::test]
 async fn a_cancel_during_the_final_save_comes_too_late() {
     let (stack, _running, conversation) = in_the_final_save().await;
-    let (status, _) = stack.post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
+    let (status, _) = stack
+        .post(&format!("/conversations/{conversation}/cancel"), &json!({}))
+        .await;
     assert_eq!(status, 202);
     let workflow_id = ids::workflow_id(&conversation);
-    assert!(stack.temporal.cli(&["workflow", "cancel", "--workflow-id", &workflow_id]).await.status.success());
+    assert!(
+        stack
+            .temporal
+            .cli(&["workflow", "cancel", "--workflow-id", &workflow_id])
+            .await
+            .status
+            .success()
+    );
     stack.pass("save.end.after");
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
@@ -76,8 +99,14 @@ async fn a_steer_joins_the_running_turn() {
     stack.saw(&conversation, "act").await;
     submit(&stack, &conversation, "rather two", "steer").await;
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(types(&events), "user_message thought act observe user_message assistant_message complete");
-    assert_eq!(contents(&events, "assistant_message"), ["You said rather two."]);
+    assert_eq!(
+        types(&events),
+        "user_message thought act observe user_message assistant_message complete"
+    );
+    assert_eq!(
+        contents(&events, "assistant_message"),
+        ["You said rather two."]
+    );
     assert_eq!(stack.model.requests().len(), 2);
 }
 
@@ -94,11 +123,14 @@ async fn a_cancel_keeps_the_text_so_far_and_what_waits() {
     submit(&stack, &conversation, "two", "queue").await;
     for _twice in 0..2 {
         let cancel = json!({"message_id": message});
-        let (status, _) = stack.post(&format!("/conversations/{conversation}/cancel"), &cancel).await;
+        let (status, _) = stack
+            .post(&format!("/conversations/{conversation}/cancel"), &cancel)
+            .await;
         assert_eq!(status, 202);
     }
     let events = stack.ended(&conversation, 2).await;
-    let expected = "user_message assistant_message cancelled user_message assistant_message complete";
+    let expected =
+        "user_message assistant_message cancelled user_message assistant_message complete";
     assert_eq!(types(&events), expected);
     assert_eq!(events[1]["event_data"]["content"], "As far as this");
     assert_eq!(events[1]["event_data"]["partial"], true);
@@ -118,7 +150,10 @@ async fn an_interrupt_ends_the_turn_and_answers_the_newer_message_first() {
     submit(&stack, &conversation, "now", "interrupt").await;
     let events = stack.ended(&conversation, 3).await;
     assert_eq!(contents(&events, "user_message"), ["one", "now", "later"]);
-    assert_eq!(contents(&events, "assistant_message"), ["I was saying", "You said now.", "You said later."]);
+    assert_eq!(
+        contents(&events, "assistant_message"),
+        ["I was saying", "You said now.", "You said later."]
+    );
 }
 
 #[tokio::test]
@@ -134,9 +169,19 @@ async fn a_cancel_observes_every_open_act() {
     let (conversation, _) = stack.ask("one").await;
     stack.saw(&conversation, "observe").await;
     let workflow_id = ids::workflow_id(&conversation);
-    assert!(stack.temporal.cli(&["workflow", "cancel", "--workflow-id", &workflow_id]).await.status.success());
+    assert!(
+        stack
+            .temporal
+            .cli(&["workflow", "cancel", "--workflow-id", &workflow_id])
+            .await
+            .status
+            .success()
+    );
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(types(&events), "user_message thought act act act observe observe observe cancelled");
+    assert_eq!(
+        types(&events),
+        "user_message thought act act act observe observe observe cancelled"
+    );
     stack.workflow_status(&conversation, "CANCELED").await;
     assert_eq!(stack.model.requests().len(), 1);
 }
@@ -155,13 +200,18 @@ async fn a_message_that_waits_can_be_cancelled() {
         let message = submit(&stack, &conversation, on_busy, on_busy).await;
         for _twice in 0..2 {
             let cancel = json!({"message_id": message});
-            let (status, answer) = stack.post(&format!("/conversations/{conversation}/cancel"), &cancel).await;
+            let (status, answer) = stack
+                .post(&format!("/conversations/{conversation}/cancel"), &cancel)
+                .await;
             assert_eq!((status, &answer["status"]), (202, &json!("cancelling")));
         }
     }
     let events = stack.ended(&conversation, 3).await;
     let first = "user_message thought act observe assistant_message complete";
-    assert_eq!(types(&events), format!("{first} user_message cancelled user_message cancelled"));
+    assert_eq!(
+        types(&events),
+        format!("{first} user_message cancelled user_message cancelled")
+    );
     assert_eq!(contents(&events, "user_message"), ["one", "queue", "steer"]);
     assert_eq!(events[7]["event_data"]["reason"], "cancelled by the user");
     assert_eq!(stack.model.requests().len(), 2);
@@ -174,11 +224,19 @@ async fn a_message_that_would_rather_be_rejected() {
     let conversation = stack.client().create_conversation(None).await.unwrap();
     let path = format!("/conversations/{conversation}/messages");
     let post = async |content: &str, id: &str| {
-        stack.post(&path, &json!({"content": content, "message_id": id, "on_busy": "reject"})).await
+        stack
+            .post(
+                &path,
+                &json!({"content": content, "message_id": id, "on_busy": "reject"}),
+            )
+            .await
     };
     // Twice at once: neither request takes back what the other has started.
     let (first, second) = tokio::join!(post("one", "mine"), post("one", "mine"));
-    assert_eq!((first.0, &first.1["status"], &first), (202, &json!("queued"), &second));
+    assert_eq!(
+        (first.0, &first.1["status"], &first),
+        (202, &json!("queued"), &second)
+    );
     // No worker has taken it: only the workflow knows that it was accepted.
     assert_eq!(post("one", "mine").await, first);
     let (status, refused) = post("two", "other").await;
@@ -187,9 +245,17 @@ async fn a_message_that_would_rather_be_rejected() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
     stack.workflow_status(&conversation, "COMPLETED").await;
-    let status = stack.get(&format!("/conversations/{conversation}/execution-status")).await;
-    assert_eq!(status["is_running"], false, "nothing of the rejected one waits");
+    let status = stack
+        .get(&format!("/conversations/{conversation}/execution-status"))
+        .await;
+    assert_eq!(
+        status["is_running"], false,
+        "nothing of the rejected one waits"
+    );
     assert_eq!(post("two", "other").await.0, 202);
     let events = stack.ended(&conversation, 2).await;
-    assert_eq!(contents(&events, "assistant_message"), ["You said one.", "You said two."]);
+    assert_eq!(
+        contents(&events, "assistant_message"),
+        ["You said one.", "You said two."]
+    );
 }

@@ -54,8 +54,16 @@ const PACE: Duration = Duration::from_millis(60);
 const SEED_LIMIT: Duration = Duration::from_mins(2);
 
 /// Words of one to four bytes a character, and what JSON and SSE have to escape or split.
-const WORDS: [&str; 8] =
-    ["plain ", "größer ", "漢字かな交じり ", "🦀🦞 ", "Ωμέγα ", "two\nlines ", "\"quoted\\\" ", "👩‍👩‍👧 "];
+const WORDS: [&str; 8] = [
+    "plain ",
+    "größer ",
+    "漢字かな交じり ",
+    "🦀🦞 ",
+    "Ωμέγα ",
+    "two\nlines ",
+    "\"quoted\\\" ",
+    "👩‍👩‍👧 ",
+];
 
 /// Which call of the model: seed, turn and step.
 type Call = (u64, usize, usize);
@@ -69,26 +77,52 @@ struct Script {
 impl Script {
     fn reply(&self, request: &Request) -> Reply {
         let content = request.last("user");
-        let mut numbers = content.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+        let mut numbers = content
+            .split_whitespace()
+            .filter_map(|word| word.parse::<u64>().ok());
         let (seed, turn) = (numbers.next().unwrap(), numbers.next().unwrap());
         let step = request.results_since_user();
         let call = (seed, usize::try_from(turn).unwrap(), step);
-        let attempt = *self.tries.lock().unwrap().entry(call).and_modify(|tries| *tries += 1).or_insert(1);
+        let attempt = *self
+            .tries
+            .lock()
+            .unwrap()
+            .entry(call)
+            .and_modify(|tries| *tries += 1)
+            .or_insert(1);
         let reply = Reply::pieces(pieces(call, attempt), PACE);
-        if step < tools(seed) { reply.call("test_read", &json!({"sleep_ms": seed % 100})) } else { reply }
+        if step < tools(seed) {
+            reply.call("test_read", &json!({"sleep_ms": seed % 100}))
+        } else {
+            reply
+        }
     }
 
     /// What each try of a call said, or was about to say when it was killed.
     fn texts(&self, call: Call) -> Vec<String> {
-        let tries = self.tries.lock().unwrap().get(&call).copied().unwrap_or_default();
-        (1..=tries).map(|attempt| pieces(call, attempt).concat()).collect()
+        let tries = self
+            .tries
+            .lock()
+            .unwrap()
+            .get(&call)
+            .copied()
+            .unwrap_or_default();
+        (1..=tries)
+            .map(|attempt| pieces(call, attempt).concat())
+            .collect()
     }
 }
 
 fn pieces((seed, turn, step): Call, attempt: u64) -> Vec<String> {
     let mut random = Random::of(&[seed, turn as u64, step as u64, attempt]);
-    let piece = |random: &mut Random| (0..=random.below(12)).map(|_| *random.pick(&WORDS)).collect();
-    (0..8 + random.below(16)).map(|_| piece(&mut random)).collect()
+    let piece = |random: &mut Random| {
+        (0..=random.below(12))
+            .map(|_| *random.pick(&WORDS))
+            .collect()
+    };
+    (0..8 + random.below(16))
+        .map(|_| piece(&mut random))
+        .collect()
 }
 
 /// Tools of each turn, one after the other.
@@ -133,7 +167,13 @@ enum Harm {
 }
 
 /// One after the other, again and again.
-const HARMS: [Harm; 5] = [Harm::FlushRedis, Harm::KillGateway, Harm::FlushRedis, Harm::KillWorker, Harm::KillGateway];
+const HARMS: [Harm; 5] = [
+    Harm::FlushRedis,
+    Harm::KillGateway,
+    Harm::FlushRedis,
+    Harm::KillWorker,
+    Harm::KillGateway,
+];
 const EMBEDDED_HARMS: [Harm; 2] = [Harm::KillGateway, Harm::KillWorker];
 
 /// What was done to the stack.
@@ -160,10 +200,21 @@ async fn readers_that_are_cut_see_what_others_see() {
         gateways.push(stack.gateway_on(number, &[]).await);
     }
     let workers = [(); 2].map(|()| stack.spawn(&["worker"], "worker", &[]));
-    let arena = Arc::new(Arena { stack, script, http: reqwest::Client::new(), cuts: watch::Sender::new(0) });
+    let arena = Arc::new(Arena {
+        stack,
+        script,
+        http: reqwest::Client::new(),
+        cuts: watch::Sender::new(0),
+    });
 
-    let one: Option<u64> = std::env::var("EVERTURN_SEED").ok().map(|seed| seed.parse().unwrap());
-    let all = if backends::is_production() { SEEDS } else { EMBEDDED_SEEDS };
+    let one: Option<u64> = std::env::var("EVERTURN_SEED")
+        .ok()
+        .map(|seed| seed.parse().unwrap());
+    let all = if backends::is_production() {
+        SEEDS
+    } else {
+        EMBEDDED_SEEDS
+    };
     let seeds: Vec<u64> = one.map_or_else(|| (0..all).collect(), |seed| vec![seed]);
     let begun = Instant::now();
     let mut harms = Harms::default();
@@ -171,26 +222,53 @@ async fn readers_that_are_cut_see_what_others_see() {
         ended = run(&arena, &seeds) => ended,
         () = harm(&arena, seeds.len(), gateways, workers.into(), &mut harms) => unreachable!(),
     };
-    let failed: Vec<_> = ended.iter().filter_map(|(seed, ended)| Some((seed, ended.as_ref().err()?))).collect();
+    let failed: Vec<_> = ended
+        .iter()
+        .filter_map(|(seed, ended)| Some((seed, ended.as_ref().err()?)))
+        .collect();
     for (seed, error) in &failed {
         eprintln!("EVERTURN_SEED={seed}: {error}");
     }
-    assert!(failed.is_empty(), "{} of {} seeds failed, after {harms:?}", failed.len(), seeds.len());
-    let outcomes: Vec<_> = ended.into_iter().filter_map(|(_, outcome)| outcome.ok()).collect();
+    assert!(
+        failed.is_empty(),
+        "{} of {} seeds failed, after {harms:?}",
+        failed.len(),
+        seeds.len()
+    );
+    let outcomes: Vec<_> = ended
+        .into_iter()
+        .filter_map(|(_, outcome)| outcome.ok())
+        .collect();
     let mut places = Places::default();
     for outcome in &outcomes {
         places += outcome.places;
     }
     let compared: usize = outcomes.iter().map(|outcome| outcome.compared).sum();
     let retried: usize = outcomes.iter().map(|outcome| outcome.retried).sum();
-    println!("{} seeds in {:?}: {places:?}, {harms:?}", seeds.len(), begun.elapsed());
+    println!(
+        "{} seeds in {:?}: {places:?}, {harms:?}",
+        seeds.len(),
+        begun.elapsed()
+    );
     println!("{compared} texts seen before their event, {retried} seen to begin anew");
     if one.is_none() {
-        assert!(places.cuts > 2 * seeds.len() && places.in_character > 0 && places.behind_id > 0, "{places:?}");
-        assert!(harms.gateways_killed > 1 && harms.workers_killed > 0, "{harms:?}");
+        assert!(
+            places.cuts > 2 * seeds.len() && places.in_character > 0 && places.behind_id > 0,
+            "{places:?}"
+        );
+        assert!(
+            harms.gateways_killed > 1 && harms.workers_killed > 0,
+            "{harms:?}"
+        );
         if backends::is_production() {
-            assert!(harms.redis_flushed > 1 && places.at_text_end > 0, "{harms:?}, {places:?}");
-            assert!(compared > seeds.len() && retried > 0, "{compared} compared, {retried} retried");
+            assert!(
+                harms.redis_flushed > 1 && places.at_text_end > 0,
+                "{harms:?}, {places:?}"
+            );
+            assert!(
+                compared > seeds.len() && retried > 0,
+                "{compared} compared, {retried} retried"
+            );
         }
     }
 }
@@ -210,13 +288,25 @@ async fn run(arena: &Arc<Arena>, seeds: &[u64]) -> Vec<(u64, Result<Outcome, Str
 }
 
 /// Does harm, the next each time half of the readers were cut once more. Ends never.
-async fn harm(arena: &Arena, seeds: usize, gateways: Vec<Process>, workers: Vec<Process>, harms: &mut Harms) {
+async fn harm(
+    arena: &Arena,
+    seeds: usize,
+    gateways: Vec<Process>,
+    workers: Vec<Process>,
+    harms: &mut Harms,
+) {
     let stack = &arena.stack;
     let mut cuts = arena.cuts.subscribe();
     let (mut gateways, mut workers) = (gateways, workers);
-    let cycle = if backends::is_production() { &HARMS[..] } else { &EMBEDDED_HARMS };
+    let cycle = if backends::is_production() {
+        &HARMS[..]
+    } else {
+        &EMBEDDED_HARMS
+    };
     for (number, harm) in (1..).zip(cycle.iter().cycle()) {
-        cuts.wait_for(|cuts| *cuts >= number * seeds / 2).await.unwrap();
+        cuts.wait_for(|cuts| *cuts >= number * seeds / 2)
+            .await
+            .unwrap();
         match harm {
             Harm::KillGateway => {
                 // Of those that may die, the one that has lived longest.
@@ -243,15 +333,25 @@ impl Arena {
     /// A conversation with two readers, from its first message to its end.
     async fn conversation(&self, seed: u64) -> Result<Outcome, String> {
         // The gateway that is never killed.
-        let client = everturn_worker::client::GatewayClient::new(&self.stack.gateway_url(0)).unwrap();
-        let conversation = client.create_conversation(None).await.map_err(|error| format!("{error:#}"))?;
+        let client =
+            everturn_worker::client::GatewayClient::new(&self.stack.gateway_url(0)).unwrap();
+        let conversation = client
+            .create_conversation(None)
+            .await
+            .map_err(|error| format!("{error:#}"))?;
         let asked = async {
             for turn in 1..=turns(seed) {
-                client.submit(&conversation, &format!("seed {seed} turn {turn}"), None).await?;
+                client
+                    .submit(&conversation, &format!("seed {seed} turn {turn}"), None)
+                    .await?;
             }
             if is_cancelled(seed) {
                 wait::until("a tool is asked for", || async {
-                    client.last_sequence(&conversation).await.is_ok_and(|last| last > 2).then_some(())
+                    client
+                        .last_sequence(&conversation)
+                        .await
+                        .is_ok_and(|last| last > 2)
+                        .then_some(())
                 })
                 .await;
                 client.cancel(&conversation).await?;
@@ -259,25 +359,50 @@ impl Arena {
             anyhow::Ok(())
         };
         let asked = async { asked.await.map_err(|error| format!("{error:#}")) };
-        let all = async { tokio::try_join!(self.uncut(seed, &conversation), self.cut(seed, &conversation), asked) };
+        let all = async {
+            tokio::try_join!(
+                self.uncut(seed, &conversation),
+                self.cut(seed, &conversation),
+                asked
+            )
+        };
         let all = tokio::time::timeout(SEED_LIMIT, all).await;
-        let (uncut, (cut, places), ()) = all.map_err(|_| format!("{conversation} did not end in {SEED_LIMIT:?}"))??;
+        let (uncut, (cut, places), ()) =
+            all.map_err(|_| format!("{conversation} did not end in {SEED_LIMIT:?}"))??;
         if uncut.events() != cut.events() {
-            return Err(format!("the readers differ:\n{:#?}\n{:#?}", uncut.events(), cut.events()));
+            return Err(format!(
+                "the readers differ:\n{:#?}\n{:#?}",
+                uncut.events(),
+                cut.events()
+            ));
         }
         self.compare_with_log(&conversation, &cut).await?;
-        let (_, retried) = self.compare_texts(seed, &uncut).map_err(|error| format!("never cut: {error}"))?;
-        let (compared, _) = self.compare_texts(seed, &cut).map_err(|error| format!("cut: {error}"))?;
-        Ok(Outcome { places, compared, retried })
+        let (_, retried) = self
+            .compare_texts(seed, &uncut)
+            .map_err(|error| format!("never cut: {error}"))?;
+        let (compared, _) = self
+            .compare_texts(seed, &cut)
+            .map_err(|error| format!("cut: {error}"))?;
+        Ok(Outcome {
+            places,
+            compared,
+            retried,
+        })
     }
 
     async fn uncut(&self, seed: u64, conversation: &str) -> Result<View, String> {
         let mut reader = Reader::new(&self.http, conversation);
         let is_over = |view: &View| view.turns_ended() == turns(seed);
         let gateway = self.stack.gateway_url(0);
-        match reader.visit(&gateway, CursorIn::Query, &mut Cut::never(), is_over).await? {
+        match reader
+            .visit(&gateway, CursorIn::Query, &mut Cut::never(), is_over)
+            .await?
+        {
             Left::Satisfied => Ok(reader.view),
-            left => Err(format!("the gateway cut a reader at event {}: {left:?}", reader.view.cursor())),
+            left => Err(format!(
+                "the gateway cut a reader at event {}: {left:?}",
+                reader.view.cursor()
+            )),
         }
     }
 
@@ -300,14 +425,29 @@ impl Arena {
                 Left::Ended | Left::Refused => {}
             }
             places += cut.places();
-            limit = if reader.view.cursor() > before { first_limit } else { MAX_LIMIT.min(2 * limit) };
+            limit = if reader.view.cursor() > before {
+                first_limit
+            } else {
+                MAX_LIMIT.min(2 * limit)
+            };
         }
     }
 
     /// What the reader has is what is stored.
     async fn compare_with_log(&self, conversation: &str, view: &View) -> Result<(), String> {
-        let url = format!("{}/api/v1/agent/conversations/{conversation}/events?limit=1000", self.stack.gateway_url(0));
-        let page: Value = self.http.get(url).send().await.unwrap().json().await.unwrap();
+        let url = format!(
+            "{}/api/v1/agent/conversations/{conversation}/events?limit=1000",
+            self.stack.gateway_url(0)
+        );
+        let page: Value = self
+            .http
+            .get(url)
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap();
         let logged = page["events"].as_array().unwrap();
         let is_same = |(event, shown): (&Value, &Value)| {
             let fields = event["event_data"].as_object().unwrap();
@@ -315,8 +455,16 @@ impl Arena {
                 && shown["type"] == event["event_type"]
                 && fields.iter().all(|(name, value)| shown[name] == *value)
         };
-        let is_all = logged.len() == view.events().len() && logged.iter().zip(view.events()).all(is_same);
-        if is_all { Ok(()) } else { Err(format!("the log differs:\n{logged:#?}\n{:#?}", view.events())) }
+        let is_all =
+            logged.len() == view.events().len() && logged.iter().zip(view.events()).all(is_same);
+        if is_all {
+            Ok(())
+        } else {
+            Err(format!(
+                "the log differs:\n{logged:#?}\n{:#?}",
+                view.events()
+            ))
+        }
     }
 
     /// Compares what was shown of each text with what the model said, and with the event that sealed it, which has all
@@ -335,16 +483,37 @@ impl Arena {
             };
             let step = event["step"].as_u64().unwrap();
             let execution = event["agent_execution_id"].as_str().unwrap().to_owned();
-            let tries = self.script.texts((seed, turn, usize::try_from(step).unwrap()));
-            let shown: Vec<_> =
-                view.shown(&Key { execution, step, part: "text".to_owned() }).into_iter().flatten().collect();
-            let shown: Vec<_> =
-                shown.into_iter().map(|(_, shown)| shown).filter(|shown| !shown.text.is_empty()).collect();
-            let is_saved =
-                |said: &str| if event["partial"] == true { said.starts_with(sealed) } else { said == sealed };
-            let saved: Vec<_> = (0..tries.len()).filter(|at| is_saved(&tries[*at])).collect();
-            let seen = tries_of(&shown, &tries).map_err(|error| format!("turn {turn}, step {step}: {error}"))?;
-            let is_more = |(shown, at): (&&Shown, &usize)| saved == [*at] && !sealed.starts_with(&shown.text);
+            let tries = self
+                .script
+                .texts((seed, turn, usize::try_from(step).unwrap()));
+            let shown: Vec<_> = view
+                .shown(&Key {
+                    execution,
+                    step,
+                    part: "text".to_owned(),
+                })
+                .into_iter()
+                .flatten()
+                .collect();
+            let shown: Vec<_> = shown
+                .into_iter()
+                .map(|(_, shown)| shown)
+                .filter(|shown| !shown.text.is_empty())
+                .collect();
+            let is_saved = |said: &str| {
+                if event["partial"] == true {
+                    said.starts_with(sealed)
+                } else {
+                    said == sealed
+                }
+            };
+            let saved: Vec<_> = (0..tries.len())
+                .filter(|at| is_saved(&tries[*at]))
+                .collect();
+            let seen = tries_of(&shown, &tries)
+                .map_err(|error| format!("turn {turn}, step {step}: {error}"))?;
+            let is_more =
+                |(shown, at): (&&Shown, &usize)| saved == [*at] && !sealed.starts_with(&shown.text);
             if saved.is_empty() || shown.iter().zip(&seen).any(is_more) {
                 return Err(format!(
                     "turn {turn}, step {step} saved {sealed:?}; shown was {shown:?}; said was {tries:?}"
@@ -362,9 +531,16 @@ fn tries_of(shown: &[&Shown], tries: &[String]) -> Result<Vec<usize>, String> {
     let mut seen = Vec::new();
     let mut next = 0;
     for Shown { text, is_ended } in shown.iter().copied() {
-        let is_its = |said: &String| if *is_ended { said == text } else { said.starts_with(text.as_str()) };
+        let is_its = |said: &String| {
+            if *is_ended {
+                said == text
+            } else {
+                said.starts_with(text.as_str())
+            }
+        };
         let found = tries.iter().skip(next).position(is_its);
-        let found = found.ok_or_else(|| format!("no try said this (ended: {is_ended}): {text:?}\n{tries:#?}"))?;
+        let found = found
+            .ok_or_else(|| format!("no try said this (ended: {is_ended}): {text:?}\n{tries:#?}"))?;
         seen.push(next + found);
         next += found + 1;
     }

@@ -16,7 +16,11 @@ fn calls(request: &Request) -> Reply {
         return Reply::text("Done.");
     }
     let calls: Vec<(String, Value)> = serde_json::from_str(&request.last("user")).unwrap();
-    calls.iter().fold(Reply::text("Calling."), |reply, (tool, input)| reply.call(tool, input))
+    calls
+        .iter()
+        .fold(Reply::text("Calling."), |reply, (tool, input)| {
+            reply.call(tool, input)
+        })
 }
 
 struct Remote {
@@ -25,7 +29,9 @@ struct Remote {
 
 impl Remote {
     async fn new() -> Self {
-        Self { tools: PythonTools::new(Model::start(calls).await).await }
+        Self {
+            tools: PythonTools::new(Model::start(calls).await).await,
+        }
     }
 
     fn stack(&self) -> &Stack {
@@ -34,11 +40,18 @@ impl Remote {
 
     /// Waits until transfers were begun so often.
     async fn booked(&self, times: usize) {
-        wait::until(&format!("{times} transfers are booked"), || async { (self.begun() >= times).then_some(()) }).await;
+        wait::until(&format!("{times} transfers are booked"), || async {
+            (self.begun() >= times).then_some(())
+        })
+        .await;
     }
 
     fn begun(&self) -> usize {
-        self.tools.ledger().iter().filter(|entry| !entry.contains('-')).count()
+        self.tools
+            .ledger()
+            .iter()
+            .filter(|entry| !entry.contains('-'))
+            .count()
     }
 
     /// Asks for these calls, waits for the end of the turn, and gives the results in call order.
@@ -50,12 +63,20 @@ impl Remote {
     async fn results_of(&self, conversation: &str) -> Vec<Value> {
         let events = self.stack().ended(conversation, 1).await;
         let of = |kind: &str| -> Vec<&Value> {
-            events.iter().filter(|event| event["event_type"] == kind).map(|event| &event["event_data"]).collect()
+            events
+                .iter()
+                .filter(|event| event["event_type"] == kind)
+                .map(|event| &event["event_data"])
+                .collect()
         };
         let observes = of("observe");
         let result = |act: &Value| {
             let id = &act["execution_id"];
-            observes.iter().find(|observe| &observe["execution_id"] == id).unwrap()["result"].clone()
+            observes
+                .iter()
+                .find(|observe| &observe["execution_id"] == id)
+                .unwrap()["result"]
+                .clone()
         };
         of("act").into_iter().map(result).collect()
     }
@@ -65,9 +86,22 @@ impl Remote {
         let output = self
             .stack()
             .temporal
-            .cli(&["workflow", "reset", "--workflow-id", &id, "--type", to, "--reason", "test"])
+            .cli(&[
+                "workflow",
+                "reset",
+                "--workflow-id",
+                &id,
+                "--type",
+                to,
+                "--reason",
+                "test",
+            ])
             .await;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }
 
@@ -90,16 +124,36 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
         ]))
         .await;
     assert_eq!(results[0]["booked"], 5, "{results:#?}");
-    assert_eq!(results[1], json!({"error": "An amount must be positive."}), "known: it says so");
-    assert!(error(&results[2]).contains("do not fit the schema"), "{results:#?}");
-    assert!(error(&results[3]).contains("No worker took the call within 1 s"), "{results:#?}");
+    assert_eq!(
+        results[1],
+        json!({"error": "An amount must be positive."}),
+        "known: it says so"
+    );
+    assert!(
+        error(&results[2]).contains("do not fit the schema"),
+        "{results:#?}"
+    );
+    assert!(
+        error(&results[3]).contains("No worker took the call within 1 s"),
+        "{results:#?}"
+    );
     assert_eq!(remote.tools.ledger().len(), 1);
 
-    let results = remote.results(&json!([["statement", {}], ["statement", {"copies": 1000}]])).await;
+    let results = remote
+        .results(&json!([["statement", {}], ["statement", {"copies": 1000}]]))
+        .await;
     assert_eq!(results[0], remote.tools.ledger()[0].as_str());
-    assert_eq!(results[1]["truncated"], true, "past 16 KiB the model sees a part");
-    let results = remote.results(&json!([["statement", {"copies": 60_000}]])).await;
-    assert!(error(&results[0]).contains("the limit is 1048576"), "{results:#?}");
+    assert_eq!(
+        results[1]["truncated"], true,
+        "past 16 KiB the model sees a part"
+    );
+    let results = remote
+        .results(&json!([["statement", {"copies": 60_000}]]))
+        .await;
+    assert!(
+        error(&results[0]).contains("the limit is 1048576"),
+        "{results:#?}"
+    );
 }
 
 #[tokio::test]
@@ -108,17 +162,37 @@ async fn a_person_approves_a_python_tool_with_another_input() {
     let _running = remote.stack().start().await;
     let _python = remote.tools.worker();
     let (conversation, _) = remote.stack().ask(r#"[["asks", {"amount": 500}]]"#).await;
-    remote.stack().saw(&conversation, "approval_requested").await;
+    remote
+        .stack()
+        .saw(&conversation, "approval_requested")
+        .await;
     let events = remote.stack().events(&conversation).await;
-    let asked = events.iter().find(|event| event["event_type"] == "approval_requested").unwrap();
+    let asked = events
+        .iter()
+        .find(|event| event["event_type"] == "approval_requested")
+        .unwrap();
     let execution_id = &asked["event_data"]["execution_id"];
-    let answer = json!({"execution_id": execution_id, "decision": "approve", "tool_input": {"amount": 7}}).to_string();
+    let answer =
+        json!({"execution_id": execution_id, "decision": "approve", "tool_input": {"amount": 7}})
+            .to_string();
     let id = ids::workflow_id(&conversation);
-    let signal = ["workflow", "signal", "--workflow-id", &id, "--name", "resolve_approval", "--input", &answer];
+    let signal = [
+        "workflow",
+        "signal",
+        "--workflow-id",
+        &id,
+        "--name",
+        "resolve_approval",
+        "--input",
+        &answer,
+    ];
     assert!(remote.stack().temporal.cli(&signal).await.status.success());
     let result = &remote.results_of(&conversation).await[0];
     assert_eq!(result["booked"], 7);
-    assert_eq!(result["tool_call_id"], asked["event_data"]["call_id"], "the tool knows its call (D1)");
+    assert_eq!(
+        result["tool_call_id"], asked["event_data"]["call_id"],
+        "the tool knows its call (D1)"
+    );
     assert_eq!(remote.begun(), 1);
 }
 
@@ -127,13 +201,24 @@ async fn a_cancel_reaches_a_python_tool() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
     let _python = remote.tools.worker();
-    let (conversation, _) = remote.stack().ask(r#"[["transfer", {"amount": 5, "seconds": 600}]]"#).await;
+    let (conversation, _) = remote
+        .stack()
+        .ask(r#"[["transfer", {"amount": 5, "seconds": 600}]]"#)
+        .await;
     remote.booked(1).await;
-    remote.stack().post(&format!("/conversations/{conversation}/cancel"), &json!({})).await;
+    remote
+        .stack()
+        .post(&format!("/conversations/{conversation}/cancel"), &json!({}))
+        .await;
     let events = remote.stack().ended(&conversation, 1).await;
     assert_eq!(events.last().unwrap()["event_type"], "cancelled");
     wait::until("the tool has taken it back", || async {
-        remote.tools.ledger().iter().any(|entry| entry.ends_with(" -5")).then_some(())
+        remote
+            .tools
+            .ledger()
+            .iter()
+            .any(|entry| entry.ends_with(" -5"))
+            .then_some(())
     })
     .await;
 }
@@ -149,8 +234,15 @@ async fn a_killed_python_worker_is_an_unknown_outcome_or_another_try() {
     python.kill().await.unwrap();
     let _next = remote.tools.worker();
     let results = remote.results_of(&conversation).await;
-    assert!(error(&results[0]).contains("may or may not have had its effect"), "{results:#?}");
-    assert_eq!(results[1], remote.tools.ledger()[0].as_str(), "a tool that only reads is tried again");
+    assert!(
+        error(&results[0]).contains("may or may not have had its effect"),
+        "{results:#?}"
+    );
+    assert_eq!(
+        results[1],
+        remote.tools.ledger()[0].as_str(),
+        "a tool that only reads is tried again"
+    );
     assert_eq!(remote.tools.ledger().len(), 1, "and the other is not");
 }
 
@@ -163,7 +255,12 @@ async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
     let worker = stack.worker_holding(&[]);
     let message = r#"[["transfer", {"amount": 5}]]"#;
     let mut conversations = Vec::new();
-    for place in ["tool.before_claim", "tool.after_claim", "tool.before_record", "tool.after_record"] {
+    for place in [
+        "tool.before_claim",
+        "tool.after_claim",
+        "tool.before_record",
+        "tool.after_record",
+    ] {
         let conversation = stack.ask_held(place, message).await;
         stack.held(&conversation, 1).await;
         conversations.push(conversation);
@@ -174,7 +271,12 @@ async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
         let results = remote.results_of(conversation).await;
         assert_eq!(results[0]["booked"], 5, "{conversation}: {results:#?}");
     }
-    assert_eq!(remote.tools.ledger().len(), conversations.len(), "each once: {:?}", remote.tools.ledger());
+    assert_eq!(
+        remote.tools.ledger().len(),
+        conversations.len(),
+        "each once: {:?}",
+        remote.tools.ledger()
+    );
 }
 
 #[tokio::test]
@@ -190,7 +292,10 @@ async fn a_reset_starts_no_python_tool_again_that_runs_once() {
         remote.stack().saw(&conversation, "observe").await;
         remote.reset(&conversation, to).await;
         let results = remote.results_of(&conversation).await;
-        assert!(error(&results[0]).contains("may or may not have had its effect"), "{to}: {results:#?}");
+        assert!(
+            error(&results[0]).contains("may or may not have had its effect"),
+            "{to}: {results:#?}"
+        );
         assert_eq!(remote.begun(), booked, "{to}: {:?}", remote.tools.ledger());
     }
 }

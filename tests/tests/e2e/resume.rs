@@ -18,7 +18,11 @@ use crate::faults::{assembled, persisted};
 const WHOLE_TURN: &str = "user_message thought act observe assistant_message complete";
 
 fn types(events: &[Value]) -> String {
-    events.iter().map(|event| event["event_type"].as_str().unwrap()).collect::<Vec<_>>().join(" ")
+    events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn echo(request: &Request) -> Reply {
@@ -36,17 +40,26 @@ fn cut_off(request: &Request) -> Reply {
 
 /// The port as the gateway has it.
 async fn turns(stack: &Stack) -> TemporalTurns {
-    let options = TemporalTurnsOptions { task_queue: stack.task_queue.clone(), ..TemporalTurnsOptions::default() };
+    let options = TemporalTurnsOptions {
+        task_queue: stack.task_queue.clone(),
+        ..TemporalTurnsOptions::default()
+    };
     TemporalTurns::new(stack.temporal.client().await, options)
 }
 
 async fn terminate(stack: &Stack, conversation: &str) {
-    turns(stack).await.terminate(conversation, "test").await.unwrap();
+    turns(stack)
+        .await
+        .terminate(conversation, "test")
+        .await
+        .unwrap();
     stack.workflow_status(conversation, "TERMINATED").await;
 }
 
 async fn resume(stack: &Stack, conversation: &str) -> (u16, Value) {
-    stack.post(&format!("/conversations/{conversation}/resume"), &json!({})).await
+    stack
+        .post(&format!("/conversations/{conversation}/resume"), &json!({}))
+        .await
 }
 
 fn resuming(from_step: u32) -> (u16, Value) {
@@ -54,7 +67,9 @@ fn resuming(from_step: u32) -> (u16, Value) {
 }
 
 async fn send(stack: &Stack, conversation: &str, body: &Value) -> (u16, Value) {
-    stack.post(&format!("/conversations/{conversation}/messages"), body).await
+    stack
+        .post(&format!("/conversations/{conversation}/messages"), body)
+        .await
 }
 
 /// A turn whose second call hangs as its workflow is terminated.
@@ -62,7 +77,12 @@ async fn terminated_in_mid_stream() -> (Stack, [Process; 2], String) {
     let stack = Stack::new(Model::start(cut_off).await).await;
     let (worker, gateway) = stack.start().await;
     let conversation = stack.client().create_conversation(None).await.unwrap();
-    send(&stack, &conversation, &json!({"content": "change something", "message_id": "mine"})).await;
+    send(
+        &stack,
+        &conversation,
+        &json!({"content": "change something", "message_id": "mine"}),
+    )
+    .await;
     stack.asked(2).await;
     terminate(&stack, &conversation).await;
     (stack, [worker, gateway], conversation)
@@ -74,7 +94,11 @@ async fn ended_once(stack: &Stack, conversation: &str) {
     assert_eq!(types(&events), WHOLE_TURN);
     assert_eq!(events[3]["event_data"]["is_error"], false, "{events:#?}");
     assert_eq!(stack.effects().len(), 1);
-    assert_eq!(stack.model.requests().len(), 3, "only the call that was in flight is paid again");
+    assert_eq!(
+        stack.model.requests().len(),
+        3,
+        "only the call that was in flight is paid again"
+    );
     stack.workflow_status(conversation, "COMPLETED").await;
 }
 
@@ -85,7 +109,12 @@ async fn in_mid_stream_with_a_reader_connected() {
     let conversation = stack.client().create_conversation(None).await.unwrap();
     let is_last = |frame: &Frame| frame.event == "complete";
     let harm = async {
-        send(&stack, &conversation, &json!({"content": "change something"})).await;
+        send(
+            &stack,
+            &conversation,
+            &json!({"content": "change something"}),
+        )
+        .await;
         stack.asked(2).await;
         terminate(&stack, &conversation).await;
         assert_eq!(resume(&stack, &conversation).await, resuming(0));
@@ -93,7 +122,11 @@ async fn in_mid_stream_with_a_reader_connected() {
     let (live, ()) = tokio::join!(stack.frames_until(&conversation, 0, is_last), harm);
     ended_once(&stack, &conversation).await;
     let replayed = stack.frames_until(&conversation, 0, is_last).await;
-    assert_eq!(persisted(&live), persisted(&replayed), "live and replayed differ");
+    assert_eq!(
+        persisted(&live),
+        persisted(&replayed),
+        "live and replayed differ"
+    );
     assert_eq!(assembled(&live), assembled(&replayed));
 
     // The same agent execution goes on: its texts stream, and their generations rise. The embedded stream does not
@@ -101,24 +134,40 @@ async fn in_mid_stream_with_a_reader_connected() {
     if !backends::is_production() {
         return;
     }
-    let texts = live.iter().filter(|frame| frame.data["part"] == "text" && frame.data["step"] == 1);
-    let generations: Vec<_> = texts.clone().filter_map(|frame| frame.data["generation"].as_u64()).collect();
-    assert!(generations.is_sorted() && generations.last() > Some(&2), "{generations:?}");
+    let texts = live
+        .iter()
+        .filter(|frame| frame.data["part"] == "text" && frame.data["step"] == 1);
+    let generations: Vec<_> = texts
+        .clone()
+        .filter_map(|frame| frame.data["generation"].as_u64())
+        .collect();
+    assert!(
+        generations.is_sorted() && generations.last() > Some(&2),
+        "{generations:?}"
+    );
     let last = generations.last().copied();
     let text: String = texts
         .filter(|frame| frame.data["generation"].as_u64() == last && frame.event != "text_end")
         .map(|frame| frame.data["text"].as_str().unwrap())
         .collect();
-    assert_eq!(assembled(&live).last(), Some(&text), "what was streamed is what was saved");
+    assert_eq!(
+        assembled(&live).last(),
+        Some(&text),
+        "what was streamed is what was saved"
+    );
 }
 
 #[tokio::test]
 async fn two_resumes_at_once_start_one_run() {
     let (stack, _running, conversation) = terminated_in_mid_stream().await;
-    let (first, second) = tokio::join!(resume(&stack, &conversation), resume(&stack, &conversation));
+    let (first, second) =
+        tokio::join!(resume(&stack, &conversation), resume(&stack, &conversation));
     let running = (202, json!({"status": "running"}));
     let answers = [&first, &second];
-    assert!(answers.contains(&&resuming(0)) && answers.contains(&&running), "{answers:?}");
+    assert!(
+        answers.contains(&&resuming(0)) && answers.contains(&&running),
+        "{answers:?}"
+    );
     ended_once(&stack, &conversation).await;
 }
 
@@ -130,10 +179,14 @@ async fn a_repeated_post_brings_its_turn_back() {
     assert_eq!((status, &first["status"]), (202, &json!("accepted_before")));
     ended_once(&stack, &conversation).await;
     // And of a finished message starts nothing.
-    let run_id = |described: &Value| described["workflowExecutionInfo"]["execution"]["runId"].clone();
+    let run_id =
+        |described: &Value| described["workflowExecutionInfo"]["execution"]["runId"].clone();
     let before = run_id(&stack.workflow_status(&conversation, "COMPLETED").await);
     assert_eq!(send(&stack, &conversation, &body).await, (202, first));
-    assert_eq!(run_id(&stack.workflow_status(&conversation, "COMPLETED").await), before);
+    assert_eq!(
+        run_id(&stack.workflow_status(&conversation, "COMPLETED").await),
+        before
+    );
 }
 
 #[tokio::test]
@@ -142,7 +195,16 @@ async fn a_resumed_turn_may_be_reset() {
     assert_eq!(resume(&stack, &conversation).await, resuming(0));
     ended_once(&stack, &conversation).await;
     let workflow_id = ids::workflow_id(&conversation);
-    let reset = ["workflow", "reset", "--workflow-id", &workflow_id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    let reset = [
+        "workflow",
+        "reset",
+        "--workflow-id",
+        &workflow_id,
+        "--type",
+        "FirstWorkflowTask",
+        "--reason",
+        "test",
+    ];
     assert!(stack.temporal.cli(&reset).await.status.success());
     ended_once(&stack, &conversation).await;
 }
@@ -174,25 +236,48 @@ async fn in_the_middle_of_a_tool_phase() {
     let stack = Stack::new(model.await).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("change something twice").await;
-    wait::until("the tools are at work", || async { (stack.effects().len() == 3).then_some(()) }).await;
+    wait::until("the tools are at work", || async {
+        (stack.effects().len() == 3).then_some(())
+    })
+    .await;
     terminate(&stack, &conversation).await;
     assert_eq!(resume(&stack, &conversation).await, resuming(1));
     let events = stack.ended(&conversation, 1).await;
-    assert!(types(&events).starts_with("user_message thought act observe thought act act observe observe"));
-    assert!(types(&events).ends_with("assistant_message complete"), "{}", types(&events));
+    assert!(
+        types(&events)
+            .starts_with("user_message thought act observe thought act act observe observe")
+    );
+    assert!(
+        types(&events).ends_with("assistant_message complete"),
+        "{}",
+        types(&events)
+    );
     assert_eq!(stack.model.requests().len(), 3);
     let effects = stack.effects();
-    let acts = events.iter().filter(|event| event["event_type"] == "act").map(|event| &event["event_data"]);
+    let acts = events
+        .iter()
+        .filter(|event| event["event_type"] == "act")
+        .map(|event| &event["event_data"]);
     for act in acts {
         let id = &act["execution_id"];
-        let of_act = |event: &&Value| event["event_type"] == "observe" && event["event_data"]["execution_id"] == *id;
+        let of_act = |event: &&Value| {
+            event["event_type"] == "observe" && event["event_data"]["execution_id"] == *id
+        };
         let observes: Vec<_> = events.iter().filter(of_act).collect();
         assert_eq!(observes.len(), 1, "{events:#?}");
         let times = effects.iter().filter(|line| *id == line.as_str()).count();
-        let is_unknown = observes[0]["event_data"]["result"].to_string().contains("may or may not");
-        match (act["tool_name"].as_str().unwrap(), act["step"].as_u64().unwrap()) {
+        let is_unknown = observes[0]["event_data"]["result"]
+            .to_string()
+            .contains("may or may not");
+        match (
+            act["tool_name"].as_str().unwrap(),
+            act["step"].as_u64().unwrap(),
+        ) {
             ("test_once", step) => assert_eq!((times, is_unknown), (1, step == 1), "{events:#?}"),
-            _ => assert!(!is_unknown && (1..=2).contains(&times), "a tool that may run again: {times}"),
+            _ => assert!(
+                !is_unknown && (1..=2).contains(&times),
+                "a tool that may run again: {times}"
+            ),
         }
     }
 }
@@ -208,14 +293,39 @@ async fn with_messages_waiting() {
     let (conversation, _) = stack.ask("one").await;
     stack.asked(1).await;
     for content in ["two", "three"] {
-        assert_eq!(send(&stack, &conversation, &json!({"content": content})).await.0, 202);
+        assert_eq!(
+            send(&stack, &conversation, &json!({"content": content}))
+                .await
+                .0,
+            202
+        );
     }
     terminate(&stack, &conversation).await;
-    assert_eq!(resume(&stack, &conversation).await, resuming(0), "begun, without a checkpoint");
+    assert_eq!(
+        resume(&stack, &conversation).await,
+        resuming(0),
+        "begun, without a checkpoint"
+    );
     let events = stack.ended(&conversation, 3).await;
-    assert_eq!(types(&events), ["user_message assistant_message complete"; 3].join(" "));
-    let answers: Vec<_> = events.iter().filter_map(|event| event["event_data"]["content"].as_str()).collect();
-    assert_eq!(answers, ["one", "You said one.", "two", "You said two.", "three", "You said three."]);
+    assert_eq!(
+        types(&events),
+        ["user_message assistant_message complete"; 3].join(" ")
+    );
+    let answers: Vec<_> = events
+        .iter()
+        .filter_map(|event| event["event_data"]["content"].as_str())
+        .collect();
+    assert_eq!(
+        answers,
+        [
+            "one",
+            "You said one.",
+            "two",
+            "You said two.",
+            "three",
+            "You said three."
+        ]
+    );
     assert_eq!(stack.model.requests().len(), 4);
 }
 
@@ -226,10 +336,17 @@ async fn before_any_turn_began() {
     let (conversation, _) = stack.ask("one").await;
     send(&stack, &conversation, &json!({"content": "two"})).await;
     terminate(&stack, &conversation).await;
-    assert_eq!(resume(&stack, &conversation).await, resuming(0), "accepted means durable");
+    assert_eq!(
+        resume(&stack, &conversation).await,
+        resuming(0),
+        "accepted means durable"
+    );
     let _worker = stack.worker();
     let events = stack.ended(&conversation, 2).await;
-    assert_eq!(types(&events), ["user_message assistant_message complete"; 2].join(" "));
+    assert_eq!(
+        types(&events),
+        ["user_message assistant_message complete"; 2].join(" ")
+    );
 }
 
 #[tokio::test]
@@ -237,16 +354,30 @@ async fn what_runs_is_complete_or_never_was() {
     let model = Model::start(|_: &Request| Reply::text("Whole.").held());
     let stack = Stack::new(model.await).await;
     let _running = stack.start().await;
-    let code = |(status, body): (u16, Value)| (status, body["code"].as_str().unwrap_or_default().to_owned());
-    assert_eq!(code(resume(&stack, "unknown").await), (404, "conversation_not_found".to_owned()));
+    let code = |(status, body): (u16, Value)| {
+        (status, body["code"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(
+        code(resume(&stack, "unknown").await),
+        (404, "conversation_not_found".to_owned())
+    );
     let conversation = stack.client().create_conversation(None).await.unwrap();
-    assert_eq!(code(resume(&stack, &conversation).await), (404, "no_checkpoint".to_owned()));
+    assert_eq!(
+        code(resume(&stack, &conversation).await),
+        (404, "no_checkpoint".to_owned())
+    );
     send(&stack, &conversation, &json!({"content": "hello"})).await;
     stack.asked(1).await;
-    assert_eq!(resume(&stack, &conversation).await, (202, json!({"status": "running"})));
+    assert_eq!(
+        resume(&stack, &conversation).await,
+        (202, json!({"status": "running"}))
+    );
     stack.model.release();
     stack.ended(&conversation, 1).await;
-    assert_eq!(code(resume(&stack, &conversation).await), (409, "turn_complete".to_owned()));
+    assert_eq!(
+        code(resume(&stack, &conversation).await),
+        (409, "turn_complete".to_owned())
+    );
     assert_eq!(stack.model.requests().len(), 1);
     let turns = turns(&stack).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
@@ -257,9 +388,12 @@ async fn what_runs_is_complete_or_never_was() {
 
 #[tokio::test]
 async fn a_newer_message_ends_a_lost_turn() {
-    let model = Model::start(|request: &Request| match (request.last("user").as_str(), request.results_since_user()) {
-        ("one", 0) => Reply::text("Slowly.").call("test_once", &json!({"effect": true, "sleep_ms": 600_000})),
-        _ => echo(request),
+    let model = Model::start(|request: &Request| {
+        match (request.last("user").as_str(), request.results_since_user()) {
+            ("one", 0) => Reply::text("Slowly.")
+                .call("test_once", &json!({"effect": true, "sleep_ms": 600_000})),
+            _ => echo(request),
+        }
     });
     let stack = Stack::new(model.await).await;
     let _running = stack.start().await;
@@ -267,16 +401,36 @@ async fn a_newer_message_ends_a_lost_turn() {
     let is_last = |frame: &Frame| frame.event == "complete";
     let harm = async {
         send(&stack, &conversation, &json!({"content": "one"})).await;
-        wait::until("the tool is at work", || async { (stack.effects().len() == 1).then_some(()) }).await;
+        wait::until("the tool is at work", || async {
+            (stack.effects().len() == 1).then_some(())
+        })
+        .await;
         terminate(&stack, &conversation).await;
-        assert_eq!(send(&stack, &conversation, &json!({"content": "two"})).await.0, 202);
+        assert_eq!(
+            send(&stack, &conversation, &json!({"content": "two"}))
+                .await
+                .0,
+            202
+        );
     };
     let (live, ()) = tokio::join!(stack.frames_until(&conversation, 0, is_last), harm);
     let events = stack.ended(&conversation, 2).await;
-    assert_eq!(types(&events), "user_message thought act observe error user_message assistant_message complete");
-    assert!(events[3]["event_data"]["result"].to_string().contains("unknown"), "{events:#?}");
+    assert_eq!(
+        types(&events),
+        "user_message thought act observe error user_message assistant_message complete"
+    );
+    assert!(
+        events[3]["event_data"]["result"]
+            .to_string()
+            .contains("unknown"),
+        "{events:#?}"
+    );
     assert_eq!(events[4]["event_data"]["code"], "turn_lost");
     let replayed = stack.frames_until(&conversation, 0, is_last).await;
-    assert_eq!(persisted(&live), persisted(&replayed), "live and replayed differ");
+    assert_eq!(
+        persisted(&live),
+        persisted(&replayed),
+        "live and replayed differ"
+    );
     assert_eq!(stack.effects().len(), 1);
 }

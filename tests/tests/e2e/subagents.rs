@@ -13,7 +13,9 @@ use crate::faults::{assembled, persisted};
 /// Three agents: `default` delegates to `lead`, which delegates to `helper`. `more` goes into `[agents.default]`.
 fn agents(more: &str) -> String {
     let rest = |name: &str, keys: &str| {
-        format!("[agents.{name}]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"{name}\"\n{keys}\n")
+        format!(
+            "[agents.{name}]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"{name}\"\n{keys}\n"
+        )
     };
     let lead = rest("lead", "description = \"plans\"\ndelegates = [\"helper\"]");
     let helper = rest("helper", "tools = [\"test_once\"]");
@@ -41,11 +43,17 @@ fn tree(helper: impl Fn(&Request) -> Reply) -> impl Fn(&Request) -> Reply {
             return helper(request);
         }
         match (is(request, "lead"), results) {
-            (true, 0) => delegate(Reply::text("I need help."), "helper", &format!("{task}, in detail")),
+            (true, 0) => delegate(
+                Reply::text("I need help."),
+                "helper",
+                &format!("{task}, in detail"),
+            ),
             (true, _) => Reply::text(&format!("Lead did {task}.")),
             (false, 0) => ["one", "two", "three"]
                 .into_iter()
-                .fold(Reply::text("I share this out."), |reply, task| delegate(reply, "lead", task)),
+                .fold(Reply::text("I share this out."), |reply, task| {
+                    delegate(reply, "lead", task)
+                }),
             (false, _) => Reply::text("All done."),
         }
     }
@@ -56,22 +64,34 @@ fn answering(request: &Request) -> Reply {
 }
 
 fn count(events: &[Value], event_type: &str) -> usize {
-    events.iter().filter(|event| event["event_type"] == event_type).count()
+    events
+        .iter()
+        .filter(|event| event["event_type"] == event_type)
+        .count()
 }
 
 fn of_type<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a Value> {
-    events.iter().filter(|event| event["event_type"] == event_type).map(|event| &event["event_data"]).collect()
+    events
+        .iter()
+        .filter(|event| event["event_type"] == event_type)
+        .map(|event| &event["event_data"])
+        .collect()
 }
 
 async fn executions(stack: &Stack, conversation: &str) -> Vec<Value> {
-    let page = stack.get(&format!("/conversations/{conversation}/executions")).await;
+    let page = stack
+        .get(&format!("/conversations/{conversation}/executions"))
+        .await;
     page["executions"].as_array().cloned().unwrap_or_default()
 }
 
 /// Workflows of the conversation that the engine says run.
 async fn running(stack: &Stack, conversation: &str) -> usize {
     let query = format!("ConversationId=\"{conversation}\" AND ExecutionStatus=\"Running\"");
-    let found = stack.temporal.json(&["workflow", "list", "--query", &query]).await;
+    let found = stack
+        .temporal
+        .json(&["workflow", "list", "--query", &query])
+        .await;
     found.as_array().map_or(0, Vec::len)
 }
 
@@ -81,7 +101,12 @@ async fn nothing_runs(stack: &Stack, conversation: &str) {
     })
     .await;
     let executions = executions(stack, conversation).await;
-    assert!(executions.iter().all(|execution| execution["status"] != "running"), "{executions:#?}");
+    assert!(
+        executions
+            .iter()
+            .all(|execution| execution["status"] != "running"),
+        "{executions:#?}"
+    );
 }
 
 #[tokio::test]
@@ -89,36 +114,80 @@ async fn a_tree_of_three_levels_is_one_order() {
     let stack = stack(tree(answering), "").await;
     let _running = stack.start().await;
     let conversation = stack.client().create_conversation(None).await.unwrap();
-    let message = stack.client().submit(&conversation, "Do much.", None).await.unwrap();
+    let message = stack
+        .client()
+        .submit(&conversation, "Do much.", None)
+        .await
+        .unwrap();
     let root = ids::root_execution_id(&conversation, &message);
     let is_last = |frame: &everturn_worker::client::Frame| {
         frame.event == "complete" && frame.data["agent_execution_id"] == root.as_str()
     };
     let live = stack.frames_until(&conversation, 0, is_last).await;
     let events = stack.ended(&conversation, 1).await;
-    let counts = ["sub_agent_start", "act", "observe", "assistant_message", "complete"].map(|t| count(&events, t));
+    let counts = [
+        "sub_agent_start",
+        "act",
+        "observe",
+        "assistant_message",
+        "complete",
+    ]
+    .map(|t| count(&events, t));
     assert_eq!(counts, [6, 6, 6, 7, 7], "{events:#?}");
-    assert_eq!(events.last().unwrap()["event_data"]["agent_execution_id"], root.as_str(), "the turn's own end is last");
-    assert!(events.iter().all(|event| event["message_id"] == message.as_str()));
+    assert_eq!(
+        events.last().unwrap()["event_data"]["agent_execution_id"],
+        root.as_str(),
+        "the turn's own end is last"
+    );
+    assert!(
+        events
+            .iter()
+            .all(|event| event["message_id"] == message.as_str())
+    );
     let replayed = stack.frames_until(&conversation, 0, is_last).await;
-    assert_eq!(persisted(&live), persisted(&replayed), "live and replayed differ");
+    assert_eq!(
+        persisted(&live),
+        persisted(&replayed),
+        "live and replayed differ"
+    );
     assert_eq!(assembled(&live), assembled(&replayed));
 
     let calls = stack.model.requests().len();
     assert_eq!(calls, 2 + 3 * 2 + 3, "each step is asked for once");
-    for request in stack.model.requests().iter().filter(|request| !is(request, "helper") && !is(request, "lead")) {
-        assert!(!request.body.to_string().contains("Helper did"), "the parent does not see what its children's do");
+    for request in stack
+        .model
+        .requests()
+        .iter()
+        .filter(|request| !is(request, "helper") && !is(request, "lead"))
+    {
+        assert!(
+            !request.body.to_string().contains("Helper did"),
+            "the parent does not see what its children's do"
+        );
     }
     let last = &stack.model.requests()[calls - 1].body["messages"];
-    let results: Vec<_> = last.as_array().unwrap().iter().filter(|message| message["role"] == "tool").collect();
+    let results: Vec<_> = last
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|message| message["role"] == "tool")
+        .collect();
     for (result, task) in results.iter().zip(["one", "two", "three"]) {
-        assert!(result["content"].to_string().contains(&format!("Lead did {task}.")), "in call order: {results:?}");
+        assert!(
+            result["content"]
+                .to_string()
+                .contains(&format!("Lead did {task}.")),
+            "in call order: {results:?}"
+        );
     }
 
     let executions = executions(&stack, &conversation).await;
     assert_eq!(executions.len(), 7);
     for execution in &executions {
-        assert_eq!((&execution["status"], &execution["root_execution_id"]), (&json!("completed"), &json!(root)));
+        assert_eq!(
+            (&execution["status"], &execution["root_execution_id"]),
+            (&json!("completed"), &json!(root))
+        );
         let mut place = execution;
         // Every child leads through its tool call to its parent, up to the turn's own.
         while let Some(parent) = place["parent_execution_id"].as_str() {
@@ -127,30 +196,65 @@ async fn a_tree_of_three_levels_is_one_order() {
                     && act["agent_execution_id"] == parent
                     && act["call_id"] == place["parentActToolCall"]["call_id"]
             });
-            assert_eq!(act.unwrap()["tool_input"], place["parentActToolCall"]["tool_input"]);
-            place = executions.iter().find(|execution| execution["id"] == parent).unwrap();
+            assert_eq!(
+                act.unwrap()["tool_input"],
+                place["parentActToolCall"]["tool_input"]
+            );
+            place = executions
+                .iter()
+                .find(|execution| execution["id"] == parent)
+                .unwrap();
         }
         assert_eq!(place["id"], root.as_str());
         let id = execution["id"].as_str().unwrap();
-        let one = stack.get(&format!("/conversations/{conversation}/executions/{id}")).await;
+        let one = stack
+            .get(&format!("/conversations/{conversation}/executions/{id}"))
+            .await;
         assert_eq!(&one, execution);
     }
     let conversation_row = stack.get(&format!("/conversations/{conversation}")).await;
-    assert_eq!(conversation_row["message_count"], 2, "sub-agents' messages do not count (B8)");
-    let timeline = stack.get(&format!("/conversations/{conversation}/messages")).await;
+    assert_eq!(
+        conversation_row["message_count"], 2,
+        "sub-agents' messages do not count (B8)"
+    );
+    let timeline = stack
+        .get(&format!("/conversations/{conversation}/messages"))
+        .await;
     let items = timeline["timeline"].as_array().unwrap();
-    let own: Vec<_> = items.iter().filter(|item| item.get("parentToolCallId").is_none()).collect();
-    assert_eq!(own.len(), 1 + 1 + 3 + 3 + 1, "the turn's own items are as without sub-agents: {own:#?}");
-    let call_ids: Vec<_> = items.iter().filter_map(|item| item["callId"].as_str()).collect();
-    for item in items.iter().filter_map(|item| item["parentToolCallId"].as_str()) {
-        assert!(call_ids.contains(&item), "{item} is no call of the timeline");
+    let own: Vec<_> = items
+        .iter()
+        .filter(|item| item.get("parentToolCallId").is_none())
+        .collect();
+    assert_eq!(
+        own.len(),
+        1 + 1 + 3 + 3 + 1,
+        "the turn's own items are as without sub-agents: {own:#?}"
+    );
+    let call_ids: Vec<_> = items
+        .iter()
+        .filter_map(|item| item["callId"].as_str())
+        .collect();
+    for item in items
+        .iter()
+        .filter_map(|item| item["parentToolCallId"].as_str())
+    {
+        assert!(
+            call_ids.contains(&item),
+            "{item} is no call of the timeline"
+        );
     }
     nothing_runs(&stack, &conversation).await;
 
     stack.workflow_status(&conversation, "COMPLETED").await;
-    let history = stack.temporal.history(&ids::workflow_id(&conversation)).await;
+    let history = stack
+        .temporal
+        .history(&ids::workflow_id(&conversation))
+        .await;
     let length = history["events"].as_array().unwrap().len();
-    assert!(length <= 20 + 3 * 13, "{length} events for two steps and three sub-agents");
+    assert!(
+        length <= 20 + 3 * 13,
+        "{length} events for two steps and three sub-agents"
+    );
     println!("a turn of two steps with three sub-agents: {length} history events");
 }
 
@@ -163,8 +267,16 @@ async fn cancel_in_the_middle_leaves_nothing_running() {
     assert_eq!(executions(&stack, &conversation).await.len(), 7);
     stack.client().cancel(&conversation).await.unwrap();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!((count(&events, "cancelled"), count(&events, "observe")), (7, 6), "{events:#?}");
-    assert_eq!(count(&events, "assistant_message"), 3, "what the helpers said so far is kept");
+    assert_eq!(
+        (count(&events, "cancelled"), count(&events, "observe")),
+        (7, 6),
+        "{events:#?}"
+    );
+    assert_eq!(
+        count(&events, "assistant_message"),
+        3,
+        "what the helpers said so far is kept"
+    );
     nothing_runs(&stack, &conversation).await;
 }
 
@@ -183,8 +295,20 @@ async fn a_killed_worker_loses_no_sub_agent() {
     stack.model.release();
     let _worker = stack.worker();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!((count(&events, "sub_agent_start"), count(&events, "complete")), (6, 7), "{events:#?}");
-    assert!(of_type(&events, "observe").iter().all(|observe| observe["is_error"] == false), "{events:#?}");
+    assert_eq!(
+        (
+            count(&events, "sub_agent_start"),
+            count(&events, "complete")
+        ),
+        (6, 7),
+        "{events:#?}"
+    );
+    assert!(
+        of_type(&events, "observe")
+            .iter()
+            .all(|observe| observe["is_error"] == false),
+        "{events:#?}"
+    );
     assert_eq!(stack.effects().len(), 3, "each tool runs once");
     nothing_runs(&stack, &conversation).await;
 }
@@ -196,17 +320,52 @@ async fn a_terminated_turn_is_resumed_with_its_sub_agents() {
     let (conversation, _) = stack.ask("Do much.").await;
     stack.asked(1 + 3 + 3).await;
     let workflow_id = ids::workflow_id(&conversation);
-    assert!(stack.temporal.cli(&["workflow", "terminate", "--workflow-id", &workflow_id]).await.status.success());
+    assert!(
+        stack
+            .temporal
+            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
+            .await
+            .status
+            .success()
+    );
     stack.workflow_status(&conversation, "TERMINATED").await;
     stack.model.release();
-    let (status, body) = stack.post(&format!("/conversations/{conversation}/resume"), &json!({})).await;
+    let (status, body) = stack
+        .post(&format!("/conversations/{conversation}/resume"), &json!({}))
+        .await;
     assert_eq!(status, 202, "{body}");
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!((count(&events, "sub_agent_start"), count(&events, "complete")), (6, 7), "{events:#?}");
-    assert!(of_type(&events, "observe").iter().all(|observe| observe["is_error"] == false), "{events:#?}");
-    let of_default = stack.model.requests().iter().filter(|r| !is(r, "helper") && !is(r, "lead")).count();
-    let of_leads = stack.model.requests().iter().filter(|r| is(r, "lead")).count();
-    assert_eq!((of_default, of_leads), (2, 6), "what was paid is not paid again");
+    assert_eq!(
+        (
+            count(&events, "sub_agent_start"),
+            count(&events, "complete")
+        ),
+        (6, 7),
+        "{events:#?}"
+    );
+    assert!(
+        of_type(&events, "observe")
+            .iter()
+            .all(|observe| observe["is_error"] == false),
+        "{events:#?}"
+    );
+    let of_default = stack
+        .model
+        .requests()
+        .iter()
+        .filter(|r| !is(r, "helper") && !is(r, "lead"))
+        .count();
+    let of_leads = stack
+        .model
+        .requests()
+        .iter()
+        .filter(|r| is(r, "lead"))
+        .count();
+    assert_eq!(
+        (of_default, of_leads),
+        (2, 6),
+        "what was paid is not paid again"
+    );
     nothing_runs(&stack, &conversation).await;
 }
 
@@ -218,14 +377,44 @@ async fn a_reset_turn_finds_its_sub_agents() {
     let (conversation, _) = stack.ask("Do much.").await;
     stack.asked(1 + 3 + 3).await;
     let workflow_id = ids::workflow_id(&conversation);
-    let reset = ["workflow", "reset", "--workflow-id", &workflow_id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    let reset = [
+        "workflow",
+        "reset",
+        "--workflow-id",
+        &workflow_id,
+        "--type",
+        "FirstWorkflowTask",
+        "--reason",
+        "test",
+    ];
     let output = stack.temporal.cli(&reset).await;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     stack.model.release();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!((count(&events, "sub_agent_start"), count(&events, "complete")), (6, 7), "{events:#?}");
-    assert!(of_type(&events, "observe").iter().all(|observe| observe["is_error"] == false), "{events:#?}");
-    let of_default = stack.model.requests().iter().filter(|r| !is(r, "helper") && !is(r, "lead")).count();
+    assert_eq!(
+        (
+            count(&events, "sub_agent_start"),
+            count(&events, "complete")
+        ),
+        (6, 7),
+        "{events:#?}"
+    );
+    assert!(
+        of_type(&events, "observe")
+            .iter()
+            .all(|observe| observe["is_error"] == false),
+        "{events:#?}"
+    );
+    let of_default = stack
+        .model
+        .requests()
+        .iter()
+        .filter(|r| !is(r, "helper") && !is(r, "lead"))
+        .count();
     assert_eq!(of_default, 2, "what was paid is not paid again");
     nothing_runs(&stack, &conversation).await;
 }
@@ -243,8 +432,17 @@ async fn a_sub_agent_that_fails_is_an_observe() {
     let events = stack.ended(&conversation, 1).await;
     let observe = of_type(&events, "observe")[0];
     assert_eq!(observe["is_error"], true);
-    assert!(observe["result"]["error"].as_str().unwrap().contains("llm_bad_request"), "{observe}");
-    assert_eq!((count(&events, "error"), count(&events, "complete")), (1, 1));
+    assert!(
+        observe["result"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("llm_bad_request"),
+        "{observe}"
+    );
+    assert_eq!(
+        (count(&events, "error"), count(&events, "complete")),
+        (1, 1)
+    );
     let executions = executions(&stack, &conversation).await;
     assert_eq!(executions[1]["status"], "failed");
     nothing_runs(&stack, &conversation).await;
@@ -264,11 +462,24 @@ async fn a_sub_agent_that_is_terminated_is_an_observe() {
     let events = stack.events(&conversation).await;
     let execution_id = of_type(&events, "act")[0]["execution_id"].as_str().unwrap();
     let workflow_id = ids::sub_agent_workflow_id(&conversation, execution_id);
-    assert!(stack.temporal.cli(&["workflow", "terminate", "--workflow-id", &workflow_id]).await.status.success());
+    assert!(
+        stack
+            .temporal
+            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
+            .await
+            .status
+            .success()
+    );
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(of_type(&events, "error")[0]["code"], "sub_agent_lost");
     let observe = of_type(&events, "observe")[0];
-    assert!(observe["result"]["error"].as_str().unwrap().contains("terminated"), "{observe}");
+    assert!(
+        observe["result"]["error"]
+            .as_str()
+            .unwrap()
+            .contains("terminated"),
+        "{observe}"
+    );
     nothing_runs(&stack, &conversation).await;
 }
 
@@ -278,9 +489,19 @@ async fn depth_and_number_of_sub_agents_are_limited() {
     let _running = limited.start().await;
     let (conversation, _) = limited.ask("Do much.").await;
     let events = limited.ended(&conversation, 1).await;
-    assert_eq!((count(&events, "sub_agent_start"), count(&events, "observe")), (3, 6), "{events:#?}");
-    let refused = of_type(&events, "observe").into_iter().filter(|observe| observe["is_error"] == true);
-    assert!(refused.clone().all(|observe| observe["result"].to_string().contains("deeper than 1")));
+    assert_eq!(
+        (count(&events, "sub_agent_start"), count(&events, "observe")),
+        (3, 6),
+        "{events:#?}"
+    );
+    let refused = of_type(&events, "observe")
+        .into_iter()
+        .filter(|observe| observe["is_error"] == true);
+    assert!(
+        refused
+            .clone()
+            .all(|observe| observe["result"].to_string().contains("deeper than 1"))
+    );
     assert_eq!(refused.count(), 3);
     nothing_runs(&limited, &conversation).await;
 
@@ -288,21 +509,39 @@ async fn depth_and_number_of_sub_agents_are_limited() {
     let _running = limited.start().await;
     let (conversation, _) = limited.ask("Do much.").await;
     let events = limited.ended(&conversation, 1).await;
-    assert_eq!((count(&events, "sub_agent_start"), count(&events, "observe")), (4, 6), "{events:#?}");
-    let refused = of_type(&events, "observe").into_iter().filter(|observe| observe["is_error"] == true);
-    assert!(refused.clone().all(|observe| observe["result"].to_string().contains("all its 4 sub-agents")));
+    assert_eq!(
+        (count(&events, "sub_agent_start"), count(&events, "observe")),
+        (4, 6),
+        "{events:#?}"
+    );
+    let refused = of_type(&events, "observe")
+        .into_iter()
+        .filter(|observe| observe["is_error"] == true);
+    assert!(refused.clone().all(|observe| {
+        observe["result"]
+            .to_string()
+            .contains("all its 4 sub-agents")
+    }));
     assert_eq!(refused.count(), 2);
     nothing_runs(&limited, &conversation).await;
 }
 
 #[tokio::test]
 async fn a_turn_that_runs_out_of_time_ends_with_its_sub_agents() {
-    let stack = stack(tree(|_| Reply::text("As far as this").held()), "turn_timeout = \"4s\"").await;
+    let stack = stack(
+        tree(|_| Reply::text("As far as this").held()),
+        "turn_timeout = \"4s\"",
+    )
+    .await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Do much.").await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(of_type(&events, "error")[0]["code"], "turn_timeout");
-    assert_eq!(count(&events, "sub_agent_start"), count(&events, "cancelled"), "{events:#?}");
+    assert_eq!(
+        count(&events, "sub_agent_start"),
+        count(&events, "cancelled"),
+        "{events:#?}"
+    );
     nothing_runs(&stack, &conversation).await;
 }
 
@@ -314,18 +553,25 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
         (false, 0) => delegate(Reply::text("Help."), "helper", "ask first"),
         (false, _) => Reply::text("It is done."),
     };
-    let agents = agents(r#"tools = [{ name = "delegate", approval = "always" }]"#)
-        .replace(r#"tools = ["test_once"]"#, r#"tools = [{ name = "test_once", approval = "always" }]"#);
+    let agents = agents(r#"tools = [{ name = "delegate", approval = "always" }]"#).replace(
+        r#"tools = ["test_once"]"#,
+        r#"tools = [{ name = "test_once", approval = "always" }]"#,
+    );
     let stack = Stack::with_agent(Model::start(script).await, &agents).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Try.").await;
     for asked in 0..2 {
         let request = wait::until("an approval is asked for", || async {
             let events = stack.events(&conversation).await;
-            of_type(&events, "approval_requested").get(asked).map(|request| (*request).clone())
+            of_type(&events, "approval_requested")
+                .get(asked)
+                .map(|request| (*request).clone())
         })
         .await;
-        assert_eq!(count(&stack.events(&conversation).await, "sub_agent_start"), asked);
+        assert_eq!(
+            count(&stack.events(&conversation).await, "sub_agent_start"),
+            asked
+        );
         let execution_id = request["execution_id"].as_str().unwrap();
         let answer = json!({"decision": "approve", "input_hash": request["input_hash"]});
         let path = format!("/conversations/{conversation}/approvals/{execution_id}");
@@ -339,5 +585,10 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
     }
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(stack.effects().len(), 1);
-    assert!(of_type(&events, "observe").iter().all(|observe| observe["is_error"] == false), "{events:#?}");
+    assert!(
+        of_type(&events, "observe")
+            .iter()
+            .all(|observe| observe["is_error"] == false),
+        "{events:#?}"
+    );
 }

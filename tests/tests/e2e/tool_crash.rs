@@ -12,8 +12,13 @@ use everturn_tests::{
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-const PLACES: [&str; 5] =
-    ["tool.before_claim", "tool.after_claim", "tool.during", "tool.before_record", "tool.after_record"];
+const PLACES: [&str; 5] = [
+    "tool.before_claim",
+    "tool.after_claim",
+    "tool.during",
+    "tool.before_record",
+    "tool.after_record",
+];
 const TOOLS: [&str; 3] = ["test_read", "test_idempotent", "test_once"];
 const CALLS: usize = 4;
 const FAILURE: &str = "no such account";
@@ -32,7 +37,9 @@ fn four_calls(request: &Request) -> Reply {
         return Reply::text("Done.");
     }
     let tool = request.last("user");
-    let reply = (1..CALLS).fold(Reply::text("Four."), |reply, _| reply.call(&tool, &json!({"effect": true})));
+    let reply = (1..CALLS).fold(Reply::text("Four."), |reply, _| {
+        reply.call(&tool, &json!({"effect": true}))
+    });
     reply.call(&tool, &json!({"effect": true, "fail": FAILURE}))
 }
 
@@ -45,7 +52,11 @@ struct Case {
 
 impl Case {
     async fn ask(stack: &Stack, place: &'static str, tool: &'static str) -> Self {
-        Self { place, tool, conversation: stack.ask_held(place, tool).await }
+        Self {
+            place,
+            tool,
+            conversation: stack.ask_held(place, tool).await,
+        }
     }
 
     /// What a `once` tool had begun and left no record of is unknown; nothing else is.
@@ -65,9 +76,16 @@ impl Case {
 
     /// The turn went on, and each call was done and observed as its effect demands.
     fn judge(&self, events: &[Value], effects: &HashMap<String, usize>) {
-        let what = format!("{} killed at {} ({})", self.tool, self.place, self.conversation);
+        let what = format!(
+            "{} killed at {} ({})",
+            self.tool, self.place, self.conversation
+        );
         let of = |kind: &str| -> Vec<&Value> {
-            events.iter().filter(|event| event["event_type"] == kind).map(|event| &event["event_data"]).collect()
+            events
+                .iter()
+                .filter(|event| event["event_type"] == kind)
+                .map(|event| &event["event_data"])
+                .collect()
         };
         assert_eq!(events.last().unwrap()["event_type"], "complete", "{what}");
         assert_eq!(of("assistant_message")[0]["content"], "Done.", "{what}");
@@ -75,22 +93,46 @@ impl Case {
         assert_eq!((acts.len(), observes.len()), (CALLS, CALLS), "{what}");
         for (index, act) in acts.into_iter().enumerate() {
             let id = &act["execution_id"];
-            let count = effects.get(id.as_str().unwrap()).copied().unwrap_or_default();
-            assert!(self.may_have_effects(count), "{what}: call {index} had {count} effects");
-            let observe = observes.iter().find(|observe| &observe["execution_id"] == id).unwrap();
+            let count = effects
+                .get(id.as_str().unwrap())
+                .copied()
+                .unwrap_or_default();
+            assert!(
+                self.may_have_effects(count),
+                "{what}: call {index} had {count} effects"
+            );
+            let observe = observes
+                .iter()
+                .find(|observe| &observe["execution_id"] == id)
+                .unwrap();
             let error = observe["result"]["error"].as_str().unwrap_or_default();
-            assert_eq!(error.contains("may or may not"), self.is_unknown(), "{what}: call {index}: {observe}");
+            assert_eq!(
+                error.contains("may or may not"),
+                self.is_unknown(),
+                "{what}: call {index}: {observe}"
+            );
             if !self.is_unknown() {
-                assert_eq!(error, if index + 1 == CALLS { FAILURE } else { "" }, "{what}: call {index}");
+                assert_eq!(
+                    error,
+                    if index + 1 == CALLS { FAILURE } else { "" },
+                    "{what}: call {index}"
+                );
             }
         }
     }
 }
 
 async fn begin(stack: &Stack, places: &[&'static str]) -> Vec<Case> {
-    let pairs = places.iter().flat_map(|place| TOOLS.iter().map(move |tool| (*place, *tool)));
+    let pairs = places
+        .iter()
+        .flat_map(|place| TOOLS.iter().map(move |tool| (*place, *tool)));
     let cases = join_all(pairs.map(|(place, tool)| Case::ask(stack, place, tool))).await;
-    join_all(cases.iter().map(|case| stack.held(&case.conversation, CALLS))).await;
+    join_all(
+        cases
+            .iter()
+            .map(|case| stack.held(&case.conversation, CALLS)),
+    )
+    .await;
     cases
 }
 
@@ -107,9 +149,22 @@ async fn judge(stack: &Stack, cases: &[Case]) {
 
 async fn reset(stack: &Stack, case: &Case) {
     let id = ids::workflow_id(&case.conversation);
-    let reset = ["workflow", "reset", "--workflow-id", &id, "--type", "FirstWorkflowTask", "--reason", "test"];
+    let reset = [
+        "workflow",
+        "reset",
+        "--workflow-id",
+        &id,
+        "--type",
+        "FirstWorkflowTask",
+        "--reason",
+        "test",
+    ];
     let output = stack.temporal.cli(&reset).await;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[tokio::test]
@@ -140,14 +195,18 @@ async fn a_lost_completion_changes_nothing() {
     let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
     let _gateway = stack.gateway().await;
     let line = Line::to(stack.temporal.port()).await;
-    let _worker = stack.worker_holding(&[("TEMPORAL_ADDRESS", &format!("127.0.0.1:{}", line.port))]);
+    let _worker =
+        stack.worker_holding(&[("TEMPORAL_ADDRESS", &format!("127.0.0.1:{}", line.port))]);
     for direction in [Direction::Requests, Direction::Answers] {
         let cases = begin(&stack, &["tool.after_record"]).await;
         line.lose(direction);
         for case in &cases {
             stack.let_go(&case.conversation);
         }
-        everturn_tests::wait::until("something is lost", || async { (line.lost(direction) > 0).then_some(()) }).await;
+        everturn_tests::wait::until("something is lost", || async {
+            (line.lost(direction) > 0).then_some(())
+        })
+        .await;
         line.cut();
         judge(&stack, &cases).await;
     }

@@ -45,7 +45,11 @@ fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("greet", SKILL), ("broken", "Nothing.")] {
         fs::create_dir_all(folder.path().join("skills").join(name)).unwrap();
-        fs::write(folder.path().join("skills").join(name).join("SKILL.md"), text).unwrap();
+        fs::write(
+            folder.path().join("skills").join(name).join("SKILL.md"),
+            text,
+        )
+        .unwrap();
     }
     fs::write(folder.path().join("everturn.toml"), CONFIG).unwrap();
     folder
@@ -70,33 +74,64 @@ fn command(folder: &TempDir, args: &[&str]) -> Command {
 }
 
 async fn run(folder: &TempDir, args: &[&str]) -> (Option<i32>, String, String) {
-    let Output { status, stdout, stderr } = command(folder, args).output().await.unwrap();
-    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = command(folder, args).output().await.unwrap();
+    (
+        status.code(),
+        String::from_utf8(stdout).unwrap(),
+        String::from_utf8(stderr).unwrap(),
+    )
 }
 
 #[tokio::test]
 async fn a_list_shows_what_the_model_is_offered() {
     let folder = folder();
     let (code, shown, _) = run(&folder, &["list"]).await;
-    let lines: Vec<_> = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).collect();
+    let lines: Vec<_> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>())
+        .collect();
     assert_eq!(code, Some(0));
-    assert_eq!(lines[0][..5], ["calculate", "built-in", "read", "5m", "never"]);
-    assert_eq!(lines[1][..5], ["test_once", "built-in", "once", "2m", "always"]);
-    assert_eq!(lines[2][..5], ["pick_file", "client", "once", "1h", "never"]);
+    assert_eq!(
+        lines[0][..5],
+        ["calculate", "built-in", "read", "5m", "never"]
+    );
+    assert_eq!(
+        lines[1][..5],
+        ["test_once", "built-in", "once", "2m", "always"]
+    );
+    assert_eq!(
+        lines[2][..5],
+        ["pick_file", "client", "once", "1h", "never"]
+    );
     assert_eq!(lines[3][..3], ["delegate", "sub-agent", "idempotent"]);
     assert_eq!(lines.len(), 4);
 
     let (code, json, _) = run(&folder, &["list", "--agent", "greeter", "--json"]).await;
     let listing: Value = serde_json::from_str(&json).unwrap();
-    assert_eq!((code, &listing["agent"], &listing["unavailable"]), (Some(0), &json!("greeter"), &json!([])));
+    assert_eq!(
+        (code, &listing["agent"], &listing["unavailable"]),
+        (Some(0), &json!("greeter"), &json!([]))
+    );
     let skill = &listing["tools"][1];
     assert_eq!(
         (&skill["name"], &skill["kind"], &skill["effect"]),
         (&json!("skill__greet"), &json!("skill"), &json!("read"))
     );
-    assert!(skill["description"].as_str().unwrap().contains("Greets people."));
+    assert!(
+        skill["description"]
+            .as_str()
+            .unwrap()
+            .contains("Greets people.")
+    );
     assert_eq!(skill["parameters"]["type"], "object");
-    assert_eq!((&skill["timeout_ms"], &listing["tools"][0]["timeout_ms"]), (&json!(300_000), &json!(1000)));
+    assert_eq!(
+        (&skill["timeout_ms"], &listing["tools"][0]["timeout_ms"]),
+        (&json!(300_000), &json!(1000))
+    );
 }
 
 #[tokio::test]
@@ -110,14 +145,20 @@ async fn what_is_not_there_is_shown_as_such() {
     assert_eq!(code, Some(1));
     let (code, _, said) = run(&folder, &["list", "--agent", "nobody"]).await;
     assert_eq!(code, Some(2));
-    assert!(said.contains("no agent `nobody`; there are: default, greeter, hopeful"), "{said}");
+    assert!(
+        said.contains("no agent `nobody`; there are: default, greeter, hopeful"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
 async fn a_call_prints_the_result_alone() {
     let folder = folder();
     let (code, result, _) = run(&folder, &["call", "calculate", r#"{"expression":"6 * 7"}"#]).await;
-    assert_eq!((code, result.as_str()), (Some(0), "{\"expression\":\"6 * 7\",\"value\":\"42\"}\n"));
+    assert_eq!(
+        (code, result.as_str()),
+        (Some(0), "{\"expression\":\"6 * 7\",\"value\":\"42\"}\n")
+    );
     let (code, result, said) = run(&folder, &["call", "skill__greet", "--agent", "greeter"]).await;
     let result: Value = serde_json::from_str(&result).unwrap();
     assert_eq!((code, &result["text"]), (Some(0), &json!("Say hello.")));
@@ -128,27 +169,68 @@ async fn a_call_prints_the_result_alone() {
 async fn exit_codes_tell_a_failed_tool_from_one_that_was_not_called() {
     let folder = folder();
     for (args, code, expected) in [
-        (&["test_read", r#"{"fail":"it is broken"}"#][..], 1, "it is broken"),
+        (
+            &["test_read", r#"{"fail":"it is broken"}"#][..],
+            1,
+            "it is broken",
+        ),
         (&["test_read", r#"{"panic":true}"#], 1, "internal error"),
-        (&["test_read", r#"{"sleep_ms":60000}"#, "--agent", "greeter"], 1, "did not finish within 1s"),
-        (&["skill__greet", r#"{"file":"../x"}"#], 1, "no file of this name"),
+        (
+            &["test_read", r#"{"sleep_ms":60000}"#, "--agent", "greeter"],
+            1,
+            "did not finish within 1s",
+        ),
+        (
+            &["skill__greet", r#"{"file":"../x"}"#],
+            1,
+            "no file of this name",
+        ),
         (&["skill__gone"], 1, "no such skill"),
         (&["test_read", "{"], 2, "the input is not JSON"),
         (&["test_read", "[]"], 2, "are an array"),
-        (&["test_read", r#"{"sleep":5}"#], 2, "'sleep' was unexpected"),
+        (
+            &["test_read", r#"{"sleep":5}"#],
+            2,
+            "'sleep' was unexpected",
+        ),
         (&["nothing"], 2, "there is no tool `nothing`"),
-        (&["nothing__at_all"], 2, "there is no tool `nothing__at_all`"),
-        (&["calculate", "{}", "--agent", "greeter"], 2, "agent `greeter` has no tool `calculate`"),
+        (
+            &["nothing__at_all"],
+            2,
+            "there is no tool `nothing__at_all`",
+        ),
+        (
+            &["calculate", "{}", "--agent", "greeter"],
+            2,
+            "agent `greeter` has no tool `calculate`",
+        ),
         (&["test_once", r#"{"effect":true}"#], 2, "use --yes"),
     ] {
         let (found, result, said) = run(&folder, &[&["call"], args].concat()).await;
-        assert_eq!((found, result.as_str()), (Some(code), ""), "{args:?}: {said}");
+        assert_eq!(
+            (found, result.as_str()),
+            (Some(code), ""),
+            "{args:?}: {said}"
+        );
         assert!(said.contains(expected), "{args:?}: {said}");
     }
-    assert!(!folder.path().join("effects").exists(), "nothing that acts was called");
-    let (code, ..) = run(&folder, &["call", "test_once", r#"{"effect":true}"#, "--yes"]).await;
+    assert!(
+        !folder.path().join("effects").exists(),
+        "nothing that acts was called"
+    );
+    let (code, ..) = run(
+        &folder,
+        &["call", "test_once", r#"{"effect":true}"#, "--yes"],
+    )
+    .await;
     assert_eq!(code, Some(0));
-    assert_eq!(fs::read_to_string(folder.path().join("effects")).unwrap().lines().count(), 1);
+    assert_eq!(
+        fs::read_to_string(folder.path().join("effects"))
+            .unwrap()
+            .lines()
+            .count(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -156,33 +238,69 @@ async fn tools_of_servers_are_listed_and_called_and_one_that_is_down_is_shown() 
     let folder = folder();
     let agent = "[providers.main]\nkind = \"openai\"\n[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n\
                  tools = [\"up__*\", { name = \"up__echo\", timeout = \"9s\" }, \"down__*\"]\n";
-    let up = mcp::command("up", &["node", &mcp::npm(EVERYTHING).display().to_string()], "effects = {\"*\" = \"read\"}");
+    let up = mcp::command(
+        "up",
+        &["node", &mcp::npm(EVERYTHING).display().to_string()],
+        "effects = {\"*\" = \"read\"}",
+    );
     let config = format!("{agent}{up}{}", mcp::command("down", &["false"], ""));
     fs::write(folder.path().join("everturn.toml"), config).unwrap();
     let (code, shown, said) = run(&folder, &["list"]).await;
     assert_eq!(code, Some(0), "{said}");
-    let echo = shown.lines().find(|line| line.starts_with("up__echo ")).unwrap_or_else(|| panic!("{shown}\n{said}"));
+    let echo = shown
+        .lines()
+        .find(|line| line.starts_with("up__echo "))
+        .unwrap_or_else(|| panic!("{shown}\n{said}"));
     assert!(echo.contains("MCP server") && echo.contains("9s"), "{echo}");
-    assert!(shown.lines().any(|line| line.starts_with("down__*") && line.contains("unavailable")), "{shown}");
+    assert!(
+        shown
+            .lines()
+            .any(|line| line.starts_with("down__*") && line.contains("unavailable")),
+        "{shown}"
+    );
 
     let (code, result, said) = run(&folder, &["call", "up__echo", r#"{"message":"hello"}"#]).await;
-    assert_eq!((code, result.as_str()), (Some(0), "\"Echo: hello\"\n"), "{said}");
-    let long = ["call", "up__trigger-long-running-operation", r#"{"duration":2,"steps":4}"#];
+    assert_eq!(
+        (code, result.as_str()),
+        (Some(0), "\"Echo: hello\"\n"),
+        "{said}"
+    );
+    let long = [
+        "call",
+        "up__trigger-long-running-operation",
+        r#"{"duration":2,"steps":4}"#,
+    ];
     let (code, _, said) = run(&folder, &long).await;
     assert!(code == Some(0) && said.contains("progress "), "{said}");
     let (code, _, said) = run(&folder, &["call", "down__anything"]).await;
-    assert!(code == Some(1) && said.contains("`down` is not available now"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("`down` is not available now"),
+        "{said}"
+    );
 }
 
 #[tokio::test]
 async fn ctrl_c_cancels_a_call() {
     let folder = folder();
     let input = r#"{"effect":true,"sleep_ms":600000}"#;
-    let call = command(&folder, &["call", "test_read", input]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let call = command(&folder, &["call", "test_read", input])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     // It runs when it has had its effect.
-    wait::until("the tool runs", || async { folder.path().join("effects").exists().then_some(()) }).await;
+    wait::until("the tool runs", || async {
+        folder.path().join("effects").exists().then_some(())
+    })
+    .await;
     let id = call.id().unwrap().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().await.unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-INT", &id])
+            .status()
+            .await
+            .unwrap()
+            .success()
+    );
     let ended = call.wait_with_output().await.unwrap();
     assert_eq!(ended.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&ended.stderr).contains("the call was cancelled"));

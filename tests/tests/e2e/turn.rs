@@ -21,42 +21,106 @@ pub(crate) fn two_tools(request: &Request) -> Reply {
 async fn a_turn_with_two_tools_in_parallel() {
     let stack = Stack::new(Model::start(two_tools).await).await;
     let _running = stack.start().await;
-    let (conversation, message) = stack.ask("What is 21 * 2, and what time is it in Tokyo?").await;
+    let (conversation, message) = stack
+        .ask("What is 21 * 2, and what time is it in Tokyo?")
+        .await;
     let events = stack.ended(&conversation, 1).await;
 
-    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    let types: Vec<_> = events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
     let expected = "user_message thought act act observe observe assistant_message complete";
     assert_eq!(types.join(" "), expected);
-    let acts: Vec<_> = events.iter().filter(|event| event["event_type"] == "act").collect();
-    let tools: Vec<_> = acts.iter().map(|act| act["event_data"]["tool_name"].as_str().unwrap()).collect();
-    assert_eq!(tools, ["calculate", "current_time"], "acts are in call order");
+    let acts: Vec<_> = events
+        .iter()
+        .filter(|event| event["event_type"] == "act")
+        .collect();
+    let tools: Vec<_> = acts
+        .iter()
+        .map(|act| act["event_data"]["tool_name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        tools,
+        ["calculate", "current_time"],
+        "acts are in call order"
+    );
     for act in acts {
         let id = act["event_data"]["execution_id"].as_str().unwrap();
-        assert!(id.strip_prefix("exec_").is_some_and(|hex| hex.len() == 12), "{id}");
+        assert!(
+            id.strip_prefix("exec_").is_some_and(|hex| hex.len() == 12),
+            "{id}"
+        );
         assert_eq!(act["event_data"]["status"], "running");
     }
-    let answers = events.iter().filter(|event| event["event_type"] == "observe");
-    assert!(answers.clone().all(|observe| observe["event_data"]["is_error"] == false), "{events:#?}");
-    assert!(answers.into_iter().any(|observe| observe["event_data"]["result"]["value"] == "42"), "{events:#?}");
-    assert!(events.iter().all(|event| event["message_id"] == message.as_str()));
+    let answers = events
+        .iter()
+        .filter(|event| event["event_type"] == "observe");
+    assert!(
+        answers
+            .clone()
+            .all(|observe| observe["event_data"]["is_error"] == false),
+        "{events:#?}"
+    );
+    assert!(
+        answers
+            .into_iter()
+            .any(|observe| observe["event_data"]["result"]["value"] == "42"),
+        "{events:#?}"
+    );
+    assert!(
+        events
+            .iter()
+            .all(|event| event["message_id"] == message.as_str())
+    );
 
     let requests = stack.model.requests();
     assert_eq!(requests.len(), 2);
-    let roles: Vec<_> = requests[1].body["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
-    assert_eq!(json!(roles), json!(["system", "user", "assistant", "tool", "tool"]));
+    let roles: Vec<_> = requests[1].body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["role"].clone())
+        .collect();
+    assert_eq!(
+        json!(roles),
+        json!(["system", "user", "assistant", "tool", "tool"])
+    );
 
-    let status = stack.get(&format!("/conversations/{conversation}/execution-status")).await;
-    assert_eq!(status, json!({"is_running": false, "last_sequence": 8, "current_message_id": null}));
-    let timeline = stack.get(&format!("/conversations/{conversation}/messages")).await;
-    let types: Vec<_> = timeline["timeline"].as_array().unwrap().iter().map(|item| item["type"].clone()).collect();
-    let expected =
-        json!(["user_message", "thought", "tool_call", "tool_call", "tool_result", "tool_result", "assistant_message"]);
+    let status = stack
+        .get(&format!("/conversations/{conversation}/execution-status"))
+        .await;
+    assert_eq!(
+        status,
+        json!({"is_running": false, "last_sequence": 8, "current_message_id": null})
+    );
+    let timeline = stack
+        .get(&format!("/conversations/{conversation}/messages"))
+        .await;
+    let types: Vec<_> = timeline["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["type"].clone())
+        .collect();
+    let expected = json!([
+        "user_message",
+        "thought",
+        "tool_call",
+        "tool_call",
+        "tool_result",
+        "tool_result",
+        "assistant_message"
+    ]);
     assert_eq!(json!(types), expected);
 }
 
 #[tokio::test]
 async fn two_messages_at_once_are_two_turns_in_order() {
-    let model = Model::start(|request: &Request| Reply::text(&format!("You said {}.", request.last("user")))).await;
+    let model = Model::start(|request: &Request| {
+        Reply::text(&format!("You said {}.", request.last("user")))
+    })
+    .await;
     let stack = Stack::new(model).await;
     let gateway = stack.gateway().await;
     let client = stack.client();
@@ -65,18 +129,34 @@ async fn two_messages_at_once_are_two_turns_in_order() {
         client.submit(&conversation, content, None).await.unwrap();
     }
     // Accepted means durable: everything was accepted before any worker was there.
-    let status = stack.get(&format!("/conversations/{conversation}/execution-status")).await;
-    assert_eq!((&status["is_running"], &status["last_sequence"]), (&json!(true), &json!(0)));
+    let status = stack
+        .get(&format!("/conversations/{conversation}/execution-status"))
+        .await;
+    assert_eq!(
+        (&status["is_running"], &status["last_sequence"]),
+        (&json!(true), &json!(0))
+    );
     let worker = stack.worker();
     let events = stack.ended(&conversation, 3).await;
     let texts = |event_type: &str| -> Vec<String> {
-        let of_type = events.iter().filter(|event| event["event_type"] == event_type);
-        of_type.map(|event| event["event_data"]["content"].as_str().unwrap().to_owned()).collect()
+        let of_type = events
+            .iter()
+            .filter(|event| event["event_type"] == event_type);
+        of_type
+            .map(|event| event["event_data"]["content"].as_str().unwrap().to_owned())
+            .collect()
     };
     assert_eq!(texts("user_message"), ["one", "two", "three"]);
-    assert_eq!(texts("assistant_message"), ["You said one.", "You said two.", "You said three."]);
+    assert_eq!(
+        texts("assistant_message"),
+        ["You said one.", "You said two.", "You said three."]
+    );
     let context = &stack.model.requests()[1].body["messages"];
-    assert_eq!(context.as_array().unwrap().len(), 4, "the second turn knows the first, and not the third: {context}");
+    assert_eq!(
+        context.as_array().unwrap().len(),
+        4,
+        "the second turn knows the first, and not the third: {context}"
+    );
     drop((gateway, worker));
 }
 
@@ -86,10 +166,19 @@ async fn a_repeated_post_is_one_message() {
     let _running = stack.start().await;
     let client = stack.client();
     let conversation = client.create_conversation(None).await.unwrap();
-    let first = client.submit(&conversation, "hello", Some("from-the-client")).await.unwrap();
-    let again = client.submit(&conversation, "hello", Some("from-the-client")).await.unwrap();
+    let first = client
+        .submit(&conversation, "hello", Some("from-the-client"))
+        .await
+        .unwrap();
+    let again = client
+        .submit(&conversation, "hello", Some("from-the-client"))
+        .await
+        .unwrap();
     stack.ended(&conversation, 1).await;
-    let much_later = client.submit(&conversation, "hello", Some("from-the-client")).await.unwrap();
+    let much_later = client
+        .submit(&conversation, "hello", Some("from-the-client"))
+        .await
+        .unwrap();
     assert_eq!((&first, &first), (&again, &much_later));
     stack.workflow_status(&conversation, "COMPLETED").await;
     assert_eq!(stack.ended(&conversation, 1).await.len(), 3);
@@ -106,7 +195,11 @@ async fn call_ids_are_made_unique() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("two calls with one id").await;
     let events = stack.ended(&conversation, 1).await;
-    let ids: Vec<_> = events.iter().filter(|e| e["event_type"] == "act").map(|e| &e["event_data"]["call_id"]).collect();
+    let ids: Vec<_> = events
+        .iter()
+        .filter(|e| e["event_type"] == "act")
+        .map(|e| &e["event_data"]["call_id"])
+        .collect();
     assert_eq!(ids.len(), 2);
     assert_eq!(ids[0], "same");
     assert_ne!(ids[0], ids[1]);
@@ -115,10 +208,14 @@ async fn call_ids_are_made_unique() {
 #[tokio::test]
 async fn a_work_plan_leaves_its_events() {
     let model = Model::start(|request: &Request| match request.results_since_user() {
-        0 => Reply::text("").call("work_plan", &json!({"action": "create", "title": "Tea", "steps": ["boil", "pour"]})),
+        0 => Reply::text("").call(
+            "work_plan",
+            &json!({"action": "create", "title": "Tea", "steps": ["boil", "pour"]}),
+        ),
         1 => {
             let created: Value = serde_json::from_str(&request.last("tool")).unwrap_or_default();
-            let start = json!({"action": "start_step", "plan_id": created["plan_id"], "step_number": 1});
+            let start =
+                json!({"action": "start_step", "plan_id": created["plan_id"], "step_number": 1});
             Reply::text("").call("work_plan", &start)
         }
         _ => Reply::text("Done."),
@@ -128,8 +225,7 @@ async fn a_work_plan_leaves_its_events() {
     let (conversation, _) = stack.ask("make tea").await;
     stack.ended(&conversation, 1).await;
     let types = stack.event_types(&conversation).await.join(" ");
-    let expected =
-        "user_message thought act work_plan observe thought act step_start observe assistant_message complete";
+    let expected = "user_message thought act work_plan observe thought act step_start observe assistant_message complete";
     assert_eq!(types, expected);
 }
 
@@ -137,11 +233,20 @@ async fn a_work_plan_leaves_its_events() {
 async fn live_and_replayed_are_the_same() {
     let stack = Stack::new(Model::start(two_tools).await).await;
     let _running = stack.start().await;
-    let (conversation, _) = stack.ask("What is 21 * 2, and what time is it in Tokyo?").await;
-    let live = stack.frames_until(&conversation, 0, |frame| frame.event == "complete").await;
-    let replayed = stack.frames_until(&conversation, 0, |frame| frame.event == "complete").await;
+    let (conversation, _) = stack
+        .ask("What is 21 * 2, and what time is it in Tokyo?")
+        .await;
+    let live = stack
+        .frames_until(&conversation, 0, |frame| frame.event == "complete")
+        .await;
+    let replayed = stack
+        .frames_until(&conversation, 0, |frame| frame.event == "complete")
+        .await;
     let persisted = |frames: &[everturn_worker::client::Frame]| -> Vec<(u32, Value)> {
-        frames.iter().filter_map(|frame| Some((frame.id?, frame.data.clone()))).collect()
+        frames
+            .iter()
+            .filter_map(|frame| Some((frame.id?, frame.data.clone())))
+            .collect()
     };
     assert_eq!(persisted(&live), persisted(&replayed));
     assert_eq!(persisted(&replayed).len(), 8);
@@ -158,10 +263,17 @@ async fn sigterm_lets_a_turn_move_on() {
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("hello").await;
     stack.asked(1).await;
-    assert_eq!(worker.terminate().await, Some(0), "the worker ends by itself");
+    assert_eq!(
+        worker.terminate().await,
+        Some(0),
+        "the worker ends by itself"
+    );
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
-    let types: Vec<_> = events.iter().map(|event| event["event_type"].as_str().unwrap()).collect();
+    let types: Vec<_> = events
+        .iter()
+        .map(|event| event["event_type"].as_str().unwrap())
+        .collect();
     assert_eq!(types, ["user_message", "assistant_message", "complete"]);
     assert_eq!(events[1]["event_data"]["content"], "All of it.");
 }

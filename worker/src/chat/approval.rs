@@ -16,7 +16,10 @@ pub(super) struct Input {
 
 impl Input {
     pub(super) fn new(approves_all: bool) -> Self {
-        Self { lines: BufReader::new(tokio::io::stdin()).lines(), approves_all }
+        Self {
+            lines: BufReader::new(tokio::io::stdin()).lines(),
+            approves_all,
+        }
     }
 
     /// The answer to an `approval_requested`, as the gateway takes it. Asks when there is someone to ask.
@@ -34,9 +37,16 @@ impl Input {
 
     async fn ask(&mut self, requested: &Value) -> io::Result<Value> {
         // All of it: a person sees what they approve.
-        let call = format!("{} {}", requested["tool_name"].as_str().unwrap_or_default(), requested["tool_input"]);
+        let call = format!(
+            "{} {}",
+            requested["tool_name"].as_str().unwrap_or_default(),
+            requested["tool_input"]
+        );
         println!("\napprove {}", show::printable(&call));
-        while let Some(line) = self.prompt("y(es), n(o), e(dit), a(lways in this conversation)> ").await? {
+        while let Some(line) = self
+            .prompt("y(es), n(o), e(dit), a(lways in this conversation)> ")
+            .await?
+        {
             match line.trim() {
                 "y" | "yes" => return Ok(json!({"decision": "approve"})),
                 "n" | "no" => return Ok(json!({"decision": "deny"})),
@@ -44,7 +54,9 @@ impl Input {
                 "e" | "edit" => {
                     let line = self.prompt("arguments> ").await?.unwrap_or_default();
                     match serde_json::from_str::<Map<String, Value>>(&line) {
-                        Ok(input) => return Ok(json!({"decision": "approve", "tool_input": input})),
+                        Ok(input) => {
+                            return Ok(json!({"decision": "approve", "tool_input": input}));
+                        }
                         Err(error) => println!("that is not a JSON object: {error}"),
                     }
                 }

@@ -15,7 +15,8 @@ use super::check::{Checker, HOUR, SECOND};
 
 /// A revoked key must not work for long, and each key in use is read once in this time.
 const KEY_CACHE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
-const SESSION_LIFETIME: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_hours(24 * 90);
+const SESSION_LIFETIME: RangeInclusive<Duration> =
+    Duration::from_mins(1)..=Duration::from_hours(24 * 90);
 /// Clocks that are further apart are broken.
 const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5);
 
@@ -51,8 +52,17 @@ impl Checker<'_> {
         let default = AuthConfig::default();
         AuthConfig {
             required: table.required,
-            allowed_origins: table.allowed_origins.iter().filter_map(|origin| self.origin(origin)).collect(),
-            key_cache: self.duration("key_cache", table.key_cache.as_ref(), default.key_cache, KEY_CACHE),
+            allowed_origins: table
+                .allowed_origins
+                .iter()
+                .filter_map(|origin| self.origin(origin))
+                .collect(),
+            key_cache: self.duration(
+                "key_cache",
+                table.key_cache.as_ref(),
+                default.key_cache,
+                KEY_CACHE,
+            ),
             session_lifetime: self.duration(
                 "session_lifetime",
                 table.session_lifetime.as_ref(),
@@ -66,7 +76,13 @@ impl Checker<'_> {
 
     fn origin(&mut self, origin: &Spanned<String>) -> Option<Origin> {
         let read = Origin::parse(origin.get_ref());
-        read.map_err(|error| self.wrong(origin, &format!("\"{}\" is no origin; {error}", origin.get_ref()))).ok()
+        read.map_err(|error| {
+            self.wrong(
+                origin,
+                &format!("\"{}\" is no origin; {error}", origin.get_ref()),
+            )
+        })
+        .ok()
     }
 
     fn oidc(&mut self, table: Oidc) -> OidcConfig {
@@ -78,9 +94,15 @@ impl Checker<'_> {
             );
         }
         let default = OidcConfig::new(table.issuer.into_inner(), table.audience.into_inner());
-        let algorithms = table.algorithms.map(|algorithms| self.algorithms(&algorithms));
-        let scopes =
-            table.scopes.map(|scopes| scopes.into_iter().map(|(word, scopes)| (word, self.scopes(&scopes))).collect());
+        let algorithms = table
+            .algorithms
+            .map(|algorithms| self.algorithms(&algorithms));
+        let scopes = table.scopes.map(|scopes| {
+            scopes
+                .into_iter()
+                .map(|(word, scopes)| (word, self.scopes(&scopes)))
+                .collect()
+        });
         OidcConfig {
             algorithms: algorithms.unwrap_or(default.algorithms),
             tenant_claim: table.tenant_claim.unwrap_or(default.tenant_claim),
@@ -88,8 +110,18 @@ impl Checker<'_> {
             scopes: scopes.unwrap_or(default.scopes),
             default_scopes: self.scopes(&table.default_scopes),
             leeway: self.duration("leeway", table.leeway.as_ref(), default.leeway, LEEWAY),
-            jwks_ttl: self.duration("jwks_ttl", table.jwks_ttl.as_ref(), default.jwks_ttl, SECOND..=24 * HOUR),
-            jwks_pause: self.duration("jwks_pause", table.jwks_pause.as_ref(), default.jwks_pause, SECOND..=HOUR),
+            jwks_ttl: self.duration(
+                "jwks_ttl",
+                table.jwks_ttl.as_ref(),
+                default.jwks_ttl,
+                SECOND..=24 * HOUR,
+            ),
+            jwks_pause: self.duration(
+                "jwks_pause",
+                table.jwks_pause.as_ref(),
+                default.jwks_pause,
+                SECOND..=HOUR,
+            ),
             jwks_url: table.jwks_url.map(|url| {
                 self.fetched_url("jwks_url", &url);
                 url.into_inner()
@@ -100,14 +132,24 @@ impl Checker<'_> {
 
     /// Whoever can change what is fetched can sign in as anyone.
     fn fetched_url(&mut self, key: &str, url: &Spanned<String>) {
-        if !url.get_ref().parse::<url::Url>().is_ok_and(|url| is_safe_to_fetch(&url)) {
-            self.wrong(url, &format!("`{key}` must be an https URL, or http on this machine"));
+        if !url
+            .get_ref()
+            .parse::<url::Url>()
+            .is_ok_and(|url| is_safe_to_fetch(&url))
+        {
+            self.wrong(
+                url,
+                &format!("`{key}` must be an https URL, or http on this machine"),
+            );
         }
     }
 
     fn algorithms(&mut self, names: &Spanned<Vec<Spanned<String>>>) -> Vec<Algorithm> {
         if names.get_ref().is_empty() {
-            self.wrong(names, "`algorithms` must name at least one; leave it out for [\"RS256\"]");
+            self.wrong(
+                names,
+                "`algorithms` must name at least one; leave it out for [\"RS256\"]",
+            );
         }
         let known = ALGORITHMS.map(|(name, _)| name).join(", ");
         let mut algorithms = Vec::new();
@@ -133,7 +175,11 @@ impl Checker<'_> {
             if let Some(scope) = Scope::of(word.get_ref()) {
                 scopes.push(scope);
             } else {
-                let message = format!("there is no scope `{}`; there are: {}", word.get_ref(), Scopes::all());
+                let message = format!(
+                    "there is no scope `{}`; there are: {}",
+                    word.get_ref(),
+                    Scopes::all()
+                );
                 self.wrong(word, &message);
             }
         }
@@ -168,14 +214,29 @@ mod tests {
         );
         let auth = auth.unwrap();
         assert!(auth.required);
-        assert_eq!(auth.allowed_origins, [Origin::parse("https://app.example.com").unwrap()]);
+        assert_eq!(
+            auth.allowed_origins,
+            [Origin::parse("https://app.example.com").unwrap()]
+        );
         assert_eq!((auth.key_cache, auth.session_lifetime), (SECOND, HOUR));
         let oidc = auth.oidc.unwrap();
-        assert_eq!((oidc.issuer.as_str(), oidc.audience.as_str()), ("https://login.example.com/", "everturn"));
+        assert_eq!(
+            (oidc.issuer.as_str(), oidc.audience.as_str()),
+            ("https://login.example.com/", "everturn")
+        );
         assert_eq!(oidc.algorithms, [Algorithm::ES256, Algorithm::EdDSA]);
-        assert_eq!((oidc.tenant_claim.as_str(), oidc.scope_claim.as_str()), ("org", "permissions"));
-        assert_eq!(oidc.scopes, [("chat:all".to_owned(), vec![Scope::Read, Scope::Write])].into());
-        assert_eq!((oidc.default_scopes, oidc.leeway), (vec![Scope::Read], Duration::ZERO));
+        assert_eq!(
+            (oidc.tenant_claim.as_str(), oidc.scope_claim.as_str()),
+            ("org", "permissions")
+        );
+        assert_eq!(
+            oidc.scopes,
+            [("chat:all".to_owned(), vec![Scope::Read, Scope::Write])].into()
+        );
+        assert_eq!(
+            (oidc.default_scopes, oidc.leeway),
+            (vec![Scope::Read], Duration::ZERO)
+        );
     }
 
     #[test]
@@ -187,20 +248,56 @@ mod tests {
                 "[auth]\nallowed_origins = [\"*\"]\n",
                 "2:20: \"*\" is no origin; an origin is written as browsers send it",
             ),
-            ("[auth]\nallowed_origins = [\"https://a.example/\"]\n", "2:20: \"https://a.example/\" is no origin"),
-            ("[auth]\nkey_cache = \"1h\"\n", "2:13: `key_cache` must be from 100ms to 5m"),
-            ("[auth.oidc]\nissuer = \"https://a.example\"\n", "missing field `audience`"),
-            ("[auth.oidc]\nissuer = \"http://a.example\"\naudience = \"x\"\n", "2:10: `issuer` must be an https URL"),
-            ("[auth.oidc]\nissuer = \"https://a.example\"\naudience = \"\"\n", "3:12: `audience` must not be empty"),
-            (&format!("{oidc}algorithms = []\n"), "4:14: `algorithms` must name at least one"),
-            (&format!("{oidc}algorithms = [\"RS256\", \"HS256\"]\n"), "4:24: HS256 is refused"),
-            (&format!("{oidc}algorithms = [\"none\"]\n"), "4:15: none is refused"),
-            (&format!("{oidc}algorithms = [\"RSA\"]\n"), "4:15: there is no algorithm `RSA`; there are: RS256"),
-            (&format!("{oidc}scopes = {{ a = [\"all\"] }}\n"), "4:17: there is no scope `all`; there are: read write"),
-            (&format!("{oidc}jwks_url = \"http://a.example/keys\"\n"), "4:12: `jwks_url` must be an https URL"),
+            (
+                "[auth]\nallowed_origins = [\"https://a.example/\"]\n",
+                "2:20: \"https://a.example/\" is no origin",
+            ),
+            (
+                "[auth]\nkey_cache = \"1h\"\n",
+                "2:13: `key_cache` must be from 100ms to 5m",
+            ),
+            (
+                "[auth.oidc]\nissuer = \"https://a.example\"\n",
+                "missing field `audience`",
+            ),
+            (
+                "[auth.oidc]\nissuer = \"http://a.example\"\naudience = \"x\"\n",
+                "2:10: `issuer` must be an https URL",
+            ),
+            (
+                "[auth.oidc]\nissuer = \"https://a.example\"\naudience = \"\"\n",
+                "3:12: `audience` must not be empty",
+            ),
+            (
+                &format!("{oidc}algorithms = []\n"),
+                "4:14: `algorithms` must name at least one",
+            ),
+            (
+                &format!("{oidc}algorithms = [\"RS256\", \"HS256\"]\n"),
+                "4:24: HS256 is refused",
+            ),
+            (
+                &format!("{oidc}algorithms = [\"none\"]\n"),
+                "4:15: none is refused",
+            ),
+            (
+                &format!("{oidc}algorithms = [\"RSA\"]\n"),
+                "4:15: there is no algorithm `RSA`; there are: RS256",
+            ),
+            (
+                &format!("{oidc}scopes = {{ a = [\"all\"] }}\n"),
+                "4:17: there is no scope `all`; there are: read write",
+            ),
+            (
+                &format!("{oidc}jwks_url = \"http://a.example/keys\"\n"),
+                "4:12: `jwks_url` must be an https URL",
+            ),
         ] {
             let message = parse(text).unwrap_err().to_string();
-            assert!(message.contains(expected), "{text}\n→ {message}\nexpected {expected}");
+            assert!(
+                message.contains(expected),
+                "{text}\n→ {message}\nexpected {expected}"
+            );
         }
     }
 }

@@ -30,22 +30,40 @@ impl Checker<'_> {
         for name in delegates {
             if !self.agents.contains(name.get_ref()) {
                 let known: Vec<_> = self.agents.iter().map(String::as_str).collect();
-                let message = format!("there is no agent `{}`; {}", name.get_ref(), known_names("agents", &known));
+                let message = format!(
+                    "there is no agent `{}`; {}",
+                    name.get_ref(),
+                    known_names("agents", &known)
+                );
                 self.wrong(name, &message);
             } else if names.contains(name.get_ref()) {
-                self.wrong(name, &format!("agent `{}` is named twice; keep one of them", name.get_ref()));
+                self.wrong(
+                    name,
+                    &format!(
+                        "agent `{}` is named twice; keep one of them",
+                        name.get_ref()
+                    ),
+                );
             } else {
                 names.push(name.get_ref().clone());
             }
         }
-        let place = tools.iter().position(|tool| tool.kind == tool_kind::DELEGATE);
+        let place = tools
+            .iter()
+            .position(|tool| tool.kind == tool_kind::DELEGATE);
         match (place, names.is_empty()) {
             (Some(place), false) => tools[place].delegates = names,
-            (None, false) => tools.push(AgentTool { delegates: names, ..delegate(None) }),
+            (None, false) => tools.push(AgentTool {
+                delegates: names,
+                ..delegate(None)
+            }),
             (None, true) => {}
             (Some(place), true) => {
                 if let Some(tool) = listed.get(place).filter(|_| delegates.is_empty()) {
-                    self.wrong(tool, "tool `delegate` needs `delegates`, the agents that it may start");
+                    self.wrong(
+                        tool,
+                        "tool `delegate` needs `delegates`, the agents that it may start",
+                    );
                 }
             }
         }
@@ -66,9 +84,19 @@ impl Checker<'_> {
 
     /// The limits of a turn and of its tree of sub-agents.
     pub(super) fn tree_limits(&mut self, table: &file::Agent) -> AgentDefinition {
-        let timeout = self.duration("turn_timeout", table.turn_timeout.as_ref(), Duration::ZERO, SECOND..=24 * HOUR);
+        let timeout = self.duration(
+            "turn_timeout",
+            table.turn_timeout.as_ref(),
+            Duration::ZERO,
+            SECOND..=24 * HOUR,
+        );
         AgentDefinition {
-            max_depth: self.number("max_depth", table.max_depth.as_ref(), DEFAULT_MAX_DEPTH, 1..=10),
+            max_depth: self.number(
+                "max_depth",
+                table.max_depth.as_ref(),
+                DEFAULT_MAX_DEPTH,
+                1..=10,
+            ),
             max_sub_agents: self.number(
                 "max_sub_agents",
                 table.max_sub_agents.as_ref(),
@@ -83,5 +111,10 @@ impl Checker<'_> {
 
 fn delegate(approval: Option<ApprovalPolicy>) -> AgentTool {
     let (name, kind) = (DELEGATE_TOOL.to_owned(), tool_kind::DELEGATE.to_owned());
-    AgentTool { name, kind, approval, ..AgentTool::default() }
+    AgentTool {
+        name,
+        kind,
+        approval,
+        ..AgentTool::default()
+    }
 }

@@ -81,21 +81,43 @@ impl Tool {
     /// Reads one by hand: an untagged enum would only say that nothing matched.
     pub(super) fn read(value: &toml::Value) -> Result<Self, String> {
         let table = match value {
-            toml::Value::String(name) => return Ok(Self { name: name.clone(), timeout: None, approval: None }),
+            toml::Value::String(name) => {
+                return Ok(Self {
+                    name: name.clone(),
+                    timeout: None,
+                    approval: None,
+                });
+            }
             toml::Value::Table(table) => table,
             _ => return Err(TOOL_FORMS.to_owned()),
         };
-        if let Some(unknown) = table.keys().find(|key| !matches!(key.as_str(), "name" | "timeout" | "approval")) {
+        if let Some(unknown) = table
+            .keys()
+            .find(|key| !matches!(key.as_str(), "name" | "timeout" | "approval"))
+        {
             return Err(format!("a tool has no `{unknown}`; {TOOL_FORMS}"));
         }
-        let text = |key: &str| table.get(key).map(|value| value.as_str().map(str::to_owned).ok_or(TOOL_FORMS));
+        let text = |key: &str| {
+            table
+                .get(key)
+                .map(|value| value.as_str().map(str::to_owned).ok_or(TOOL_FORMS))
+        };
         let name = text("name").ok_or(TOOL_FORMS)??;
-        let approval = table.get("approval").map(approval_policy).transpose()?.flatten();
-        Ok(Self { name, timeout: text("timeout").transpose()?, approval })
+        let approval = table
+            .get("approval")
+            .map(approval_policy)
+            .transpose()?
+            .flatten();
+        Ok(Self {
+            name,
+            timeout: text("timeout").transpose()?,
+            approval,
+        })
     }
 }
 
-const TOOL_FORMS: &str = r#"write a tool as "name" or { name = "name", timeout = "30s", approval = "always" }"#;
+const TOOL_FORMS: &str =
+    r#"write a tool as "name" or { name = "name", timeout = "30s", approval = "always" }"#;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -90,23 +90,41 @@ impl Checker<'_> {
         let mut policy = EgressPolicy::default();
         for entry in &table.allow {
             if let Err(reason) = policy.allow(entry.get_ref()) {
-                self.wrong(entry, &format!("`{}` cannot be allowed: {reason}", entry.get_ref()));
+                self.wrong(
+                    entry,
+                    &format!("`{}` cannot be allowed: {reason}", entry.get_ref()),
+                );
             }
         }
         policy
     }
 
-    pub(super) fn http_tool(&mut self, name: &Spanned<String>, table: &HttpTool) -> Option<HttpToolDefinition> {
+    pub(super) fn http_tool(
+        &mut self,
+        name: &Spanned<String>,
+        table: &HttpTool,
+    ) -> Option<HttpToolDefinition> {
         if table.description.get_ref().trim().is_empty() {
-            self.wrong(&table.description, "`description` is what the model chooses a tool by; say what it does");
+            self.wrong(
+                &table.description,
+                "`description` is what the model chooses a tool by; say what it does",
+            );
         }
         let url = UrlTemplate::parse(table.url.get_ref())
             .map_err(|reason| self.wrong(&table.url, &format!("`url` cannot be used: {reason}")));
         let parameters = self.schema(table);
         let headers = self.headers(&table.headers);
         let secrets = self.secrets(&table.auth);
-        let idempotency_header = table.idempotency_header.as_ref().map(|name| self.header_name(name));
-        let timeout = self.duration("timeout", table.timeout.as_ref(), DEFAULT_TIMEOUT, SECOND..=MAX_TIMEOUT);
+        let idempotency_header = table
+            .idempotency_header
+            .as_ref()
+            .map(|name| self.header_name(name));
+        let timeout = self.duration(
+            "timeout",
+            table.timeout.as_ref(),
+            DEFAULT_TIMEOUT,
+            SECOND..=MAX_TIMEOUT,
+        );
         let max_response_bytes = self.max_response_bytes(table.max_response_bytes.as_ref());
         let method = table.method.method();
         let definition = HttpToolDefinition {
@@ -131,21 +149,34 @@ impl Checker<'_> {
     /// Every input has its place, and every place an input.
     fn fits(&mut self, url: &Spanned<String>, tool: &HttpToolDefinition) {
         let schema = &tool.spec.parameters;
-        let is_required =
-            |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|known| known == name));
+        let is_required = |name: &str| {
+            schema["required"]
+                .as_array()
+                .is_some_and(|names| names.iter().any(|known| known == name))
+        };
         for name in tool.url.inputs() {
             if schema["properties"].get(name).is_none() {
                 self.wrong(url, &format!("`{{{name}}}` is no property of `input`"));
             } else if tool.url.path_inputs().contains(name) && !is_required(name) {
-                self.wrong(url, &format!("`{{{name}}}` is part of the path: put it into `required` of `input`"));
+                self.wrong(
+                    url,
+                    &format!("`{{{name}}}` is part of the path: put it into `required` of `input`"),
+                );
             }
         }
         if sends_body(&tool.method) {
             return;
         }
-        for name in schema["properties"].as_object().into_iter().flat_map(serde_json::Map::keys) {
+        for name in schema["properties"]
+            .as_object()
+            .into_iter()
+            .flat_map(serde_json::Map::keys)
+        {
             if !tool.url.inputs().contains(name.as_str()) {
-                let message = format!("`{name}` of `input` has no place in `url`, and a {} has no body", tool.method);
+                let message = format!(
+                    "`{name}` of `input` has no place in `url`, and a {} has no body",
+                    tool.method
+                );
                 self.wrong(url, &message);
             }
         }
@@ -161,7 +192,10 @@ impl Checker<'_> {
             (None, Some(file)) => {
                 let path = Path::new(self.file_name()).with_file_name(file.get_ref());
                 let read = read_schema(&path).map_err(|reason| {
-                    self.wrong(file, &format!("`input_file` {} cannot be used: {reason}", path.display()));
+                    self.wrong(
+                        file,
+                        &format!("`input_file` {} cannot be used: {reason}", path.display()),
+                    );
                 });
                 read.ok()?
             }
@@ -176,9 +210,14 @@ impl Checker<'_> {
     fn headers(&mut self, table: &BTreeMap<Spanned<String>, Spanned<String>>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in table {
-            let Some(header) = self.header_name(name) else { continue };
+            let Some(header) = self.header_name(name) else {
+                continue;
+            };
             if RESERVED_HEADERS.contains(&header.as_str()) {
-                self.wrong(name, &format!("`{header}` cannot be set here; secrets go into `auth`"));
+                self.wrong(
+                    name,
+                    &format!("`{header}` cannot be set here; secrets go into `auth`"),
+                );
             }
             match HeaderValue::from_str(value.get_ref()) {
                 Ok(value) => drop(headers.insert(header, value)),
@@ -192,29 +231,48 @@ impl Checker<'_> {
         let mut secrets = HeaderMap::new();
         if let Some(variable) = &auth.bearer_env {
             let token = self.secret("bearer_env", variable);
-            self.add_secret(&mut secrets, AUTHORIZATION, variable, &format!("Bearer {}", token.trim()));
+            self.add_secret(
+                &mut secrets,
+                AUTHORIZATION,
+                variable,
+                &format!("Bearer {}", token.trim()),
+            );
         }
         for (name, variable) in &auth.headers_env {
-            let Some(header) = self.header_name(name) else { continue };
+            let Some(header) = self.header_name(name) else {
+                continue;
+            };
             let value = self.secret("headers_env", variable);
             self.add_secret(&mut secrets, header, variable, value.trim());
         }
         secrets
     }
 
-    fn add_secret(&mut self, secrets: &mut HeaderMap, header: HeaderName, variable: &Spanned<String>, value: &str) {
+    fn add_secret(
+        &mut self,
+        secrets: &mut HeaderMap,
+        header: HeaderName,
+        variable: &Spanned<String>,
+        value: &str,
+    ) {
         if let Ok(mut value) = HeaderValue::from_str(value) {
             value.set_sensitive(true);
             secrets.insert(header, value);
         } else {
-            let message = format!("the value of {} holds characters that no header has", variable.get_ref());
+            let message = format!(
+                "the value of {} holds characters that no header has",
+                variable.get_ref()
+            );
             self.wrong(variable, &message);
         }
     }
 
     fn header_name(&mut self, name: &Spanned<String>) -> Option<HeaderName> {
         let header = name.get_ref().parse().map_err(|_| {
-            self.wrong(name, &format!("`{}` is no name of a header", name.get_ref()));
+            self.wrong(
+                name,
+                &format!("`{}` is no name of a header", name.get_ref()),
+            );
         });
         header.ok()
     }
@@ -243,13 +301,19 @@ impl Verb {
 /// A GET changes nothing (RFC 9110, 9.2.1). PUT and DELETE should be idempotent, but not every service keeps to that:
 /// whoever knows that theirs does says so.
 fn default_effect(method: &Method) -> Effect {
-    if *method == Method::GET { Effect::Read } else { Effect::Once }
+    if *method == Method::GET {
+        Effect::Read
+    } else {
+        Effect::Once
+    }
 }
 
 fn read_schema(path: &Path) -> Result<Value, String> {
     let size = fs::metadata(path).map_err(|error| error.to_string())?.len();
     if size > MAX_SCHEMA_BYTES {
-        return Err(format!("it has {size} bytes; the limit is {MAX_SCHEMA_BYTES}"));
+        return Err(format!(
+            "it has {size} bytes; the limit is {MAX_SCHEMA_BYTES}"
+        ));
     }
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|error| error.to_string())

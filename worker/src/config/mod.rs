@@ -110,7 +110,12 @@ pub struct WorkerLimits {
 impl Default for Limits {
     fn default() -> Self {
         let queued_messages = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
-        Self { message_bytes: MAX_MESSAGE_BYTES, queued_messages, body_bytes: 0, tenant: TenantLimits::default() }
+        Self {
+            message_bytes: MAX_MESSAGE_BYTES,
+            queued_messages,
+            body_bytes: 0,
+            tenant: TenantLimits::default(),
+        }
     }
 }
 
@@ -166,7 +171,9 @@ impl Config {
     /// Reads `path`; without one, ./everturn.toml when it exists, else built-in defaults. `tools` are the names an
     /// agent may use besides those of the file.
     pub fn load(path: Option<&Path>, tools: &[String]) -> Result<Self, ConfigError> {
-        Self::load_with(path, Some(tools), &|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        Self::load_with(path, Some(tools), &|name| {
+            std::env::var(name).ok().filter(|value| !value.is_empty())
+        })
     }
 
     /// The same for a gateway, which calls no model and runs no tool: keys need not be there, and which tools there are
@@ -186,7 +193,10 @@ impl Config {
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {
                 Self::parse("", DEFAULT_FILE, tools, environment)
             }
-            Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+            Err(source) => Err(ConfigError::Unreadable {
+                path: path.to_owned(),
+                source,
+            }),
         }
     }
 
@@ -200,13 +210,20 @@ impl Config {
     ) -> Result<Self, ConfigError> {
         let file: file::File = toml::from_str(text).map_err(|error| {
             let place = check::place(file_name, text, error.span().map_or(0, |span| span.start));
-            ConfigError::Wrong(vec![Problem { place, message: error.message().to_owned() }])
+            ConfigError::Wrong(vec![Problem {
+                place,
+                message: error.message().to_owned(),
+            }])
         })?;
         check::Checker::new(text, file_name, tools, environment).config(file)
     }
 
     /// True when an agent is to be answered by the demo model: no provider's key is configured.
     pub fn needs_demo_model(&self) -> bool {
-        !self.providers.contains_key(DEMO_PROVIDER) && self.agents.iter().any(|agent| agent.provider == DEMO_PROVIDER)
+        !self.providers.contains_key(DEMO_PROVIDER)
+            && self
+                .agents
+                .iter()
+                .any(|agent| agent.provider == DEMO_PROVIDER)
     }
 }

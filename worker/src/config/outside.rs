@@ -17,8 +17,7 @@ const MAX_APPROVAL_TIMEOUT: Duration = Duration::from_hours(31 * 24);
 /// A client tool is waited for: longer than one that a worker runs.
 pub(super) const DEFAULT_CLIENT_TIMEOUT: Duration = Duration::from_hours(1);
 
-const APPROVAL_FORMS: &str =
-    r#"write `approval` as "never", "always" or { when = { … a JSON schema of the arguments … }, timeout = "72h" }"#;
+const APPROVAL_FORMS: &str = r#"write `approval` as "never", "always" or { when = { … a JSON schema of the arguments … }, timeout = "72h" }"#;
 
 /// `[client_tools.NAME]`, as written.
 #[derive(Debug, Deserialize)]
@@ -45,19 +44,30 @@ pub(super) enum EffectWord {
 pub(super) fn approval_policy(value: &toml::Value) -> Result<Option<ApprovalPolicy>, String> {
     let table = match value {
         toml::Value::String(word) if word == "never" => return Ok(None),
-        toml::Value::String(word) if word == "always" => return Ok(Some(policy(None, DEFAULT_APPROVAL_TIMEOUT))),
+        toml::Value::String(word) if word == "always" => {
+            return Ok(Some(policy(None, DEFAULT_APPROVAL_TIMEOUT)));
+        }
         toml::Value::Table(table) => table,
         _ => return Err(APPROVAL_FORMS.to_owned()),
     };
-    if let Some(unknown) = table.keys().find(|key| !matches!(key.as_str(), "when" | "timeout")) {
+    if let Some(unknown) = table
+        .keys()
+        .find(|key| !matches!(key.as_str(), "when" | "timeout"))
+    {
         return Err(format!("an approval has no `{unknown}`; {APPROVAL_FORMS}"));
     }
     let timeout = match table.get("timeout") {
         None => DEFAULT_APPROVAL_TIMEOUT,
         Some(text) => {
-            let parsed = text.as_str().and_then(|text| humantime::parse_duration(text).ok());
-            let in_range = parsed.filter(|timeout| (Duration::from_secs(1)..=MAX_APPROVAL_TIMEOUT).contains(timeout));
-            in_range.ok_or_else(|| "the `timeout` of an approval is a duration from 1s to 31days".to_owned())?
+            let parsed = text
+                .as_str()
+                .and_then(|text| humantime::parse_duration(text).ok());
+            let in_range = parsed.filter(|timeout| {
+                (Duration::from_secs(1)..=MAX_APPROVAL_TIMEOUT).contains(timeout)
+            });
+            in_range.ok_or_else(|| {
+                "the `timeout` of an approval is a duration from 1s to 31days".to_owned()
+            })?
         }
     };
     let when = table.get("when").map(rule).transpose()?;
@@ -65,7 +75,10 @@ pub(super) fn approval_policy(value: &toml::Value) -> Result<Option<ApprovalPoli
 }
 
 fn policy(when: Option<Json>, timeout: Duration) -> ApprovalPolicy {
-    ApprovalPolicy { when, timeout_s: u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX) }
+    ApprovalPolicy {
+        when,
+        timeout_s: u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX),
+    }
 }
 
 fn rule(value: &toml::Value) -> Result<Json, String> {
@@ -79,7 +92,10 @@ fn rule(value: &toml::Value) -> Result<Json, String> {
 
 impl Checker<'_> {
     /// Described before the agents that name them.
-    pub(super) fn client_tools(&mut self, tables: BTreeMap<Spanned<String>, ClientToolTable>) -> Vec<ClientTool> {
+    pub(super) fn client_tools(
+        &mut self,
+        tables: BTreeMap<Spanned<String>, ClientToolTable>,
+    ) -> Vec<ClientTool> {
         let mut described = Vec::new();
         for (name, table) in tables {
             self.client_tools.push(name.get_ref().clone());
@@ -103,20 +119,31 @@ impl Checker<'_> {
         effect: EffectWord,
     ) -> ToolSpec {
         if description.get_ref().trim().is_empty() {
-            self.wrong(description, "`description` tells the model when to use the tool; it must not be empty");
+            self.wrong(
+                description,
+                "`description` tells the model when to use the tool; it must not be empty",
+            );
         }
         let mut parameters = Json::of(input).to_value();
         if let Some(object) = parameters.as_object_mut() {
             object.entry("type").or_insert_with(|| "object".into());
         }
         if let Err(error) = jsonschema::options().offline().build(&parameters) {
-            self.wrong(name, &format!("the `input` of this tool is not a JSON schema: {error}"));
+            self.wrong(
+                name,
+                &format!("the `input` of this tool is not a JSON schema: {error}"),
+            );
         }
         let effect = match effect {
             EffectWord::Read => Effect::Read,
             EffectWord::Idempotent => Effect::Idempotent,
             EffectWord::Once => Effect::Once,
         };
-        ToolSpec { name: name.get_ref().clone(), description: description.get_ref().clone(), parameters, effect }
+        ToolSpec {
+            name: name.get_ref().clone(),
+            description: description.get_ref().clone(),
+            parameters,
+            effect,
+        }
     }
 }

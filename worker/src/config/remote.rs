@@ -41,34 +41,66 @@ pub(super) struct RemoteCall {
 
 impl Checker<'_> {
     /// Described before the agents that name them.
-    pub(super) fn remote_tools(&mut self, tables: BTreeMap<Spanned<String>, RemoteToolTable>) -> Vec<RemoteTool> {
+    pub(super) fn remote_tools(
+        &mut self,
+        tables: BTreeMap<Spanned<String>, RemoteToolTable>,
+    ) -> Vec<RemoteTool> {
         let mut described = Vec::new();
         for (name, table) in tables {
             let call = self.remote_call(&name, &table);
             self.remote_tools.insert(name.get_ref().clone(), call);
             if self.add_tool(&name) {
-                described.push(RemoteTool(self.described(&name, &table.description, &table.input, table.effect)));
+                described.push(RemoteTool(self.described(
+                    &name,
+                    &table.description,
+                    &table.input,
+                    table.effect,
+                )));
             }
         }
         described
     }
 
     fn remote_call(&mut self, name: &Spanned<String>, table: &RemoteToolTable) -> RemoteCall {
-        for named in [Some(&table.task_queue), table.activity_type.as_ref()].into_iter().flatten() {
+        for named in [Some(&table.task_queue), table.activity_type.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             // The engine's limit on both.
             if !(1..=1000).contains(&named.get_ref().len()) {
-                self.wrong(named, "`task_queue` and `activity_type` have 1 to 1000 bytes");
+                self.wrong(
+                    named,
+                    "`task_queue` and `activity_type` have 1 to 1000 bytes",
+                );
             }
         }
-        let heartbeat =
-            self.duration("heartbeat_timeout", table.heartbeat_timeout.as_ref(), Duration::ZERO, SECOND..=HOUR);
-        let start =
-            self.duration("start_timeout", table.start_timeout.as_ref(), DEFAULT_START_TIMEOUT, SECOND..=24 * HOUR);
-        let timeout = self.duration("timeout", table.timeout.as_ref(), Duration::ZERO, SECOND..=24 * HOUR);
+        let heartbeat = self.duration(
+            "heartbeat_timeout",
+            table.heartbeat_timeout.as_ref(),
+            Duration::ZERO,
+            SECOND..=HOUR,
+        );
+        let start = self.duration(
+            "start_timeout",
+            table.start_timeout.as_ref(),
+            DEFAULT_START_TIMEOUT,
+            SECOND..=24 * HOUR,
+        );
+        let timeout = self.duration(
+            "timeout",
+            table.timeout.as_ref(),
+            Duration::ZERO,
+            SECOND..=24 * HOUR,
+        );
         RemoteCall {
             worker: turn::RemoteTool {
                 task_queue: table.task_queue.get_ref().clone(),
-                activity_type: table.activity_type.as_ref().unwrap_or(name).get_ref().clone(),
+                activity_type: table
+                    .activity_type
+                    .as_ref()
+                    .unwrap_or(name)
+                    .get_ref()
+                    .clone(),
                 heartbeat_timeout_ms: milliseconds(heartbeat),
                 start_timeout_ms: milliseconds(start),
             },

@@ -26,7 +26,10 @@ impl Checker<'_> {
             match folder.read_dir() {
                 Ok(_) => folders.push(folder),
                 Err(error) => {
-                    let message = format!("the folder of skills {} cannot be read: {error}", folder.display());
+                    let message = format!(
+                        "the folder of skills {} cannot be read: {error}",
+                        folder.display()
+                    );
                     self.wrong(path, &message);
                 }
             }
@@ -48,13 +51,27 @@ impl Checker<'_> {
         for skill in named {
             let name = skills::tool_name(skill.get_ref());
             if tools.iter().any(|tool| tool.name == name) {
-                self.wrong(skill, &format!("skill `{}` is named twice; keep one of them", skill.get_ref()));
+                self.wrong(
+                    skill,
+                    &format!(
+                        "skill `{}` is named twice; keep one of them",
+                        skill.get_ref()
+                    ),
+                );
             } else if let Some(known) = known.filter(|known| !is_known(known, skill.get_ref())) {
                 let names: Vec<_> = known.names().collect();
-                let message = format!("there is no skill `{}`; {}", skill.get_ref(), known_names("skills", &names));
+                let message = format!(
+                    "there is no skill `{}`; {}",
+                    skill.get_ref(),
+                    known_names("skills", &names)
+                );
                 self.wrong(skill, &message);
             } else {
-                tools.push(AgentTool { name, timeout_ms, ..AgentTool::default() });
+                tools.push(AgentTool {
+                    name,
+                    timeout_ms,
+                    ..AgentTool::default()
+                });
             }
         }
         tools
@@ -76,9 +93,16 @@ mod tests {
     /// The configuration beside a folder `skills` with a good skill and a broken one.
     fn load(text: &str) -> Result<Config, ConfigError> {
         let directory = tempfile::tempdir().unwrap();
-        for (name, text) in [("good", "---\nname: good\ndescription: x\n---\nDo good."), ("broken", "Do bad.")] {
+        for (name, text) in [
+            ("good", "---\nname: good\ndescription: x\n---\nDo good."),
+            ("broken", "Do bad."),
+        ] {
             fs::create_dir_all(directory.path().join("skills").join(name)).unwrap();
-            fs::write(directory.path().join("skills").join(name).join("SKILL.md"), text).unwrap();
+            fs::write(
+                directory.path().join("skills").join(name).join("SKILL.md"),
+                text,
+            )
+            .unwrap();
         }
         let file = directory.path().join("everturn.toml");
         fs::write(&file, text).unwrap();
@@ -86,35 +110,51 @@ mod tests {
     }
 
     fn tools(config: &Config) -> Vec<&str> {
-        config.agents[0].tools.iter().map(|tool| tool.name.as_str()).collect()
+        config.agents[0]
+            .tools
+            .iter()
+            .map(|tool| tool.name.as_str())
+            .collect()
     }
 
     #[test]
     fn agents_name_skills_and_a_broken_one_stops_nothing() {
-        let config =
-            load(&format!("{AGENT}tools = [\"calculate\"]\nskills = [\"*\"]\n[skills]\npaths = [\"skills\"]\n"));
+        let config = load(&format!(
+            "{AGENT}tools = [\"calculate\"]\nskills = [\"*\"]\n[skills]\npaths = [\"skills\"]\n"
+        ));
         let config = config.unwrap();
         assert_eq!(tools(&config), ["calculate", "skill__*"]);
         assert_eq!(config.skills.names().collect::<Vec<_>>(), ["good"]);
-        let config =
-            load(&format!("{AGENT}skills = [\"good\", \"broken\"]\n[skills]\npaths = [\"skills\"]\n")).unwrap();
+        let config = load(&format!(
+            "{AGENT}skills = [\"good\", \"broken\"]\n[skills]\npaths = [\"skills\"]\n"
+        ))
+        .unwrap();
         assert_eq!(tools(&config), ["skill__good", "skill__broken"]);
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (text, expected) in [
-            ("[skills]\npaths = [\"nowhere\"]\n".to_owned(), "everturn.toml:2:10: the folder of skills"),
+            (
+                "[skills]\npaths = [\"nowhere\"]\n".to_owned(),
+                "everturn.toml:2:10: the folder of skills",
+            ),
             (
                 format!("{AGENT}skills = [\"god\"]\n[skills]\npaths = [\"skills\"]\n"),
                 "everturn.toml:6:11: there is no skill `god`; there are: good",
             ),
-            (format!("{AGENT}skills = [\"good\"]\n"), "there is no skill `good`; no skills are configured"),
+            (
+                format!("{AGENT}skills = [\"good\"]\n"),
+                "there is no skill `good`; no skills are configured",
+            ),
             (
                 format!("{AGENT}skills = [\"*\", \"*\"]\n[skills]\npaths = [\"skills\"]\n"),
                 "everturn.toml:6:16: skill `*` is named twice",
             ),
-            ("[skills]\npath = \"skills\"\n".to_owned(), "unknown field `path`"),
+            (
+                "[skills]\npath = \"skills\"\n".to_owned(),
+                "unknown field `path`",
+            ),
         ] {
             let error = load(&text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");

@@ -44,7 +44,11 @@ pub(super) fn find(message: &str) -> Vec<String> {
 }
 
 fn other() -> Token {
-    Token { kind: Kind::Other, text: String::new(), is_apart: true }
+    Token {
+        kind: Kind::Other,
+        text: String::new(),
+        is_apart: true,
+    }
 }
 
 /// True when `next` cannot go on with the expression so far.
@@ -52,7 +56,10 @@ fn ends(run: &[Token], next: &Token) -> bool {
     use Kind::{Close, Function, Number, Open, Operator, Other, Suffix};
     let Some(last) = run.last() else { return false };
     match (last.kind, next.kind) {
-        (_, Other) | (Number | Close | Suffix, Number) | (Open | Operator, Close | Suffix) | (Function, Suffix) => true,
+        (_, Other)
+        | (Number | Close | Suffix, Number)
+        | (Open | Operator, Close | Suffix)
+        | (Function, Suffix) => true,
         // `2(3 + 4)` is a product; `at 5 (2 + 3)` is not. `sqrt` wants its parenthesis.
         (Number | Close | Suffix, Open | Function) => next.is_apart,
         (Function, next) => next != Open,
@@ -63,7 +70,8 @@ fn ends(run: &[Token], next: &Token) -> bool {
 
 /// The expression of a run of tokens, without what hangs over its ends.
 fn expression(mut run: Vec<Token>) -> Option<String> {
-    let hangs_over_end = |token: &Token| matches!(token.kind, Kind::Operator | Kind::Open | Kind::Function);
+    let hangs_over_end =
+        |token: &Token| matches!(token.kind, Kind::Operator | Kind::Open | Kind::Function);
     while run.last().is_some_and(hangs_over_end) {
         run.pop();
     }
@@ -71,8 +79,12 @@ fn expression(mut run: Vec<Token>) -> Option<String> {
         let count = |kind: Kind| run.iter().filter(|token| token.kind == kind).count();
         let (opened, closed) = (count(Kind::Open), count(Kind::Close));
         let first = run.first()?;
-        let is_sign = first.text == "-" && run.get(1).is_some_and(|next| next.kind == Kind::Number && !next.is_apart);
-        let is_stray = matches!(first.kind, Kind::Close | Kind::Suffix) || (first.kind == Kind::Operator && !is_sign);
+        let is_sign = first.text == "-"
+            && run
+                .get(1)
+                .is_some_and(|next| next.kind == Kind::Number && !next.is_apart);
+        let is_stray = matches!(first.kind, Kind::Close | Kind::Suffix)
+            || (first.kind == Kind::Operator && !is_sign);
         if is_stray || (first.kind == Kind::Open && opened > closed) {
             run.remove(0);
         } else if closed > opened && run.last().is_some_and(|last| last.kind == Kind::Close) {
@@ -83,19 +95,31 @@ fn expression(mut run: Vec<Token>) -> Option<String> {
             return None;
         }
     }
-    let numbers = run.iter().filter(|token| token.kind == Kind::Number).count();
+    let numbers = run
+        .iter()
+        .filter(|token| token.kind == Kind::Number)
+        .count();
     let works = run.iter().skip(1).any(|token| token.kind == Kind::Operator);
-    let is_function = run.iter().any(|token| token.kind == Kind::Function || token.text == "!");
+    let is_function = run
+        .iter()
+        .any(|token| token.kind == Kind::Function || token.text == "!");
     let is_arithmetic = numbers > 0 && ((works && numbers > 1) || is_function) && !is_date(&run);
     is_arithmetic.then(|| write(&run))
 }
 
 /// `2026-07-31`, `31/7/2026`.
 fn is_date(run: &[Token]) -> bool {
-    let [first, a, _, b, last] = run else { return false };
-    let is_year = |token: &Token| token.text.len() == 4 && token.text.bytes().all(|byte| byte.is_ascii_digit());
+    let [first, a, _, b, last] = run else {
+        return false;
+    };
+    let is_year = |token: &Token| {
+        token.text.len() == 4 && token.text.bytes().all(|byte| byte.is_ascii_digit())
+    };
     let is_tight = run.iter().skip(1).all(|token| !token.is_apart);
-    is_tight && a.text == b.text && matches!(a.text.as_str(), "-" | "/") && (is_year(first) || is_year(last))
+    is_tight
+        && a.text == b.text
+        && matches!(a.text.as_str(), "-" | "/")
+        && (is_year(first) || is_year(last))
 }
 
 /// As it was written, with single spaces.
@@ -122,7 +146,11 @@ fn tokens(message: &str) -> Vec<Token> {
         }
         let follows_percent = tokens.last().is_some_and(|token| token.text == "%");
         let (kind, text, length) = token(rest, follows_percent);
-        tokens.push(Token { kind, text, is_apart });
+        tokens.push(Token {
+            kind,
+            text,
+            is_apart,
+        });
         rest = &rest[length..];
         is_apart = false;
     }
@@ -145,7 +173,9 @@ fn token(rest: &str, follows_percent: bool) -> (Kind, String, usize) {
         ')' => (Kind::Close, ")".to_owned()),
         '%' => (Kind::Suffix, "%".to_owned()),
         // At the end of a sentence it is an exclamation.
-        '!' if after.trim_start().starts_with(|c: char| !c.is_alphabetic()) => (Kind::Suffix, "!".to_owned()),
+        '!' if after.trim_start().starts_with(|c: char| !c.is_alphabetic()) => {
+            (Kind::Suffix, "!".to_owned())
+        }
         _ => (Kind::Other, String::new()),
     };
     (kind, text, c.len_utf8())
@@ -159,7 +189,9 @@ fn word(rest: &str, follows_percent: bool) -> (Kind, String, usize) {
             return (Kind::Number, rest[..number].replace(',', ""), number);
         }
     }
-    let length = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+    let length = rest
+        .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .unwrap_or(rest.len());
     let lower = rest[..length].to_lowercase();
     let operator = match lower.as_str() {
         "plus" => "+",
@@ -202,7 +234,10 @@ mod tests {
     #[test]
     fn arithmetic_is_found() {
         for (message, expected) in [
-            ("What is 21 * 2, and what time is it in Tokyo?", &["21 * 2"][..]),
+            (
+                "What is 21 * 2, and what time is it in Tokyo?",
+                &["21 * 2"][..],
+            ),
             ("What is 21*2?", &["21*2"]),
             ("2+2=4 and 3 times 4.", &["2+2", "3 * 4"]),
             ("(what is (1 + 2) * 3)", &["(1 + 2) * 3"]),

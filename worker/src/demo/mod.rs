@@ -55,7 +55,10 @@ pub struct DemoOptions {
 
 impl Default for DemoOptions {
     fn default() -> Self {
-        Self { listen: (Ipv4Addr::LOCALHOST, 0).into(), token_delay: TOKEN_DELAY }
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            token_delay: TOKEN_DELAY,
+        }
     }
 }
 
@@ -93,22 +96,38 @@ fn router(options: DemoOptions) -> Router {
     Router::new()
         .route("/v1/chat/completions", post(complete))
         .layer(DefaultBodyLimit::max(MAX_REQUEST_BYTES))
-        .fallback(async || error(StatusCode::NOT_FOUND, "The demo model only knows POST /v1/chat/completions."))
+        .fallback(async || {
+            error(
+                StatusCode::NOT_FOUND,
+                "The demo model only knows POST /v1/chat/completions.",
+            )
+        })
         .with_state(options)
 }
 
-async fn complete(State(options): State<DemoOptions>, body: Result<Bytes, BytesRejection>) -> Response {
+async fn complete(
+    State(options): State<DemoOptions>,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
     let body = match body {
         Ok(body) => body,
         Err(rejection) => return error(rejection.status(), &rejection.body_text()),
     };
     let request: wire::Request = match serde_json::from_slice(&body) {
         Ok(request) => request,
-        Err(problem) => return error(StatusCode::BAD_REQUEST, &format!("The body cannot be read: {problem}.")),
+        Err(problem) => {
+            return error(
+                StatusCode::BAD_REQUEST,
+                &format!("The body cannot be read: {problem}."),
+            );
+        }
     };
     let reply = rules::reply(&request);
     if !request.stream {
-        return json(StatusCode::OK, wire::completion(&request, &reply).to_string());
+        return json(
+            StatusCode::OK,
+            wire::completion(&request, &reply).to_string(),
+        );
     }
     let chunks = wire::chunks(&request, &reply);
     let events = stream::iter(chunks).then(move |chunk| async move {
@@ -117,7 +136,11 @@ async fn complete(State(options): State<DemoOptions>, body: Result<Bytes, BytesR
         }
         Ok::<_, io::Error>(format!("data: {}\n\n", chunk.data))
     });
-    ([(header::CONTENT_TYPE, "text/event-stream")], Body::from_stream(events)).into_response()
+    (
+        [(header::CONTENT_TYPE, "text/event-stream")],
+        Body::from_stream(events),
+    )
+        .into_response()
 }
 
 fn error(status: StatusCode, message: &str) -> Response {

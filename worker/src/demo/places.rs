@@ -27,7 +27,10 @@ const PLACES: [(&[&str], &str); 45] = [
     (&["lagos"], "Africa/Lagos"),
     (&["lisbon"], "Europe/Lisbon"),
     (&["london"], "Europe/London"),
-    (&["los angeles", "san francisco", "seattle"], "America/Los_Angeles"),
+    (
+        &["los angeles", "san francisco", "seattle"],
+        "America/Los_Angeles",
+    ),
     (&["madrid"], "Europe/Madrid"),
     (&["mexico city"], "America/Mexico_City"),
     (&["moscow"], "Europe/Moscow"),
@@ -76,11 +79,20 @@ pub(super) struct Place {
 pub(super) fn find(message: &str) -> Vec<Place> {
     let mut found = zones(message);
     let lower = message.to_lowercase();
-    if ["time", "clock", "what day"].iter().any(|word| has_word(&lower, word)) {
+    if ["time", "clock", "what day"]
+        .iter()
+        .any(|word| has_word(&lower, word))
+    {
         for (names, zone) in PLACES {
             for name in names {
                 if let Some(at) = word_at(&lower, name) {
-                    found.push((at, Place { name: title(name), zone: zone.to_owned() }));
+                    found.push((
+                        at,
+                        Place {
+                            name: title(name),
+                            zone: zone.to_owned(),
+                        },
+                    ));
                 }
             }
         }
@@ -102,10 +114,21 @@ pub(super) fn find(message: &str) -> Vec<Place> {
 fn zones(message: &str) -> Vec<(usize, Place)> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-' | '+');
     let mut found = Vec::new();
-    for word in message.split(|c: char| !is_part(c)).filter(|word| !word.is_empty()) {
-        let is_zone = word.split_once('/').is_some_and(|(area, city)| AREAS.contains(&area) && !city.is_empty());
+    for word in message
+        .split(|c: char| !is_part(c))
+        .filter(|word| !word.is_empty())
+    {
+        let is_zone = word
+            .split_once('/')
+            .is_some_and(|(area, city)| AREAS.contains(&area) && !city.is_empty());
         if is_zone && let Some(at) = message.find(word) {
-            found.push((at, Place { name: word.to_owned(), zone: word.to_owned() }));
+            found.push((
+                at,
+                Place {
+                    name: word.to_owned(),
+                    zone: word.to_owned(),
+                },
+            ));
         }
     }
     found
@@ -116,13 +139,36 @@ fn unknown(lower: &str) -> Option<(usize, Place)> {
     for ask in ["time is it in ", "time in ", "time at ", "clock in "] {
         if let Some(at) = lower.find(ask) {
             let rest = &lower[at + ask.len()..];
-            let name = rest.split(|c: char| !(c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))).next()?;
-            let name: String = title(name.split(" and ").next()?.trim()).chars().take(40).collect();
-            return (!name.is_empty()).then(|| (at, Place { zone: name.clone(), name }));
+            let name = rest
+                .split(|c: char| !(c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')))
+                .next()?;
+            let name: String = title(name.split(" and ").next()?.trim())
+                .chars()
+                .take(40)
+                .collect();
+            return (!name.is_empty()).then(|| {
+                (
+                    at,
+                    Place {
+                        zone: name.clone(),
+                        name,
+                    },
+                )
+            });
         }
     }
-    let asks = ["what time", "the time", "current time", "time is it"].into_iter().find_map(|ask| lower.find(ask));
-    asks.map(|at| (at, Place { name: "UTC".to_owned(), zone: "UTC".to_owned() }))
+    let asks = ["what time", "the time", "current time", "time is it"]
+        .into_iter()
+        .find_map(|ask| lower.find(ask));
+    asks.map(|at| {
+        (
+            at,
+            Place {
+                name: "UTC".to_owned(),
+                zone: "UTC".to_owned(),
+            },
+        )
+    })
 }
 
 fn has_word(text: &str, word: &str) -> bool {
@@ -135,7 +181,10 @@ pub(super) fn word_at(text: &str, word: &str) -> Option<usize> {
     let is_letter = |c: char| c.is_alphanumeric() && !is_ideograph(c);
     text.match_indices(word).map(|(at, _)| at).find(|at| {
         let before = text[..*at].chars().next_back().is_some_and(is_letter);
-        let after = text[at + word.len()..].chars().next().is_some_and(is_letter);
+        let after = text[at + word.len()..]
+            .chars()
+            .next()
+            .is_some_and(is_letter);
         word.chars().all(is_ideograph) || !(before || after)
     })
 }
@@ -148,7 +197,9 @@ fn is_ideograph(c: char) -> bool {
 fn title(name: &str) -> String {
     let capital = |word: &str| {
         let mut chars = word.chars();
-        chars.next().map_or_else(String::new, |first| format!("{}{}", first.to_uppercase(), chars.as_str()))
+        chars.next().map_or_else(String::new, |first| {
+            format!("{}{}", first.to_uppercase(), chars.as_str())
+        })
     };
     name.split(' ').map(capital).collect::<Vec<_>>().join(" ")
 }
@@ -170,13 +221,23 @@ mod tests {
             zones_of("time in New York, são paulo and Tokyo (Japan)"),
             ["America/New_York", "America/Sao_Paulo", "Asia/Tokyo"]
         );
-        assert_eq!(zones_of("Compare Europe/Berlin with Etc/GMT+5."), ["Europe/Berlin", "Etc/GMT+5"]);
+        assert_eq!(
+            zones_of("Compare Europe/Berlin with Etc/GMT+5."),
+            ["Europe/Berlin", "Etc/GMT+5"]
+        );
         assert_eq!(zones_of("time in 東京は?"), ["Asia/Tokyo"]);
     }
 
     #[test]
     fn other_messages_ask_for_no_time() {
-        for message in ["I love Paris", "Sometimes in Rome", "romeo has no time", "and/or", "a/b", "3 times 4"] {
+        for message in [
+            "I love Paris",
+            "Sometimes in Rome",
+            "romeo has no time",
+            "and/or",
+            "a/b",
+            "3 times 4",
+        ] {
             assert_eq!(zones_of(message), [""; 0], "{message}");
         }
     }
@@ -184,7 +245,10 @@ mod tests {
     #[test]
     fn without_a_known_place() {
         assert_eq!(zones_of("What time is it?"), ["UTC"]);
-        assert_eq!(zones_of("what time is it in atlantis and so on?"), ["Atlantis"]);
+        assert_eq!(
+            zones_of("what time is it in atlantis and so on?"),
+            ["Atlantis"]
+        );
     }
 
     proptest! {
@@ -199,7 +263,9 @@ mod tests {
         use everturn_activities::tools::{Tool as _, builtin::CurrentTime};
         // The description names the tool's own source of zones; the names are checked by asking it.
         let tool = CurrentTime::new();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
         for (_, zone) in PLACES {
             let context = crate::demo::tests::tool_context();
             let input = everturn_proto::Json::of(&serde_json::json!({"time_zone": zone}));

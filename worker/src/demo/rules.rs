@@ -28,11 +28,20 @@ pub(super) fn reply(request: &Request) -> Reply {
     let outcomes = answer::outcomes(turn);
     let is_answered = turn.last().is_some_and(|message| message.role == "tool");
     if is_answered {
-        return Reply { text: answer::compose(&outcomes), calls: Vec::new() };
+        return Reply {
+            text: answer::compose(&outcomes),
+            calls: Vec::new(),
+        };
     }
-    let said = turn.iter().rev().find(|message| message.role == "user").map(Message::text).unwrap_or_default();
-    let (offered, missing): (Vec<Wish>, Vec<Wish>) =
-        wishes(&said, request).into_iter().partition(|wish| request.offers(&wish.tool));
+    let said = turn
+        .iter()
+        .rev()
+        .find(|message| message.role == "user")
+        .map(Message::text)
+        .unwrap_or_default();
+    let (offered, missing): (Vec<Wish>, Vec<Wish>) = wishes(&said, request)
+        .into_iter()
+        .partition(|wish| request.offers(&wish.tool));
     if !offered.is_empty() {
         let purposes: Vec<&str> = offered.iter().map(|wish| wish.purpose.as_str()).collect();
         let call = |(index, wish): (usize, Wish)| Call {
@@ -41,20 +50,31 @@ pub(super) fn reply(request: &Request) -> Reply {
             arguments: wish.arguments,
         };
         let text = format!("I need to {}.", list(&purposes));
-        return Reply { text, calls: offered.into_iter().enumerate().map(call).collect() };
+        return Reply {
+            text,
+            calls: offered.into_iter().enumerate().map(call).collect(),
+        };
     }
     let text = if outcomes.is_empty() {
         explain(&said, request, missing.first())
     } else {
         // A message that joined a running turn and asks for nothing new.
-        format!("{} You also said: “{}”", answer::compose(&outcomes), echo(&said))
+        format!(
+            "{} You also said: “{}”",
+            answer::compose(&outcomes),
+            echo(&said)
+        )
     };
-    Reply { text, calls: Vec::new() }
+    Reply {
+        text,
+        calls: Vec::new(),
+    }
 }
 
 /// The messages since the last answer: what the user said, and what was done about it so far.
 fn current_turn(messages: &[Message]) -> &[Message] {
-    let is_answer = |message: &Message| message.role == "assistant" && message.tool_calls.is_empty();
+    let is_answer =
+        |message: &Message| message.role == "assistant" && message.tool_calls.is_empty();
     let start = messages.iter().rposition(is_answer).map_or(0, |at| at + 1);
     &messages[start..]
 }
@@ -82,12 +102,18 @@ fn explicit_calls(said: &str, request: &Request) -> (Vec<Wish>, String) {
     while let Some(at) = places::word_at(rest, "call") {
         let (before, after) = (&rest[..at], rest[at + "call".len()..].trim_start());
         left.push_str(before);
-        let name_end = after.find(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c))).unwrap_or(after.len());
+        let name_end = after
+            .find(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)))
+            .unwrap_or(after.len());
         let (name, arguments) = after.split_at(name_end);
         let mut values = serde_json::Deserializer::from_str(arguments).into_iter::<Value>();
         match values.next() {
             Some(Ok(arguments @ Value::Object(_))) if request.offers(name) => {
-                wishes.push(Wish { tool: name.to_owned(), arguments, purpose: format!("call {name}") });
+                wishes.push(Wish {
+                    tool: name.to_owned(),
+                    arguments,
+                    purpose: format!("call {name}"),
+                });
                 rest = &after[name_end + values.byte_offset()..];
             }
             _ => {
@@ -104,15 +130,33 @@ fn explicit_calls(said: &str, request: &Request) -> (Vec<Wish>, String) {
 fn plan(said: &str) -> Option<Wish> {
     let lower = said.to_lowercase();
     // The words are ASCII; where lowering changes lengths, places in the two texts would differ.
-    let said = if lower.len() == said.len() { said } else { lower.as_str() };
+    let said = if lower.len() == said.len() {
+        said
+    } else {
+        lower.as_str()
+    };
     let at = places::word_at(&lower, "plan")?;
-    let wanted = said.get(at + "plan".len()..)?.trim_start_matches([':', ' ']).trim();
-    let wanted = ["to ", "for ", "of "].iter().find_map(|word| wanted.strip_prefix(word)).unwrap_or(wanted);
+    let wanted = said
+        .get(at + "plan".len()..)?
+        .trim_start_matches([':', ' '])
+        .trim();
+    let wanted = ["to ", "for ", "of "]
+        .iter()
+        .find_map(|word| wanted.strip_prefix(word))
+        .unwrap_or(wanted);
     let (title, steps) = wanted.split_once(':').unwrap_or((wanted, ""));
     let title = title.trim().trim_end_matches(['.', '?', '!']);
-    let title = if title.is_empty() { "What was asked for" } else { title };
+    let title = if title.is_empty() {
+        "What was asked for"
+    } else {
+        title
+    };
     let title: String = title.chars().take(MAX_ECHO_CHARS).collect();
-    let steps = steps.trim().trim_end_matches(['.', '?', '!']).replace(" then ", ",").replace(" and ", ",");
+    let steps = steps
+        .trim()
+        .trim_end_matches(['.', '?', '!'])
+        .replace(" then ", ",")
+        .replace(" and ", ",");
     let mut steps: Vec<String> = steps
         .split([',', ';', '\n'])
         .map(|step| step.trim().chars().take(MAX_ECHO_CHARS).collect::<String>())
@@ -120,7 +164,9 @@ fn plan(said: &str) -> Option<Wish> {
         .take(MAX_PLAN_STEPS)
         .collect();
     if steps.is_empty() {
-        steps = ["Find out what is needed", "Do it", "Check the result"].map(str::to_owned).to_vec();
+        steps = ["Find out what is needed", "Do it", "Check the result"]
+            .map(str::to_owned)
+            .to_vec();
     }
     Some(Wish {
         tool: "work_plan".to_owned(),
@@ -133,18 +179,30 @@ fn plan(said: &str) -> Option<Wish> {
 fn explain(said: &str, request: &Request, missing: Option<&Wish>) -> String {
     let abilities = [
         ("calculate", "calculate (“What is 21 * 2?”)"),
-        ("current_time", "tell the time (“What time is it in Tokyo?”)"),
-        ("work_plan", "make a plan (“Plan a picnic: buy bread, find a meadow”)"),
+        (
+            "current_time",
+            "tell the time (“What time is it in Tokyo?”)",
+        ),
+        (
+            "work_plan",
+            "make a plan (“Plan a picnic: buy bread, find a meadow”)",
+        ),
     ];
-    let abilities: Vec<&str> =
-        abilities.iter().filter(|(tool, _)| request.offers(tool)).map(|(_, ability)| *ability).collect();
+    let abilities: Vec<&str> = abilities
+        .iter()
+        .filter(|(tool, _)| request.offers(tool))
+        .map(|(_, ability)| *ability)
+        .collect();
     let can = match abilities.len() {
         0 => "This agent gives me no tools I know, so I can only repeat what you say.".to_owned(),
         1 => format!("I can {}.", list(&abilities)),
         _ => format!("I can {}, and several of these at once.", list(&abilities)),
     };
     let missing = missing.map_or_else(String::new, |wish| {
-        format!(" To {} I would need the tool `{}`, which this agent does not have.", wish.purpose, wish.tool)
+        format!(
+            " To {} I would need the tool `{}`, which this agent does not have.",
+            wish.purpose, wish.tool
+        )
     });
     format!("{WHO} {can}{missing} You said: “{}”", echo(said))
 }

@@ -31,7 +31,10 @@ const TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
 
 fn ask_with(tools: &[&str], messages: impl Into<Value>) -> wire::Reply {
     let messages: Value = messages.into();
-    let tools: Vec<Value> = tools.iter().map(|name| json!({"type": "function", "function": {"name": name}})).collect();
+    let tools: Vec<Value> = tools
+        .iter()
+        .map(|name| json!({"type": "function", "function": {"name": name}}))
+        .collect();
     let request = json!({"model": "demo", "messages": messages, "tools": tools});
     rules::reply(&serde_json::from_value(request).unwrap())
 }
@@ -41,7 +44,11 @@ fn ask(message: &str) -> wire::Reply {
 }
 
 fn calls(message: &str) -> Vec<(String, Value)> {
-    ask(message).calls.into_iter().map(|call| (call.tool, call.arguments)).collect()
+    ask(message)
+        .calls
+        .into_iter()
+        .map(|call| (call.tool, call.arguments))
+        .collect()
 }
 
 const SAMPLE: &str = "What is 21 * 2, and what time is it in Tokyo?";
@@ -49,11 +56,21 @@ const SAMPLE: &str = "What is 21 * 2, and what time is it in Tokyo?";
 #[test]
 fn the_sample_makes_exactly_two_parallel_calls() {
     let reply = ask(SAMPLE);
-    assert_eq!(reply.text, "I need to calculate 21 * 2 and look up the time in Tokyo.");
-    let calls: Vec<_> = reply.calls.iter().map(|call| (call.tool.as_str(), &call.arguments)).collect();
+    assert_eq!(
+        reply.text,
+        "I need to calculate 21 * 2 and look up the time in Tokyo."
+    );
+    let calls: Vec<_> = reply
+        .calls
+        .iter()
+        .map(|call| (call.tool.as_str(), &call.arguments))
+        .collect();
     assert_eq!(
         calls,
-        [("calculate", &json!({"expression": "21 * 2"})), ("current_time", &json!({"time_zone": "Asia/Tokyo"})),]
+        [
+            ("calculate", &json!({"expression": "21 * 2"})),
+            ("current_time", &json!({"time_zone": "Asia/Tokyo"})),
+        ]
     );
     assert_ne!(reply.calls[0].id, reply.calls[1].id);
     assert_eq!(reply, ask(SAMPLE), "the same request gets the same reply");
@@ -61,20 +78,29 @@ fn the_sample_makes_exactly_two_parallel_calls() {
 
 #[test]
 fn several_places_and_sums_are_several_calls() {
-    assert_eq!(calls("time in Oslo, Rome and Asia/Seoul; 1+1, 2*2").len(), 5);
+    assert_eq!(
+        calls("time in Oslo, Rome and Asia/Seoul; 1+1, 2*2").len(),
+        5
+    );
 }
 
 #[test]
 fn plans_are_made() {
     let create = |title: &str, steps: &[&str]| {
-        vec![("work_plan".to_owned(), json!({"action": "create", "title": title, "steps": steps}))]
+        vec![(
+            "work_plan".to_owned(),
+            json!({"action": "create", "title": title, "steps": steps}),
+        )]
     };
     assert_eq!(
         calls("Plan a picnic: buy bread, find a meadow and eat."),
         create("a picnic", &["buy bread", "find a meadow", "eat"])
     );
     let three = ["Find out what is needed", "Do it", "Check the result"];
-    assert_eq!(calls("Please make a plan for my move!"), create("my move", &three));
+    assert_eq!(
+        calls("Please make a plan for my move!"),
+        create("my move", &three)
+    );
     assert_eq!(calls("plan"), create("What was asked for", &three));
     assert!(calls("The planet explains.").is_empty());
 }
@@ -85,9 +111,16 @@ fn any_offered_tool_can_be_called_by_name() {
         &["test_once"],
         json!([{"role": "user", "content": r#"call test_once {"effect": true, "sleep_ms": 5-} no, call test_once {"sleep_ms": 5}, call me"#}]),
     );
-    let calls: Vec<_> = reply.calls.iter().map(|call| (call.tool.as_str(), &call.arguments)).collect();
+    let calls: Vec<_> = reply
+        .calls
+        .iter()
+        .map(|call| (call.tool.as_str(), &call.arguments))
+        .collect();
     assert_eq!(calls, [("test_once", &json!({"sleep_ms": 5}))]);
-    assert!(ask("call test_once {}").calls.is_empty(), "it is not offered");
+    assert!(
+        ask("call test_once {}").calls.is_empty(),
+        "it is not offered"
+    );
 }
 
 #[test]
@@ -107,9 +140,9 @@ fn only_offered_tools_are_asked_for() {
 fn without_a_match_it_explains_itself() {
     let reply = ask("Hello!");
     assert!(reply.calls.is_empty());
-    assert!(
-        reply.text.starts_with("I am Everturn's demo model: a set of rules, not a language model. I can calculate")
-    );
+    assert!(reply.text.starts_with(
+        "I am Everturn's demo model: a set of rules, not a language model. I can calculate"
+    ));
     assert!(reply.text.ends_with("You said: “Hello!”"));
     assert!(ask(&"é".repeat(5000)).text.len() < 1500);
 }
@@ -130,14 +163,27 @@ fn answered(results: &[(&str, Value, &str)]) -> Vec<Value> {
 
 #[test]
 fn results_become_the_answer() {
-    let time = r#"{"time_zone":"Asia/Tokyo","time":"2026-08-01T05:30:05+09:00","weekday":"Saturday"}"#;
+    let time =
+        r#"{"time_zone":"Asia/Tokyo","time":"2026-08-01T05:30:05+09:00","weekday":"Saturday"}"#;
     let plan = r#"{"plan_id":"plan_0123456789ab","title":"Trip","steps":[{"step_number":1,"description":"Pack","status":"pending"}]}"#;
     let messages = answered(&[
-        ("calculate", json!({"expression": "21 * 2"}), r#"{"expression":"21 * 2","value":"42"}"#),
+        (
+            "calculate",
+            json!({"expression": "21 * 2"}),
+            r#"{"expression":"21 * 2","value":"42"}"#,
+        ),
         ("current_time", json!({"time_zone": "Asia/Tokyo"}), time),
         ("work_plan", json!({}), plan),
-        ("calculate", json!({"expression": "1 / 0"}), r#"Error: {"error":"division by zero"}"#),
-        ("current_time", json!({"time_zone": "Atlantis"}), "Error: There is no such zone."),
+        (
+            "calculate",
+            json!({"expression": "1 / 0"}),
+            r#"Error: {"error":"division by zero"}"#,
+        ),
+        (
+            "current_time",
+            json!({"time_zone": "Atlantis"}),
+            "Error: There is no such zone.",
+        ),
         ("other", json!({}), "plain text"),
         ("other", json!({}), "Error: the call was not carried out"),
     ]);
@@ -154,10 +200,18 @@ fn results_become_the_answer() {
 
 #[test]
 fn a_message_that_joins_a_turn_is_heard() {
-    let mut messages = answered(&[("calculate", json!({"expression": "1+1"}), r#"{"expression":"1+1","value":"2"}"#)]);
+    let mut messages = answered(&[(
+        "calculate",
+        json!({"expression": "1+1"}),
+        r#"{"expression":"1+1","value":"2"}"#,
+    )]);
     messages.push(json!({"role": "user", "content": "Thanks"}));
     let reply = ask_with(&TOOLS, messages.clone());
-    assert!(reply.text.starts_with("1+1 = 2.") && reply.text.ends_with("You also said: “Thanks”"), "{}", reply.text);
+    assert!(
+        reply.text.starts_with("1+1 = 2.") && reply.text.ends_with("You also said: “Thanks”"),
+        "{}",
+        reply.text
+    );
     messages.pop();
     messages.push(json!({"role": "user", "content": [{"type": "text", "text": "and 3 + 3"}]}));
     let reply = ask_with(&TOOLS, messages);
@@ -173,11 +227,18 @@ proptest! {
 
 fn client(demo: &DemoModel) -> GenaiClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    let provider = Provider { kind: ProviderKind::OpenAi, base_url: Some(demo.base_url()), api_key: "demo".to_owned() };
+    let provider = Provider {
+        kind: ProviderKind::OpenAi,
+        base_url: Some(demo.base_url()),
+        api_key: "demo".to_owned(),
+    };
     GenaiClient::new(BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
 }
 
-async fn complete(client: &GenaiClient, messages: Vec<ContextMessage>) -> (Vec<(Part, String)>, ModelReply) {
+async fn complete(
+    client: &GenaiClient,
+    messages: Vec<ContextMessage>,
+) -> (Vec<(Part, String)>, ModelReply) {
     let tools = ToolRegistry::of(builtin::all()).unwrap();
     let request = ModelRequest {
         provider: "demo".into(),
@@ -188,23 +249,39 @@ async fn complete(client: &GenaiClient, messages: Vec<ContextMessage>) -> (Vec<(
         max_output_tokens: 0,
     };
     let mut deltas = Vec::new();
-    let reply = client.complete(request, &mut |part, piece| deltas.push((part, piece.to_owned()))).await.unwrap();
+    let reply = client
+        .complete(request, &mut |part, piece| {
+            deltas.push((part, piece.to_owned()))
+        })
+        .await
+        .unwrap();
     (deltas, reply)
 }
 
 fn message(role: &str, content: &str) -> ContextMessage {
-    ContextMessage { role: role.into(), content: content.into(), tool_calls: vec![], tool_results: vec![] }
+    ContextMessage {
+        role: role.into(),
+        content: content.into(),
+        tool_calls: vec![],
+        tool_results: vec![],
+    }
 }
 
 #[tokio::test]
 async fn a_whole_turn_through_the_model_client() {
-    let demo = DemoModel::start_with(DemoOptions { token_delay: Duration::from_millis(1), ..DemoOptions::default() })
-        .await
-        .unwrap();
+    let demo = DemoModel::start_with(DemoOptions {
+        token_delay: Duration::from_millis(1),
+        ..DemoOptions::default()
+    })
+    .await
+    .unwrap();
     let client = client(&demo);
     let (deltas, reply) = complete(&client, vec![message("user", SAMPLE)]).await;
     assert_eq!(deltas.len(), 14, "word by word");
-    assert_eq!(reply.text, "I need to calculate 21 * 2 and look up the time in Tokyo.");
+    assert_eq!(
+        reply.text,
+        "I need to calculate 21 * 2 and look up the time in Tokyo."
+    );
     assert!(reply.input_tokens > 0 && reply.output_tokens > 0);
     assert_eq!(reply.tool_calls.len(), 2);
 
@@ -214,7 +291,11 @@ async fn a_whole_turn_through_the_model_client() {
     for (index, call) in reply.tool_calls.into_iter().enumerate() {
         let found = tools.find(&call.tool_name).await.ok().unwrap();
         assert_eq!(found.validate(&call.arguments), Ok(()));
-        let output = found.tool().run(tool_context(), call.arguments.clone()).await.unwrap();
+        let output = found
+            .tool()
+            .run(tool_context(), call.arguments.clone())
+            .await
+            .unwrap();
         let execution_id = format!("exec_{index:012}");
         asked.tool_results.push(ToolResult {
             execution_id: execution_id.clone(),
@@ -233,15 +314,22 @@ async fn a_whole_turn_through_the_model_client() {
     }
     let (deltas, reply) = complete(&client, vec![message("user", SAMPLE), asked]).await;
     assert!(reply.tool_calls.is_empty());
-    assert!(reply.text.starts_with("21 * 2 = 42. In Tokyo it is "), "{}", reply.text);
+    assert!(
+        reply.text.starts_with("21 * 2 = 42. In Tokyo it is "),
+        "{}",
+        reply.text
+    );
     assert!(deltas.len() > 10);
 }
 
 #[tokio::test]
 async fn words_come_with_a_pause() {
-    let demo = DemoModel::start_with(DemoOptions { token_delay: Duration::from_millis(20), ..DemoOptions::default() })
-        .await
-        .unwrap();
+    let demo = DemoModel::start_with(DemoOptions {
+        token_delay: Duration::from_millis(20),
+        ..DemoOptions::default()
+    })
+    .await
+    .unwrap();
     let start = Instant::now();
     let (deltas, _) = complete(&client(&demo), vec![message("user", SAMPLE)]).await;
     assert!(start.elapsed() >= Duration::from_millis(20) * u32::try_from(deltas.len()).unwrap());
@@ -255,16 +343,31 @@ async fn without_streaming_it_is_one_object_and_errors_are_objects_too() {
     let url = format!("{}chat/completions", demo.base_url());
     let body = json!({"model": "demo", "messages": [{"role": "user", "content": "2 + 2"}],
         "tools": [{"type": "function", "function": {"name": "calculate"}}]});
-    let reply: Value = http.post(&url).json(&body).send().await.unwrap().json().await.unwrap();
+    let reply: Value = http
+        .post(&url)
+        .json(&body)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
     assert_eq!(reply["choices"][0]["finish_reason"], "tool_calls");
     let function = &reply["choices"][0]["message"]["tool_calls"][0]["function"];
-    assert_eq!(function, &json!({"name": "calculate", "arguments": r#"{"expression":"2 + 2"}"#}));
+    assert_eq!(
+        function,
+        &json!({"name": "calculate", "arguments": r#"{"expression":"2 + 2"}"#})
+    );
     for bad in ["{", "{}", r#"{"messages": 5}"#] {
         let response = http.post(&url).body(bad).send().await.unwrap();
         assert_eq!(response.status(), 400);
         let error: Value = response.json().await.unwrap();
         assert_eq!(error["error"]["type"], "invalid_request_error");
     }
-    let missing = http.get(format!("{}nothing", demo.base_url())).send().await.unwrap();
+    let missing = http
+        .get(format!("{}nothing", demo.base_url()))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(missing.status(), 404);
 }

@@ -65,7 +65,9 @@ pub(super) struct NamedFunction {
 impl Request {
     /// True when the model may ask for this tool.
     pub(super) fn offers(&self, tool: &str) -> bool {
-        self.tools.iter().any(|offered| offered.function.name == tool)
+        self.tools
+            .iter()
+            .any(|offered| offered.function.name == tool)
     }
 
     /// Id of one call: the same whenever the same request comes again, another for each call of a conversation.
@@ -75,7 +77,9 @@ impl Request {
     }
 
     fn includes_usage(&self) -> bool {
-        self.stream_options.as_ref().is_some_and(|options| options.include_usage)
+        self.stream_options
+            .as_ref()
+            .is_some_and(|options| options.include_usage)
     }
 }
 
@@ -85,7 +89,10 @@ impl Message {
         match &self.content {
             Value::String(text) => text.clone(),
             Value::Array(parts) => {
-                let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+                let texts: Vec<&str> = parts
+                    .iter()
+                    .filter_map(|part| part.get("text")?.as_str())
+                    .collect();
                 texts.join("\n")
             }
             _ => String::new(),
@@ -117,24 +124,44 @@ pub(super) struct Chunk {
 
 /// The whole reply as one object.
 pub(super) fn completion(request: &Request, reply: &Reply) -> Value {
-    let calls: Vec<Value> = reply.calls.iter().map(|call| call_json(call, &call.arguments.to_string())).collect();
+    let calls: Vec<Value> = reply
+        .calls
+        .iter()
+        .map(|call| call_json(call, &call.arguments.to_string()))
+        .collect();
     let mut message = json!({"role": "assistant", "content": reply.text});
     if !calls.is_empty() {
         message["tool_calls"] = calls.into();
     }
     let choice = json!({"index": 0, "message": message, "finish_reason": finish_reason(reply)});
-    envelope(request, "chat.completion", &json!([choice]), &usage(request, reply))
+    envelope(
+        request,
+        "chat.completion",
+        &json!([choice]),
+        &usage(request, reply),
+    )
 }
 
 /// The reply as the events of a stream: word by word, then the calls with their arguments in pieces.
 pub(super) fn chunks(request: &Request, reply: &Reply) -> Vec<Chunk> {
     let chunk = |is_word: bool, delta: Value, finish_reason: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish_reason});
-        let data = envelope(request, "chat.completion.chunk", &json!([choice]), &Value::Null).to_string();
+        let data = envelope(
+            request,
+            "chat.completion.chunk",
+            &json!([choice]),
+            &Value::Null,
+        )
+        .to_string();
         Chunk { data, is_word }
     };
-    let mut chunks = vec![chunk(false, json!({"role": "assistant", "content": ""}), Value::Null)];
-    chunks.extend(words(&reply.text).map(|word| chunk(true, json!({"content": word}), Value::Null)));
+    let mut chunks = vec![chunk(
+        false,
+        json!({"role": "assistant", "content": ""}),
+        Value::Null,
+    )];
+    chunks
+        .extend(words(&reply.text).map(|word| chunk(true, json!({"content": word}), Value::Null)));
     for (index, call) in reply.calls.iter().enumerate() {
         let mut start = call_json(call, "");
         start["index"] = index.into();
@@ -146,10 +173,22 @@ pub(super) fn chunks(request: &Request, reply: &Reply) -> Vec<Chunk> {
     }
     chunks.push(chunk(false, json!({}), finish_reason(reply).into()));
     if request.includes_usage() {
-        let data = envelope(request, "chat.completion.chunk", &json!([]), &usage(request, reply)).to_string();
-        chunks.push(Chunk { data, is_word: false });
+        let data = envelope(
+            request,
+            "chat.completion.chunk",
+            &json!([]),
+            &usage(request, reply),
+        )
+        .to_string();
+        chunks.push(Chunk {
+            data,
+            is_word: false,
+        });
     }
-    chunks.push(Chunk { data: "[DONE]".to_owned(), is_word: false });
+    chunks.push(Chunk {
+        data: "[DONE]".to_owned(),
+        is_word: false,
+    });
     chunks
 }
 
@@ -159,7 +198,9 @@ pub(super) fn error(message: &str) -> Value {
 }
 
 fn envelope(request: &Request, object: &str, choices: &Value, usage: &Value) -> Value {
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let created = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     json!({
         "id": format!("chatcmpl-{}", request.call_id(usize::MAX).trim_start_matches("call_")),
         "object": object,
@@ -175,13 +216,21 @@ fn call_json(call: &Call, arguments: &str) -> Value {
 }
 
 fn finish_reason(reply: &Reply) -> &'static str {
-    if reply.calls.is_empty() { "stop" } else { "tool_calls" }
+    if reply.calls.is_empty() {
+        "stop"
+    } else {
+        "tool_calls"
+    }
 }
 
 /// A word counts as a token.
 fn usage(request: &Request, reply: &Reply) -> Value {
     let count = |text: &str| text.split_whitespace().count();
-    let input: usize = request.messages.iter().map(|message| count(&message.text())).sum();
+    let input: usize = request
+        .messages
+        .iter()
+        .map(|message| count(&message.text()))
+        .sum();
     let output = count(&reply.text) + reply.calls.len();
     json!({"prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output})
 }
@@ -197,7 +246,9 @@ fn halves(text: &str) -> [&str; 2] {
 }
 
 fn stable(text: &str) -> String {
-    let mut id = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes()).simple().to_string();
+    let mut id = Uuid::new_v5(&Uuid::NAMESPACE_OID, text.as_bytes())
+        .simple()
+        .to_string();
     id.truncate(24);
     id
 }

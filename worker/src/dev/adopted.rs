@@ -3,7 +3,8 @@
 use anyhow::{Context, bail};
 use temporalio_client::Client;
 use temporalio_common::protos::temporal::api::{
-    enums::v1::TaskQueueType, taskqueue::v1::TaskQueue, workflowservice::v1::DescribeTaskQueueRequest,
+    enums::v1::TaskQueueType, taskqueue::v1::TaskQueue,
+    workflowservice::v1::DescribeTaskQueueRequest,
 };
 
 /// Refuses when a living worker of this machine polls the task queue: it has another database, and would fail turns
@@ -11,12 +12,20 @@ use temporalio_common::protos::temporal::api::{
 pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> anyhow::Result<()> {
     let request = DescribeTaskQueueRequest {
         namespace: client.options().namespace.clone(),
-        task_queue: Some(TaskQueue { name: task_queue.to_owned(), ..TaskQueue::default() }),
+        task_queue: Some(TaskQueue {
+            name: task_queue.to_owned(),
+            ..TaskQueue::default()
+        }),
         task_queue_type: TaskQueueType::Workflow as i32,
         ..DescribeTaskQueueRequest::default()
     };
-    let described = client.connection().workflow_service().describe_task_queue(tonic::Request::new(request)).await;
-    let described = described.with_context(|| format!("what listens on {address} is not a Temporal server"))?;
+    let described = client
+        .connection()
+        .workflow_service()
+        .describe_task_queue(tonic::Request::new(request))
+        .await;
+    let described =
+        described.with_context(|| format!("what listens on {address} is not a Temporal server"))?;
     // The server lists pollers for minutes after they are gone; one that lives is a process here.
     let pollers = described.into_inner().pollers;
     if let Some(poller) = pollers.iter().find(|poller| is_alive(&poller.identity)) {

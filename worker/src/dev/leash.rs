@@ -94,7 +94,10 @@ impl Leash {
     /// `scratch` is removed once the parent has let go and the server is gone.
     pub fn command(program: &Path, stop: Signal, scratch: Option<&Path>) -> Command {
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", SUPERVISE, "sh", stop.name()]).arg(scratch.unwrap_or(Path::new(""))).arg(program);
+        command
+            .args(["-c", SUPERVISE, "sh", stop.name()])
+            .arg(scratch.unwrap_or(Path::new("")))
+            .arg(program);
         command
     }
 
@@ -131,7 +134,10 @@ impl Leash {
     /// Stops the server and waits until it is gone.
     pub async fn stop(mut self) {
         drop(self.reins.take());
-        if tokio::time::timeout(STOP_TIMEOUT, self.ended()).await.is_err() {
+        if tokio::time::timeout(STOP_TIMEOUT, self.ended())
+            .await
+            .is_err()
+        {
             tracing::warn!("a server does not end, although killed");
         }
     }

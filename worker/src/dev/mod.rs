@@ -31,8 +31,17 @@ use progress::Progress;
 pub use temporal_server::{TemporalOptions, TemporalServer};
 
 /// Runs everything, with these tools besides the built-in ones, until Ctrl-C or until the one turn of `--once` has ended.
-pub async fn run(common: &Common, options: DevOptions, own: Vec<Arc<dyn Tool>>) -> anyhow::Result<ExitCode> {
-    if options.once.iter().chain(&options.sample).any(|message| message.trim().is_empty()) {
+pub async fn run(
+    common: &Common,
+    options: DevOptions,
+    own: Vec<Arc<dyn Tool>>,
+) -> anyhow::Result<ExitCode> {
+    if options
+        .once
+        .iter()
+        .chain(&options.sample)
+        .any(|message| message.trim().is_empty())
+    {
         bail!("the message of the turn is empty");
     }
     let shutdown = shutdown::token()?;
@@ -41,10 +50,15 @@ pub async fn run(common: &Common, options: DevOptions, own: Vec<Arc<dyn Tool>>) 
     // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
     config.gateway.limits.drain = Duration::ZERO;
     // Before anything is started: a port that is taken is the most common mistake.
-    let listener = listener::bind(options.listen)
-        .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
+    let listener = listener::bind(options.listen).with_context(|| {
+        format!(
+            "cannot listen on {}; choose another address with --listen",
+            options.listen
+        )
+    })?;
     let data_dir = common.data_dir();
-    std::fs::create_dir_all(&data_dir).with_context(|| format!("cannot create {}", data_dir.display()))?;
+    std::fs::create_dir_all(&data_dir)
+        .with_context(|| format!("cannot create {}", data_dir.display()))?;
     let _lock = lock(&data_dir)?;
     println!("everturn dev · data in {}", data_dir.display());
 
@@ -69,11 +83,17 @@ fn lock(data_dir: &Path) -> anyhow::Result<File> {
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(_) => bail!("another everturn dev uses {}; stop it, or choose another --data-dir", data_dir.display()),
+        Err(_) => bail!(
+            "another everturn dev uses {}; stop it, or choose another --data-dir",
+            data_dir.display()
+        ),
     }
 }
 
-async fn start_temporal(common: &Common, options: &DevOptions) -> anyhow::Result<Option<TemporalServer>> {
+async fn start_temporal(
+    common: &Common,
+    options: &DevOptions,
+) -> anyhow::Result<Option<TemporalServer>> {
     let port = options.temporal_port;
     if TemporalServer::is_running(port).await {
         return Ok(None);
@@ -113,7 +133,11 @@ async fn serve(
         adopted::check(&client, &common.task_queue, &address).await?;
     }
     connections::register_search_attributes(&client).await?;
-    waiting.done(&if is_adopted { format!("{address}, which ran already") } else { address });
+    waiting.done(&if is_adopted {
+        format!("{address}, which ran already")
+    } else {
+        address
+    });
 
     let waiting = Progress::start("database");
     connections::migrate_store(common, &shutdown).await?;
@@ -121,12 +145,20 @@ async fn serve(
     waiting.done(&connections::shown(&common.database()));
 
     let mut providers = config.providers.clone();
-    let demo = if config.needs_demo_model() { Some(DemoModel::start().await?) } else { None };
+    let demo = if config.needs_demo_model() {
+        Some(DemoModel::start().await?)
+    } else {
+        None
+    };
     if let Some(demo) = &demo {
-        let provider =
-            Provider { kind: ProviderKind::OpenAi, base_url: Some(demo.base_url()), api_key: "demo".to_owned() };
+        let provider = Provider {
+            kind: ProviderKind::OpenAi,
+            base_url: Some(demo.base_url()),
+            api_key: "demo".to_owned(),
+        };
         providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
-        Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
+        Progress::start("demo model")
+            .done("no provider's key is configured: a set of rules answers");
     }
 
     let stream = connections::stream(common)?;
@@ -145,7 +177,15 @@ async fn serve(
     );
     let gateway = tokio::spawn(gateway);
     Progress::start("gateway").done(&url);
-    let parts = roles::worker::Parts { client, store, stream, config, providers, tools, task_queue };
+    let parts = roles::worker::Parts {
+        client,
+        store,
+        stream,
+        config,
+        providers,
+        tools,
+        task_queue,
+    };
     let worker = roles::worker::serve(parts, shutdown.clone());
 
     let stop = shutdown.clone();
@@ -161,7 +201,11 @@ async fn serve(
 }
 
 /// What happens while everything runs: the sample turn, then nothing until told to stop.
-async fn visit(options: &DevOptions, url: &str, shutdown: &CancellationToken) -> anyhow::Result<ExitCode> {
+async fn visit(
+    options: &DevOptions,
+    url: &str,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<ExitCode> {
     let client = GatewayClient::with_token(url, options.token.as_deref())?;
     if let Some(message) = options.once.as_deref().or(options.sample.as_deref()) {
         let turn = turn::run_and_print(&client, message);
@@ -170,7 +214,11 @@ async fn visit(options: &DevOptions, url: &str, shutdown: &CancellationToken) ->
             () = shutdown.cancelled() => anyhow::bail!("stopped before the turn ended; it goes on when everturn dev runs again"),
         };
         if options.once.is_some() {
-            return Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+            return Ok(if is_complete {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            });
         }
         print_hints(options, options.listen, url, Some(&conversation_id));
     } else {
@@ -182,9 +230,16 @@ async fn visit(options: &DevOptions, url: &str, shutdown: &CancellationToken) ->
 }
 
 fn print_hints(options: &DevOptions, listen: SocketAddr, url: &str, conversation_id: Option<&str>) {
-    let chat_url = if listen.port() == 8080 { String::new() } else { format!(" --url {url}") };
+    let chat_url = if listen.port() == 8080 {
+        String::new()
+    } else {
+        format!(" --url {url}")
+    };
     let address = format!("--address 127.0.0.1:{}", options.temporal_port);
-    let workflow = format!("conversation-{}", conversation_id.unwrap_or("<conversation id>"));
+    let workflow = format!(
+        "conversation-{}",
+        conversation_id.unwrap_or("<conversation id>")
+    );
     println!(
         "
 gateway      {url}/api/v1/agent/conversations
@@ -195,7 +250,9 @@ inspect      temporal workflow list {address} --query 'AgentName=\"default\"'
              temporal workflow query {address} --workflow-id {workflow} --type status
 stop         Ctrl-C
 ",
-        program = std::env::args().next().unwrap_or_else(|| "everturn".to_owned()),
+        program = std::env::args()
+            .next()
+            .unwrap_or_else(|| "everturn".to_owned()),
         ui = options.temporal_port.saturating_add(1000),
     );
 }

@@ -19,14 +19,25 @@ impl Progress {
             // A terminal that is gone is no reason to stop.
             let _unseen = write!(out, "  … {what}").and_then(|()| out.flush());
         }
-        Self { what, started: Instant::now() }
+        Self {
+            what,
+            started: Instant::now(),
+        }
     }
 
     /// Shows that it is there, and how long that took when it was long.
     pub(crate) fn done(self, detail: &str) {
         let seconds = self.started.elapsed().as_secs_f32();
-        let took = if seconds >= 0.5 { format!("  ({seconds:.1} s)") } else { String::new() };
-        let start = if std::io::stdout().is_terminal() { "\r" } else { "" };
+        let took = if seconds >= 0.5 {
+            format!("  ({seconds:.1} s)")
+        } else {
+            String::new()
+        };
+        let start = if std::io::stdout().is_terminal() {
+            "\r"
+        } else {
+            ""
+        };
         println!("{start}  ✓ {:<24} {detail}{took}", self.what);
     }
 }

@@ -63,10 +63,13 @@ impl TemporalServer {
     /// Starts the server; it is not ready yet.
     pub fn start(options: &TemporalOptions) -> anyhow::Result<Self> {
         let binary = find(&options.binary)?;
-        let log = File::create(&options.log).with_context(|| format!("cannot write {}", options.log.display()))?;
+        let log = File::create(&options.log)
+            .with_context(|| format!("cannot write {}", options.log.display()))?;
         let mut command = Leash::command(&binary, Signal::Terminate, None);
         command.args(["server", "start-dev", "--ip", "127.0.0.1"]);
-        command.args(["--port", &options.port.to_string(), "--log-level", "warn"]).args(TUNING);
+        command
+            .args(["--port", &options.port.to_string(), "--log-level", "warn"])
+            .args(TUNING);
         if let Some(database) = &options.database {
             command.arg("--db-filename").arg(database);
         }
@@ -77,19 +80,29 @@ impl TemporalServer {
             command.args(["--search-attribute", &format!("{name}=Keyword")]);
         }
         if options.has_ui {
-            command.args(["--ui-port", &(options.port.saturating_add(1000)).to_string()]);
+            command.args([
+                "--ui-port",
+                &(options.port.saturating_add(1000)).to_string(),
+            ]);
         } else {
             command.arg("--headless");
         }
         command.stdout(log.try_clone()?).stderr(log);
-        let leash = Leash::start(command).context("cannot start a shell for the Temporal server")?;
-        Ok(Self { leash, log: options.log.clone() })
+        let leash =
+            Leash::start(command).context("cannot start a shell for the Temporal server")?;
+        Ok(Self {
+            leash,
+            log: options.log.clone(),
+        })
     }
 
     /// Waits for the server to end by itself, which it should not.
     pub async fn ended(&mut self) -> anyhow::Error {
         let status = self.leash.ended().await;
-        anyhow::anyhow!("the Temporal server ended ({status:?}); see {}", self.log.display())
+        anyhow::anyhow!(
+            "the Temporal server ended ({status:?}); see {}",
+            self.log.display()
+        )
     }
 
     /// Stops the server and waits until it is gone.
@@ -105,7 +118,9 @@ fn find(binary: &Path) -> anyhow::Result<PathBuf> {
             return Ok(binary.to_owned());
         }
     } else if let Some(path) = std::env::var_os("PATH") {
-        let found = std::env::split_paths(&path).map(|directory| directory.join(binary)).find(|file| file.is_file());
+        let found = std::env::split_paths(&path)
+            .map(|directory| directory.join(binary))
+            .find(|file| file.is_file());
         if let Some(found) = found {
             return Ok(found);
         }

@@ -7,7 +7,10 @@ use crate::{client::GatewayClient, show};
 
 /// Runs one turn in a new conversation and prints its events. Returns the conversation's id, and whether the turn
 /// completed.
-pub(crate) async fn run_and_print(client: &GatewayClient, message: &str) -> anyhow::Result<(String, bool)> {
+pub(crate) async fn run_and_print(
+    client: &GatewayClient,
+    message: &str,
+) -> anyhow::Result<(String, bool)> {
     let conversation_id = client.create_conversation(None).await?;
     println!("\nturn in conversation {conversation_id}\n");
     let message_id = client.submit(&conversation_id, message, None).await?;

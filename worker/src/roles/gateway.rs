@@ -38,20 +38,34 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let shutdown = shutdown::token()?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(options.listen, &config, options.insecure_no_auth)?;
-    let listener = listener::bind(options.listen)
-        .with_context(|| format!("cannot listen on {}; choose another address with --listen", options.listen))?;
+    let listener = listener::bind(options.listen).with_context(|| {
+        format!(
+            "cannot listen on {}; choose another address with --listen",
+            options.listen
+        )
+    })?;
     let store = connections::store(common, &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;
     let stream = connections::stream(common)?;
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
-    let parts = Parts { client, store, stream, config, task_queue: common.task_queue.clone() };
+    let parts = Parts {
+        client,
+        store,
+        stream,
+        config,
+        task_queue: common.task_queue.clone(),
+    };
     serve(parts, listener, shutdown).await?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Refuses to serve everyone who can reach an address by accident.
-pub fn check_exposure(listen: SocketAddr, config: &Config, insecure_no_auth: bool) -> anyhow::Result<()> {
+pub fn check_exposure(
+    listen: SocketAddr,
+    config: &Config,
+    insecure_no_auth: bool,
+) -> anyhow::Result<()> {
     if listen.ip().is_loopback() || config.auth.required || insecure_no_auth {
         return Ok(());
     }
@@ -64,8 +78,15 @@ pub fn check_exposure(listen: SocketAddr, config: &Config, insecure_no_auth: boo
 }
 
 /// Runs a gateway until `shutdown`.
-pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let options = TemporalTurnsOptions { task_queue: parts.task_queue, ..TemporalTurnsOptions::default() };
+pub async fn serve(
+    parts: Parts,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) -> anyhow::Result<()> {
+    let options = TemporalTurnsOptions {
+        task_queue: parts.task_queue,
+        ..TemporalTurnsOptions::default()
+    };
     let is_announced = parts.stream.is_shared;
     let ports = Ports {
         events: parts.store.events,
@@ -76,11 +97,23 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
-    let Gateway { limits, poll_interval } = parts.config.gateway;
-    let default = if is_announced { ANNOUNCED_POLL_INTERVAL } else { limits.poll_interval };
+    let Gateway {
+        limits,
+        poll_interval,
+    } = parts.config.gateway;
+    let default = if is_announced {
+        ANNOUNCED_POLL_INTERVAL
+    } else {
+        limits.poll_interval
+    };
     let config = GatewayConfig {
         poll_interval: poll_interval.unwrap_or(default),
-        agents: parts.config.agents.iter().map(|agent| agent.name.clone()).collect(),
+        agents: parts
+            .config
+            .agents
+            .iter()
+            .map(|agent| agent.name.clone())
+            .collect(),
         max_message_bytes: parts.config.limits.message_bytes,
         max_queued_messages: parts.config.limits.queued_messages,
         body_bytes: parts.config.limits.body_bytes,
@@ -88,7 +121,9 @@ pub async fn serve(parts: Parts, listener: TcpListener, shutdown: CancellationTo
         auth: parts.config.auth,
         ..limits
     };
-    everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown).await.context("the gateway ended")
+    everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown)
+        .await
+        .context("the gateway ended")
 }
 
 #[cfg(test)]
@@ -98,16 +133,26 @@ mod tests {
 
     #[test]
     fn only_loopback_is_served_without_authentication() {
-        let config = |text: &str| Config::parse(text, "everturn.toml", Some(&[]), &|_| None).unwrap();
+        let config =
+            |text: &str| Config::parse(text, "everturn.toml", Some(&[]), &|_| None).unwrap();
         let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
-        let is_served =
-            |listen: &str, config: &Config, insecure| check_exposure(listen.parse().unwrap(), config, insecure).is_ok();
+        let is_served = |listen: &str, config: &Config, insecure| {
+            check_exposure(listen.parse().unwrap(), config, insecure).is_ok()
+        };
         for loopback in ["127.0.0.1:80", "127.1.2.3:80", "[::1]:80"] {
             assert!(is_served(loopback, &open, false), "{loopback}");
         }
-        for reachable in ["0.0.0.0:80", "[::]:80", "10.0.0.1:80", "[::ffff:127.0.0.1]:80"] {
+        for reachable in [
+            "0.0.0.0:80",
+            "[::]:80",
+            "10.0.0.1:80",
+            "[::ffff:127.0.0.1]:80",
+        ] {
             assert!(!is_served(reachable, &open, false), "{reachable}");
-            assert!(is_served(reachable, &closed, false) && is_served(reachable, &open, true), "{reachable}");
+            assert!(
+                is_served(reachable, &closed, false) && is_served(reachable, &open, true),
+                "{reachable}"
+            );
         }
     }
 }

@@ -31,7 +31,9 @@ pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCo
 async fn create(keys: &dyn Keys, options: CreateKey) -> anyhow::Result<ExitCode> {
     let now = Utc::now();
     let expires_at = options.expires.map(|lifetime| {
-        let end = TimeDelta::from_std(lifetime).ok().and_then(|lifetime| now.checked_add_signed(lifetime));
+        let end = TimeDelta::from_std(lifetime)
+            .ok()
+            .and_then(|lifetime| now.checked_add_signed(lifetime));
         end.context("--expires is too far away; leave it out for a key that does not expire")
     });
     let expires_at = expires_at.transpose()?;
@@ -42,13 +44,19 @@ async fn create(keys: &dyn Keys, options: CreateKey) -> anyhow::Result<ExitCode>
         kind: KeyKind::Key,
         parent_id: None,
         secret_hash: secret.hash(),
-        access: Access { tenant_id: options.tenant, owner_id: options.owner },
+        access: Access {
+            tenant_id: options.tenant,
+            owner_id: options.owner,
+        },
         scopes: scopes.to_string(),
         name: options.name,
         expires_at,
     };
     keys.create_key(new).await.context("cannot store the key")?;
-    eprintln!("key {} may {scopes}. Keep it safe: it is shown this once, and only its hash is stored.", secret.id());
+    eprintln!(
+        "key {} may {scopes}. Keep it safe: it is shown this once, and only its hash is stored.",
+        secret.id()
+    );
     println!("{}", secret.reveal());
     Ok(ExitCode::SUCCESS)
 }
@@ -56,7 +64,10 @@ async fn create(keys: &dyn Keys, options: CreateKey) -> anyhow::Result<ExitCode>
 async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
     let (mut found, mut after) = (Vec::new(), String::new());
     loop {
-        let page = keys.list_keys(options.tenant.as_deref(), &after, PAGE).await.context("cannot read the keys")?;
+        let page = keys
+            .list_keys(options.tenant.as_deref(), &after, PAGE)
+            .await
+            .context("cannot read the keys")?;
         let Some(last) = page.last() else { break };
         after.clone_from(&last.id);
         found.extend(page);
@@ -77,7 +88,11 @@ async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
 async fn revoke(keys: &dyn Keys, options: RevokeKey) -> anyhow::Result<ExitCode> {
     // Of a key that leaked one has the secret, which begins with the id.
     let id = Secret::parse(&options.id).map_or(options.id, |secret| secret.id().to_owned());
-    if !keys.revoke_key(&id).await.context("cannot revoke the key")? {
+    if !keys
+        .revoke_key(&id)
+        .await
+        .context("cannot revoke the key")?
+    {
         bail!("there is no key `{id}`; `everturn keys list` shows those there are");
     }
     println!(
@@ -110,7 +125,17 @@ fn as_json(key: &ApiKey, now: DateTime<Utc>) -> Value {
     })
 }
 
-const COLUMNS: [&str; 9] = ["ID", "STATE", "TENANT", "OWNER", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "NAME"];
+const COLUMNS: [&str; 9] = [
+    "ID",
+    "STATE",
+    "TENANT",
+    "OWNER",
+    "SCOPES",
+    "CREATED",
+    "EXPIRES",
+    "LAST USED",
+    "NAME",
+];
 
 /// Columns as wide as their widest entry.
 fn table(keys: &[ApiKey], now: DateTime<Utc>) -> String {
@@ -130,10 +155,18 @@ fn table(keys: &[ApiKey], now: DateTime<Utc>) -> String {
             key.name.clone(),
         ]
     }));
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<_> = (0..COLUMNS.len()).map(width).collect();
     let line = |row: &[String; COLUMNS.len()]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let cells = row
+            .iter()
+            .zip(&widths)
+            .map(|(cell, width)| format!("{cell:<width$}"));
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
     };
     rows.iter().map(line).collect()

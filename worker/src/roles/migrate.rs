@@ -8,9 +8,15 @@ use crate::{cli::Common, connections, shutdown};
 pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     connections::migrate_store(common, &shutdown).await?;
-    println!("database    {} is up to date", connections::shown(&common.database()));
+    println!(
+        "database    {} is up to date",
+        connections::shown(&common.database())
+    );
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;
-    println!("temporal    search attributes are registered in namespace {}", client.options().namespace);
+    println!(
+        "temporal    search attributes are registered in namespace {}",
+        client.options().namespace
+    );
     Ok(ExitCode::SUCCESS)
 }

@@ -22,7 +22,10 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
     let at = before.format("%Y-%m-%d %H:%M:%S UTC");
     if options.dry_run {
         let expired = store.count_expired(before).await?;
-        println!("would remove {} whose last event is before {at}", said(expired));
+        println!(
+            "would remove {} whose last event is before {at}",
+            said(expired)
+        );
         return Ok(ExitCode::SUCCESS);
     }
     let mut total = Removed::default();
@@ -45,5 +48,8 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
 }
 
 fn said(removed: Removed) -> String {
-    format!("{} conversations with {} events", removed.conversations, removed.events)
+    format!(
+        "{} conversations with {} events",
+        removed.conversations, removed.events
+    )
 }

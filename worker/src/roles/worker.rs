@@ -49,7 +49,11 @@ pub struct Parts {
 }
 
 /// Runs a worker with these tools besides the built-in ones, until SIGTERM or Ctrl-C.
-pub async fn run(common: &Common, options: WorkerOptions, own: Vec<Arc<dyn Tool>>) -> anyhow::Result<ExitCode> {
+pub async fn run(
+    common: &Common,
+    options: WorkerOptions,
+    own: Vec<Arc<dyn Tool>>,
+) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let (config, tools) = configure(common, options.test_tools, own)?;
     if config.needs_demo_model() {
@@ -64,7 +68,15 @@ pub async fn run(common: &Common, options: WorkerOptions, own: Vec<Arc<dyn Tool>
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
     let stream = connections::stream(common)?;
-    let parts = Parts { client, store, stream, config, providers, tools, task_queue };
+    let parts = Parts {
+        client,
+        store,
+        stream,
+        config,
+        providers,
+        tools,
+        task_queue,
+    };
     serve(parts, shutdown).await?;
     Ok(ExitCode::SUCCESS)
 }
@@ -79,7 +91,8 @@ pub fn configure(
     let test_tools = test_tools.map(builtin::test_tools).unwrap_or_default();
     let mut tools = ToolRegistry::of(builtin::all().into_iter().chain(test_tools).chain(own))?;
     let config = Config::load(common.config.as_deref(), &tools.names())?;
-    let egress = Egress::new(config.egress.clone()).context("cannot set up the HTTP client of tools")?;
+    let egress =
+        Egress::new(config.egress.clone()).context("cannot set up the HTTP client of tools")?;
     for definition in &config.http_tools {
         tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
     }
@@ -105,16 +118,27 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
-        model: Arc::new(GenaiClient::new(parts.providers).context("cannot set up the model client")?),
+        model: Arc::new(
+            GenaiClient::new(parts.providers).context("cannot set up the model client")?,
+        ),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
-        agents: parts.config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect(),
+        agents: parts
+            .config
+            .agents
+            .iter()
+            .map(|agent| (agent.name.clone(), agent.clone()))
+            .collect(),
         shutdown: shutdown.clone(),
     };
     let tuner = TunerHolder::builder()
-        .workflow_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_workflow_tasks))
+        .workflow_task_slot_supplier(FixedSizeSlotSupplier::new(
+            limits.max_concurrent_workflow_tasks,
+        ))
         .activity_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
-        .local_activity_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
+        .local_activity_task_slot_supplier(FixedSizeSlotSupplier::new(
+            limits.max_concurrent_activities,
+        ))
         .nexus_task_slot_supplier(FixedSizeSlotSupplier::new(1))
         .build();
     let options = SdkOptions::new(parts.task_queue.clone())

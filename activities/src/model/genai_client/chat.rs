@@ -6,7 +6,9 @@
 
 use everturn_proto::{Json, ids, turn::ToolCall};
 use everturn_store::{ContextMessage, ToolResult};
-use genai::chat::{ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall as WireCall, ToolResponse};
+use genai::chat::{
+    ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall as WireCall, ToolResponse,
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -24,7 +26,11 @@ const MAX_NAME_CHARS: usize = 64;
 /// The request as genai takes it.
 pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest {
     let mut messages = Vec::new();
-    if request.messages.first().is_none_or(|message| message.role == "assistant") {
+    if request
+        .messages
+        .first()
+        .is_none_or(|message| message.role == "assistant")
+    {
         messages.push(ChatMessage::user(EARLIER));
     }
     for message in &request.messages {
@@ -39,17 +45,32 @@ pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest
         chat = chat.with_system(request.instructions.as_str());
     }
     // OpenAI refuses an empty list.
-    if request.tools.is_empty() { chat } else { chat.with_tools(request.tools.iter().map(tool)) }
+    if request.tools.is_empty() {
+        chat
+    } else {
+        chat.with_tools(request.tools.iter().map(tool))
+    }
 }
 
 /// An assistant's message, and the results of its calls in call order.
 fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kind: ProviderKind) {
-    let blocks = message.tool_calls.iter().flat_map(|call| &call.signatures).filter_map(|text| thinking_block(text));
-    let mut parts: Vec<ContentPart> = blocks.map(|block| ContentPart::from_custom(block, None)).collect();
+    let blocks = message
+        .tool_calls
+        .iter()
+        .flat_map(|call| &call.signatures)
+        .filter_map(|text| thinking_block(text));
+    let mut parts: Vec<ContentPart> = blocks
+        .map(|block| ContentPart::from_custom(block, None))
+        .collect();
     if !message.content.trim().is_empty() {
         parts.push(ContentPart::from_text(message.content.as_str()));
     }
-    parts.extend(message.tool_calls.iter().map(|call| ContentPart::ToolCall(wire_call(call, kind))));
+    parts.extend(
+        message
+            .tool_calls
+            .iter()
+            .map(|call| ContentPart::ToolCall(wire_call(call, kind))),
+    );
     // An empty answer says nothing, and no provider takes one back.
     if parts.is_empty() {
         return;
@@ -59,9 +80,15 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
         .tool_calls
         .iter()
         .map(|call| {
-            let result = message.tool_results.iter().find(|result| result.execution_id == call.execution_id);
-            ToolResponse::new(wire_id(call, kind), result.map_or_else(|| NO_RESULT.to_owned(), result_text))
-                .with_fn_name(wire_name(&call.tool_name))
+            let result = message
+                .tool_results
+                .iter()
+                .find(|result| result.execution_id == call.execution_id);
+            ToolResponse::new(
+                wire_id(call, kind),
+                result.map_or_else(|| NO_RESULT.to_owned(), result_text),
+            )
+            .with_fn_name(wire_name(&call.tool_name))
         })
         .collect();
     if !responses.is_empty() {
@@ -70,8 +97,12 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
 }
 
 fn wire_call(call: &ToolCall, kind: ProviderKind) -> WireCall {
-    let signatures: Vec<String> =
-        call.signatures.iter().filter(|text| thinking_block(text).is_none()).cloned().collect();
+    let signatures: Vec<String> = call
+        .signatures
+        .iter()
+        .filter(|text| thinking_block(text).is_none())
+        .cloned()
+        .collect();
     WireCall {
         call_id: wire_id(call, kind),
         fn_name: wire_name(&call.tool_name),
@@ -100,9 +131,19 @@ fn wire_id(call: &ToolCall, kind: ProviderKind) -> String {
 
 /// The tool's name. A model can make up names that providers refuse to read back.
 fn wire_name(name: &str) -> String {
-    let fit = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') { c } else { '_' };
+    let fit = |c: char| {
+        if c.is_ascii_alphanumeric() || matches!(c, '_' | '-') {
+            c
+        } else {
+            '_'
+        }
+    };
     let name: String = name.chars().take(MAX_NAME_CHARS).map(fit).collect();
-    if name.is_empty() { "unknown".to_owned() } else { name }
+    if name.is_empty() {
+        "unknown".to_owned()
+    } else {
+        name
+    }
 }
 
 /// A result as text. Neither wire of genai has a flag for errors, so that the text says it.
@@ -121,9 +162,15 @@ fn result_text(result: &ToolResult) -> String {
 /// A block of Anthropic's thinking, as [`super::reply`] keeps it among a call's signatures.
 fn thinking_block(signature: &str) -> Option<Value> {
     let block: Value = serde_json::from_str(signature).ok()?;
-    matches!(block.get("type")?.as_str()?, "thinking" | "redacted_thinking").then_some(block)
+    matches!(
+        block.get("type")?.as_str()?,
+        "thinking" | "redacted_thinking"
+    )
+    .then_some(block)
 }
 
 fn tool(spec: &ToolSpec) -> Tool {
-    Tool::new(spec.name.as_str()).with_description(spec.description.as_str()).with_schema(spec.parameters.clone())
+    Tool::new(spec.name.as_str())
+        .with_description(spec.description.as_str())
+        .with_schema(spec.parameters.clone())
 }

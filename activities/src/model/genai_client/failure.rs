@@ -34,12 +34,17 @@ struct Call<'a> {
 pub(super) fn unknown_provider(provider: &str) -> ModelError {
     ModelError::new(
         code::LLM_NOT_FOUND,
-        format!("There is no provider `{provider}` in this worker's configuration; add [providers.{provider}]."),
+        format!(
+            "There is no provider `{provider}` in this worker's configuration; add [providers.{provider}]."
+        ),
     )
 }
 
 pub(super) fn stream_cut(provider: &str) -> ModelError {
-    ModelError::new(code::LLM_STREAM_CUT, format!("The stream of provider `{provider}` ended before the reply did."))
+    ModelError::new(
+        code::LLM_STREAM_CUT,
+        format!("The stream of provider `{provider}` ended before the reply did."),
+    )
 }
 
 /// The error of a call through genai.
@@ -48,12 +53,23 @@ pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelErr
     match error {
         // On a stream, HTTP errors come wrapped in here, without a status of their own (FACTS, genai trap 1).
         Error::WebStream { error, .. } => from_transport(call, error.as_ref()),
-        Error::HttpError { status, body, headers, .. } => from_status(call, *status, body, headers),
-        Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => match webc_error {
-            webc::Error::ResponseFailedStatus { status, body, headers } => from_status(call, *status, body, headers),
-            webc::Error::Reqwest(error) => from_reqwest(call, error),
-            other => unreadable(call, other),
-        },
+        Error::HttpError {
+            status,
+            body,
+            headers,
+            ..
+        } => from_status(call, *status, body, headers),
+        Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => {
+            match webc_error {
+                webc::Error::ResponseFailedStatus {
+                    status,
+                    body,
+                    headers,
+                } => from_status(call, *status, body, headers),
+                webc::Error::Reqwest(error) => from_reqwest(call, error),
+                other => unreadable(call, other),
+            }
+        }
         Error::ChatResponse { body, .. } => from_body(call, body),
         // Half of an event is where the stream was cut.
         Error::StreamParse { serde_error, .. } if serde_error.is_eof() => stream_cut(provider),
@@ -62,7 +78,9 @@ pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelErr
         Error::SerdeJson(error) => unreadable(call, error),
         other => {
             tracing::warn!(provider, error = %other, "the model request could not be made");
-            let message = format!("The request to provider `{provider}` could not be made; the worker's log says why.");
+            let message = format!(
+                "The request to provider `{provider}` could not be made; the worker's log says why."
+            );
             ModelError::new(code::LLM_BAD_REQUEST, message)
         }
     }
@@ -87,7 +105,11 @@ fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError {
         return unavailable(call, "it sent nothing for too long", None);
     }
     if error.is_builder() {
-        let message = format!("The request to provider `{}` could not be made: {}.", call.provider, root(error));
+        let message = format!(
+            "The request to provider `{}` could not be made: {}.",
+            call.provider,
+            root(error)
+        );
         return ModelError::new(code::LLM_BAD_REQUEST, message);
     }
     if error.is_connect() || error.is_request() {
@@ -100,7 +122,13 @@ fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderM
     let Call { provider, model } = call;
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let detail = detail(&body);
-    let said = |text: &str| format!("Provider `{provider}` {text} ({}){}", status.as_u16(), quoted(detail.as_deref()));
+    let said = |text: &str| {
+        format!(
+            "Provider `{provider}` {text} ({}){}",
+            status.as_u16(),
+            quoted(detail.as_deref())
+        )
+    };
     match status.as_u16() {
         401 | 403 => unauthorized(call, &status.as_u16().to_string()),
         404 => ModelError::new(
@@ -123,7 +151,9 @@ fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderM
         400 | 413 | 422 if is_too_long(&body, detail.as_deref()) => context_too_long(call),
         300..=399 => ModelError::new(
             code::LLM_BAD_REQUEST,
-            format!("Provider `{provider}` sends elsewhere ({status}): check `base_url` of [providers.{provider}]."),
+            format!(
+                "Provider `{provider}` sends elsewhere ({status}): check `base_url` of [providers.{provider}]."
+            ),
         ),
         _ => ModelError::new(code::LLM_BAD_REQUEST, said("refused the request")),
     }
@@ -132,10 +162,16 @@ fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderM
 /// An error that came inside a stream that had begun well.
 fn from_body(call: Call<'_>, body: &Value) -> ModelError {
     // Anthropic wraps the error once more.
-    let error = body.get("error").filter(|error| error.is_object()).unwrap_or(body);
+    let error = body
+        .get("error")
+        .filter(|error| error.is_object())
+        .unwrap_or(body);
     // OpenRouter and others put the HTTP status of the provider behind them into `code`.
-    let status = error.get("code").and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
-    if let Some(status) = status.and_then(|code| StatusCode::from_u16(u16::try_from(code).ok()?).ok())
+    let status = error
+        .get("code")
+        .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+    if let Some(status) =
+        status.and_then(|code| StatusCode::from_u16(u16::try_from(code).ok()?).ok())
         && (status.is_client_error() || status.is_server_error())
     {
         return from_status(call, status, &body.to_string(), &HeaderMap::new());
@@ -145,19 +181,45 @@ fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         return context_too_long(call);
     }
     let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
-    let said = |text: &str| format!("Provider `{}` {text}{}", call.provider, quoted(detail.as_deref()));
+    let said = |text: &str| {
+        format!(
+            "Provider `{}` {text}{}",
+            call.provider,
+            quoted(detail.as_deref())
+        )
+    };
     let is = |words: &[&str]| words.contains(&word("type")) || words.contains(&word("code"));
-    if is(&["authentication_error", "permission_error", "invalid_api_key", "unauthorized"]) {
+    if is(&[
+        "authentication_error",
+        "permission_error",
+        "invalid_api_key",
+        "unauthorized",
+    ]) {
         unauthorized(call, "in the stream")
-    } else if is(&["rate_limit_error", "rate_limit_exceeded", "tokens", "requests", "insufficient_quota"]) {
+    } else if is(&[
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "tokens",
+        "requests",
+        "insufficient_quota",
+    ]) {
         ModelError::new(code::LLM_RATE_LIMITED, said("limits the rate of calls"))
     } else if is(&["not_found_error", "model_not_found"]) {
         from_status(call, StatusCode::NOT_FOUND, "", &HeaderMap::new())
-    } else if is(&["invalid_request_error", "invalid_prompt", "request_too_large", "billing_error"]) {
+    } else if is(&[
+        "invalid_request_error",
+        "invalid_prompt",
+        "request_too_large",
+        "billing_error",
+    ]) {
         ModelError::new(code::LLM_BAD_REQUEST, said("refused the request"))
     } else {
         // overloaded_error, api_error, server_error, and what nobody knows: a later call may do better.
-        unavailable(call, detail.as_deref().unwrap_or("it broke the reply off"), None)
+        unavailable(
+            call,
+            detail.as_deref().unwrap_or("it broke the reply off"),
+            None,
+        )
     }
 }
 
@@ -185,21 +247,38 @@ fn context_too_long(call: Call<'_>) -> ModelError {
 }
 
 fn unavailable(call: Call<'_>, reason: &str, retry_after: Option<Duration>) -> ModelError {
-    let message = format!("Provider `{}` is not available: {}.", call.provider, reason.trim_end_matches('.'));
-    ModelError { code: code::LLM_UNAVAILABLE, message, retry_after }
+    let message = format!(
+        "Provider `{}` is not available: {}.",
+        call.provider,
+        reason.trim_end_matches('.')
+    );
+    ModelError {
+        code: code::LLM_UNAVAILABLE,
+        message,
+        retry_after,
+    }
 }
 
 fn unreadable(call: Call<'_>, error: &dyn std::fmt::Display) -> ModelError {
     tracing::warn!(provider = call.provider, %error, "the model's reply cannot be read");
-    let message = format!("Provider `{}` sent a reply that cannot be read.", call.provider);
+    let message = format!(
+        "Provider `{}` sent a reply that cannot be read.",
+        call.provider
+    );
     ModelError::new(code::LLM_INVALID_RESPONSE, message)
 }
 
 /// The provider's own words, from wherever the common wires put them.
 fn detail(body: &Value) -> Option<String> {
     let places = ["/error/message", "/message", "/error", "/detail"];
-    let text = places.into_iter().find_map(|place| body.pointer(place)?.as_str())?;
-    let text: String = text.chars().filter(|c| !c.is_control()).take(MAX_DETAIL_CHARS).collect();
+    let text = places
+        .into_iter()
+        .find_map(|place| body.pointer(place)?.as_str())?;
+    let text: String = text
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(MAX_DETAIL_CHARS)
+        .collect();
     (!text.trim().is_empty()).then_some(text)
 }
 
@@ -208,10 +287,12 @@ fn quoted(detail: Option<&str>) -> String {
 }
 
 fn is_too_long(body: &Value, detail: Option<&str>) -> bool {
-    let code =
-        ["/error/code", "/error/type", "/code", "/type"].into_iter().filter_map(|place| body.pointer(place)?.as_str());
+    let code = ["/error/code", "/error/type", "/code", "/type"]
+        .into_iter()
+        .filter_map(|place| body.pointer(place)?.as_str());
     let said = detail.unwrap_or_default().to_lowercase();
-    code.into_iter().any(|code| code == TOO_LONG[0]) || TOO_LONG.iter().any(|words| said.contains(words))
+    code.into_iter().any(|code| code == TOO_LONG[0])
+        || TOO_LONG.iter().any(|words| said.contains(words))
 }
 
 /// The innermost reason; the outer ones only say that sending failed, and the URL.

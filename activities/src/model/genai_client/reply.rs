@@ -25,7 +25,12 @@ pub(super) struct Listener<'a, 'b> {
 
 impl<'a, 'b> Listener<'a, 'b> {
     pub(super) fn new(emit_delta: &'a mut EmitDelta<'b>) -> Self {
-        Self { emit_delta, text: String::new(), reasoning: String::new(), letters: BTreeMap::new() }
+        Self {
+            emit_delta,
+            text: String::new(),
+            reasoning: String::new(),
+            letters: BTreeMap::new(),
+        }
     }
 
     /// A piece of a text.
@@ -42,7 +47,9 @@ impl<'a, 'b> Listener<'a, 'b> {
 
     /// A tool call so far: genai gives all of its arguments again with each piece.
     pub(super) fn hear_call(&mut self, call: &ToolCall) -> Result<(), ModelError> {
-        let Value::String(arguments) = &call.fn_arguments else { return Ok(()) };
+        let Value::String(arguments) = &call.fn_arguments else {
+            return Ok(());
+        };
         check_size("arguments", arguments.len())?;
         if self.letters.len() > MAX_TOOL_CALLS {
             return Err(too_many_calls());
@@ -57,16 +64,24 @@ impl<'a, 'b> Listener<'a, 'b> {
         let usage = end.captured_usage.take().unwrap_or_default();
         let signatures = signatures(&end);
         let is_cut = matches!(stop, Some(StopReason::MaxTokens(_)));
-        let calls = without_echoes(end.captured_into_tool_calls().unwrap_or_default(), &self.letters);
+        let calls = without_echoes(
+            end.captured_into_tool_calls().unwrap_or_default(),
+            &self.letters,
+        );
         if calls.len() > MAX_TOOL_CALLS {
             return Err(too_many_calls());
         }
         // A server that leaves out `index` loses its calls in genai without a word (FACTS, genai trap 4).
         if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
-            return Err(invalid("The model stopped to call tools, and its reply holds no tool call."));
+            return Err(invalid(
+                "The model stopped to call tools, and its reply holds no tool call.",
+            ));
         }
         if calls.is_empty() && self.text.is_empty() {
-            tracing::warn!(reason = stop.as_ref().map_or("none", StopReason::raw), "the model's reply is empty");
+            tracing::warn!(
+                reason = stop.as_ref().map_or("none", StopReason::raw),
+                "the model's reply is empty"
+            );
         }
         let call = |call: ToolCall| ModelToolCall {
             arguments: self.arguments(&call, is_cut),
@@ -79,7 +94,13 @@ impl<'a, 'b> Listener<'a, 'b> {
             first.signatures = signatures;
         }
         let (input_tokens, output_tokens) = tokens(&usage);
-        Ok(ModelReply { tool_calls, input_tokens, output_tokens, text: self.text, reasoning: self.reasoning })
+        Ok(ModelReply {
+            tool_calls,
+            input_tokens,
+            output_tokens,
+            text: self.text,
+            reasoning: self.reasoning,
+        })
     }
 
     /// The arguments to the letter when the letters mean what genai read.
@@ -90,8 +111,13 @@ impl<'a, 'b> Listener<'a, 'b> {
             Value::Null => Json::of(&json!({})),
             value => {
                 let letters = self.letters.get(&call.call_id);
-                let same = |text: &&String| serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value);
-                letters.filter(same).and_then(|text| Json::parse(text.trim()).ok()).unwrap_or_else(|| Json::of(value))
+                let same = |text: &&String| {
+                    serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
+                };
+                letters
+                    .filter(same)
+                    .and_then(|text| Json::parse(text.trim()).ok())
+                    .unwrap_or_else(|| Json::of(value))
             }
         }
     }
@@ -99,14 +125,19 @@ impl<'a, 'b> Listener<'a, 'b> {
 
 /// Anthropic wants the thinking before a tool call back, signed, block by block; each goes back as it came.
 fn signatures(end: &StreamEnd) -> Vec<String> {
-    let Some(content) = &end.captured_content else { return Vec::new() };
+    let Some(content) = &end.captured_content else {
+        return Vec::new();
+    };
     let mut blocks = Vec::new();
     let mut parts = content.parts().iter().peekable();
     while let Some(part) = parts.next() {
         match part {
             ContentPart::ThoughtSignature(signature) => {
                 if let Some(ContentPart::ReasoningContent(thinking)) = parts.peek() {
-                    blocks.push(json!({"type": "thinking", "thinking": thinking, "signature": signature}).to_string());
+                    blocks.push(
+                        json!({"type": "thinking", "thinking": thinking, "signature": signature})
+                            .to_string(),
+                    );
                 }
             }
             ContentPart::Custom(custom) if custom.typ() == Some("redacted_thinking") => {
@@ -122,10 +153,15 @@ fn signatures(end: &StreamEnd) -> Vec<String> {
 /// of the first piece of the call behind it.
 fn without_echoes(calls: Vec<ToolCall>, letters: &BTreeMap<String, String>) -> Vec<ToolCall> {
     let is_echo = |call: &ToolCall, later: &ToolCall| {
-        let is_piece = |text: &str| letters.get(&call.call_id).is_some_and(|whole| whole.starts_with(text));
+        let is_piece = |text: &str| {
+            letters
+                .get(&call.call_id)
+                .is_some_and(|whole| whole.starts_with(text))
+        };
         call.call_id == later.call_id
             && call.fn_name == later.fn_name
-            && (call.fn_arguments == later.fn_arguments || call.fn_arguments.as_str().is_some_and(is_piece))
+            && (call.fn_arguments == later.fn_arguments
+                || call.fn_arguments.as_str().is_some_and(is_piece))
     };
     let mut kept: Vec<ToolCall> = Vec::with_capacity(calls.len());
     for call in calls {
@@ -136,7 +172,11 @@ fn without_echoes(calls: Vec<ToolCall>, letters: &BTreeMap<String, String>) -> V
 }
 
 fn tokens(usage: &Usage) -> (u32, u32) {
-    let count = |tokens: Option<i32>| tokens.and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or_default();
+    let count = |tokens: Option<i32>| {
+        tokens
+            .and_then(|tokens| u32::try_from(tokens).ok())
+            .unwrap_or_default()
+    };
     (count(usage.prompt_tokens), count(usage.completion_tokens))
 }
 
@@ -144,11 +184,15 @@ fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {
     if bytes <= MAX_TEXT_BYTES {
         return Ok(());
     }
-    Err(invalid(&format!("The model's {what} went on past {MAX_TEXT_BYTES} bytes and was stopped.")))
+    Err(invalid(&format!(
+        "The model's {what} went on past {MAX_TEXT_BYTES} bytes and was stopped."
+    )))
 }
 
 fn too_many_calls() -> ModelError {
-    invalid(&format!("The model asked for more than {MAX_TOOL_CALLS} tools at once."))
+    invalid(&format!(
+        "The model asked for more than {MAX_TOOL_CALLS} tools at once."
+    ))
 }
 
 fn invalid(message: &str) -> ModelError {

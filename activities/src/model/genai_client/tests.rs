@@ -21,7 +21,11 @@ type Heard = (Vec<(Part, String)>, Result<ModelReply, ModelError>);
 
 fn client(kind: ProviderKind, base_url: String) -> GenaiClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    let provider = Provider { kind, base_url: Some(base_url), api_key: KEY.to_owned() };
+    let provider = Provider {
+        kind,
+        base_url: Some(base_url),
+        api_key: KEY.to_owned(),
+    };
     let timeouts = (Duration::from_secs(5), Duration::from_millis(700));
     GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), timeouts.0, timeouts.1).unwrap()
 }
@@ -43,7 +47,12 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
 }
 
 fn user(content: &str) -> ContextMessage {
-    ContextMessage { role: "user".into(), content: content.into(), tool_calls: vec![], tool_results: vec![] }
+    ContextMessage {
+        role: "user".into(),
+        content: content.into(),
+        tool_calls: vec![],
+        tool_results: vec![],
+    }
 }
 
 fn call(number: u32, name: &str, input: &str) -> ToolCall {
@@ -83,7 +92,10 @@ fn context() -> Vec<ContextMessage> {
             result(2, r#""plain text""#, false),
         ],
     };
-    let empty = ContextMessage { role: "assistant".into(), ..user("") };
+    let empty = ContextMessage {
+        role: "assistant".into(),
+        ..user("")
+    };
     vec![user("Weather?"), assistant, empty, user("And now?")]
 }
 
@@ -97,17 +109,35 @@ async fn hear(client: &GenaiClient, request: ModelRequest) -> Heard {
 /// One call to a server with this script.
 async fn ask(kind: ProviderKind, script: Script) -> (Server, Heard) {
     let server = Server::start([script]).await;
-    let heard = hear(&client(kind, server.base_url()), request(vec![user("Hello")])).await;
+    let heard = hear(
+        &client(kind, server.base_url()),
+        request(vec![user("Hello")]),
+    )
+    .await;
     (server, heard)
 }
 
 #[test]
 fn base_urls_end_in_a_slash_and_are_checked() {
     let ok = |text: &str| base_url(text).unwrap().to_string();
-    assert_eq!(ok("https://api.example.com/v1"), "https://api.example.com/v1/");
-    assert_eq!(ok(" http://127.0.0.1:8080/v1/ "), "http://127.0.0.1:8080/v1/");
-    assert_eq!(ok("https://x.example.com/openai?api-version=1"), "https://x.example.com/openai/?api-version=1");
-    for bad in ["", "api.example.com/v1", "ftp://example.com", "https://user:pass@example.com/"] {
+    assert_eq!(
+        ok("https://api.example.com/v1"),
+        "https://api.example.com/v1/"
+    );
+    assert_eq!(
+        ok(" http://127.0.0.1:8080/v1/ "),
+        "http://127.0.0.1:8080/v1/"
+    );
+    assert_eq!(
+        ok("https://x.example.com/openai?api-version=1"),
+        "https://x.example.com/openai/?api-version=1"
+    );
+    for bad in [
+        "",
+        "api.example.com/v1",
+        "ftp://example.com",
+        "https://user:pass@example.com/",
+    ] {
         assert!(base_url(bad).is_err(), "{bad}");
     }
 }
@@ -140,7 +170,16 @@ fn names_are_not_read_as_settings() {
 #[test]
 fn a_key_that_is_no_key_is_refused_without_showing_it() {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    let provider = Provider { kind: ProviderKind::OpenAi, base_url: None, api_key: "sk-abc\ndef".into() };
-    let error = GenaiClient::new([("p".to_owned(), provider)].into()).err().unwrap();
-    assert!(error.to_string().contains("provider `p`") && !error.to_string().contains("abc"), "{error}");
+    let provider = Provider {
+        kind: ProviderKind::OpenAi,
+        base_url: None,
+        api_key: "sk-abc\ndef".into(),
+    };
+    let error = GenaiClient::new([("p".to_owned(), provider)].into())
+        .err()
+        .unwrap();
+    assert!(
+        error.to_string().contains("provider `p`") && !error.to_string().contains("abc"),
+        "{error}"
+    );
 }

@@ -75,7 +75,10 @@ impl Calculate {
             parameters,
             effect: Effect::Read,
         };
-        Self { spec, places: Arc::new(Semaphore::new(MAX_PARALLEL)) }
+        Self {
+            spec,
+            places: Arc::new(Semaphore::new(MAX_PARALLEL)),
+        }
     }
 }
 
@@ -94,17 +97,24 @@ impl Tool for Calculate {
     async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let Input { expression } = read(&input)?;
         let arithmetic = check(&expression).map_err(ToolError::Failed)?;
-        let place = tokio::time::timeout(TIME_LIMIT, Arc::clone(&self.places).acquire_owned()).await;
+        let place =
+            tokio::time::timeout(TIME_LIMIT, Arc::clone(&self.places).acquire_owned()).await;
         let Ok(Ok(place)) = place else {
-            return Err(ToolError::Failed("Too many calculations are running; try again later.".into()));
+            return Err(ToolError::Failed(
+                "Too many calculations are running; try again later.".into(),
+            ));
         };
-        let value = evaluate(arithmetic, place).await.map_err(ToolError::Failed)?;
+        let value = evaluate(arithmetic, place)
+            .await
+            .map_err(ToolError::Failed)?;
         if value.chars().count() > MAX_RESULT_CHARS {
             return Err(ToolError::Failed(format!(
                 "The result has more than {MAX_RESULT_CHARS} digits; ask for an approximation or a logarithm of it."
             )));
         }
-        Ok(ToolOutput::of(&json!({"expression": expression, "value": value})))
+        Ok(ToolOutput::of(
+            &json!({"expression": expression, "value": value}),
+        ))
     }
 }
 
@@ -116,11 +126,17 @@ fn check(expression: &str) -> Result<String, String> {
         return Err("The expression is empty.".into());
     }
     if trimmed.len() > MAX_EXPRESSION_BYTES {
-        return Err(format!("The expression is longer than {MAX_EXPRESSION_BYTES} bytes."));
+        return Err(format!(
+            "The expression is longer than {MAX_EXPRESSION_BYTES} bytes."
+        ));
     }
-    let odd = |c: &char| !(c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || PUNCTUATION.contains(*c));
+    let odd = |c: &char| {
+        !(c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || PUNCTUATION.contains(*c))
+    };
     if let Some(odd) = trimmed.chars().find(odd) {
-        return Err(format!("`{odd}` is not part of an arithmetic expression; use numbers, + - * / ^ and functions."));
+        return Err(format!(
+            "`{odd}` is not part of an arithmetic expression; use numbers, + - * / ^ and functions."
+        ));
     }
     let mut depth = 0_usize;
     for c in trimmed.chars() {
@@ -130,7 +146,9 @@ fn check(expression: &str) -> Result<String, String> {
             _ => {}
         }
         if depth > MAX_NESTING {
-            return Err(format!("The parentheses are nested more than {MAX_NESTING} deep."));
+            return Err(format!(
+                "The parentheses are nested more than {MAX_NESTING} deep."
+            ));
         }
     }
     if depth > 0 {
@@ -138,7 +156,9 @@ fn check(expression: &str) -> Result<String, String> {
     }
     for word in trimmed.split(|c: char| !c.is_ascii_alphanumeric()) {
         if is_chance(word) {
-            return Err(format!("`{word}` needs chance, and this tool only does arithmetic."));
+            return Err(format!(
+                "`{word}` needs chance, and this tool only does arithmetic."
+            ));
         }
     }
     Ok(trimmed.replace('·', "*").replace('√', " sqrt "))
@@ -146,9 +166,13 @@ fn check(expression: &str) -> Result<String, String> {
 
 /// True for dice (`d6`, `2d20`) and what draws from them. Dice are also large: `d4000000000` lists every face.
 fn is_chance(word: &str) -> bool {
-    let dice = word.trim_start_matches(|c: char| c.is_ascii_digit()).strip_prefix('d');
-    matches!(word.to_ascii_lowercase().as_str(), "roll" | "sample" | "rand" | "random")
-        || dice.is_some_and(|faces| faces.starts_with(|c: char| c.is_ascii_digit()))
+    let dice = word
+        .trim_start_matches(|c: char| c.is_ascii_digit())
+        .strip_prefix('d');
+    matches!(
+        word.to_ascii_lowercase().as_str(),
+        "roll" | "sample" | "rand" | "random"
+    ) || dice.is_some_and(|faces| faces.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Runs fend on a thread and waits for it, but not for long.
@@ -158,13 +182,23 @@ async fn evaluate(expression: String, place: OwnedSemaphorePermit) -> Result<Str
     let _stop_when_dropped = StopWhenDropped(Arc::clone(&stop));
     let (sender, receiver) = oneshot::channel();
     let calculation = move || {
-        let interrupt = Deadline { at: Instant::now() + TIME_LIMIT, stop };
-        let result = fend_core::evaluate_with_interrupt(&expression, &mut fend_core::Context::new(), &interrupt);
+        let interrupt = Deadline {
+            at: Instant::now() + TIME_LIMIT,
+            stop,
+        };
+        let result = fend_core::evaluate_with_interrupt(
+            &expression,
+            &mut fend_core::Context::new(),
+            &interrupt,
+        );
         // Nobody waits any more when this fails.
         let _ = sender.send(result.map(|result| result.get_main_result().to_owned()));
         drop(place);
     };
-    let thread = thread::Builder::new().name("calculate".into()).stack_size(STACK_BYTES).spawn(calculation);
+    let thread = thread::Builder::new()
+        .name("calculate".into())
+        .stack_size(STACK_BYTES)
+        .spawn(calculation);
     if thread.is_err() {
         return Err("The calculation could not be started; try again later.".into());
     }
@@ -172,7 +206,10 @@ async fn evaluate(expression: String, place: OwnedSemaphorePermit) -> Result<Str
         Ok(Ok(Ok(value))) if value.is_empty() => Err("The expression has no value.".into()),
         Ok(Ok(Ok(value))) => Ok(value),
         Ok(Ok(Err(reason))) if reason == "interrupted" => Err(too_long()),
-        Ok(Ok(Err(reason))) => Err(format!("The expression cannot be calculated: {}.", cut(&reason))),
+        Ok(Ok(Err(reason))) => Err(format!(
+            "The expression cannot be calculated: {}.",
+            cut(&reason)
+        )),
         // fend panicked: a bug of its own, and the thread's end.
         Ok(Err(_)) => Err("The expression cannot be calculated.".into()),
         Err(_) => Err(too_long()),
@@ -216,9 +253,15 @@ mod tests {
 
     async fn calculate(expression: &str) -> Result<String, String> {
         let input = Json::of(&json!({"expression": expression}));
-        let output = Calculate::new().run(context(), input).await.map_err(|error| error.to_string())?;
+        let output = Calculate::new()
+            .run(context(), input)
+            .await
+            .map_err(|error| error.to_string())?;
         assert_eq!(output.result.to_value()["expression"], expression);
-        Ok(output.result.to_value()["value"].as_str().unwrap().to_owned())
+        Ok(output.result.to_value()["value"]
+            .as_str()
+            .unwrap()
+            .to_owned())
     }
 
     #[tokio::test]
@@ -238,7 +281,11 @@ mod tests {
             ("20!", "2432902008176640000"),
             ("-3 - -5", "2"),
         ] {
-            assert_eq!(calculate(expression).await.as_deref(), Ok(value), "{expression}");
+            assert_eq!(
+                calculate(expression).await.as_deref(),
+                Ok(value),
+                "{expression}"
+            );
         }
     }
 
@@ -272,18 +319,36 @@ mod tests {
         let mixed = "1 m ".repeat(MAX_EXPRESSION_BYTES / 4);
         let deep = format!("{}1", "(".repeat(100));
         let long = "1+".repeat(MAX_EXPRESSION_BYTES);
-        for expression in
-            ["9^9^9^9", "10^10^10", "99999999!", "1000!!!", "2^99999", &nested, &chain, &powers, &mixed, &deep, &long]
-        {
+        for expression in [
+            "9^9^9^9",
+            "10^10^10",
+            "99999999!",
+            "1000!!!",
+            "2^99999",
+            &nested,
+            &chain,
+            &powers,
+            &mixed,
+            &deep,
+            &long,
+        ] {
             let start = Instant::now();
             let result = calculate(expression).await;
-            assert!(start.elapsed() < TIME_LIMIT + GRACE * 2, "{expression} took {:?}", start.elapsed());
+            assert!(
+                start.elapsed() < TIME_LIMIT + GRACE * 2,
+                "{expression} took {:?}",
+                start.elapsed()
+            );
             assert!(result.unwrap_or_default().len() <= MAX_RESULT_CHARS * 4);
         }
     }
 
     fn run(expression: &str) -> Result<String, String> {
-        tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(calculate(expression))
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+            .block_on(calculate(expression))
     }
 
     proptest! {

@@ -54,7 +54,10 @@ impl CurrentTime {
             parameters,
             effect: Effect::Read,
         };
-        Self { spec, now: Arc::new(now) }
+        Self {
+            spec,
+            now: Arc::new(now),
+        }
     }
 }
 
@@ -72,7 +75,8 @@ impl Tool for CurrentTime {
 
     async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let input: Input = read(&input)?;
-        let zone = find(input.time_zone.as_deref().unwrap_or_default()).map_err(ToolError::Failed)?;
+        let zone =
+            find(input.time_zone.as_deref().unwrap_or_default()).map_err(ToolError::Failed)?;
         let time = (self.now)().with_timezone(&zone);
         Ok(ToolOutput::of(&json!({
             "time_zone": zone.name(),
@@ -88,7 +92,10 @@ fn find(name: &str) -> Result<Tz, String> {
     if wanted.is_empty() {
         return Ok(Tz::UTC);
     }
-    if let Some(zone) = TZ_VARIANTS.iter().find(|zone| zone.name().eq_ignore_ascii_case(&wanted)) {
+    if let Some(zone) = TZ_VARIANTS
+        .iter()
+        .find(|zone| zone.name().eq_ignore_ascii_case(&wanted))
+    {
         return Ok(*zone);
     }
     let suggestions = suggest(&wanted.to_ascii_lowercase());
@@ -106,7 +113,8 @@ fn suggest(wanted: &str) -> Vec<&'static str> {
     let mut found = Vec::new();
     for word in std::iter::once(wanted).chain(wanted.split(['/', ',', '(', ')'])) {
         let word = word.trim_matches('_');
-        let contains = |zone: &&Tz| word.len() >= 3 && zone.name().to_ascii_lowercase().contains(word);
+        let contains =
+            |zone: &&Tz| word.len() >= 3 && zone.name().to_ascii_lowercase().contains(word);
         for zone in TZ_VARIANTS.iter().filter(contains) {
             if found.len() < MAX_SUGGESTIONS && !found.contains(&zone.name()) {
                 found.push(zone.name());
@@ -125,7 +133,8 @@ mod tests {
     use crate::tools::builtin::testing::context;
 
     async fn time_in(input: serde_json::Value) -> Result<serde_json::Value, String> {
-        let tool = CurrentTime::with_clock(|| Utc.with_ymd_and_hms(2026, 7, 31, 20, 30, 5).unwrap());
+        let tool =
+            CurrentTime::with_clock(|| Utc.with_ymd_and_hms(2026, 7, 31, 20, 30, 5).unwrap());
         tool.run(context(), Json::of(&input))
             .await
             .map(|output| output.result.to_value())
@@ -142,14 +151,22 @@ mod tests {
             time_in(json!({})).await.unwrap(),
             json!({"time_zone": "UTC", "time": "2026-07-31T20:30:05+00:00", "weekday": "Friday"})
         );
-        assert_eq!(time_in(json!({"time_zone": "america/new york"})).await.unwrap()["time_zone"], "America/New_York");
+        assert_eq!(
+            time_in(json!({"time_zone": "america/new york"}))
+                .await
+                .unwrap()["time_zone"],
+            "America/New_York"
+        );
     }
 
     #[tokio::test]
     async fn an_unknown_zone_comes_with_suggestions() {
         for name in ["Tokyo", "Japan/Tokyo", "Tokyo, Japan"] {
             let message = time_in(json!({"time_zone": name})).await.unwrap_err();
-            assert!(message.starts_with(&format!("There is no time zone `{name}`; did you mean")), "{message}");
+            assert!(
+                message.starts_with(&format!("There is no time zone `{name}`; did you mean")),
+                "{message}"
+            );
             assert!(message.contains("Asia/Tokyo"), "{message}");
         }
         assert_eq!(
@@ -163,8 +180,15 @@ mod tests {
         let output = CurrentTime::new().run(context(), Json::default()).await;
         // `null` is no object; the registry refuses it before.
         assert!(output.is_err());
-        let output = CurrentTime::new().run(context(), Json::of(&json!({"time_zone": "UTC"}))).await.unwrap();
-        let time = output.result.to_value()["time"].as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
+        let output = CurrentTime::new()
+            .run(context(), Json::of(&json!({"time_zone": "UTC"})))
+            .await
+            .unwrap();
+        let time = output.result.to_value()["time"]
+            .as_str()
+            .unwrap()
+            .parse::<DateTime<Utc>>()
+            .unwrap();
         assert!((Utc::now() - time).num_seconds().abs() <= 5);
     }
 

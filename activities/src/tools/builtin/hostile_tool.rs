@@ -57,7 +57,9 @@ impl Serialize for Output {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Value(value) => value.serialize(serializer),
-            Self::Flood => serializer.collect_seq((0..FLOOD_BYTES / 1024).map(|_| "x".repeat(1024))),
+            Self::Flood => {
+                serializer.collect_seq((0..FLOOD_BYTES / 1024).map(|_| "x".repeat(1024)))
+            }
         }
     }
 }
@@ -65,15 +67,21 @@ impl Serialize for Output {
 impl HostileTool {
     /// The tool; process ids are appended to `effect_file`.
     pub(super) fn new(effect_file: impl Into<PathBuf>) -> Self {
-        Self { effect_file: effect_file.into() }
+        Self {
+            effect_file: effect_file.into(),
+        }
     }
 
     async fn shell(&self, script: &str) -> Result<Value, ToolError> {
         let file = self.effect_file.display().to_string();
-        let finished = process::run("sh", ["-c", script, "sh", &file], TOOL_RESULT_MAX_BYTES / 2).await;
-        let finished = finished.map_err(|error| ToolError::Failed(format!("The shell did not run: {error}.")))?;
+        let finished =
+            process::run("sh", ["-c", script, "sh", &file], TOOL_RESULT_MAX_BYTES / 2).await;
+        let finished = finished
+            .map_err(|error| ToolError::Failed(format!("The shell did not run: {error}.")))?;
         let bytes = finished.stdout.len();
-        Ok(json!({ "bytes": bytes, "is_cut": finished.is_cut, "output": content::from_bytes(finished.stdout, None) }))
+        Ok(
+            json!({ "bytes": bytes, "is_cut": finished.is_cut, "output": content::from_bytes(finished.stdout, None) }),
+        )
     }
 }
 
@@ -92,10 +100,18 @@ impl TypedTool for HostileTool {
                 Value::Null
             }
             Act::Flood => return Ok(Output::Flood),
-            Act::ProgramFlood => self.shell(&format!("head -c {FLOOD_BYTES} /dev/zero")).await?,
-            Act::InvalidUtf8 => content::from_bytes(vec![b'a', 0xff, 0xfe, b'z'], Some("text/plain")),
+            Act::ProgramFlood => {
+                self.shell(&format!("head -c {FLOOD_BYTES} /dev/zero"))
+                    .await?
+            }
+            Act::InvalidUtf8 => {
+                content::from_bytes(vec![b'a', 0xff, 0xfe, b'z'], Some("text/plain"))
+            }
             Act::Nul => "a\0b".into(),
-            Act::Fork => self.shell("for i in 1 2 3; do (sleep 600 & echo $! >>$1; wait) & done; wait").await?,
+            Act::Fork => {
+                self.shell("for i in 1 2 3; do (sleep 600 & echo $! >>$1; wait) & done; wait")
+                    .await?
+            }
             Act::Orphan => self.shell("sleep 600 & echo $! >>$1").await?,
         };
         Ok(Output::Value(value))

@@ -28,14 +28,20 @@ use super::{Effect, Tool, ToolError, typed};
 
 /// The tools every worker has.
 pub fn all() -> Vec<Arc<dyn Tool>> {
-    vec![Arc::new(Calculate::new()), Arc::new(CurrentTime::new()), Arc::new(WorkPlan::new())]
+    vec![
+        Arc::new(Calculate::new()),
+        Arc::new(CurrentTime::new()),
+        Arc::new(WorkPlan::new()),
+    ]
 }
 
 /// Tools for tests, one for each effect: `test_read`, `test_idempotent` and `test_once`. Their effects are lines
 /// in `effect_file`. And `test_hostile`, which does what a tool must not do.
 pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
     let effect_file = effect_file.into();
-    let tool = |name, effect| Arc::new(TestTool::new(name, effect, Some(effect_file.clone()))) as Arc<dyn Tool>;
+    let tool = |name, effect| {
+        Arc::new(TestTool::new(name, effect, Some(effect_file.clone()))) as Arc<dyn Tool>
+    };
     vec![
         tool("test_read", Effect::Read),
         tool("test_idempotent", Effect::Idempotent),
@@ -47,7 +53,9 @@ pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
 /// Reads the input of a built-in tool. The registry has checked it against the schema before, so that an error
 /// here is a schema that says less than the type.
 fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ToolError> {
-    input.decode().map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))
+    input
+        .decode()
+        .map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))
 }
 
 #[cfg(test)]
@@ -82,7 +90,15 @@ mod tests {
         let registry = ToolRegistry::of(all().into_iter().chain(test_tools("effects"))).unwrap();
         assert_eq!(
             registry.names(),
-            ["calculate", "current_time", "test_hostile", "test_idempotent", "test_once", "test_read", "work_plan"]
+            [
+                "calculate",
+                "current_time",
+                "test_hostile",
+                "test_idempotent",
+                "test_once",
+                "test_read",
+                "work_plan"
+            ]
         );
     }
 }

@@ -53,8 +53,17 @@ impl TestTool {
             },
             "additionalProperties": false,
         });
-        let description = "A tool for tests: has an effect, sleeps, then fails or succeeds, as told.".into();
-        Self { spec: ToolSpec { name: name.into(), description, parameters, effect }, effect_file }
+        let description =
+            "A tool for tests: has an effect, sleeps, then fails or succeeds, as told.".into();
+        Self {
+            spec: ToolSpec {
+                name: name.into(),
+                description,
+                parameters,
+                effect,
+            },
+            effect_file,
+        }
     }
 }
 
@@ -67,18 +76,32 @@ impl Tool for TestTool {
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let input: Input = read(&input)?;
         if input.effect {
-            let file = self.effect_file.clone().ok_or_else(|| ToolError::Failed("There is no effect file.".into()))?;
+            let file = self
+                .effect_file
+                .clone()
+                .ok_or_else(|| ToolError::Failed("There is no effect file.".into()))?;
             let line = format!("{}\n", context.execution_id);
             let written = tokio::task::spawn_blocking(move || append(&file, &line)).await;
             match written {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    return Err(ToolError::Failed(format!("The effect file cannot be written: {error}.")));
+                    return Err(ToolError::Failed(format!(
+                        "The effect file cannot be written: {error}."
+                    )));
                 }
-                Err(error) => return Err(ToolError::Failed(format!("The effect file was not written: {error}."))),
+                Err(error) => {
+                    return Err(ToolError::Failed(format!(
+                        "The effect file was not written: {error}."
+                    )));
+                }
             }
         }
-        failpoint::reach_in("tool.during", &context.conversation_id, &context.execution_id).await;
+        failpoint::reach_in(
+            "tool.during",
+            &context.conversation_id,
+            &context.execution_id,
+        )
+        .await;
         tokio::time::sleep(Duration::from_millis(input.sleep_ms.min(MAX_SLEEP_MS))).await;
         assert!(!input.panic, "the test tool was told to panic");
         if let Some(message) = input.fail {
@@ -111,8 +134,13 @@ mod tests {
         TestTool::new("test_once", Effect::Once, file)
     }
 
-    async fn run(tool: &TestTool, input: serde_json::Value) -> Result<serde_json::Value, ToolError> {
-        tool.run(context(), Json::of(&input)).await.map(|output| output.result.to_value())
+    async fn run(
+        tool: &TestTool,
+        input: serde_json::Value,
+    ) -> Result<serde_json::Value, ToolError> {
+        tool.run(context(), Json::of(&input))
+            .await
+            .map(|output| output.result.to_value())
     }
 
     #[tokio::test]
@@ -120,10 +148,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("effects");
         let tool = tool(Some(file.clone()));
-        assert_eq!(run(&tool, json!({"effect": true, "fail": "no"})).await, Err(ToolError::Failed("no".into())));
+        assert_eq!(
+            run(&tool, json!({"effect": true, "fail": "no"})).await,
+            Err(ToolError::Failed("no".into()))
+        );
         run(&tool, json!({"effect": true})).await.unwrap();
         run(&tool, json!({})).await.unwrap();
-        assert_eq!(std::fs::read_to_string(file).unwrap(), "exec_0123456789ab\nexec_0123456789ab\n");
+        assert_eq!(
+            std::fs::read_to_string(file).unwrap(),
+            "exec_0123456789ab\nexec_0123456789ab\n"
+        );
     }
 
     #[tokio::test]
@@ -134,7 +168,9 @@ mod tests {
     #[tokio::test]
     async fn it_sleeps_and_returns_as_much_as_told() {
         let start = Instant::now();
-        let result = run(&tool(None), json!({"sleep_ms": 50, "output_bytes": 1000})).await.unwrap();
+        let result = run(&tool(None), json!({"sleep_ms": 50, "output_bytes": 1000}))
+            .await
+            .unwrap();
         assert!(start.elapsed() >= Duration::from_millis(50));
         assert_eq!(result["output"].as_str().unwrap().len(), 1000);
         assert_eq!(result["attempt"], 1);

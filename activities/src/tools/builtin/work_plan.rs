@@ -94,9 +94,10 @@ impl WorkPlan {
         });
         let spec = ToolSpec {
             name: "work_plan".into(),
-            description: "Shows the user a plan and how it goes. First `create` with title and steps; then \
+            description:
+                "Shows the user a plan and how it goes. First `create` with title and steps; then \
                           `start_step` and `end_step` for each step as you work on it."
-                .into(),
+                    .into(),
             parameters,
             effect: Effect::Idempotent,
         };
@@ -128,10 +129,14 @@ impl Tool for WorkPlan {
 
 fn create(execution_id: &str, input: Input) -> Result<ToolOutput, ToolError> {
     let (Some(title), Some(steps)) = (input.title, input.steps) else {
-        return Err(ToolError::Failed("To create a plan give `title` and `steps`.".into()));
+        return Err(ToolError::Failed(
+            "To create a plan give `title` and `steps`.".into(),
+        ));
     };
     if steps.is_empty() || steps.len() > MAX_STEPS {
-        return Err(ToolError::Failed(format!("A plan has 1 to {MAX_STEPS} steps.")));
+        return Err(ToolError::Failed(format!(
+            "A plan has 1 to {MAX_STEPS} steps."
+        )));
     }
     let plan_id = format!("plan_{}", execution_id.trim_start_matches("exec_"));
     let step = |(number, description): (u32, String)| WorkPlanStep {
@@ -139,28 +144,55 @@ fn create(execution_id: &str, input: Input) -> Result<ToolOutput, ToolError> {
         description,
         status: "pending".into(),
     };
-    let plan = WorkPlanEvent { plan_id, title, steps: (1..).zip(steps).map(step).collect() };
-    Ok(ToolOutput { result: Json::of(&plan), events: vec![(event_type::WORK_PLAN.into(), Json::of(&plan))] })
+    let plan = WorkPlanEvent {
+        plan_id,
+        title,
+        steps: (1..).zip(steps).map(step).collect(),
+    };
+    Ok(ToolOutput {
+        result: Json::of(&plan),
+        events: vec![(event_type::WORK_PLAN.into(), Json::of(&plan))],
+    })
 }
 
 fn start_step(input: Input) -> Result<ToolOutput, ToolError> {
     let (plan_id, step_number) = step_of(&input)?;
     let result = json!({"plan_id": plan_id, "step_number": step_number, "status": "running"});
-    let event = StepStart { plan_id, step_number, description: input.description.unwrap_or_default() };
-    Ok(ToolOutput { result: Json::of(&result), events: vec![(event_type::STEP_START.into(), Json::of(&event))] })
+    let event = StepStart {
+        plan_id,
+        step_number,
+        description: input.description.unwrap_or_default(),
+    };
+    Ok(ToolOutput {
+        result: Json::of(&result),
+        events: vec![(event_type::STEP_START.into(), Json::of(&event))],
+    })
 }
 
 fn end_step(input: &Input) -> Result<ToolOutput, ToolError> {
     let (plan_id, step_number) = step_of(input)?;
-    let status = input.status.unwrap_or(EndStatus::Completed).as_str().to_owned();
-    let event = StepEnd { plan_id, step_number, status };
-    Ok(ToolOutput { result: Json::of(&event), events: vec![(event_type::STEP_END.into(), Json::of(&event))] })
+    let status = input
+        .status
+        .unwrap_or(EndStatus::Completed)
+        .as_str()
+        .to_owned();
+    let event = StepEnd {
+        plan_id,
+        step_number,
+        status,
+    };
+    Ok(ToolOutput {
+        result: Json::of(&event),
+        events: vec![(event_type::STEP_END.into(), Json::of(&event))],
+    })
 }
 
 /// The plan and the step a call is about.
 fn step_of(input: &Input) -> Result<(String, u32), ToolError> {
     let (Some(plan_id), Some(step_number)) = (&input.plan_id, input.step_number) else {
-        return Err(ToolError::Failed("Give `plan_id`, as create returned it, and `step_number`.".into()));
+        return Err(ToolError::Failed(
+            "Give `plan_id`, as create returned it, and `step_number`.".into(),
+        ));
     };
     let is_ours = plan_id
         .strip_prefix("plan_")
@@ -183,8 +215,16 @@ mod tests {
     async fn run(input: Value) -> Result<(Value, Vec<(String, Value)>), String> {
         let checked = CheckedTool::new(std::sync::Arc::new(WorkPlan::new())).unwrap();
         checked.validate(&Json::of(&input))?;
-        let output = checked.tool().run(context(), Json::of(&input)).await.map_err(|error| error.to_string())?;
-        let events = output.events.iter().map(|(kind, data)| (kind.clone(), data.to_value())).collect();
+        let output = checked
+            .tool()
+            .run(context(), Json::of(&input))
+            .await
+            .map_err(|error| error.to_string())?;
+        let events = output
+            .events
+            .iter()
+            .map(|(kind, data)| (kind.clone(), data.to_value()))
+            .collect();
         Ok((output.result.to_value(), events))
     }
 
@@ -201,21 +241,34 @@ mod tests {
         });
         // A retry has the same execution id and makes the same plan.
         for _ in 0..2 {
-            assert_eq!(run(input.clone()).await.unwrap(), (plan.clone(), vec![("work_plan".into(), plan.clone())]));
+            assert_eq!(
+                run(input.clone()).await.unwrap(),
+                (plan.clone(), vec![("work_plan".into(), plan.clone())])
+            );
         }
     }
 
     #[tokio::test]
     async fn steps_emit_their_start_and_end() {
         let (_, events) =
-            run(json!({"action": "start_step", "plan_id": "plan_0123456789ab", "step_number": 2})).await.unwrap();
+            run(json!({"action": "start_step", "plan_id": "plan_0123456789ab", "step_number": 2}))
+                .await
+                .unwrap();
         let data = json!({"plan_id": "plan_0123456789ab", "step_number": 2, "description": ""});
         assert_eq!(events, [("step_start".to_owned(), data)]);
-        for (status, expected) in [(json!({}), "completed"), (json!({"status": "failed"}), "failed")] {
-            let mut input = json!({"action": "end_step", "plan_id": "plan_0123456789ab", "step_number": 2});
-            input.as_object_mut().unwrap().extend(status.as_object().unwrap().clone());
+        for (status, expected) in [
+            (json!({}), "completed"),
+            (json!({"status": "failed"}), "failed"),
+        ] {
+            let mut input =
+                json!({"action": "end_step", "plan_id": "plan_0123456789ab", "step_number": 2});
+            input
+                .as_object_mut()
+                .unwrap()
+                .extend(status.as_object().unwrap().clone());
             let (_, events) = run(input).await.unwrap();
-            let data = json!({"plan_id": "plan_0123456789ab", "step_number": 2, "status": expected});
+            let data =
+                json!({"plan_id": "plan_0123456789ab", "step_number": 2, "status": expected});
             assert_eq!(events, [("step_end".to_owned(), data)]);
         }
     }
@@ -223,11 +276,23 @@ mod tests {
     #[tokio::test]
     async fn what_is_missing_is_said() {
         for (input, part) in [
-            (json!({"action": "create", "title": "Trip"}), "`title` and `steps`"),
-            (json!({"action": "create", "title": "Trip", "steps": []}), "/steps"),
+            (
+                json!({"action": "create", "title": "Trip"}),
+                "`title` and `steps`",
+            ),
+            (
+                json!({"action": "create", "title": "Trip", "steps": []}),
+                "/steps",
+            ),
             (json!({"action": "start_step"}), "`plan_id`"),
-            (json!({"action": "start_step", "plan_id": "plan_x", "step_number": 1}), "12 hex digits"),
-            (json!({"action": "end_step", "plan_id": "plan_0123456789ab", "step_number": 0}), "/step_number"),
+            (
+                json!({"action": "start_step", "plan_id": "plan_x", "step_number": 1}),
+                "12 hex digits",
+            ),
+            (
+                json!({"action": "end_step", "plan_id": "plan_0123456789ab", "step_number": 0}),
+                "/step_number",
+            ),
             (json!({"action": "stop"}), "/action"),
         ] {
             let message = run(input).await.unwrap_err();

@@ -59,7 +59,8 @@ impl HttpTool {
 
     fn request(&self, context: &ToolContext, input: &Json) -> Result<Outgoing, ToolError> {
         let tool = &self.definition;
-        let unreadable = |error| ToolError::Failed(format!("The arguments cannot be read: {error}."));
+        let unreadable =
+            |error| ToolError::Failed(format!("The arguments cannot be read: {error}."));
         let mut inputs: BTreeMap<String, Json> = input.decode().map_err(unreadable)?;
         let mut values = BTreeMap::new();
         for name in tool.url.inputs() {
@@ -74,8 +75,9 @@ impl HttpTool {
         let mut headers = tool.headers.clone();
         headers.extend(tool.secrets.clone());
         if tool.spec.effect != super::Effect::Read {
-            let key = HeaderValue::from_str(&context.idempotency_key)
-                .map_err(|_| ToolError::Failed("The ids of this call cannot be sent as a key.".to_owned()))?;
+            let key = HeaderValue::from_str(&context.idempotency_key).map_err(|_| {
+                ToolError::Failed("The ids of this call cannot be sent as a key.".to_owned())
+            })?;
             headers.insert(tool.idempotency_header.clone(), key);
         }
         Ok(Outgoing {
@@ -101,7 +103,11 @@ impl Tool for HttpTool {
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
         let request = self.request(&context, &input)?;
-        let answer = self.egress.send(request).await.map_err(|error| failed(&error))?;
+        let answer = self
+            .egress
+            .send(request)
+            .await
+            .map_err(|error| failed(&error))?;
         reply::read(answer, &self.definition)
     }
 }
@@ -114,10 +120,12 @@ pub fn sends_body(method: &Method) -> bool {
 /// A value for a place in a URL. Numbers keep their spelling.
 fn as_text(name: &str, value: &Json) -> Result<String, ToolError> {
     match value.as_str().as_bytes().first() {
-        Some(b'"') => value.decode().map_err(|error| ToolError::Failed(format!("`{name}` cannot be read: {error}."))),
-        Some(b'{' | b'[') | None => {
-            Err(ToolError::Failed(format!("`{name}` must be a string, a number or a boolean: it is part of a URL.")))
-        }
+        Some(b'"') => value
+            .decode()
+            .map_err(|error| ToolError::Failed(format!("`{name}` cannot be read: {error}."))),
+        Some(b'{' | b'[') | None => Err(ToolError::Failed(format!(
+            "`{name}` must be a string, a number or a boolean: it is part of a URL."
+        ))),
         Some(_) => Ok(value.as_str().to_owned()),
     }
 }
@@ -126,7 +134,10 @@ fn failed(error: &EgressError) -> ToolError {
     let message = error.to_string();
     match error {
         EgressError::Refused(_) | EgressError::Redirect(_) => ToolError::Failed(message),
-        EgressError::Unreachable { .. } => ToolError::Unavailable { message, retry_after: None },
+        EgressError::Unreachable { .. } => ToolError::Unavailable {
+            message,
+            retry_after: None,
+        },
         EgressError::NoAnswer { .. } => ToolError::Interrupted(message),
     }
 }

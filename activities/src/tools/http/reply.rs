@@ -32,7 +32,12 @@ struct Answer<'a> {
 }
 
 pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<ToolOutput, ToolError> {
-    let Incoming { status, headers, body, is_cut } = answer;
+    let Incoming {
+        status,
+        headers,
+        body,
+        is_cut,
+    } = answer;
     let body = without_secrets(body, &tool.secrets);
     if !status.is_success() {
         return Err(refusal(status, &headers, &body));
@@ -43,17 +48,33 @@ pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<ToolOu
             "The service answered {status} with more than {limit} bytes. Ask for less, or for a part."
         )));
     }
-    let content_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let json = content_type.filter(|content_type| is_json(content_type)).and_then(|_| {
-        let text = std::str::from_utf8(&body).ok()?;
-        Json::parse(text.trim()).ok()
-    });
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok());
+    let json = content_type
+        .filter(|content_type| is_json(content_type))
+        .and_then(|_| {
+            let text = std::str::from_utf8(&body).ok()?;
+            Json::parse(text.trim()).ok()
+        });
     let answer = match json {
-        Some(json) => Answer { status: status.as_u16(), content_type: None, body: Some(json) },
-        None if body.is_empty() => Answer { status: status.as_u16(), content_type: None, body: None },
+        Some(json) => Answer {
+            status: status.as_u16(),
+            content_type: None,
+            body: Some(json),
+        },
+        None if body.is_empty() => Answer {
+            status: status.as_u16(),
+            content_type: None,
+            body: None,
+        },
         None => {
             let body = Json::of(&content::from_bytes(body, content_type));
-            Answer { status: status.as_u16(), content_type, body: Some(body) }
+            Answer {
+                status: status.as_u16(),
+                content_type,
+                body: Some(body),
+            }
         }
     };
     Ok(ToolOutput::of(&answer))
@@ -61,7 +82,11 @@ pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<ToolOu
 
 /// A status that is not 2xx. Behind a 502 or a 504 the service may have done what it was asked to.
 fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ToolError {
-    let text: String = String::from_utf8_lossy(body).chars().filter(|c| *c != '\0').take(MAX_ERROR_CHARS).collect();
+    let text: String = String::from_utf8_lossy(body)
+        .chars()
+        .filter(|c| *c != '\0')
+        .take(MAX_ERROR_CHARS)
+        .collect();
     let text = text.trim();
     let message = if text.is_empty() {
         format!("The service answered {status}.")
@@ -70,32 +95,50 @@ fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ToolError {
     };
     match status.as_u16() {
         502 | 504 => ToolError::Interrupted(message),
-        429 | 500..=599 => ToolError::Unavailable { message, retry_after: retry_after::from_headers(headers) },
+        429 | 500..=599 => ToolError::Unavailable {
+            message,
+            retry_after: retry_after::from_headers(headers),
+        },
         _ => ToolError::Failed(message),
     }
 }
 
 fn is_json(content_type: &str) -> bool {
-    let media_type = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let media_type = content_type
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     media_type == "application/json" || media_type.ends_with("+json")
 }
 
 /// A service may repeat what it was sent; a secret must not get into events and to the model that way.
 fn without_secrets(body: Vec<u8>, secrets: &HeaderMap) -> Vec<u8> {
-    secrets.values().map(secret).filter(|secret| secret.len() >= MIN_SECRET_BYTES).fold(body, |body, secret| {
-        let mut out = Vec::with_capacity(body.len());
-        let mut rest = &body[..];
-        while let Some(at) = rest.windows(secret.len()).position(|window| window == secret) {
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(b"***");
-            rest = &rest[at + secret.len()..];
-        }
-        out.extend_from_slice(rest);
-        out
-    })
+    secrets
+        .values()
+        .map(secret)
+        .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
+        .fold(body, |body, secret| {
+            let mut out = Vec::with_capacity(body.len());
+            let mut rest = &body[..];
+            while let Some(at) = rest
+                .windows(secret.len())
+                .position(|window| window == secret)
+            {
+                out.extend_from_slice(&rest[..at]);
+                out.extend_from_slice(b"***");
+                rest = &rest[at + secret.len()..];
+            }
+            out.extend_from_slice(rest);
+            out
+        })
 }
 
 /// What is secret about a header: a bearer token without its scheme.
 fn secret(value: &HeaderValue) -> &[u8] {
-    value.as_bytes().strip_prefix(b"Bearer ").unwrap_or(value.as_bytes())
+    value
+        .as_bytes()
+        .strip_prefix(b"Bearer ")
+        .unwrap_or(value.as_bytes())
 }

@@ -28,7 +28,9 @@ enum Piece {
 impl UrlTemplate {
     /// Takes a template apart. The error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let rest = ["https://", "http://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
+        let rest = ["https://", "http://"]
+            .into_iter()
+            .find_map(|scheme| text.strip_prefix(scheme));
         let rest = rest.ok_or("it must begin with http:// or https://")?;
         if rest.contains('#') {
             return Err("a fragment (#…) is never sent; leave it out".to_owned());
@@ -36,7 +38,10 @@ impl UrlTemplate {
         let authority_end = text.len() - rest.len() + rest.find(['/', '?']).unwrap_or(rest.len());
         let (base, rest) = text.split_at(authority_end);
         if base.contains(['{', '}', '\\']) {
-            return Err("an input cannot be part of the host; only of the path and of query values".to_owned());
+            return Err(
+                "an input cannot be part of the host; only of the path and of query values"
+                    .to_owned(),
+            );
         }
         let base = Url::parse(base).map_err(|error| format!("it is no URL: {error}"))?;
         if !base.username().is_empty() || base.password().is_some() {
@@ -45,14 +50,24 @@ impl UrlTemplate {
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let path = path.strip_prefix('/').unwrap_or(path);
         let segments = path.split('/').map(pieces).collect::<Result<_, _>>()?;
-        let parameters = query.split('&').filter(|parameter| !parameter.is_empty()).map(|parameter| {
-            let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            if name.contains(['{', '}']) {
-                return Err("an input cannot be the name of a query parameter, only its value".to_owned());
-            }
-            Ok((name.to_owned(), pieces(value)?))
-        });
-        let template = Self { base, segments, parameters: parameters.collect::<Result<_, _>>()? };
+        let parameters = query
+            .split('&')
+            .filter(|parameter| !parameter.is_empty())
+            .map(|parameter| {
+                let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+                if name.contains(['{', '}']) {
+                    return Err(
+                        "an input cannot be the name of a query parameter, only its value"
+                            .to_owned(),
+                    );
+                }
+                Ok((name.to_owned(), pieces(value)?))
+            });
+        let template = Self {
+            base,
+            segments,
+            parameters: parameters.collect::<Result<_, _>>()?,
+        };
         let is_dots = |segment: &Vec<Piece>| matches!(&segment[..], [Piece::Fixed(text)] if is_dot_segment(text));
         if template.segments.iter().any(is_dots) {
             return Err("its path must not have `.` or `..` in it".to_owned());
@@ -67,34 +82,54 @@ impl UrlTemplate {
 
     /// All inputs it has places for.
     pub fn inputs(&self) -> BTreeSet<&str> {
-        inputs(self.segments.iter().flatten().chain(self.parameters.iter().flat_map(|(_, value)| value))).collect()
+        inputs(
+            self.segments
+                .iter()
+                .flatten()
+                .chain(self.parameters.iter().flat_map(|(_, value)| value)),
+        )
+        .collect()
     }
 
     /// The URL with these inputs. A query parameter whose input is missing is left out. The error is for the model.
     pub fn fill(&self, values: &BTreeMap<String, String>) -> Result<Url, String> {
         let mut url = self.base.clone();
-        let segments = self.segments.iter().map(|segment| fill_segment(segment, values));
+        let segments = self
+            .segments
+            .iter()
+            .map(|segment| fill_segment(segment, values));
         url.set_path(&segments.collect::<Result<Vec<_>, _>>()?.join("/"));
         let parameters: Vec<String> = self
             .parameters
             .iter()
             .filter_map(|(name, value)| Some(format!("{name}={}", joined(value, values).ok()?)))
             .collect();
-        url.set_query((!parameters.is_empty()).then(|| parameters.join("&")).as_deref());
+        url.set_query(
+            (!parameters.is_empty())
+                .then(|| parameters.join("&"))
+                .as_deref(),
+        );
         Ok(url)
     }
 }
 
 fn fill_segment(segment: &[Piece], values: &BTreeMap<String, String>) -> Result<String, String> {
     for name in inputs(segment.iter()) {
-        let value = values.get(name).ok_or_else(|| format!("`{name}` is missing: it is part of the address."))?;
+        let value = values
+            .get(name)
+            .ok_or_else(|| format!("`{name}` is missing: it is part of the address."))?;
         // `/users/` is another resource than the one of a user. Servers that decode `%2F` early see `..` as a step up.
-        let is_step = value.split(['/', '\\']).any(|part| matches!(part, "." | ".."));
+        let is_step = value
+            .split(['/', '\\'])
+            .any(|part| matches!(part, "." | ".."));
         if value.is_empty() || is_step {
-            return Err(format!("`{name}` cannot be {value:?}: it is part of the address."));
+            return Err(format!(
+                "`{name}` cannot be {value:?}: it is part of the address."
+            ));
         }
     }
-    let text = joined(segment, values).map_err(|name| format!("`{name}` is missing: it is part of the address."))?;
+    let text = joined(segment, values)
+        .map_err(|name| format!("`{name}` is missing: it is part of the address."))?;
     // Fixed text and values may be dots only together.
     if is_dot_segment(&text) {
         return Err("The inputs make up a step to another address (`.` or `..`).".to_owned());
@@ -106,14 +141,20 @@ fn fill_segment(segment: &[Piece], values: &BTreeMap<String, String>) -> Result<
 fn joined<'a>(pieces: &'a [Piece], values: &BTreeMap<String, String>) -> Result<String, &'a str> {
     let text = pieces.iter().map(|piece| match piece {
         Piece::Fixed(text) => Ok(text.clone()),
-        Piece::Input(name) => values.get(name).map(|value| encode(value)).ok_or(name.as_str()),
+        Piece::Input(name) => values
+            .get(name)
+            .map(|value| encode(value))
+            .ok_or(name.as_str()),
     });
     text.collect()
 }
 
 /// What URL parsers take for a step: a dot may be escaped.
 fn is_dot_segment(segment: &str) -> bool {
-    matches!(segment.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..")
+    matches!(
+        segment.to_ascii_lowercase().replace("%2e", ".").as_str(),
+        "." | ".."
+    )
 }
 
 fn inputs<'a>(pieces: impl Iterator<Item = &'a Piece>) -> impl Iterator<Item = &'a str> {
@@ -131,7 +172,11 @@ fn encode(value: &str) -> String {
             out.push(char::from(byte));
         } else {
             const HEX: &[u8; 16] = b"0123456789ABCDEF";
-            out.extend(['%', char::from(HEX[usize::from(byte >> 4)]), char::from(HEX[usize::from(byte & 15)])]);
+            out.extend([
+                '%',
+                char::from(HEX[usize::from(byte >> 4)]),
+                char::from(HEX[usize::from(byte & 15)]),
+            ]);
         }
     }
     out
@@ -142,15 +187,27 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     let mut rest = text;
     while let Some((fixed, behind)) = rest.split_once('{') {
         let (name, behind) = behind.split_once('}').ok_or("a `{` has no `}`")?;
-        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
-            return Err(format!("`{{{name}}}` is no name of an input: letters, digits, `_` and `-`"));
+        if name.is_empty()
+            || !name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+        {
+            return Err(format!(
+                "`{{{name}}}` is no name of an input: letters, digits, `_` and `-`"
+            ));
         }
-        pieces.extend([Piece::Fixed(fixed.to_owned()), Piece::Input(name.to_owned())]);
+        pieces.extend([
+            Piece::Fixed(fixed.to_owned()),
+            Piece::Input(name.to_owned()),
+        ]);
         rest = behind;
     }
     pieces.push(Piece::Fixed(rest.to_owned()));
     pieces.retain(|piece| *piece != Piece::Fixed(String::new()));
-    if pieces.iter().any(|piece| matches!(piece, Piece::Fixed(text) if text.contains(['}', '\\']))) {
+    if pieces
+        .iter()
+        .any(|piece| matches!(piece, Piece::Fixed(text) if text.contains(['}', '\\'])))
+    {
         return Err("a `}` has no `{`, or there is a `\\`".to_owned());
     }
     Ok(pieces)
@@ -162,24 +219,50 @@ mod tests {
 
     use super::*;
 
-    const TEMPLATE: &str = "https://api.example.com:8443/v1/users/{id}/x-{part}.json?q={query}&fixed=1&n={n}";
+    const TEMPLATE: &str =
+        "https://api.example.com:8443/v1/users/{id}/x-{part}.json?q={query}&fixed=1&n={n}";
 
     fn fill(template: &str, values: &[(&str, &str)]) -> Result<String, String> {
-        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        UrlTemplate::parse(template).unwrap().fill(&values).map(String::from)
+        let values = values
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        UrlTemplate::parse(template)
+            .unwrap()
+            .fill(&values)
+            .map(String::from)
     }
 
     #[test]
     fn values_are_escaped_in_their_place() {
-        let url = fill(TEMPLATE, &[("id", "a/b c"), ("part", "ü"), ("query", "x&y=z#f"), ("n", "1")]).unwrap();
-        assert_eq!(url, "https://api.example.com:8443/v1/users/a%2Fb%20c/x-%C3%BC.json?q=x%26y%3Dz%23f&fixed=1&n=1");
+        let url = fill(
+            TEMPLATE,
+            &[
+                ("id", "a/b c"),
+                ("part", "ü"),
+                ("query", "x&y=z#f"),
+                ("n", "1"),
+            ],
+        )
+        .unwrap();
+        assert_eq!(
+            url,
+            "https://api.example.com:8443/v1/users/a%2Fb%20c/x-%C3%BC.json?q=x%26y%3Dz%23f&fixed=1&n=1"
+        );
     }
 
     #[test]
     fn missing_parameters_are_left_out() {
         let url = fill(TEMPLATE, &[("id", "7"), ("part", "p")]).unwrap();
-        assert_eq!(url, "https://api.example.com:8443/v1/users/7/x-p.json?fixed=1");
-        assert!(fill(TEMPLATE, &[("part", "p")]).unwrap_err().contains("`id` is missing"));
+        assert_eq!(
+            url,
+            "https://api.example.com:8443/v1/users/7/x-p.json?fixed=1"
+        );
+        assert!(
+            fill(TEMPLATE, &[("part", "p")])
+                .unwrap_err()
+                .contains("`id` is missing")
+        );
         assert_eq!(fill("http://h?q={q}", &[]).unwrap(), "http://h/");
     }
 

@@ -21,7 +21,12 @@ const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 pub(super) fn tools(server: &Arc<Inner>, listed: Vec<Listed>) -> ToolSet {
     let options = &server.options;
     warn_of_unknown(options, &listed);
-    let is_wanted = |tool: &Listed| options.only.as_ref().is_none_or(|only| only.iter().any(|name| *name == tool.name));
+    let is_wanted = |tool: &Listed| {
+        options
+            .only
+            .as_ref()
+            .is_none_or(|only| only.iter().any(|name| *name == tool.name))
+    };
     let wanted: Vec<Listed> = listed.into_iter().filter(is_wanted).collect();
     if wanted.len() > options.max_tools {
         tracing::warn!(
@@ -44,7 +49,12 @@ pub(super) fn tools(server: &Arc<Inner>, listed: Vec<Listed>) -> ToolSet {
             Ok(tool) => {
                 tools.insert(tool.spec().name.clone(), tool);
             }
-            Err(reason) => tracing::warn!(server = options.name, tool = name, reason, "an MCP tool is left out"),
+            Err(reason) => tracing::warn!(
+                server = options.name,
+                tool = name,
+                reason,
+                "an MCP tool is left out"
+            ),
         }
     }
     tools
@@ -57,9 +67,15 @@ fn checked(server: &Arc<Inner>, listed: Listed) -> Result<CheckedTool, String> {
     let parameters = schema(&listed);
     let bytes = parameters.to_string().len();
     if bytes > MAX_SCHEMA_BYTES {
-        return Err(format!("its schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"));
+        return Err(format!(
+            "its schema has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"
+        ));
     }
-    let description = listed.description.as_deref().or(listed.title.as_deref()).unwrap_or_default();
+    let description = listed
+        .description
+        .as_deref()
+        .or(listed.title.as_deref())
+        .unwrap_or_default();
     let spec = ToolSpec {
         name: names::qualified(&server.options.name, &listed.name),
         description: description.chars().take(MAX_DESCRIPTION_CHARS).collect(),
@@ -80,11 +96,21 @@ fn schema(listed: &Listed) -> Value {
 
 /// The operator's word, else the server's, else the strictest. A hint that a tool destroys takes the others back.
 fn effect(options: &ServerOptions, tool: &str, hints: Option<&ToolAnnotations>) -> Effect {
-    if let Some(effect) = options.effects.get(tool).or_else(|| options.effects.get(ALL_TOOLS)) {
+    if let Some(effect) = options
+        .effects
+        .get(tool)
+        .or_else(|| options.effects.get(ALL_TOOLS))
+    {
         return *effect;
     }
-    let Some(hints) = hints else { return Effect::Once };
-    match (hints.read_only_hint, hints.destructive_hint, hints.idempotent_hint) {
+    let Some(hints) = hints else {
+        return Effect::Once;
+    };
+    match (
+        hints.read_only_hint,
+        hints.destructive_hint,
+        hints.idempotent_hint,
+    ) {
         (Some(true), Some(true), _) => Effect::Once,
         (Some(true), _, _) => Effect::Read,
         (_, _, Some(true)) => Effect::Idempotent,
@@ -94,7 +120,11 @@ fn effect(options: &ServerOptions, tool: &str, hints: Option<&ToolAnnotations>) 
 
 /// A name in the configuration that the server does not know is most likely mistyped.
 fn warn_of_unknown(options: &ServerOptions, listed: &[Listed]) {
-    let named = options.effects.keys().chain(options.only.iter().flatten()).filter(|name| *name != ALL_TOOLS);
+    let named = options
+        .effects
+        .keys()
+        .chain(options.only.iter().flatten())
+        .filter(|name| *name != ALL_TOOLS);
     for name in named.filter(|name| !listed.iter().any(|tool| tool.name == **name)) {
         tracing::warn!(
             server = options.name,
@@ -110,7 +140,13 @@ mod tests {
     use crate::tools::mcp::{McpServer, Place};
 
     fn options() -> ServerOptions {
-        ServerOptions::new("fs", Place::Url { url: "http://localhost/".into(), headers: Vec::new() })
+        ServerOptions::new(
+            "fs",
+            Place::Url {
+                url: "http://localhost/".into(),
+                headers: Vec::new(),
+            },
+        )
     }
 
     fn listed(name: &str, annotations: &Value) -> Listed {
@@ -124,7 +160,9 @@ mod tests {
     }
 
     fn effect_of(options: ServerOptions, annotations: &Value) -> Effect {
-        catalog(options, vec![listed("write", annotations)])["fs__write"].spec().effect
+        catalog(options, vec![listed("write", annotations)])["fs__write"]
+            .spec()
+            .effect
     }
 
     #[tokio::test]
@@ -133,11 +171,20 @@ mod tests {
             (json!(null), Effect::Once),
             (json!({}), Effect::Once),
             (json!({"readOnlyHint": true}), Effect::Read),
-            (json!({"readOnlyHint": true, "destructiveHint": true}), Effect::Once),
+            (
+                json!({"readOnlyHint": true, "destructiveHint": true}),
+                Effect::Once,
+            ),
             (json!({"idempotentHint": true}), Effect::Idempotent),
-            (json!({"idempotentHint": true, "destructiveHint": true}), Effect::Idempotent),
+            (
+                json!({"idempotentHint": true, "destructiveHint": true}),
+                Effect::Idempotent,
+            ),
             (json!({"destructiveHint": false}), Effect::Once),
-            (json!({"readOnlyHint": false, "idempotentHint": false}), Effect::Once),
+            (
+                json!({"readOnlyHint": false, "idempotentHint": false}),
+                Effect::Once,
+            ),
         ] {
             assert_eq!(effect_of(options(), &hints), expected, "{hints}");
         }
@@ -146,7 +193,10 @@ mod tests {
     #[tokio::test]
     async fn the_operators_word_wins() {
         let read_only = json!({"readOnlyHint": true});
-        let all = ServerOptions { effects: [(ALL_TOOLS.to_owned(), Effect::Once)].into(), ..options() };
+        let all = ServerOptions {
+            effects: [(ALL_TOOLS.to_owned(), Effect::Once)].into(),
+            ..options()
+        };
         assert_eq!(effect_of(all.clone(), &read_only), Effect::Once);
         let mut one = all;
         one.effects.insert("write".to_owned(), Effect::Idempotent);
@@ -157,21 +207,53 @@ mod tests {
     async fn what_cannot_be_offered_is_left_out() {
         let tool = |name: &str| listed(name, &json!(null));
         let mut remote = tool("remote");
-        remote.input_schema = Arc::new(json!({"$ref": "https://example.com/x"}).as_object().unwrap().clone());
+        remote.input_schema = Arc::new(
+            json!({"$ref": "https://example.com/x"})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
         let mut large = tool("large");
-        large.input_schema = Arc::new(json!({"title": "x".repeat(MAX_SCHEMA_BYTES)}).as_object().unwrap().clone());
+        large.input_schema = Arc::new(
+            json!({"title": "x".repeat(MAX_SCHEMA_BYTES)})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
         // The last one takes the name that the mended one has.
-        let tools = catalog(options(), vec![tool(""), remote, large, tool("read.file"), tool("read_file_dd32cdf5")]);
+        let tools = catalog(
+            options(),
+            vec![
+                tool(""),
+                remote,
+                large,
+                tool("read.file"),
+                tool("read_file_dd32cdf5"),
+            ],
+        );
         assert_eq!(tools.keys().collect::<Vec<_>>(), ["fs__read_file_dd32cdf5"]);
-        assert_eq!(tools["fs__read_file_dd32cdf5"].spec().parameters, json!({"type": "object", "properties": {}}));
+        assert_eq!(
+            tools["fs__read_file_dd32cdf5"].spec().parameters,
+            json!({"type": "object", "properties": {}})
+        );
     }
 
     #[tokio::test]
     async fn tools_are_filtered_and_bounded() {
-        let many = || (0..10).map(|n| listed(&format!("t{n}"), &json!(null))).collect::<Vec<_>>();
-        let few = ServerOptions { max_tools: 3, ..options() };
+        let many = || {
+            (0..10)
+                .map(|n| listed(&format!("t{n}"), &json!(null)))
+                .collect::<Vec<_>>()
+        };
+        let few = ServerOptions {
+            max_tools: 3,
+            ..options()
+        };
         assert_eq!(catalog(few, many()).len(), 3);
-        let only = ServerOptions { only: Some(vec!["t7".into(), "gone".into()]), ..options() };
+        let only = ServerOptions {
+            only: Some(vec!["t7".into(), "gone".into()]),
+            ..options()
+        };
         assert_eq!(catalog(only, many()).keys().collect::<Vec<_>>(), ["fs__t7"]);
     }
 }

@@ -10,13 +10,14 @@ use std::{
 use rmcp::{
     ClientHandler, RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities, ClientConfig,
-        ClientRequest, Implementation, JsonObject, PaginatedRequestParams, ProgressNotificationParam, ProgressToken,
-        ProtocolVersion, RequestId, RequestMetaObject, ServerResult, SubscriptionFilter, Tool,
+        CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities,
+        ClientConfig, ClientRequest, Implementation, JsonObject, PaginatedRequestParams,
+        ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, RequestMetaObject,
+        ServerResult, SubscriptionFilter, Tool,
     },
     service::{
-        ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions, RunningService,
-        ServiceError, serve_client_with_lifecycle_and_ct,
+        ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
+        RunningService, ServiceError, serve_client_with_lifecycle_and_ct,
     },
 };
 use tokio::{
@@ -84,37 +85,69 @@ impl Connection {
     ) -> Result<(Self, Running, Vec<Tool>), ConnectError> {
         let open = async {
             let (connection, running) = Self::shake_hands(options, stop).await?;
-            let tools = connection.list_tools(options.max_tools).await.map_err(ConnectError::List)?;
+            let tools = connection
+                .list_tools(options.max_tools)
+                .await
+                .map_err(ConnectError::List)?;
             Ok((connection, running, tools))
         };
         let opened = tokio::time::timeout(options.connect_timeout, open).await;
         opened.unwrap_or(Err(ConnectError::TimedOut(options.connect_timeout)))
     }
 
-    async fn shake_hands(options: &ServerOptions, stop: CancellationToken) -> Result<(Self, Running), ConnectError> {
+    async fn shake_hands(
+        options: &ServerOptions,
+        stop: CancellationToken,
+    ) -> Result<(Self, Running), ConnectError> {
         let handler = Handler::default();
         let ending: Ending = Arc::new(OnceLock::new());
         let token = stop.clone();
         let running = match &options.place {
-            Place::Command { command, directory, environment } => {
+            Place::Command {
+                command,
+                directory,
+                environment,
+            } => {
                 let command = to_command(command, directory.as_deref())?;
                 let bytes = options.max_message_bytes;
-                let child = ChildTransport::start(&options.name, command, environment, bytes, ending.clone())
-                    .map_err(ConnectError::Start)?;
-                greet(&handler, child, options.connect_timeout.mul_f32(PROBE_SHARE), token).await
+                let child = ChildTransport::start(
+                    &options.name,
+                    command,
+                    environment,
+                    bytes,
+                    ending.clone(),
+                )
+                .map_err(ConnectError::Start)?;
+                greet(
+                    &handler,
+                    child,
+                    options.connect_timeout.mul_f32(PROBE_SHARE),
+                    token,
+                )
+                .await
             }
             Place::Url { url, headers } => {
-                let transport = http::transport(options, url, headers).map_err(ConnectError::Options)?;
+                let transport =
+                    http::transport(options, url, headers).map_err(ConnectError::Options)?;
                 let lifecycle = ClientLifecycleMode::Auto {
                     preferred_versions: vec![ProtocolVersion::LATEST],
                     legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
                 };
-                serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, token).await
+                serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, token)
+                    .await
             }
         };
         let running = running.map_err(Box::new)?;
         let peer = running.peer().clone();
-        Ok((Self { peer, handler, ending, stop }, running))
+        Ok((
+            Self {
+                peer,
+                handler,
+                ending,
+                stop,
+            },
+            running,
+        ))
     }
 
     /// The server's tools, at most one more than `max_tools`, so that the caller notices that there are more.
@@ -122,7 +155,10 @@ impl Connection {
         let mut tools = Vec::new();
         let mut cursor = None;
         for _page in 0..MAX_PAGES {
-            let page = self.peer.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
+            let page = self
+                .peer
+                .list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor)))
+                .await?;
             tools.extend(page.tools);
             cursor = page.next_cursor;
             if cursor.is_none() || tools.len() > max_tools {
@@ -141,8 +177,14 @@ impl Connection {
 
     /// Asks the server for news of its tools for as long as the connection lives, where the protocol wants that.
     pub(super) async fn subscribe(&self) {
-        let Some(server) = self.peer.peer_info() else { return };
-        let has_news = server.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+        let Some(server) = self.peer.peer_info() else {
+            return;
+        };
+        let has_news = server
+            .capabilities
+            .tools
+            .as_ref()
+            .is_some_and(|tools| tools.list_changed == Some(true));
         if server.protocol_version.has_initialize() || !has_news {
             return;
         }
@@ -168,9 +210,16 @@ impl Connection {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let options = PeerRequestOptions::no_options().with_meta(meta(context));
-        let mut call = self.peer.send_request_with_option(request, options).await.map_err(CallError::Service)?;
+        let mut call = self
+            .peer
+            .send_request_with_option(request, options)
+            .await
+            .map_err(CallError::Service)?;
         let mut progress = self.handler.watch(call.progress_token.clone());
-        let unanswered = CancelOnDrop { peer: &self.peer, id: Some(call.id.clone()) };
+        let unanswered = CancelOnDrop {
+            peer: &self.peer,
+            id: Some(call.id.clone()),
+        };
         let idle_timeout = idle_timeout.unwrap_or(FOR_EVER);
         let mut silent_until = Instant::now() + idle_timeout;
         loop {
@@ -206,7 +255,9 @@ impl Connection {
 
     fn explained(&self, error: ServiceError) -> CallError {
         match self.ending() {
-            Some(why) if matches!(error, ServiceError::TransportClosed) => CallError::Ended(why.to_owned()),
+            Some(why) if matches!(error, ServiceError::TransportClosed) => {
+                CallError::Ended(why.to_owned())
+            }
             _ => CallError::Service(error),
         }
     }
@@ -221,13 +272,22 @@ async fn greet(
     probe_timeout: Duration,
     stop: CancellationToken,
 ) -> Result<Running, ClientInitializeError> {
-    let discover = ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::LATEST] };
-    let probe = serve_client_with_lifecycle_and_ct(handler.clone(), child.clone(), discover, stop.clone());
+    let discover = ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+    };
+    let probe =
+        serve_client_with_lifecycle_and_ct(handler.clone(), child.clone(), discover, stop.clone());
     match tokio::time::timeout(probe_timeout, probe).await {
         Ok(Err(ClientInitializeError::JsonRpcError(_))) | Err(_) => {}
         Ok(ended) => return ended,
     }
-    serve_client_with_lifecycle_and_ct(handler.clone(), child, ClientLifecycleMode::Initialize, stop).await
+    serve_client_with_lifecycle_and_ct(
+        handler.clone(),
+        child,
+        ClientLifecycleMode::Initialize,
+        stop,
+    )
+    .await
 }
 
 fn to_command(command: &[String], directory: Option<&Path>) -> Result<Command, ConnectError> {
@@ -250,14 +310,24 @@ fn meta(context: &ToolContext) -> RequestMetaObject {
         ("everturn/tool_call_id", &context.call_id),
         ("everturn/idempotency_key", &context.idempotency_key),
     ];
-    let object: JsonObject = pairs.into_iter().map(|(key, value)| (key.to_owned(), value.clone().into())).collect();
+    let object: JsonObject = pairs
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.clone().into()))
+        .collect();
     object.into()
 }
 
 /// `3/10 copying`
 fn shown(step: &ProgressNotificationParam) -> String {
-    let total = step.total.map(|total| format!("/{total}")).unwrap_or_default();
-    let message = step.message.as_ref().map(|message| format!(" {message}")).unwrap_or_default();
+    let total = step
+        .total
+        .map(|total| format!("/{total}"))
+        .unwrap_or_default();
+    let message = step
+        .message
+        .as_ref()
+        .map(|message| format!(" {message}"))
+        .unwrap_or_default();
     format!("{}{total}{message}", step.progress)
 }
 
@@ -279,7 +349,9 @@ impl Drop for CancelOnDrop<'_> {
         let peer = self.peer.clone();
         let reason = Some("the call was cancelled or timed out".to_owned());
         tokio::spawn(async move {
-            let told = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await;
+            let told = peer
+                .notify_cancelled(CancelledNotificationParam::new(Some(id), reason))
+                .await;
             if let Err(error) = told {
                 tracing::debug!(%error, "an MCP server was not told of a cancel");
             }
@@ -298,13 +370,24 @@ impl Handler {
     /// The progress of one call, for as long as what is returned lives.
     fn watch(&self, token: ProgressToken) -> Progress<'_> {
         let (sender, steps) = watch::channel(None);
-        self.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(token.clone(), sender);
-        Progress { handler: self, token, steps }
+        self.calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(token.clone(), sender);
+        Progress {
+            handler: self,
+            token,
+            steps,
+        }
     }
 }
 
 impl ClientHandler for Handler {
-    async fn on_progress(&self, step: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+    async fn on_progress(
+        &self,
+        step: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(call) = calls.get(&step.progress_token) {
             call.send_replace(Some(step));
@@ -340,6 +423,10 @@ impl Progress<'_> {
 
 impl Drop for Progress<'_> {
     fn drop(&mut self) {
-        self.handler.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+        self.handler
+            .calls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.token);
     }
 }

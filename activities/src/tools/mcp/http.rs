@@ -46,8 +46,10 @@ pub(super) fn transport(
 
 fn header_map(headers: &[(String, String)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {
     let header = |(name, value): &(String, String)| {
-        let parsed = HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| format!("the value of header `{name}` is not fit"))?;
+        let parsed =
+            HeaderName::try_from(name).map_err(|_| format!("`{name}` is no name of a header"))?;
+        let mut value = HeaderValue::try_from(value)
+            .map_err(|_| format!("the value of header `{name}` is not fit"))?;
         value.set_sensitive(true);
         Ok((parsed, value))
     };
@@ -61,9 +63,17 @@ mod tests {
     #[test]
     fn headers_are_checked_without_showing_their_values() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(header_map(&[pair("authorization", "Bearer x")]).unwrap().len(), 1);
+        assert_eq!(
+            header_map(&[pair("authorization", "Bearer x")])
+                .unwrap()
+                .len(),
+            1
+        );
         assert!(header_map(&[pair("a b", "x")]).unwrap_err().contains("a b"));
         let error = header_map(&[pair("authorization", "secret\n")]).unwrap_err();
-        assert!(error.contains("authorization") && !error.contains("secret"), "{error}");
+        assert!(
+            error.contains("authorization") && !error.contains("secret"),
+            "{error}"
+        );
     }
 }

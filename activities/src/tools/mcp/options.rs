@@ -73,17 +73,28 @@ pub enum Place {
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        let names = |pairs: &[(String, String)]| {
+            pairs
+                .iter()
+                .map(|(name, _)| name.clone())
+                .collect::<Vec<_>>()
+        };
         match self {
-            Self::Command { command, directory, environment } => f
+            Self::Command {
+                command,
+                directory,
+                environment,
+            } => f
                 .debug_struct("Command")
                 .field("command", command)
                 .field("directory", directory)
                 .field("environment", &names(environment))
                 .finish(),
-            Self::Url { url, headers } => {
-                f.debug_struct("Url").field("url", url).field("headers", &names(headers)).finish()
-            }
+            Self::Url { url, headers } => f
+                .debug_struct("Url")
+                .field("url", url)
+                .field("headers", &names(headers))
+                .finish(),
         }
     }
 }
@@ -95,10 +106,22 @@ mod tests {
     #[test]
     fn secrets_stay_out_of_logs() {
         let environment = vec![("TOKEN".to_owned(), "hunter2".to_owned())];
-        let command = Place::Command { command: vec!["server".into()], directory: None, environment };
+        let command = Place::Command {
+            command: vec!["server".into()],
+            directory: None,
+            environment,
+        };
         let headers = vec![("authorization".to_owned(), "Bearer hunter2".to_owned())];
-        let url = Place::Url { url: "https://example.com/mcp".into(), headers };
+        let url = Place::Url {
+            url: "https://example.com/mcp".into(),
+            headers,
+        };
         let shown = format!("{command:?} {url:?}");
-        assert!(shown.contains("TOKEN") && shown.contains("authorization") && !shown.contains("hunter2"), "{shown}");
+        assert!(
+            shown.contains("TOKEN")
+                && shown.contains("authorization")
+                && !shown.contains("hunter2"),
+            "{shown}"
+        );
     }
 }

@@ -19,16 +19,21 @@ pub(super) fn output(server: &str, answer: ServerResult) -> Result<ToolOutput, T
         }
         ServerResult::CallToolResult(result) => Ok(ToolOutput::of(&value(result))),
         // Nobody declared that there is someone to ask, or that tasks are awaited.
-        ServerResult::InputRequiredResult(_) => {
-            Err(ToolError::Failed(format!("MCP server `{server}` wants to ask a person something, and there is none.")))
-        }
-        _ => Err(ToolError::Failed(format!("MCP server `{server}` answered with something that is no result."))),
+        ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(format!(
+            "MCP server `{server}` wants to ask a person something, and there is none."
+        ))),
+        _ => Err(ToolError::Failed(format!(
+            "MCP server `{server}` answered with something that is no result."
+        ))),
     }
 }
 
 /// What the model sees: structured content where there is some, a text as it is, several parts as a list.
 fn value(result: CallToolResult) -> Value {
-    let is_text = result.content.iter().all(|block| matches!(block, ContentBlock::Text(_)));
+    let is_text = result
+        .content
+        .iter()
+        .all(|block| matches!(block, ContentBlock::Text(_)));
     let mut parts: Vec<Value> = result.content.into_iter().map(part).collect();
     match result.structured_content {
         // Servers repeat it as text for those who cannot read it.
@@ -44,13 +49,27 @@ fn value(result: CallToolResult) -> Value {
 fn part(block: ContentBlock) -> Value {
     match block {
         ContentBlock::Text(text) => Value::String(text.text),
-        ContentBlock::Image(image) => json!({"encoding": "base64", "type": image.mime_type, "data": image.data}),
-        ContentBlock::Audio(audio) => json!({"encoding": "base64", "type": audio.mime_type, "data": audio.data}),
+        ContentBlock::Image(image) => {
+            json!({"encoding": "base64", "type": image.mime_type, "data": image.data})
+        }
+        ContentBlock::Audio(audio) => {
+            json!({"encoding": "base64", "type": audio.mime_type, "data": audio.data})
+        }
         ContentBlock::Resource(embedded) => match embedded.resource {
-            ResourceContents::TextResourceContents { uri, mime_type, text, .. } => {
+            ResourceContents::TextResourceContents {
+                uri,
+                mime_type,
+                text,
+                ..
+            } => {
                 json!({"uri": uri, "type": mime_type, "text": text})
             }
-            ResourceContents::BlobResourceContents { uri, mime_type, blob, .. } => {
+            ResourceContents::BlobResourceContents {
+                uri,
+                mime_type,
+                blob,
+                ..
+            } => {
                 json!({"uri": uri, "encoding": "base64", "type": mime_type, "data": blob})
             }
             other => json!(other),
@@ -64,39 +83,53 @@ fn part(block: ContentBlock) -> Value {
 
 fn error_text(value: &Value) -> String {
     match value {
-        Value::String(text) if text.trim().is_empty() => "The tool failed and did not say why.".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(parts) if parts.iter().all(Value::is_string) => {
-            parts.iter().filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
+        Value::String(text) if text.trim().is_empty() => {
+            "The tool failed and did not say why.".to_owned()
         }
+        Value::String(text) => text.clone(),
+        Value::Array(parts) if parts.iter().all(Value::is_string) => parts
+            .iter()
+            .filter_map(Value::as_str)
+            .collect::<Vec<_>>()
+            .join("\n"),
         other => Json::of(other).as_str().to_owned(),
     }
 }
 
 /// True when the connection is of no more use: the next call makes a new one.
 pub(super) fn is_broken(error: &CallError) -> bool {
-    matches!(error, CallError::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed))
+    matches!(
+        error,
+        CallError::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed)
+    )
 }
 
 /// What a call without an answer means. Details stay in the log: they may name addresses and paths.
 pub(super) fn failure(server: &str, effect: Effect, error: &CallError) -> ToolError {
     match error {
-        CallError::Service(ServiceError::McpError(refusal)) => {
-            ToolError::Failed(format!("MCP server `{server}` refused the call: {}", refusal.message))
-        }
+        CallError::Service(ServiceError::McpError(refusal)) => ToolError::Failed(format!(
+            "MCP server `{server}` refused the call: {}",
+            refusal.message
+        )),
         CallError::Service(ServiceError::TransportSend(sent)) if was_not_sent(&*sent.error) => {
-            ToolError::Failed(format!("MCP server `{server}` cannot be reached; the tool was not called."))
+            ToolError::Failed(format!(
+                "MCP server `{server}` cannot be reached; the tool was not called."
+            ))
         }
-        CallError::Service(ServiceError::UnexpectedResponse) => {
-            ToolError::Failed(format!("MCP server `{server}` answered with something that is no result."))
-        }
-        CallError::Service(_) => {
-            ToolError::Interrupted(format!("The connection to MCP server `{server}` broke before the tool answered."))
-        }
+        CallError::Service(ServiceError::UnexpectedResponse) => ToolError::Failed(format!(
+            "MCP server `{server}` answered with something that is no result."
+        )),
+        CallError::Service(_) => ToolError::Interrupted(format!(
+            "The connection to MCP server `{server}` broke before the tool answered."
+        )),
         CallError::Ended(why) => {
             let message = format!("The connection to MCP server `{server}` was ended: {why}.");
             // The same call would give the same answer.
-            if effect == Effect::Once { ToolError::Interrupted(message) } else { ToolError::Failed(message) }
+            if effect == Effect::Once {
+                ToolError::Interrupted(message)
+            } else {
+                ToolError::Failed(message)
+            }
         }
         CallError::Silent(limit) => ToolError::Interrupted(format!(
             "The tool gave neither an answer nor a sign of progress for {} s and was cancelled.",
@@ -143,7 +176,10 @@ mod tests {
     fn results_are_as_plain_as_they_can_be() {
         assert_eq!(answer(json!({"content": []})).unwrap(), "");
         assert_eq!(answer(json!({"content": [text("42")]})).unwrap(), "42");
-        assert_eq!(answer(json!({"content": [text("a"), text("b")]})).unwrap(), json!(["a", "b"]));
+        assert_eq!(
+            answer(json!({"content": [text("a"), text("b")]})).unwrap(),
+            json!(["a", "b"])
+        );
         let structured = json!({"content": [text("{\"n\":1}")], "structuredContent": {"n": 1}});
         assert_eq!(answer(structured).unwrap(), json!({"n": 1}));
     }
@@ -156,23 +192,39 @@ mod tests {
         let both = answer(json!({"content": [image], "structuredContent": 1})).unwrap();
         assert_eq!(both, json!({"structured": 1, "content": [plain]}));
         let resource = json!({"type": "resource", "resource": {"uri": "x:y", "mimeType": "audio/wav", "blob": "AAA="}});
-        let expected = json!({"uri": "x:y", "encoding": "base64", "type": "audio/wav", "data": "AAA="});
+        let expected =
+            json!({"uri": "x:y", "encoding": "base64", "type": "audio/wav", "data": "AAA="});
         assert_eq!(answer(json!({"content": [resource]})).unwrap(), expected);
     }
 
     #[test]
     fn an_error_of_the_tool_is_known() {
-        let failed = |content: Value| answer(json!({"content": content, "isError": true})).unwrap_err();
-        assert_eq!(failed(json!([text("no"), text("such file")])), ToolError::Failed("no\nsuch file".into()));
-        assert_eq!(failed(json!([])), ToolError::Failed("The tool failed and did not say why.".into()));
+        let failed =
+            |content: Value| answer(json!({"content": content, "isError": true})).unwrap_err();
+        assert_eq!(
+            failed(json!([text("no"), text("such file")])),
+            ToolError::Failed("no\nsuch file".into())
+        );
+        assert_eq!(
+            failed(json!([])),
+            ToolError::Failed("The tool failed and did not say why.".into())
+        );
     }
 
     #[test]
     fn only_a_lost_answer_leaves_the_outcome_open() {
-        let is_open = |effect, error: CallError| matches!(failure("s", effect, &error), ToolError::Interrupted(_));
+        let is_open = |effect, error: CallError| {
+            matches!(failure("s", effect, &error), ToolError::Interrupted(_))
+        };
         let large = || CallError::Ended("it sent too much".into());
-        assert!(is_open(Effect::Once, CallError::Service(ServiceError::TransportClosed)));
-        assert!(is_open(Effect::Read, CallError::Silent(Duration::from_secs(1))));
+        assert!(is_open(
+            Effect::Once,
+            CallError::Service(ServiceError::TransportClosed)
+        ));
+        assert!(is_open(
+            Effect::Read,
+            CallError::Silent(Duration::from_secs(1))
+        ));
         assert!(is_open(Effect::Once, large()) && !is_open(Effect::Read, large()));
         let refused = ServiceError::McpError(ErrorData::invalid_params("no", None));
         assert!(!is_open(Effect::Once, CallError::Service(refused)));

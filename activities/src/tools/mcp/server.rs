@@ -74,8 +74,20 @@ impl McpServer {
     /// A server that is not connected to before it is needed.
     pub fn new(options: ServerOptions) -> Self {
         let calls = Semaphore::new(options.max_concurrent_calls);
-        let (state, stop, tasks) = (watch::Sender::default(), CancellationToken::new(), TaskTracker::new());
-        Self { inner: Arc::new(Inner { options, state, calls, stop, tasks }) }
+        let (state, stop, tasks) = (
+            watch::Sender::default(),
+            CancellationToken::new(),
+            TaskTracker::new(),
+        );
+        Self {
+            inner: Arc::new(Inner {
+                options,
+                state,
+                calls,
+                stop,
+                tasks,
+            }),
+        }
     }
 
     #[cfg(test)]
@@ -113,7 +125,10 @@ impl ToolSource for McpServer {
         let inner = &self.inner;
         inner.stop.cancel();
         inner.tasks.close();
-        if tokio::time::timeout(CLOSE_TIMEOUT, inner.tasks.wait()).await.is_err() {
+        if tokio::time::timeout(CLOSE_TIMEOUT, inner.tasks.wait())
+            .await
+            .is_err()
+        {
             tracing::warn!(server = inner.options.name, "an MCP server does not end");
         }
         // The tools hold their server.
@@ -129,7 +144,9 @@ impl Inner {
         while !self.stop.is_cancelled() {
             self.wake();
             let retry_at = match &states.borrow_and_update().phase {
-                Phase::Up(connection) if !connection.has_ended() => return Ok(Arc::clone(connection)),
+                Phase::Up(connection) if !connection.has_ended() => {
+                    return Ok(Arc::clone(connection));
+                }
                 Phase::Down { retry_at } => Some(*retry_at),
                 Phase::Connecting => {
                     has_tried = true;
@@ -150,12 +167,17 @@ impl Inner {
 
     /// Leave for one more call.
     pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, ToolError> {
-        self.calls.acquire().await.map_err(|_closed| self.unavailable())
+        self.calls
+            .acquire()
+            .await
+            .map_err(|_closed| self.unavailable())
     }
 
     fn unavailable(&self) -> ToolError {
         let server = &self.options.name;
-        ToolError::Failed(format!("MCP server `{server}` is not available now; the tool was not called."))
+        ToolError::Failed(format!(
+            "MCP server `{server}` is not available now; the tool was not called."
+        ))
     }
 
     fn known(&self) -> Arc<ToolSet> {
@@ -198,7 +220,9 @@ impl Inner {
                 self.tend(&connection, running).await;
                 is_good = since.elapsed() >= STABLE;
                 if !self.stop.is_cancelled() {
-                    let why = connection.ending().unwrap_or("it closed it, died, or a call found it broken");
+                    let why = connection
+                        .ending()
+                        .unwrap_or("it closed it, died, or a call found it broken");
                     tracing::warn!(server, why, "the connection to an MCP server has ended");
                 }
             }
@@ -206,9 +230,19 @@ impl Inner {
             Err(error) => tracing::warn!(server, %error, "an MCP server is not available"),
         }
         self.state.send_modify(|state| {
-            state.failures = if is_good { 1 } else { state.failures.saturating_add(1) };
-            let wait = if is_good { Duration::ZERO } else { back_off(state.failures) };
-            state.phase = Phase::Down { retry_at: Instant::now() + wait };
+            state.failures = if is_good {
+                1
+            } else {
+                state.failures.saturating_add(1)
+            };
+            let wait = if is_good {
+                Duration::ZERO
+            } else {
+                back_off(state.failures)
+            };
+            state.phase = Phase::Down {
+                retry_at: Instant::now() + wait,
+            };
         });
     }
 
@@ -233,18 +267,29 @@ impl Inner {
         match tokio::time::timeout(self.options.connect_timeout, listing).await {
             Ok(Ok(listed)) => {
                 let tools = Arc::new(catalog::tools(self, listed));
-                tracing::info!(server, tools = tools.len(), "the tools of an MCP server have changed");
+                tracing::info!(
+                    server,
+                    tools = tools.len(),
+                    "the tools of an MCP server have changed"
+                );
                 self.state.send_modify(|state| state.tools = Some(tools));
             }
-            Ok(Err(error)) => tracing::warn!(server, %error, "the changed tools of an MCP server cannot be listed"),
-            Err(_) => tracing::warn!(server, "the changed tools of an MCP server were not listed in time"),
+            Ok(Err(error)) => {
+                tracing::warn!(server, %error, "the changed tools of an MCP server cannot be listed")
+            }
+            Err(_) => tracing::warn!(
+                server,
+                "the changed tools of an MCP server were not listed in time"
+            ),
         }
     }
 }
 
 /// 1 s, 2 s, 4 s … 60 s.
 fn back_off(failures: u32) -> Duration {
-    MIN_BACK_OFF.saturating_mul(1 << failures.saturating_sub(1).min(6)).min(MAX_BACK_OFF)
+    MIN_BACK_OFF
+        .saturating_mul(1 << failures.saturating_sub(1).min(6))
+        .min(MAX_BACK_OFF)
 }
 
 #[cfg(test)]
@@ -253,7 +298,9 @@ mod tests {
 
     #[test]
     fn the_back_off_doubles_and_ends() {
-        let seconds: Vec<u64> = [1, 2, 3, 7, 100, u32::MAX].map(|failures| back_off(failures).as_secs()).into();
+        let seconds: Vec<u64> = [1, 2, 3, 7, 100, u32::MAX]
+            .map(|failures| back_off(failures).as_secs())
+            .into();
         assert_eq!(seconds, [1, 2, 4, 60, 60, 60]);
     }
 }

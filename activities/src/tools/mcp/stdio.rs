@@ -33,8 +33,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// One line of a server's standard error in our log.
 const MAX_LOG_BYTES: u64 = 2000;
 /// Variables of the worker that a server gets without asking: what programs need to run, and no keys.
-const COMMON_VARIABLES: [&str; 10] =
-    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR"];
+const COMMON_VARIABLES: [&str; 10] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
+];
 /// A signal to a process group: the standard library reaches only the leader.
 const SIGNAL_GROUP: &str = r#"kill -s "$1" -- "-$2" 2>/dev/null"#;
 
@@ -75,7 +76,9 @@ struct Probe {
 
 impl Probe {
     fn sent(&mut self, message: &TxJsonRpcMessage<RoleClient>) {
-        let JsonRpcMessage::Request(request) = message else { return };
+        let JsonRpcMessage::Request(request) = message else {
+            return;
+        };
         match request.request {
             ClientRequest::DiscoverRequest(_) => self.unanswered = Some(request.id.clone()),
             ClientRequest::InitializeRequest(_) => self.is_given_up = self.unanswered.is_some(),
@@ -107,7 +110,9 @@ impl ChildTransport {
         max_message_bytes: usize,
         ending: Ending,
     ) -> io::Result<Self> {
-        let common = COMMON_VARIABLES.into_iter().filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        let common = COMMON_VARIABLES
+            .into_iter()
+            .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
         let mut child = command
             .env_clear()
             .envs(common)
@@ -119,19 +124,32 @@ impl ChildTransport {
             .process_group(0)
             .kill_on_drop(true)
             .spawn()?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(stdin), Some(stdout), Some(stderr)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             return Err(io::Error::other("a pipe to the child is missing"));
         };
         let (sender, messages) = mpsc::channel(READ_AHEAD);
-        tokio::spawn(read_messages(name.to_owned(), stdout, max_message_bytes, sender, ending));
+        tokio::spawn(read_messages(
+            name.to_owned(),
+            stdout,
+            max_message_bytes,
+            sender,
+            ending,
+        ));
         tokio::spawn(log_lines(name.to_owned(), stderr));
         let group = child.id();
         let watch = group.and_then(|group| watch(name, group));
         Ok(Self {
             stdin: Arc::new(Mutex::new(Some(stdin))),
             probe: Arc::default(),
-            process: Arc::new(Mutex::new(Process { child, group, messages, has_ended: false, _watch: watch })),
+            process: Arc::new(Mutex::new(Process {
+                child,
+                group,
+                messages,
+                has_ended: false,
+                _watch: watch,
+            })),
         })
     }
 
@@ -184,7 +202,10 @@ impl Process {
                 _status = self.child.wait() => self.has_ended = true,
             }
         }
-        timeout(LAST_WORDS, self.messages.recv()).await.ok().flatten()
+        timeout(LAST_WORDS, self.messages.recv())
+            .await
+            .ok()
+            .flatten()
     }
 
     /// Closes the child's input, tells it to end, and kills it: each when the step before was not enough.
@@ -228,11 +249,25 @@ impl Drop for Process {
 
 fn watch(server: &str, group: u32) -> Option<Child> {
     let mut command = Command::new("/bin/sh");
-    command.args(["-c", WATCH, "sh", &std::process::id().to_string(), &group.to_string()]);
-    command.process_group(i32::try_from(group).ok()?).kill_on_drop(true);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args([
+        "-c",
+        WATCH,
+        "sh",
+        &std::process::id().to_string(),
+        &group.to_string(),
+    ]);
+    command
+        .process_group(i32::try_from(group).ok()?)
+        .kill_on_drop(true);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     // A group that is gone already needs no watch.
-    command.spawn().inspect_err(|error| tracing::debug!(server, %error, "an MCP server is not watched")).ok()
+    command
+        .spawn()
+        .inspect_err(|error| tracing::debug!(server, %error, "an MCP server is not watched"))
+        .ok()
 }
 
 /// Reads messages until the server's output ends, nobody listens, or a message is larger than it may be.
@@ -252,7 +287,9 @@ async fn read_messages(
             Ok(0) => return,
             Ok(_) if line.ends_with(b"\n") => {}
             Ok(_) if line.len() >= max_bytes => {
-                let why = format!("it sent a message of more than {max_bytes} bytes (`max_message_bytes`)");
+                let why = format!(
+                    "it sent a message of more than {max_bytes} bytes (`max_message_bytes`)"
+                );
                 let _first_wins = ending.set(why);
                 return;
             }
@@ -262,7 +299,9 @@ async fn read_messages(
                 return;
             }
         }
-        let Some(message) = parse(&server, &line) else { continue };
+        let Some(message) = parse(&server, &line) else {
+            continue;
+        };
         if messages.send(message).await.is_err() {
             return;
         }
@@ -277,14 +316,20 @@ fn parse(server: &str, line: &[u8]) -> Option<Message> {
         return None;
     }
     serde_json::from_str(text)
-        .inspect_err(|error| tracing::debug!(server, %error, "an MCP server sent a line that is no message"))
+        .inspect_err(
+            |error| tracing::debug!(server, %error, "an MCP server sent a line that is no message"),
+        )
         .ok()
 }
 
 async fn log_lines(server: String, stderr: impl AsyncRead + Unpin) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(1..) = (&mut stderr).take(MAX_LOG_BYTES).read_until(b'\n', &mut line).await {
+    while let Ok(1..) = (&mut stderr)
+        .take(MAX_LOG_BYTES)
+        .read_until(b'\n', &mut line)
+        .await
+    {
         tracing::debug!(server, "{}", String::from_utf8_lossy(&line).trim_end());
         line.clear();
     }
@@ -302,7 +347,10 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]);
         let ending = Ending::default();
-        (ChildTransport::start("test", command, &[], MAX_BYTES, ending.clone()).unwrap(), ending)
+        (
+            ChildTransport::start("test", command, &[], MAX_BYTES, ending.clone()).unwrap(),
+            ending,
+        )
     }
 
     fn text(message: &Message) -> String {
@@ -313,13 +361,17 @@ mod tests {
     async fn an_endless_message_ends_the_connection_and_is_not_kept() {
         let (mut server, ending) = start("exec yes | tr -d '\\n'");
         assert!(server.receive().await.is_none());
-        assert!(ending.get().unwrap().contains("more than 65536 bytes"), "{ending:?}");
+        assert!(
+            ending.get().unwrap().contains("more than 65536 bytes"),
+            "{ending:?}"
+        );
         server.close().await.unwrap();
     }
 
     #[tokio::test]
     async fn what_is_no_message_is_skipped_and_what_is_no_utf_8_is_read() {
-        let answer = r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"caf\351"}]}}"#;
+        let answer =
+            r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"caf\351"}]}}"#;
         let (mut server, _) = start(&format!("printf 'Listening …\\n\\n{{\\n{answer}\\n'"));
         let message = server.receive().await.unwrap();
         assert!(text(&message).contains("caf\u{FFFD}"), "{}", text(&message));
@@ -328,9 +380,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_that_leaves_something_running_has_ended_all_the_same() {
-        let (mut server, _) = start("sleep 600 & echo '{\"jsonrpc\":\"2.0\",\"id\":'$!',\"result\":{}}'");
+        let (mut server, _) =
+            start("sleep 600 & echo '{\"jsonrpc\":\"2.0\",\"id\":'$!',\"result\":{}}'");
         let began = Instant::now();
-        let JsonRpcMessage::Response(said) = server.receive().await.unwrap() else { panic!("no answer") };
+        let JsonRpcMessage::Response(said) = server.receive().await.unwrap() else {
+            panic!("no answer")
+        };
         assert!(server.receive().await.is_none());
         // The command line of a process that has ended is empty, also while nobody has reaped it.
         let file = format!("/proc/{}/cmdline", said.id);
@@ -339,7 +394,10 @@ mod tests {
         server.close().await.unwrap();
         assert!(began.elapsed() < Duration::from_secs(30));
         while runs() {
-            assert!(began.elapsed() < Duration::from_secs(60), "what it started is gone");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "what it started is gone"
+            );
             tokio::task::yield_now().await;
         }
     }
@@ -349,11 +407,19 @@ mod tests {
     async fn a_late_answer_to_the_probe_is_dropped() {
         let refusal = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"no"}}"#;
         let answer = r#"{"jsonrpc":"2.0","id":0,"result":{}}"#;
-        let (mut server, _) = start(&format!("read -r probe; read -r begin; echo '{refusal}'; echo '{answer}'"));
-        for request in [r#""id":0,"method":"server/discover""#, r#""id":0,"method":"initialize""#] {
+        let (mut server, _) = start(&format!(
+            "read -r probe; read -r begin; echo '{refusal}'; echo '{answer}'"
+        ));
+        for request in [
+            r#""id":0,"method":"server/discover""#,
+            r#""id":0,"method":"initialize""#,
+        ] {
             let info = r#""protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}"#;
             let request = format!(r#"{{"jsonrpc":"2.0",{request},"params":{{{info}}}}}"#);
-            server.send(serde_json::from_str(&request).unwrap()).await.unwrap();
+            server
+                .send(serde_json::from_str(&request).unwrap())
+                .await
+                .unwrap();
         }
         let first = text(&server.receive().await.unwrap());
         assert!(first.contains("result"), "{first}");
@@ -361,9 +427,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_server_gets_no_variable_it_was_not_given() {
-        let (mut server, _) =
-            start(r#"printf '{"jsonrpc":"2.0","id":1,"result":{"keys":"%s"}}\n' "$(env | tr '\n' ' ')""#);
+        let (mut server, _) = start(
+            r#"printf '{"jsonrpc":"2.0","id":1,"result":{"keys":"%s"}}\n' "$(env | tr '\n' ' ')""#,
+        );
         let message = text(&server.receive().await.unwrap());
-        assert!(message.contains("PATH=") && !message.contains("CARGO"), "{message}");
+        assert!(
+            message.contains("PATH=") && !message.contains("CARGO"),
+            "{message}"
+        );
     }
 }

@@ -40,15 +40,26 @@ impl Tool for McpTool {
         let server = &self.server;
         let connection = server.connection().await?;
         let _one_of_few = server.permit().await?;
-        let answer = connection.call(&self.name, arguments, &context, server.options.idle_timeout).await;
+        let answer = connection
+            .call(&self.name, arguments, &context, server.options.idle_timeout)
+            .await;
         match answer {
             Ok(answer) => result::output(&server.options.name, answer),
             Err(error) => {
                 if result::is_broken(&error) {
                     connection.end();
                 }
-                tracing::warn!(server = server.options.name, tool = self.name, ?error, "a call of an MCP tool failed");
-                Err(result::failure(&server.options.name, self.spec.effect, &error))
+                tracing::warn!(
+                    server = server.options.name,
+                    tool = self.name,
+                    ?error,
+                    "a call of an MCP tool failed"
+                );
+                Err(result::failure(
+                    &server.options.name,
+                    self.spec.effect,
+                    &error,
+                ))
             }
         }
     }

@@ -15,16 +15,24 @@ pub(super) struct Piece<'a> {
 
 /// The piece that begins at byte `offset`, or at the next character when that is inside of one.
 pub(super) fn piece(text: &str, offset: usize) -> Piece<'_> {
-    let start = (offset.min(text.len())..=text.len()).find(|&at| text.is_char_boundary(at)).unwrap_or(text.len());
+    let start = (offset.min(text.len())..=text.len())
+        .find(|&at| text.is_char_boundary(at))
+        .unwrap_or(text.len());
     let rest = &text[start..];
     let mut bytes = 0;
     for (at, c) in rest.char_indices() {
         bytes += json_bytes(c);
         if bytes > MAX_PIECE_BYTES {
-            return Piece { text: &rest[..at], next_offset: Some(start + at) };
+            return Piece {
+                text: &rest[..at],
+                next_offset: Some(start + at),
+            };
         }
     }
-    Piece { text: rest, next_offset: None }
+    Piece {
+        text: rest,
+        next_offset: None,
+    }
 }
 
 /// What a character takes in a JSON string.
@@ -44,9 +52,27 @@ mod tests {
 
     #[test]
     fn a_short_text_is_one_piece() {
-        assert_eq!(piece("abc", 0), Piece { text: "abc", next_offset: None });
-        assert_eq!(piece("aüc", 2), Piece { text: "c", next_offset: None });
-        assert_eq!(piece("abc", usize::MAX), Piece { text: "", next_offset: None });
+        assert_eq!(
+            piece("abc", 0),
+            Piece {
+                text: "abc",
+                next_offset: None
+            }
+        );
+        assert_eq!(
+            piece("aüc", 2),
+            Piece {
+                text: "c",
+                next_offset: None
+            }
+        );
+        assert_eq!(
+            piece("abc", usize::MAX),
+            Piece {
+                text: "",
+                next_offset: None
+            }
+        );
     }
 
     proptest! {

@@ -50,7 +50,11 @@ impl Skill {
         files.sort();
         let (listed, left_out) = bounded(files);
         if left_out > 0 {
-            tracing::warn!(skill = name, left_out, "a skill has more files than are listed; the rest cannot be read");
+            tracing::warn!(
+                skill = name,
+                left_out,
+                "a skill has more files than are listed; the rest cannot be read"
+            );
         }
         Ok(Self {
             name: head.name,
@@ -85,7 +89,9 @@ fn read_text(root: &Path, name: &str, max_bytes: u64) -> Result<String, String> 
         return Err(format!("it has more than {max_bytes} bytes, the limit"));
     }
     // NUL is text to Rust, and to nobody else.
-    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+    let text = String::from_utf8(bytes)
+        .ok()
+        .filter(|text| !text.contains('\0'));
     text.ok_or_else(|| "it is not a text file".to_owned())
 }
 
@@ -104,8 +110,14 @@ fn list(root: &Path, within: &str, depth: usize, found: &mut Vec<String>) -> io:
         let entry = entry?;
         let file_name = entry.file_name();
         // What is no UTF-8 cannot be asked for.
-        let Some(file_name) = file_name.to_str().filter(|name| !name.starts_with('.')) else { continue };
-        let name = if within.is_empty() { file_name.to_owned() } else { format!("{within}/{file_name}") };
+        let Some(file_name) = file_name.to_str().filter(|name| !name.starts_with('.')) else {
+            continue;
+        };
+        let name = if within.is_empty() {
+            file_name.to_owned()
+        } else {
+            format!("{within}/{file_name}")
+        };
         if entry.file_type()?.is_dir() {
             if depth < MAX_DEPTH {
                 list(root, &name, depth + 1, found)?;
@@ -154,7 +166,12 @@ mod tests {
     #[test]
     fn files_are_listed_and_read() {
         let instructions = format!("{HEAD}Do it.");
-        let folder = folder(&[(SKILL_FILE, &instructions), ("b/c.md", "C"), ("a.md", "A"), (".git/config", "no")]);
+        let folder = folder(&[
+            (SKILL_FILE, &instructions),
+            ("b/c.md", "C"),
+            ("a.md", "A"),
+            (".git/config", "no"),
+        ]);
         let skill = read(&folder).unwrap();
         assert_eq!(skill.instructions, "Do it.");
         assert_eq!(skill.files, ["a.md", "b/c.md"]);
@@ -164,41 +181,91 @@ mod tests {
     #[test]
     fn nothing_outside_of_the_folder_is_read() {
         let instructions = format!("{HEAD}Do it.");
-        let folder = folder(&[(SKILL_FILE, &instructions), ("a.md", "A"), ("dir/b.md", "B"), ("../secret", "S")]);
+        let folder = folder(&[
+            (SKILL_FILE, &instructions),
+            ("a.md", "A"),
+            ("dir/b.md", "B"),
+            ("../secret", "S"),
+        ]);
         let root = folder.path().join("x");
         symlink("../secret", root.join("out.md")).unwrap();
         symlink("..", root.join("up")).unwrap();
         symlink("a.md", root.join("link.md")).unwrap();
         let skill = read(&folder).unwrap();
         assert_eq!(skill.files, ["a.md", "dir/b.md", "link.md"]);
-        assert_eq!(skill.file("link.md").as_deref(), Ok("A"), "a link within the folder is followed");
-        for name in ["../secret", "out.md", "up/secret", "dir/../a.md", "/etc/passwd", "", ".", "./a.md", SKILL_FILE] {
-            assert!(skill.file(name).unwrap_err().contains("has no file of this name"), "{name}");
+        assert_eq!(
+            skill.file("link.md").as_deref(),
+            Ok("A"),
+            "a link within the folder is followed"
+        );
+        for name in [
+            "../secret",
+            "out.md",
+            "up/secret",
+            "dir/../a.md",
+            "/etc/passwd",
+            "",
+            ".",
+            "./a.md",
+            SKILL_FILE,
+        ] {
+            assert!(
+                skill
+                    .file(name)
+                    .unwrap_err()
+                    .contains("has no file of this name"),
+                "{name}"
+            );
         }
         fs::remove_file(root.join("a.md")).unwrap();
         symlink("../secret", root.join("a.md")).unwrap();
-        assert!(skill.file("a.md").unwrap_err().contains("not a file of the skill's folder"), "changed afterwards");
+        assert!(
+            skill
+                .file("a.md")
+                .unwrap_err()
+                .contains("not a file of the skill's folder"),
+            "changed afterwards"
+        );
     }
 
     #[test]
     fn what_is_no_text_or_too_large_is_refused() {
-        let folder = folder(&[(SKILL_FILE, &format!("{HEAD}Do it.")), ("nul", "a\0b"), ("large", "")]);
+        let folder = folder(&[
+            (SKILL_FILE, &format!("{HEAD}Do it.")),
+            ("nul", "a\0b"),
+            ("large", ""),
+        ]);
         let root = folder.path().join("x");
         fs::write(root.join("binary"), [0xff, 0xfe]).unwrap();
-        File::options().write(true).open(root.join("large")).unwrap().set_len(MAX_FILE_BYTES + 1).unwrap();
+        File::options()
+            .write(true)
+            .open(root.join("large"))
+            .unwrap()
+            .set_len(MAX_FILE_BYTES + 1)
+            .unwrap();
         let skill = read(&folder).unwrap();
-        for (name, expected) in
-            [("nul", "not a text file"), ("binary", "not a text file"), ("large", "more than 1048576")]
-        {
+        for (name, expected) in [
+            ("nul", "not a text file"),
+            ("binary", "not a text file"),
+            ("large", "more than 1048576"),
+        ] {
             assert!(skill.file(name).unwrap_err().contains(expected), "{name}");
         }
     }
 
     #[test]
     fn a_skill_has_instructions_of_a_bounded_size() {
-        assert!(read(&folder(&[(SKILL_FILE, HEAD)])).unwrap_err().contains("no instructions"));
+        assert!(
+            read(&folder(&[(SKILL_FILE, HEAD)]))
+                .unwrap_err()
+                .contains("no instructions")
+        );
         let long = format!("{HEAD}{}", "x".repeat(256 * 1024));
-        assert!(read(&folder(&[(SKILL_FILE, &long)])).unwrap_err().contains("more than 262144 bytes"));
+        assert!(
+            read(&folder(&[(SKILL_FILE, &long)]))
+                .unwrap_err()
+                .contains("more than 262144 bytes")
+        );
     }
 
     #[test]
@@ -206,7 +273,9 @@ mod tests {
         let many: Vec<_> = (0..150).map(|n| format!("f{n:03}")).collect();
         let (kept, left_out) = bounded(many);
         assert_eq!((kept.len(), left_out), (100, 50));
-        let long: Vec<_> = (0..50).map(|n| format!("{}{n:03}", "x".repeat(200))).collect();
+        let long: Vec<_> = (0..50)
+            .map(|n| format!("{}{n:03}", "x".repeat(200)))
+            .collect();
         assert!(serde_json::to_string(&bounded(long).0).unwrap().len() <= MAX_LIST_BYTES + 2);
     }
 }

@@ -53,8 +53,9 @@ impl FrontMatter {
     /// The head of a SKILL.md, and the instructions behind it. `folder` is the name of the skill's folder.
     pub(super) fn read<'a>(text: &'a str, folder: &str) -> Result<(Self, &'a str), String> {
         let text = text.trim_start_matches('\u{FEFF}');
-        let (head, instructions) =
-            split(text).ok_or("it must begin with YAML between two lines `---`: name and description of the skill")?;
+        let (head, instructions) = split(text).ok_or(
+            "it must begin with YAML between two lines `---`: name and description of the skill",
+        )?;
         let head: Self = serde_yaml_ng::from_str(head).map_err(|error| error.to_string())?;
         head.check(folder)?;
         Ok((head, instructions.trim()))
@@ -62,29 +63,50 @@ impl FrontMatter {
 
     fn check(&self, folder: &str) -> Result<(), String> {
         let is_fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        let is_framed = !self.name.starts_with('-') && !self.name.ends_with('-') && !self.name.contains("--");
-        if self.name.is_empty() || self.name.len() > MAX_NAME_CHARS || !self.name.chars().all(is_fit) || !is_framed {
+        let is_framed =
+            !self.name.starts_with('-') && !self.name.ends_with('-') && !self.name.contains("--");
+        if self.name.is_empty()
+            || self.name.len() > MAX_NAME_CHARS
+            || !self.name.chars().all(is_fit)
+            || !is_framed
+        {
             return Err(format!(
                 "`name` has 1 to {MAX_NAME_CHARS} letters a-z, digits and single `-`, none of these at an end"
             ));
         }
         if self.name != folder {
-            return Err(format!("`name` is `{}`, and must be the name of its folder, `{folder}`", self.name));
+            return Err(format!(
+                "`name` is `{}`, and must be the name of its folder, `{folder}`",
+                self.name
+            ));
         }
         if self.description.trim().is_empty() {
-            return Err("`description` says what the skill does and when to use it; it must not be empty".to_owned());
+            return Err(
+                "`description` says what the skill does and when to use it; it must not be empty"
+                    .to_owned(),
+            );
         }
         let allowed_tools = match &self.allowed_tools {
             AllowedTools::Text(text) => text.chars().count(),
             AllowedTools::List(names) => names.iter().map(|name| name.chars().count() + 1).sum(),
         };
         for (field, chars, max) in [
-            ("description", self.description.chars().count(), MAX_DESCRIPTION_CHARS),
-            ("compatibility", self.compatibility.chars().count(), MAX_COMPATIBILITY_CHARS),
+            (
+                "description",
+                self.description.chars().count(),
+                MAX_DESCRIPTION_CHARS,
+            ),
+            (
+                "compatibility",
+                self.compatibility.chars().count(),
+                MAX_COMPATIBILITY_CHARS,
+            ),
             ("allowed-tools", allowed_tools, MAX_ALLOWED_TOOLS_CHARS),
         ] {
             if chars > max {
-                return Err(format!("`{field}` has {chars} characters; the limit is {max}"));
+                return Err(format!(
+                    "`{field}` has {chars} characters; the limit is {max}"
+                ));
             }
         }
         Ok(())
@@ -140,17 +162,34 @@ mod tests {
             ("name: PDF\ndescription: x", "letters a-z"),
             ("name: pdf--forms\ndescription: x", "single `-`"),
             ("name: ''\ndescription: x", "letters a-z"),
-            ("name: other\ndescription: x", "must be the name of its folder, `pdf-forms`"),
+            (
+                "name: other\ndescription: x",
+                "must be the name of its folder, `pdf-forms`",
+            ),
             ("name: [a]\ndescription: x", "invalid type"),
             ("- a", "invalid type"),
         ] {
             let error = read(head).unwrap_err();
             assert!(error.contains(expected), "{head}: {error}");
         }
-        let long = read(&format!("name: pdf-forms\ndescription: {}", "x".repeat(1025))).unwrap_err();
+        let long = read(&format!(
+            "name: pdf-forms\ndescription: {}",
+            "x".repeat(1025)
+        ))
+        .unwrap_err();
         assert_eq!(long, "`description` has 1025 characters; the limit is 1024");
-        for text in ["", "# Title", "---\nname: pdf-forms\n", "\n---\nname: x\n---\n"] {
-            assert!(FrontMatter::read(text, "pdf-forms").unwrap_err().contains("must begin with YAML"), "{text}");
+        for text in [
+            "",
+            "# Title",
+            "---\nname: pdf-forms\n",
+            "\n---\nname: x\n---\n",
+        ] {
+            assert!(
+                FrontMatter::read(text, "pdf-forms")
+                    .unwrap_err()
+                    .contains("must begin with YAML"),
+                "{text}"
+            );
         }
     }
 

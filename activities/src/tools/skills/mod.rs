@@ -49,19 +49,28 @@ pub struct Skills {
 
 impl fmt::Debug for Skills {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Skills").field("names", &self.names).field("broken", &self.broken).finish_non_exhaustive()
+        f.debug_struct("Skills")
+            .field("names", &self.names)
+            .field("broken", &self.broken)
+            .finish_non_exhaustive()
     }
 }
 
 impl Skills {
     /// Reads the skills in these folders: each is a folder in one of them, with a SKILL.md. One that cannot be used is
     /// left out with a warning. The error is that of a folder that cannot be listed.
-    pub fn read<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<Self, (PathBuf, io::Error)> {
+    pub fn read<'a>(
+        folders: impl IntoIterator<Item = &'a Path>,
+    ) -> Result<Self, (PathBuf, io::Error)> {
         let mut skills = Self::default();
         let mut tools = ToolSet::new();
         for folder in folders {
             for path in skill_folders(folder).map_err(|error| (folder.to_owned(), error))? {
-                let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                let name = path
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
                 match skills.checked(&path, &name) {
                     Ok(tool) => {
                         tools.insert(tool.spec().name.clone(), tool);
@@ -103,7 +112,11 @@ impl Skills {
 
 /// What an agent lists among its tools for one of its skills; [`ALL`] for all of them.
 pub fn tool_name(skill: &str) -> String {
-    if skill == ALL { format!("{SOURCE}__{ALL}") } else { names::qualified(SOURCE, skill) }
+    if skill == ALL {
+        format!("{SOURCE}__{ALL}")
+    } else {
+        names::qualified(SOURCE, skill)
+    }
 }
 
 /// The folders in `folder` that have a SKILL.md, by name.
@@ -127,7 +140,9 @@ impl ToolSource for Skills {
 
     async fn find(&self, name: &str) -> Result<CheckedTool, ToolError> {
         let found = self.tools.get(name).cloned();
-        found.ok_or_else(|| ToolError::Failed("There is no such skill. Use only those you were given.".to_owned()))
+        found.ok_or_else(|| {
+            ToolError::Failed("There is no such skill. Use only those you were given.".to_owned())
+        })
     }
 }
 
@@ -143,26 +158,49 @@ mod tests {
     #[tokio::test]
     async fn broken_skills_are_left_out_and_the_others_stay() {
         let folder = tempfile::tempdir().unwrap();
-        skill(folder.path(), "good", "---\nname: good\ndescription: Does good.\n---\nBe good.\n");
+        skill(
+            folder.path(),
+            "good",
+            "---\nname: good\ndescription: Does good.\n---\nBe good.\n",
+        );
         skill(folder.path(), "no-head", "# Just text\n");
-        skill(folder.path(), "other-name", "---\nname: good\ndescription: x\n---\n");
+        skill(
+            folder.path(),
+            "other-name",
+            "---\nname: good\ndescription: x\n---\n",
+        );
         fs::create_dir(folder.path().join("no-skill")).unwrap();
         let skills = Skills::read([folder.path()]).unwrap();
         assert_eq!(skills.names().collect::<Vec<_>>(), ["good"]);
         assert!(skills.knows("good") && skills.knows("no-head") && skills.knows("other-name"));
         assert!(!skills.knows("no-skill"));
-        assert_eq!(skills.tools().await.keys().collect::<Vec<_>>(), ["skill__good"]);
-        assert!(skills.find("skill__good").await.is_ok() && skills.find("skill__no-head").await.is_err());
+        assert_eq!(
+            skills.tools().await.keys().collect::<Vec<_>>(),
+            ["skill__good"]
+        );
+        assert!(
+            skills.find("skill__good").await.is_ok()
+                && skills.find("skill__no-head").await.is_err()
+        );
     }
 
     #[test]
     fn the_first_of_two_skills_of_one_name_stays() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for (folder, description) in [(&a, "First."), (&b, "Second.")] {
-            skill(folder.path(), "x", &format!("---\nname: x\ndescription: {description}\n---\nDo it."));
+            skill(
+                folder.path(),
+                "x",
+                &format!("---\nname: x\ndescription: {description}\n---\nDo it."),
+            );
         }
         let skills = Skills::read([a.path(), b.path()]).unwrap();
-        assert!(skills.tools["skill__x"].spec().description.contains("First."));
+        assert!(
+            skills.tools["skill__x"]
+                .spec()
+                .description
+                .contains("First.")
+        );
     }
 
     #[test]
@@ -170,15 +208,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..=MAX_SKILLS {
             let name = format!("s{number:03}");
-            skill(folder.path(), &name, &format!("---\nname: {name}\ndescription: x\n---\nDo it."));
+            skill(
+                folder.path(),
+                &name,
+                &format!("---\nname: {name}\ndescription: x\n---\nDo it."),
+            );
         }
-        assert_eq!(Skills::read([folder.path()]).unwrap().names().count(), MAX_SKILLS);
+        assert_eq!(
+            Skills::read([folder.path()]).unwrap().names().count(),
+            MAX_SKILLS
+        );
     }
 
     #[test]
     fn a_folder_that_is_not_there_is_an_error() {
         let (path, error) = Skills::read([Path::new("no/such/folder")]).err().unwrap();
-        assert_eq!((path.as_path(), error.kind()), (Path::new("no/such/folder"), io::ErrorKind::NotFound));
+        assert_eq!(
+            (path.as_path(), error.kind()),
+            (Path::new("no/such/folder"), io::ErrorKind::NotFound)
+        );
     }
 
     #[test]

@@ -82,7 +82,10 @@ impl SkillTool {
             parameters,
             effect: Effect::Read,
         };
-        Self { spec, skill: Arc::new(skill) }
+        Self {
+            spec,
+            skill: Arc::new(skill),
+        }
     }
 
     fn instructions(&self, execution_id: &str, offset: usize) -> ToolOutput {
@@ -99,8 +102,15 @@ impl SkillTool {
             next_offset,
             note: next_offset.map(cut),
         };
-        let events = if is_first { self.events(execution_id, next_offset.is_some()) } else { Vec::new() };
-        ToolOutput { result: Json::of(&result), events }
+        let events = if is_first {
+            self.events(execution_id, next_offset.is_some())
+        } else {
+            Vec::new()
+        };
+        ToolOutput {
+            result: Json::of(&result),
+            events,
+        }
     }
 
     fn events(&self, execution_id: &str, is_cut: bool) -> Vec<(String, Json)> {
@@ -110,22 +120,37 @@ impl SkillTool {
             description: self.skill.description.clone(),
             execution_id: execution_id.clone(),
         };
-        let start = SkillExecutionStart { skill_name: skill_name.clone(), execution_id: execution_id.clone() };
-        let complete = SkillExecutionComplete { skill_name, execution_id, is_cut };
+        let start = SkillExecutionStart {
+            skill_name: skill_name.clone(),
+            execution_id: execution_id.clone(),
+        };
+        let complete = SkillExecutionComplete {
+            skill_name,
+            execution_id,
+            is_cut,
+        };
         vec![
             (event_type::SKILL_MATCHED.to_owned(), Json::of(&matched)),
-            (event_type::SKILL_EXECUTION_START.to_owned(), Json::of(&start)),
-            (event_type::SKILL_EXECUTION_COMPLETE.to_owned(), Json::of(&complete)),
+            (
+                event_type::SKILL_EXECUTION_START.to_owned(),
+                Json::of(&start),
+            ),
+            (
+                event_type::SKILL_EXECUTION_COMPLETE.to_owned(),
+                Json::of(&complete),
+            ),
         ]
     }
 
     async fn file(&self, file: String, offset: usize) -> Result<ToolOutput, ToolError> {
         let (skill, name) = (Arc::clone(&self.skill), file.clone());
         let read = tokio::task::spawn_blocking(move || skill.file(&name)).await;
-        let text = read.unwrap_or_else(|_| Err("it cannot be read".to_owned())).map_err(|reason| {
-            let shown: String = file.chars().take(100).collect();
-            ToolError::Failed(format!("File `{shown}`: {reason}."))
-        })?;
+        let text = read
+            .unwrap_or_else(|_| Err("it cannot be read".to_owned()))
+            .map_err(|reason| {
+                let shown: String = file.chars().take(100).collect();
+                ToolError::Failed(format!("File `{shown}`: {reason}."))
+            })?;
         let Piece { text, next_offset } = piece(&text, offset);
         let result = Output {
             skill: &self.skill.name,
@@ -156,8 +181,9 @@ impl Tool for SkillTool {
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-        let Input { file, offset } =
-            input.decode().map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))?;
+        let Input { file, offset } = input.decode().map_err(|error| {
+            ToolError::Failed(format!("The arguments cannot be read: {error}."))
+        })?;
         match file {
             Some(file) => self.file(file, offset).await,
             None => Ok(self.instructions(&context.execution_id, offset)),
@@ -180,18 +206,36 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("incident");
         fs::create_dir(&root).unwrap();
-        let head = "---\nname: incident\ndescription: For incidents.\nallowed-tools: calculate\n---\n";
+        let head =
+            "---\nname: incident\ndescription: For incidents.\nallowed-tools: calculate\n---\n";
         fs::write(root.join("SKILL.md"), format!("{head}{instructions}")).unwrap();
         fs::write(root.join("long.md"), "0123456789".repeat(3000)).unwrap();
         let skill = Skill::read(&root, "incident").unwrap();
-        (folder, CheckedTool::new(Arc::new(SkillTool::new(skill))).unwrap())
+        (
+            folder,
+            CheckedTool::new(Arc::new(SkillTool::new(skill))).unwrap(),
+        )
     }
 
-    async fn call(tool: &CheckedTool, input: Value) -> Result<(Value, Vec<(String, Value)>), String> {
+    async fn call(
+        tool: &CheckedTool,
+        input: Value,
+    ) -> Result<(Value, Vec<(String, Value)>), String> {
         tool.validate(&Json::of(&input))?;
-        let output = tool.tool().run(context(), Json::of(&input)).await.map_err(|error| error.to_string())?;
-        let events = output.events.iter().map(|(kind, data)| (kind.clone(), data.to_value())).collect();
-        assert!(output.result.as_str().len() <= TOOL_RESULT_INLINE_BYTES, "the model sees it whole");
+        let output = tool
+            .tool()
+            .run(context(), Json::of(&input))
+            .await
+            .map_err(|error| error.to_string())?;
+        let events = output
+            .events
+            .iter()
+            .map(|(kind, data)| (kind.clone(), data.to_value()))
+            .collect();
+        assert!(
+            output.result.as_str().len() <= TOOL_RESULT_INLINE_BYTES,
+            "the model sees it whole"
+        );
         Ok((output.result.to_value(), events))
     }
 
@@ -210,13 +254,20 @@ mod tests {
         );
         let id = "exec_0123456789ab";
         let of = |kind: &str, data: Value| (kind.to_owned(), data);
-        let matched = json!({"skill_name": "incident", "description": "For incidents.", "execution_id": id});
+        let matched =
+            json!({"skill_name": "incident", "description": "For incidents.", "execution_id": id});
         assert_eq!(
             events,
             [
                 of("skill_matched", matched),
-                of("skill_execution_start", json!({"skill_name": "incident", "execution_id": id})),
-                of("skill_execution_complete", json!({"skill_name": "incident", "execution_id": id, "is_cut": false})),
+                of(
+                    "skill_execution_start",
+                    json!({"skill_name": "incident", "execution_id": id})
+                ),
+                of(
+                    "skill_execution_complete",
+                    json!({"skill_name": "incident", "execution_id": id, "is_cut": false})
+                ),
             ]
         );
     }
@@ -232,7 +283,9 @@ mod tests {
                 let (result, events) = call(&tool, input.clone()).await.unwrap();
                 assert_eq!(events.is_empty(), offset > 0 || input.get("file").is_some());
                 read.push_str(result["text"].as_str().unwrap());
-                next = result["next_offset"].as_u64().map(|next| usize::try_from(next).unwrap());
+                next = result["next_offset"]
+                    .as_u64()
+                    .map(|next| usize::try_from(next).unwrap());
                 assert_eq!(result["note"].is_string(), next.is_some());
             }
             assert!(read.len() >= 29_999, "{} bytes", read.len());
@@ -243,7 +296,10 @@ mod tests {
     async fn what_cannot_be_read_is_said() {
         let (_folder, tool) = tool("Look.");
         for (input, expected) in [
-            (json!({"file": "../../etc/passwd"}), "File `../../etc/passwd`: skill `incident` has no file of this name"),
+            (
+                json!({"file": "../../etc/passwd"}),
+                "File `../../etc/passwd`: skill `incident` has no file of this name",
+            ),
             (json!({"file": 5}), "/file"),
             (json!({"offset": -1}), "/offset"),
             (json!({"path": "x"}), "path"),

@@ -11,7 +11,8 @@ use everturn_proto::{
 use crate::api::{ToolEnd, ToolRecord};
 
 use super::super::{
-    AssistantRow, Delegation, NewEvent, Snapshot, ToolRow, ToolsNeeded, Totals, WaitingMessage, build, key, needs,
+    AssistantRow, Delegation, NewEvent, Snapshot, ToolRow, ToolsNeeded, Totals, WaitingMessage,
+    build, key, needs,
 };
 
 #[derive(Debug)]
@@ -60,7 +61,9 @@ impl Model {
         if self.keys.contains(&key) || self.status != execution_status::RUNNING {
             return;
         }
-        let Ok(batch) = build(request, &self.load(request)) else { return };
+        let Ok(batch) = build(request, &self.load(request)) else {
+            return;
+        };
         if batch.events.is_empty() {
             return;
         }
@@ -68,22 +71,37 @@ impl Model {
         self.events.extend(batch.events);
         self.steered.extend(batch.taken.map(|taken| taken.id));
         if let Some(row) = batch.assistant {
-            assert!(self.assistants.iter().all(|known| known.id != row.id), "one row a step");
+            assert!(
+                self.assistants.iter().all(|known| known.id != row.id),
+                "one row a step"
+            );
             self.assistants.push(row);
         }
         self.tools.extend(batch.pending_tools);
         if let Some(approved) = batch.approved_tool {
             let id = &approved.record.call.execution_id;
-            let place = self.tools.iter().position(|tool| tool.record.call.execution_id == *id).unwrap();
+            let place = self
+                .tools
+                .iter()
+                .position(|tool| tool.record.call.execution_id == *id)
+                .unwrap();
             self.tools[place] = approved;
         }
         for observed in batch.observed_tools {
             let id = &observed.record.call.execution_id;
-            let place = self.tools.iter().position(|tool| tool.record.call.execution_id == *id).unwrap();
+            let place = self
+                .tools
+                .iter()
+                .position(|tool| tool.record.call.execution_id == *id)
+                .unwrap();
             self.tools[place] = observed;
         }
         for results in batch.results {
-            let row = self.assistants.iter_mut().find(|row| row.id == results.assistant_message_id).unwrap();
+            let row = self
+                .assistants
+                .iter_mut()
+                .find(|row| row.id == results.assistant_message_id)
+                .unwrap();
             row.tool_results = results.tool_results;
         }
         self.messages += batch.new_messages;
@@ -100,31 +118,62 @@ impl Model {
         let needs = needs(request).unwrap();
         let tools: Vec<ToolRow> = match &needs.tools {
             ToolsNeeded::None => Vec::new(),
-            ToolsNeeded::One(id) => {
-                self.tools.iter().filter(|tool| tool.record.call.execution_id == *id).cloned().collect()
-            }
-            ToolsNeeded::Open => self.tools.iter().filter(|tool| tool.observed_sequence.is_none()).cloned().collect(),
+            ToolsNeeded::One(id) => self
+                .tools
+                .iter()
+                .filter(|tool| tool.record.call.execution_id == *id)
+                .cloned()
+                .collect(),
+            ToolsNeeded::Open => self
+                .tools
+                .iter()
+                .filter(|tool| tool.observed_sequence.is_none())
+                .cloned()
+                .collect(),
         };
-        let steps = tools.iter().map(|tool| tool.step).chain(needs.checkpoint.then_some(request.step));
-        let rows: HashSet<String> =
-            steps.map(|step| ids::assistant_message_id(&request.agent_execution_id, step)).collect();
+        let steps = tools
+            .iter()
+            .map(|tool| tool.step)
+            .chain(needs.checkpoint.then_some(request.step));
+        let rows: HashSet<String> = steps
+            .map(|step| ids::assistant_message_id(&request.agent_execution_id, step))
+            .collect();
         let stored = |id: &String| {
             let is_waiting = false;
-            self.steered.contains(id).then(|| WaitingMessage { content: String::new(), is_waiting })
+            self.steered.contains(id).then(|| WaitingMessage {
+                content: String::new(),
+                is_waiting,
+            })
         };
         Snapshot {
             last_sequence: u32::try_from(self.events.len()).unwrap(),
             steps: self.steps,
-            checkpoint: self.checkpoints.get(&request.step).filter(|_| needs.checkpoint).cloned(),
-            partial: self.partials.get(&request.step).filter(|_| needs.partial).cloned(),
+            checkpoint: self
+                .checkpoints
+                .get(&request.step)
+                .filter(|_| needs.checkpoint)
+                .cloned(),
+            partial: self
+                .partials
+                .get(&request.step)
+                .filter(|_| needs.partial)
+                .cloned(),
             totals: Totals::default(),
-            assistants: self.assistants.iter().filter(|row| rows.contains(&row.id)).cloned().collect(),
+            assistants: self
+                .assistants
+                .iter()
+                .filter(|row| rows.contains(&row.id))
+                .cloned()
+                .collect(),
             tools,
             plans: Vec::new(),
             message: needs.message.as_ref().and_then(stored),
             delegation: needs.delegation.as_ref().map(|_| Delegation {
                 started_at: None,
-                record: ToolRecord { end: self.delegation_end.clone(), ..ToolRecord::default() },
+                record: ToolRecord {
+                    end: self.delegation_end.clone(),
+                    ..ToolRecord::default()
+                },
             }),
             ..Snapshot::default()
         }
@@ -132,9 +181,15 @@ impl Model {
 
     /// The tool begins, as `claim_tool` says.
     pub(super) fn start(&mut self, execution_id: &str) {
-        let tools = self.tools.iter_mut().filter(|tool| tool.record.call.execution_id == execution_id);
+        let tools = self
+            .tools
+            .iter_mut()
+            .filter(|tool| tool.record.call.execution_id == execution_id);
         let may_run = |tool: &&mut ToolRow| {
-            let is_approved = matches!(tool.record.approval.as_str(), approval::NOT_NEEDED | approval::APPROVED);
+            let is_approved = matches!(
+                tool.record.approval.as_str(),
+                approval::NOT_NEEDED | approval::APPROVED
+            );
             tool.record.status == tool_status::PENDING && is_approved
         };
         for tool in tools.filter(may_run) {

@@ -26,9 +26,16 @@ enum Op {
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let status =
-        prop::sample::select(vec![execution_status::COMPLETED, execution_status::CANCELLED, execution_status::FAILED]);
-    let decision = prop::sample::select(vec![approval::APPROVED, approval::DENIED, approval::EXPIRED]);
+    let status = prop::sample::select(vec![
+        execution_status::COMPLETED,
+        execution_status::CANCELLED,
+        execution_status::FAILED,
+    ]);
+    let decision = prop::sample::select(vec![
+        approval::APPROVED,
+        approval::DENIED,
+        approval::EXPIRED,
+    ]);
     prop_oneof![
         4 => (0..STEPS, 0..=TOOLS, any::<bool>()).prop_map(|(step, tools, text)| Op::Checkpoint { step, tools, text }),
         1 => (0..STEPS).prop_map(Op::Partial),
@@ -49,7 +56,9 @@ fn apply(model: &mut Model, op: &Op) {
     let effects = [effect::READ, effect::IDEMPOTENT, effect::ONCE];
     match *op {
         Op::Checkpoint { step, tools, text } => {
-            let calls = (0..tools).zip(effects).map(|(index, effect)| call(&execution_id(step, index), effect));
+            let calls = (0..tools)
+                .zip(effects)
+                .map(|(index, effect)| call(&execution_id(step, index), effect));
             let ask = |mut call: ToolCall| {
                 call.approval_timeout_s = u32::from(step % 2 == 1) * 60;
                 call
@@ -64,7 +73,9 @@ fn apply(model: &mut Model, op: &Op) {
         Op::Thought(step) => model.save(&thought(step)),
         Op::Start(step, index) => model.start(&execution_id(step, index)),
         Op::Observe(step, index) => model.save(&observe(step, &execution_id(step, index), "")),
-        Op::Approval(step, index, decision) => model.save(&approval_of(step, &execution_id(step, index), decision)),
+        Op::Approval(step, index, decision) => {
+            model.save(&approval_of(step, &execution_id(step, index), decision))
+        }
         Op::Steer(number) => model.save(&steer(&format!("steer_{number}"))),
         Op::End(step, status) => model.save(&end(step, status)),
     }

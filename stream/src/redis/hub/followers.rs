@@ -64,7 +64,12 @@ impl Followed {
     /// Adds a follower; who asked for it is told now, or once the channel is subscribed.
     pub(super) fn add(&mut self, id: u64, buffer: usize, asker: Asker) {
         let (sender, items) = mpsc::channel(buffer);
-        let mut follower = Follower { id, items: sender, state: State::Joining(Vec::new()), asker: None };
+        let mut follower = Follower {
+            id,
+            items: sender,
+            state: State::Joining(Vec::new()),
+            asker: None,
+        };
         let joined = Joined { id, items };
         if self.subscription == Subscription::Made {
             // Whoever has gone is found by `forget_gone`.
@@ -87,7 +92,9 @@ impl Followed {
 
     /// Lets a follower have what came after its snapshot; false when that is not whole.
     pub(super) fn start(&mut self, id: u64, place: Place) -> bool {
-        let Some(at) = self.followers.iter().position(|follower| follower.id == id) else { return false };
+        let Some(at) = self.followers.iter().position(|follower| follower.id == id) else {
+            return false;
+        };
         let is_whole = self.followers[at].start(place);
         if !is_whole {
             self.followers.swap_remove(at);
@@ -98,7 +105,8 @@ impl Followed {
     /// Hands a message to every follower. One whose buffer is full, or who misses what was before, is cut; none is
     /// waited for.
     pub(super) fn deliver(&mut self, message: &Message, is_shown: bool) {
-        self.followers.retain_mut(|follower| follower.take(message, is_shown));
+        self.followers
+            .retain_mut(|follower| follower.take(message, is_shown));
     }
 
     /// Makes every follower begin again.
@@ -109,9 +117,13 @@ impl Followed {
 
 impl Follower {
     fn start(&mut self, place: Place) -> bool {
-        let State::Joining(kept) = std::mem::replace(&mut self.state, State::Live(place)) else { return false };
+        let State::Joining(kept) = std::mem::replace(&mut self.state, State::Live(place)) else {
+            return false;
+        };
         // What was sent before Redis lost its place was sent before the snapshot.
-        let mut kept = kept.into_iter().filter(|(message, _)| message.place.epoch >= place.epoch);
+        let mut kept = kept
+            .into_iter()
+            .filter(|(message, _)| message.place.epoch >= place.epoch);
         kept.all(|(message, is_shown)| self.take(&message, is_shown))
     }
 

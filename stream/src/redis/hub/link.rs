@@ -42,9 +42,15 @@ pub(super) struct Link {
 }
 
 enum State {
-    Down { retry_at: Instant },
+    Down {
+        retry_at: Instant,
+    },
     Connecting(BoxFuture<'static, Result<PubSub, Error>>),
-    Up { sink: PubSubSink, messages: PubSubStream, request: Option<InFlight> },
+    Up {
+        sink: PubSubSink,
+        messages: PubSubStream,
+        request: Option<InFlight>,
+    },
 }
 
 struct InFlight {
@@ -54,19 +60,32 @@ struct InFlight {
 
 impl Link {
     pub(super) fn new(client: Client, timeout: Duration, max_backoff: Duration) -> Self {
-        Self { client, timeout, max_backoff, state: State::Down { retry_at: Instant::now() }, failures: 0 }
+        Self {
+            client,
+            timeout,
+            max_backoff,
+            state: State::Down {
+                retry_at: Instant::now(),
+            },
+            failures: 0,
+        }
     }
 
     /// Begins to connect unless that is done; fails while Redis is known to be away.
     pub(super) fn connect(&mut self) -> Result<(), Error> {
-        let State::Down { retry_at } = self.state else { return Ok(()) };
+        let State::Down { retry_at } = self.state else {
+            return Ok(());
+        };
         let now = Instant::now();
         if now < retry_at {
             return Err(Error::Away(retry_at - now));
         }
         let client = self.client.clone();
         self.state = State::Connecting(
-            within(self.timeout, async move { client.get_async_pubsub().await.map_err(Error::from) }).boxed(),
+            within(self.timeout, async move {
+                client.get_async_pubsub().await.map_err(Error::from)
+            })
+            .boxed(),
         );
         Ok(())
     }
@@ -78,7 +97,14 @@ impl Link {
 
     /// Sends a request for these channels; nothing unless the link is free.
     pub(super) fn send(&mut self, asked: Request, channels: Vec<String>) {
-        let State::Up { sink, request: request @ None, .. } = &mut self.state else { return };
+        let State::Up {
+            sink,
+            request: request @ None,
+            ..
+        } = &mut self.state
+        else {
+            return;
+        };
         let mut sink = sink.clone();
         let answer = match asked {
             Request::Subscribe(_) => async move { sink.subscribe(channels).await }.boxed(),
@@ -86,7 +112,10 @@ impl Link {
             Request::Ping => async move { sink.ping().await }.boxed(),
         };
         let answer = answer.map(|answer: RedisResult<()>| answer.map_err(Error::from));
-        *request = Some(InFlight { request: asked, answer: within(self.timeout, answer).boxed() });
+        *request = Some(InFlight {
+            request: asked,
+            answer: within(self.timeout, answer).boxed(),
+        });
     }
 
     /// What comes next. Cancel safe.
@@ -96,7 +125,11 @@ impl Link {
             State::Connecting(connecting) => match connecting.await {
                 Ok(pubsub) => {
                     let (sink, messages) = pubsub.split();
-                    self.state = State::Up { sink, messages, request: None };
+                    self.state = State::Up {
+                        sink,
+                        messages,
+                        request: None,
+                    };
                     self.failures = 0;
                     return News::Connected;
                 }
@@ -105,7 +138,9 @@ impl Link {
                     News::Lost(error)
                 }
             },
-            State::Up { messages, request, .. } => tokio::select! {
+            State::Up {
+                messages, request, ..
+            } => tokio::select! {
                 message = messages.next() => message.map_or(News::Lost(Error::Lost), News::Message),
                 answer = answered(request.as_mut()) => match (answer, request.take()) {
                     (Ok(()), Some(done)) => News::Done(done.request),
@@ -116,8 +151,14 @@ impl Link {
         };
         if matches!(news, News::Lost(_)) {
             // A connection that served and was lost may be made again at once.
-            let pause = if self.failures == 0 { Duration::ZERO } else { backoff(self.failures, self.max_backoff) };
-            self.state = State::Down { retry_at: Instant::now() + pause };
+            let pause = if self.failures == 0 {
+                Duration::ZERO
+            } else {
+                backoff(self.failures, self.max_backoff)
+            };
+            self.state = State::Down {
+                retry_at: Instant::now() + pause,
+            };
         }
         news
     }
@@ -130,6 +171,11 @@ async fn answered(request: Option<&mut InFlight>) -> Result<(), Error> {
     }
 }
 
-async fn within<T>(limit: Duration, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    timeout(limit, work).await.unwrap_or(Err(Error::Timeout(limit)))
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    timeout(limit, work)
+        .await
+        .unwrap_or(Err(Error::Timeout(limit)))
 }

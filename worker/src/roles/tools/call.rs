@@ -10,7 +10,9 @@ use std::{
 
 use everturn_activities::{
     ToolThreads,
-    tools::{CheckedTool, Effect, Progress, ToolContext, ToolError, ToolOutput, ToolRegistry, names},
+    tools::{
+        CheckedTool, Effect, Progress, ToolContext, ToolError, ToolOutput, ToolRegistry, names,
+    },
 };
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +32,11 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The exit code of a process that SIGINT ended.
 const INTERRUPTED: u8 = 130;
 
-pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &CallTool) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    config: &Config,
+    tools: &ToolRegistry,
+    options: &CallTool,
+) -> anyhow::Result<ExitCode> {
     let (input, timeout) = match prepare(config, tools, options) {
         Ok(prepared) => prepared,
         Err(reason) => return Ok(refuse(&reason)),
@@ -43,16 +49,23 @@ pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &CallToo
         return Ok(refuse(&reason));
     }
     if tool.spec().effect == Effect::Once && !options.yes && !confirm(&options.name, &input) {
-        return Ok(refuse("the tool was not called: it must not run by accident. Confirm on a terminal, or use --yes"));
+        return Ok(refuse(
+            "the tool was not called: it must not run by accident. Confirm on a terminal, or use --yes",
+        ));
     }
     call(&tool, input, timeout).await
 }
 
 /// The input, and how long the call may take; or what is wrong with the command.
-fn prepare(config: &Config, tools: &ToolRegistry, options: &CallTool) -> Result<(Json, Duration), String> {
+fn prepare(
+    config: &Config,
+    tools: &ToolRegistry,
+    options: &CallTool,
+) -> Result<(Json, Duration), String> {
     let CallTool { name, input, .. } = options;
-    let input = Json::parse(input.as_str())
-        .map_err(|error| format!("the input is not JSON: {error}. Write it like '{{\"key\": \"value\"}}'"))?;
+    let input = Json::parse(input.as_str()).map_err(|error| {
+        format!("the input is not JSON: {error}. Write it like '{{\"key\": \"value\"}}'")
+    })?;
     let timeout = match &options.agent {
         None => DEFAULT_TOOL_TIMEOUT,
         Some(agent_name) => {
@@ -64,7 +77,9 @@ fn prepare(config: &Config, tools: &ToolRegistry, options: &CallTool) -> Result<
         }
     };
     if !tools.may_have(name) {
-        return Err(format!("there is no tool `{name}`; `everturn tools list` shows those of an agent"));
+        return Err(format!(
+            "there is no tool `{name}`; `everturn tools list` shows those of an agent"
+        ));
     }
     Ok((input, timeout))
 }
@@ -74,7 +89,10 @@ fn confirm(name: &str, input: &Json) -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    eprint!("`{name}` acts, and must not run twice. Call it with {}? [y/N] ", show::printable(input.as_str()));
+    eprint!(
+        "`{name}` acts, and must not run twice. Call it with {}? [y/N] ",
+        show::printable(input.as_str())
+    );
     let _unseen = std::io::stderr().flush();
     let mut answer = String::new();
     let read = std::io::stdin().read_line(&mut answer);
@@ -112,7 +130,10 @@ async fn report(progress: &Progress) -> Infallible {
     loop {
         let latest = progress.latest();
         if latest != shown {
-            eprintln!("progress {}", show::shortened(latest.as_deref().unwrap_or_default()));
+            eprintln!(
+                "progress {}",
+                show::shortened(latest.as_deref().unwrap_or_default())
+            );
             shown = latest;
         }
         tokio::time::sleep(PROGRESS_INTERVAL).await;
@@ -143,7 +164,9 @@ fn print(output: &ToolOutput) -> ExitCode {
 
 fn explain(error: &ToolError, effect: Effect) -> ExitCode {
     let note = match error {
-        ToolError::Interrupted(_) if effect == Effect::Once => " It may or may not have had its effect.",
+        ToolError::Interrupted(_) if effect == Effect::Once => {
+            " It may or may not have had its effect."
+        }
         _ => "",
     };
     failed(&format!("{error}{note}"))

@@ -39,7 +39,11 @@ struct Unavailable<'a> {
     reason: &'static str,
 }
 
-pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &ListTools) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(
+    config: &Config,
+    tools: &ToolRegistry,
+    options: &ListTools,
+) -> anyhow::Result<ExitCode> {
     let agent = match agent(config, &options.agent) {
         Ok(agent) => agent,
         Err(reason) => return Ok(refuse(&reason)),
@@ -51,35 +55,70 @@ pub(super) async fn run(config: &Config, tools: &ToolRegistry, options: &ListToo
         print(&listing);
     }
     let is_whole = listing.unavailable.is_empty() || !options.strict;
-    Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if is_whole {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Asks all sources at once.
-async fn listing<'a>(config: &Config, agent: &'a AgentDefinition, tools: &ToolRegistry) -> anyhow::Result<Listing<'a>> {
+async fn listing<'a>(
+    config: &Config,
+    agent: &'a AgentDefinition,
+    tools: &ToolRegistry,
+) -> anyhow::Result<Listing<'a>> {
     // Sub-agents are no tools of the registry: the workflow starts them.
-    let (delegating, registered): (Vec<_>, Vec<_>) =
-        agent.tools.iter().partition(|tool| tool.kind == tool_kind::DELEGATE);
-    let asked = registered
-        .into_iter()
-        .map(|listed| async move { tools.offered([&listed.name]).await.map(|found| (listed, found)) });
-    let mut listing = Listing { agent: &agent.name, tools: Vec::new(), unavailable: Vec::new() };
+    let (delegating, registered): (Vec<_>, Vec<_>) = agent
+        .tools
+        .iter()
+        .partition(|tool| tool.kind == tool_kind::DELEGATE);
+    let asked = registered.into_iter().map(|listed| async move {
+        tools
+            .offered([&listed.name])
+            .await
+            .map(|found| (listed, found))
+    });
+    let mut listing = Listing {
+        agent: &agent.name,
+        tools: Vec::new(),
+        unavailable: Vec::new(),
+    };
     let mut seen = BTreeSet::new();
     for (listed, found) in try_join_all(asked).await? {
         if found.is_empty() {
-            let reason = "nothing of this name is there now; warnings on standard error may say why";
-            listing.unavailable.push(Unavailable { name: &listed.name, reason });
+            let reason =
+                "nothing of this name is there now; warnings on standard error may say why";
+            listing.unavailable.push(Unavailable {
+                name: &listed.name,
+                reason,
+            });
         }
-        let new = found.iter().filter(|tool| seen.insert(tool.spec().name.clone()));
-        listing.tools.extend(new.map(|tool| row(agent, tool.spec().clone(), tool.tool().kind().as_str())));
+        let new = found
+            .iter()
+            .filter(|tool| seen.insert(tool.spec().name.clone()));
+        listing
+            .tools
+            .extend(new.map(|tool| row(agent, tool.spec().clone(), tool.tool().kind().as_str())));
     }
-    let agents = config.agents.iter().map(|agent| (agent.name.clone(), agent.clone())).collect();
-    listing.tools.extend(delegating.into_iter().map(|tool| row(agent, delegate::spec(tool, &agents), "sub-agent")));
+    let agents = config
+        .agents
+        .iter()
+        .map(|agent| (agent.name.clone(), agent.clone()))
+        .collect();
+    listing.tools.extend(
+        delegating
+            .into_iter()
+            .map(|tool| row(agent, delegate::spec(tool, &agents), "sub-agent")),
+    );
     Ok(listing)
 }
 
 /// `kind`: of a tool that a worker runs itself.
 fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
-    let listed = names::listed(&agent.tools, &spec.name).cloned().unwrap_or_default();
+    let listed = names::listed(&agent.tools, &spec.name)
+        .cloned()
+        .unwrap_or_default();
     Row {
         name: spec.name,
         kind: match listed.kind.as_str() {
@@ -101,9 +140,22 @@ fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
 
 fn print(listing: &Listing<'_>) {
     let offered = listing.tools.iter().map(|row| row.name.len());
-    let width = offered.chain(listing.unavailable.iter().map(|missing| missing.name.len())).max().unwrap_or_default();
-    for Row { name, kind, effect, timeout_ms, approval, description, .. } in &listing.tools {
-        let timeout = humantime::format_duration(Duration::from_millis((*timeout_ms).into())).to_string();
+    let width = offered
+        .chain(listing.unavailable.iter().map(|missing| missing.name.len()))
+        .max()
+        .unwrap_or_default();
+    for Row {
+        name,
+        kind,
+        effect,
+        timeout_ms,
+        approval,
+        description,
+        ..
+    } in &listing.tools
+    {
+        let timeout =
+            humantime::format_duration(Duration::from_millis((*timeout_ms).into())).to_string();
         println!(
             "{name:<width$}  {kind:<10}  {effect:<10}  {timeout:<6}  {approval:<7}  {}",
             show::shortened(description)

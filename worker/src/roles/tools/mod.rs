@@ -24,7 +24,11 @@ const USAGE: u8 = 2;
 
 /// Runs one of the commands, with these tools besides the built-in ones. Exit codes: 0 done; 1 the tool failed, or the
 /// configuration cannot be used; 2 the tool was not called; 130 cancelled.
-pub async fn run(common: &Common, options: ToolsOptions, own: Vec<Arc<dyn Tool>>) -> anyhow::Result<ExitCode> {
+pub async fn run(
+    common: &Common,
+    options: ToolsOptions,
+    own: Vec<Arc<dyn Tool>>,
+) -> anyhow::Result<ExitCode> {
     let (config, tools) = worker::configure(common, options.test_tools, own)?;
     let ended = match options.command {
         ToolsCommand::List(options) => list::run(&config, &tools, &options).await,
@@ -36,10 +40,21 @@ pub async fn run(common: &Common, options: ToolsOptions, own: Vec<Arc<dyn Tool>>
 
 /// The agent of this name, or what to say when there is none.
 fn agent<'a>(config: &'a Config, name: &str) -> Result<&'a AgentDefinition, String> {
-    config.agents.iter().find(|agent| agent.name == name).ok_or_else(|| {
-        let known: Vec<_> = config.agents.iter().map(|agent| agent.name.as_str()).collect();
-        format!("there is no agent `{name}`; there are: {}", known.join(", "))
-    })
+    config
+        .agents
+        .iter()
+        .find(|agent| agent.name == name)
+        .ok_or_else(|| {
+            let known: Vec<_> = config
+                .agents
+                .iter()
+                .map(|agent| agent.name.as_str())
+                .collect();
+            format!(
+                "there is no agent `{name}`; there are: {}",
+                known.join(", ")
+            )
+        })
 }
 
 /// Says why nothing was done.

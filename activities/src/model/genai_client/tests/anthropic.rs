@@ -12,20 +12,35 @@ fn start() -> Value {
 }
 
 fn block(index: u32, block: &Value, deltas: &[Value]) -> Vec<Value> {
-    let mut events = vec![json!({"type": "content_block_start", "index": index, "content_block": block})];
-    events.extend(deltas.iter().map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})));
+    let mut events =
+        vec![json!({"type": "content_block_start", "index": index, "content_block": block})];
+    events.extend(
+        deltas
+            .iter()
+            .map(|delta| json!({"type": "content_block_delta", "index": index, "delta": delta})),
+    );
     events.push(json!({"type": "content_block_stop", "index": index}));
     events
 }
 
 fn text(index: u32, pieces: &[&str]) -> Vec<Value> {
-    let deltas: Vec<_> = pieces.iter().map(|text| json!({"type": "text_delta", "text": text})).collect();
+    let deltas: Vec<_> = pieces
+        .iter()
+        .map(|text| json!({"type": "text_delta", "text": text}))
+        .collect();
     block(index, &json!({"type": "text", "text": ""}), &deltas)
 }
 
 fn tool(index: u32, id: &str, pieces: &[&str]) -> Vec<Value> {
-    let deltas: Vec<_> = pieces.iter().map(|json| json!({"type": "input_json_delta", "partial_json": json})).collect();
-    block(index, &json!({"type": "tool_use", "id": id, "name": "weather", "input": {}}), &deltas)
+    let deltas: Vec<_> = pieces
+        .iter()
+        .map(|json| json!({"type": "input_json_delta", "partial_json": json}))
+        .collect();
+    block(
+        index,
+        &json!({"type": "tool_use", "id": id, "name": "weather", "input": {}}),
+        &deltas,
+    )
 }
 
 fn end(reason: &str) -> [Value; 2] {
@@ -35,7 +50,12 @@ fn end(reason: &str) -> [Value; 2] {
 
 fn script(blocks: impl IntoIterator<Item = Vec<Value>>, reason: &str) -> Script {
     let blocks = blocks.into_iter().flatten();
-    Script::named([start(), json!({"type": "ping"})].into_iter().chain(blocks).chain(end(reason)))
+    Script::named(
+        [start(), json!({"type": "ping"})]
+            .into_iter()
+            .chain(blocks)
+            .chain(end(reason)),
+    )
 }
 
 #[tokio::test]
@@ -43,23 +63,46 @@ async fn a_turn_with_parallel_calls() {
     let script = script(
         [
             text(0, &["I will ", "look."]),
-            tool(1, "toolu_1", &["", r#"{"city": "Oslo", "#, r#""id": 9007199254740993}"#]),
+            tool(
+                1,
+                "toolu_1",
+                &["", r#"{"city": "Oslo", "#, r#""id": 9007199254740993}"#],
+            ),
             tool(2, "toolu_2", &[]),
         ],
         "tool_use",
     );
     let (server, (deltas, reply)) = ask(ProviderKind::Anthropic, script).await;
     let reply = reply.unwrap();
-    assert_eq!(deltas, [(Part::Text, "I will ".to_owned()), (Part::Text, "look.".to_owned())]);
+    assert_eq!(
+        deltas,
+        [
+            (Part::Text, "I will ".to_owned()),
+            (Part::Text, "look.".to_owned())
+        ]
+    );
     assert_eq!(reply.text, "I will look.");
     assert_eq!((reply.input_tokens, reply.output_tokens), (100, 25));
-    let calls: Vec<_> = reply.tool_calls.iter().map(|call| (&*call.call_id, call.arguments.as_str())).collect();
-    assert_eq!(calls, [("toolu_1", r#"{"city": "Oslo", "id": 9007199254740993}"#), ("toolu_2", "{}")]);
+    let calls: Vec<_> = reply
+        .tool_calls
+        .iter()
+        .map(|call| (&*call.call_id, call.arguments.as_str()))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("toolu_1", r#"{"city": "Oslo", "id": 9007199254740993}"#),
+            ("toolu_2", "{}")
+        ]
+    );
     let seen = server.seen().remove(0);
     assert_eq!(seen.path, "/v1/messages");
     assert_eq!(seen.headers["x-api-key"], super::KEY);
     assert_eq!(seen.headers["anthropic-version"], "2023-06-01");
-    assert!(seen.body["max_tokens"].as_u64().unwrap() > 0, "Anthropic wants a limit");
+    assert!(
+        seen.body["max_tokens"].as_u64().unwrap() > 0,
+        "Anthropic wants a limit"
+    );
 }
 
 #[tokio::test]
@@ -68,14 +111,19 @@ async fn the_request_holds_the_whole_context() {
     let mut messages = context();
     // From a provider whose ids Anthropic refuses.
     messages[1].tool_calls[0].call_id = "functions.weather:0".into();
-    hear(&client(ProviderKind::Anthropic, server.base_url()), request(messages)).await.1.unwrap();
+    hear(
+        &client(ProviderKind::Anthropic, server.base_url()),
+        request(messages),
+    )
+    .await
+    .1
+    .unwrap();
     let body = server.seen().remove(0).body;
     assert_eq!(body["model"], "model-1");
     assert_eq!(body["system"], "Be brief.");
     assert_eq!(body["tools"][0]["name"], "weather");
     assert_eq!(body["tools"][0]["input_schema"]["type"], "object");
-    let tool_use =
-        |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
+    let tool_use = |id: &str, name: &str, input: Value| json!({"type": "tool_use", "id": id, "name": name, "input": input});
     let result = |id: &str, content: &str| json!({"type": "tool_result", "tool_use_id": id, "content": content});
     assert_eq!(
         body["messages"],
@@ -111,12 +159,21 @@ async fn thinking_goes_back_signed_with_its_call() {
         ],
     );
     let redacted = block(1, &json!({"type": "redacted_thinking", "data": "xyz"}), &[]);
-    let first = script([thinking, redacted, tool(2, "toolu_1", &["{}"])], "tool_use");
+    let first = script(
+        [thinking, redacted, tool(2, "toolu_1", &["{}"])],
+        "tool_use",
+    );
     let server = Server::start([first, script([], "end_turn")]).await;
     let client = client(ProviderKind::Anthropic, server.base_url());
     let (deltas, reply) = hear(&client, request(vec![user("Weather?")])).await;
     let reply = reply.unwrap();
-    assert_eq!(deltas, [(Part::Reasoning, "Hm, ".to_owned()), (Part::Reasoning, "weather.".to_owned())]);
+    assert_eq!(
+        deltas,
+        [
+            (Part::Reasoning, "Hm, ".to_owned()),
+            (Part::Reasoning, "weather.".to_owned())
+        ]
+    );
     assert_eq!(reply.reasoning, "Hm, weather.");
 
     let mut call = call(1, "weather", "{}");
@@ -127,7 +184,10 @@ async fn thinking_goes_back_signed_with_its_call() {
         tool_calls: vec![call],
         tool_results: vec![result(1, "1", false)],
     };
-    hear(&client, request(vec![user("Weather?"), answer])).await.1.unwrap();
+    hear(&client, request(vec![user("Weather?"), answer]))
+        .await
+        .1
+        .unwrap();
     assert_eq!(
         server.seen()[1].body["messages"][1]["content"],
         json!([
@@ -141,11 +201,21 @@ async fn thinking_goes_back_signed_with_its_call() {
 #[tokio::test]
 async fn a_context_that_begins_with_the_assistant_gets_a_user_before_it() {
     let server = Server::start([script([], "end_turn")]).await;
-    let answer = ContextMessage { role: "assistant".into(), ..user("Sunny.") };
+    let answer = ContextMessage {
+        role: "assistant".into(),
+        ..user("Sunny.")
+    };
     let request = request(vec![answer, user("Thanks")]);
-    hear(&client(ProviderKind::Anthropic, server.base_url()), request).await.1.unwrap();
-    let roles: Vec<_> =
-        server.seen()[0].body["messages"].as_array().unwrap().iter().map(|m| m["role"].clone()).collect();
+    hear(&client(ProviderKind::Anthropic, server.base_url()), request)
+        .await
+        .1
+        .unwrap();
+    let roles: Vec<_> = server.seen()[0].body["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|m| m["role"].clone())
+        .collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
 }
 
@@ -160,7 +230,10 @@ async fn an_error_event_is_the_error() {
         ("new_error", code::LLM_UNAVAILABLE),
     ] {
         let error = json!({"type": "error", "error": {"type": kind, "message": "Something."}});
-        let events = [start()].into_iter().chain(text(0, &["Half"])).chain([error]);
+        let events = [start()]
+            .into_iter()
+            .chain(text(0, &["Half"]))
+            .chain([error]);
         let (_, (deltas, reply)) = ask(ProviderKind::Anthropic, Script::named(events)).await;
         assert_eq!(deltas.len(), 1);
         assert_eq!(reply.unwrap_err().code, expected, "{kind}");
@@ -171,9 +244,24 @@ async fn an_error_event_is_the_error() {
 async fn statuses_of_anthropic() {
     let body = |kind: &str, message: &str| json!({"type": "error", "error": {"type": kind, "message": message}});
     for (status, body, expected) in [
-        (529, body("overloaded_error", "Overloaded"), code::LLM_UNAVAILABLE),
-        (400, body("invalid_request_error", "prompt is too long: 209000 tokens > 200000"), code::LLM_CONTEXT_TOO_LONG),
-        (413, body("request_too_large", "Too large."), code::LLM_BAD_REQUEST),
+        (
+            529,
+            body("overloaded_error", "Overloaded"),
+            code::LLM_UNAVAILABLE,
+        ),
+        (
+            400,
+            body(
+                "invalid_request_error",
+                "prompt is too long: 209000 tokens > 200000",
+            ),
+            code::LLM_CONTEXT_TOO_LONG,
+        ),
+        (
+            413,
+            body("request_too_large", "Too large."),
+            code::LLM_BAD_REQUEST,
+        ),
         (403, body("permission_error", "No."), code::LLM_UNAUTHORIZED),
     ] {
         let (server, (_, reply)) = ask(ProviderKind::Anthropic, Script::status(status, body)).await;
@@ -194,13 +282,19 @@ async fn trap_5_cut_off_arguments_are_a_string() {
     let mut cut = tool(0, "toolu_1", &[r#"{"city": "Os"#]);
     cut.pop();
     let (_, (_, reply)) = ask(ProviderKind::Anthropic, script([cut], "max_tokens")).await;
-    assert_eq!(reply.unwrap().tool_calls[0].arguments.as_str(), r#""{\"city\": \"Os""#);
+    assert_eq!(
+        reply.unwrap().tool_calls[0].arguments.as_str(),
+        r#""{\"city\": \"Os""#
+    );
 }
 
 #[tokio::test]
 async fn too_long_arguments_end_the_call() {
     let piece = "x".repeat(limits::MAX_TEXT_BYTES / 2);
-    let (_, (_, reply)) =
-        ask(ProviderKind::Anthropic, script([tool(0, "t", &[&piece, &piece, &piece])], "tool_use")).await;
+    let (_, (_, reply)) = ask(
+        ProviderKind::Anthropic,
+        script([tool(0, "t", &[&piece, &piece, &piece])], "tool_use"),
+    )
+    .await;
     assert_eq!(reply.unwrap_err().code, code::LLM_INVALID_RESPONSE);
 }

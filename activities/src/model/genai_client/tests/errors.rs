@@ -41,9 +41,17 @@ async fn trap_1_the_status_is_found() {
         (402, code::LLM_BAD_REQUEST, false),
         (307, code::LLM_BAD_REQUEST, false),
     ] {
-        for text in [body("Why.", "x").to_string(), "<html>no JSON</html>".into(), String::new()] {
+        for text in [
+            body("Why.", "x").to_string(),
+            "<html>no JSON</html>".into(),
+            String::new(),
+        ] {
             let error = fail(Script::status(status, text).header("location", "/elsewhere")).await;
-            assert_eq!((error.code, error.is_retryable()), (expected, is_retryable), "{status}");
+            assert_eq!(
+                (error.code, error.is_retryable()),
+                (expected, is_retryable),
+                "{status}"
+            );
             assert!(error.message.contains('p'), "names the provider");
         }
     }
@@ -52,7 +60,11 @@ async fn trap_1_the_status_is_found() {
 #[tokio::test]
 async fn a_refused_key_shows_neither_body_nor_key() {
     for status in [401, 403] {
-        let error = fail(Script::status(status, body("Incorrect API key provided: sk-secr***6789.", "x"))).await;
+        let error = fail(Script::status(
+            status,
+            body("Incorrect API key provided: sk-secr***6789.", "x"),
+        ))
+        .await;
         assert_eq!(
             error.message,
             format!(
@@ -62,13 +74,24 @@ async fn a_refused_key_shows_neither_body_nor_key() {
         );
     }
     // Nor does any other error, should a provider repeat the key in it.
-    let error = fail(Script::status(400, body(&format!("Bad header: {KEY}"), "x"))).await;
-    assert_eq!(error.message, "Provider `p` refused the request (400): Bad header: ***");
+    let error = fail(Script::status(
+        400,
+        body(&format!("Bad header: {KEY}"), "x"),
+    ))
+    .await;
+    assert_eq!(
+        error.message,
+        "Provider `p` refused the request (400): Bad header: ***"
+    );
 }
 
 #[tokio::test]
 async fn retry_after_is_honoured_within_bounds() {
-    let date = |seconds: i64| (Utc::now() + chrono::Duration::seconds(seconds)).to_rfc2822().replace("+0000", "GMT");
+    let date = |seconds: i64| {
+        (Utc::now() + chrono::Duration::seconds(seconds))
+            .to_rfc2822()
+            .replace("+0000", "GMT")
+    };
     let cases = [
         ("retry-after", "7".to_owned(), 7),
         ("retry-after", "0.5".to_owned(), 0),
@@ -81,13 +104,21 @@ async fn retry_after_is_honoured_within_bounds() {
     ];
     for status in [429, 503] {
         for (name, value, seconds) in &cases {
-            let wait = fail(Script::status(status, "{}").header(name, value)).await.retry_after.unwrap();
-            assert!(wait.as_secs().abs_diff(*seconds) <= 1, "{name}: {value} gave {wait:?}");
+            let wait = fail(Script::status(status, "{}").header(name, value))
+                .await
+                .retry_after
+                .unwrap();
+            assert!(
+                wait.as_secs().abs_diff(*seconds) <= 1,
+                "{name}: {value} gave {wait:?}"
+            );
         }
     }
     for nonsense in ["soon", "-5", "NaN", ""] {
         assert_eq!(
-            fail(Script::status(429, "{}").header("retry-after", nonsense)).await.retry_after,
+            fail(Script::status(429, "{}").header("retry-after", nonsense))
+                .await
+                .retry_after,
             None,
             "{nonsense}"
         );
@@ -97,9 +128,12 @@ async fn retry_after_is_honoured_within_bounds() {
 #[tokio::test]
 async fn trap_8_a_context_that_is_too_long_is_told_from_other_mistakes() {
     let by_code = body("Please reduce your prompt.", "context_length_exceeded");
-    let by_words =
-        json!({"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400});
-    for (status, text) in [(400, by_code), (400, by_words), (413, body("Prompt is too long", ""))] {
+    let by_words = json!({"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400});
+    for (status, text) in [
+        (400, by_code),
+        (400, by_words),
+        (413, body("Prompt is too long", "")),
+    ] {
         let error = fail(Script::status(status, text)).await;
         assert_eq!(error.code, code::LLM_CONTEXT_TOO_LONG);
         assert!(error.message.contains("max_context_messages"));
@@ -118,7 +152,10 @@ async fn trap_2_a_stream_without_done_was_cut() {
     let character = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"x\"}}]}\n\n";
     for script in [
         Script::sse([hello()]),
-        Script::sse([hello(), json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).to_string()]),
+        Script::sse([
+            hello(),
+            json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}).to_string(),
+        ]),
         Script::sse([hello()]).then(half),
         Script::sse([hello()]).then(character).then_abort(),
         Script::sse::<String>([]),
@@ -126,7 +163,12 @@ async fn trap_2_a_stream_without_done_was_cut() {
         Script::status(200, "<html>a portal</html>"),
     ] {
         let error = fail(script).await;
-        assert_eq!((error.code, error.is_retryable()), (code::LLM_STREAM_CUT, true), "{}", error.message);
+        assert_eq!(
+            (error.code, error.is_retryable()),
+            (code::LLM_STREAM_CUT, true),
+            "{}",
+            error.message
+        );
     }
 }
 
@@ -135,11 +177,26 @@ async fn trap_3_the_first_error_inside_a_stream_is_the_error() {
     let error = |kind: &str, error_code: Value| json!({"error": {"message": "Why.", "type": kind, "code": error_code}});
     for (first, expected) in [
         (error("server_error", Value::Null), code::LLM_UNAVAILABLE),
-        (error("rate_limit_error", "rate_limit_exceeded".into()), code::LLM_RATE_LIMITED),
-        (error("tokens", "rate_limit_exceeded".into()), code::LLM_RATE_LIMITED),
-        (error("invalid_request_error", "context_length_exceeded".into()), code::LLM_CONTEXT_TOO_LONG),
-        (error("invalid_request_error", Value::Null), code::LLM_BAD_REQUEST),
-        (error("invalid_request_error", "invalid_api_key".into()), code::LLM_UNAUTHORIZED),
+        (
+            error("rate_limit_error", "rate_limit_exceeded".into()),
+            code::LLM_RATE_LIMITED,
+        ),
+        (
+            error("tokens", "rate_limit_exceeded".into()),
+            code::LLM_RATE_LIMITED,
+        ),
+        (
+            error("invalid_request_error", "context_length_exceeded".into()),
+            code::LLM_CONTEXT_TOO_LONG,
+        ),
+        (
+            error("invalid_request_error", Value::Null),
+            code::LLM_BAD_REQUEST,
+        ),
+        (
+            error("invalid_request_error", "invalid_api_key".into()),
+            code::LLM_UNAUTHORIZED,
+        ),
         (error("", json!(429)), code::LLM_RATE_LIMITED),
         (error("", "502".into()), code::LLM_UNAVAILABLE),
         (error("", "model_not_found".into()), code::LLM_NOT_FOUND),
@@ -161,7 +218,10 @@ async fn a_reply_that_is_no_json_is_invalid() {
 async fn silence_is_unavailable() {
     let long = Duration::from_secs(5);
     let start = Instant::now();
-    for script in [Script::sse([hello()]).then_pause(long), Script::sse::<String>([]).then_pause(long)] {
+    for script in [
+        Script::sse([hello()]).then_pause(long),
+        Script::sse::<String>([]).then_pause(long),
+    ] {
         assert_eq!(fail(script).await.code, code::LLM_UNAVAILABLE);
     }
     assert!(start.elapsed() < long);
@@ -172,8 +232,17 @@ async fn nobody_there_is_unavailable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    for url in [format!("http://{address}/v1/"), "http://no-such-host.invalid/v1/".to_owned()] {
-        let error = hear(&client(ProviderKind::OpenAi, url), request(vec![user("Hello")])).await.1.unwrap_err();
+    for url in [
+        format!("http://{address}/v1/"),
+        "http://no-such-host.invalid/v1/".to_owned(),
+    ] {
+        let error = hear(
+            &client(ProviderKind::OpenAi, url),
+            request(vec![user("Hello")]),
+        )
+        .await
+        .1
+        .unwrap_err();
         assert_eq!(error.code, code::LLM_UNAVAILABLE, "{}", error.message);
     }
 }
@@ -184,13 +253,18 @@ async fn a_connection_closed_without_an_answer_is_unavailable() {
     let address = listener.local_addr().unwrap();
     let accepting = tokio::spawn(async move {
         let mut connections = 0;
-        while let Ok(Ok(_)) = tokio::time::timeout(Duration::from_millis(500), listener.accept()).await {
+        while let Ok(Ok(_)) =
+            tokio::time::timeout(Duration::from_millis(500), listener.accept()).await
+        {
             connections += 1;
         }
         connections
     });
     let client = client(ProviderKind::OpenAi, format!("http://{address}/v1/"));
-    let error = hear(&client, request(vec![user("Hello")])).await.1.unwrap_err();
+    let error = hear(&client, request(vec![user("Hello")]))
+        .await
+        .1
+        .unwrap_err();
     assert_eq!(error.code, code::LLM_UNAVAILABLE, "{}", error.message);
     assert_eq!(accepting.await.unwrap(), 1, "no retries below either");
 }
@@ -200,7 +274,10 @@ async fn an_unknown_provider_is_not_found() {
     let server = Server::start([]).await;
     let mut request = request(vec![user("Hello")]);
     request.provider = "q".into();
-    let error = hear(&client(ProviderKind::OpenAi, server.base_url()), request).await.1.unwrap_err();
+    let error = hear(&client(ProviderKind::OpenAi, server.base_url()), request)
+        .await
+        .1
+        .unwrap_err();
     assert_eq!(error.code, code::LLM_NOT_FOUND);
     assert!(error.message.contains("[providers.q]"));
     assert!(server.seen().is_empty());

@@ -12,7 +12,9 @@ fn delta(delta: &Value) -> Value {
 
 fn call_start(index: u32, id: &str, name: &str, arguments: &str) -> Value {
     let function = json!({"name": name, "arguments": arguments});
-    delta(&json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}))
+    delta(
+        &json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}),
+    )
 }
 
 fn call_more(index: u32, arguments: &str) -> Value {
@@ -28,7 +30,10 @@ fn usage() -> Value {
 }
 
 async fn listen(events: impl IntoIterator<Item = Value>) -> Heard {
-    let events = events.into_iter().map(|event| event.to_string()).chain(["[DONE]".to_owned()]);
+    let events = events
+        .into_iter()
+        .map(|event| event.to_string())
+        .chain(["[DONE]".to_owned()]);
     ask(ProviderKind::OpenAi, Script::sse(events)).await.1
 }
 
@@ -53,19 +58,34 @@ async fn a_turn_with_parallel_calls() {
     ])
     .await;
     let reply = reply.unwrap();
-    let expected = [(Part::Reasoning, "Two cities."), (Part::Text, "I will "), (Part::Text, "look — 東京.")];
+    let expected = [
+        (Part::Reasoning, "Two cities."),
+        (Part::Text, "I will "),
+        (Part::Text, "look — 東京."),
+    ];
     assert_eq!(deltas, expected.map(|(part, text)| (part, text.to_owned())));
     assert_eq!(reply.text, "I will look — 東京.");
     assert_eq!(reply.reasoning, "Two cities.");
     assert_eq!((reply.input_tokens, reply.output_tokens), (120, 34));
-    let calls: Vec<_> =
-        reply.tool_calls.iter().map(|call| (&*call.call_id, &*call.tool_name, call.arguments.as_str())).collect();
+    let calls: Vec<_> = reply
+        .tool_calls
+        .iter()
+        .map(|call| (&*call.call_id, &*call.tool_name, call.arguments.as_str()))
+        .collect();
     // To the letter, beyond what 64 bits hold.
     assert_eq!(
         calls,
         [
-            ("call_a", "weather", r#"{"city": "Oslo", "n": 123456789012345678901234567890}"#),
-            ("call_b", "weather", r#"{"id":9007199254740993,"city":"東京"}"#),
+            (
+                "call_a",
+                "weather",
+                r#"{"city": "Oslo", "n": 123456789012345678901234567890}"#
+            ),
+            (
+                "call_b",
+                "weather",
+                r#"{"id":9007199254740993,"city":"東京"}"#
+            ),
         ]
     );
 }
@@ -76,21 +96,37 @@ async fn the_request_holds_the_whole_context() {
     let mut request = request(context());
     request.model = "vendor::Odd/Name-high".into();
     request.max_output_tokens = 77;
-    hear(&client(ProviderKind::OpenAi, server.base_url()), request).await.1.unwrap();
+    hear(&client(ProviderKind::OpenAi, server.base_url()), request)
+        .await
+        .1
+        .unwrap();
     let seen = server.seen().remove(0);
     assert_eq!(seen.path, "/v1/chat/completions");
-    assert_eq!(seen.headers["authorization"], format!("Bearer {}", super::KEY));
+    assert_eq!(
+        seen.headers["authorization"],
+        format!("Bearer {}", super::KEY)
+    );
     let body = &seen.body;
     // The name to the letter, and nothing made of its ending.
     assert_eq!(body["model"], "vendor::Odd/Name-high");
     assert_eq!(body.get("reasoning_effort"), None);
-    assert_eq!((&body["stream"], &body["stream_options"]), (&json!(true), &json!({"include_usage": true})));
+    assert_eq!(
+        (&body["stream"], &body["stream_options"]),
+        (&json!(true), &json!({"include_usage": true}))
+    );
     assert_eq!(body["max_tokens"], 77);
     assert_eq!(body["tools"][0]["function"]["name"], "weather");
-    assert_eq!(body["tools"][0]["function"]["description"], "Tells the weather.");
-    assert_eq!(body["tools"][0]["function"]["parameters"]["properties"], json!({"city": {"type": "string"}}));
+    assert_eq!(
+        body["tools"][0]["function"]["description"],
+        "Tells the weather."
+    );
+    assert_eq!(
+        body["tools"][0]["function"]["parameters"]["properties"],
+        json!({"city": {"type": "string"}})
+    );
     let function = |id: &str, name: &str, arguments: &str| json!({"type": "function", "id": id, "function": {"name": name, "arguments": arguments}});
-    let result = |id: &str, content: &str| json!({"role": "tool", "tool_call_id": id, "content": content});
+    let result =
+        |id: &str, content: &str| json!({"role": "tool", "tool_call_id": id, "content": content});
     assert_eq!(
         body["messages"],
         json!([
@@ -117,11 +153,17 @@ async fn without_tools_and_instructions_neither_is_sent() {
     let mut request = request(vec![user("")]);
     request.tools.clear();
     request.instructions.clear();
-    hear(&client(ProviderKind::OpenAi, server.base_url()), request).await.1.unwrap();
+    hear(&client(ProviderKind::OpenAi, server.base_url()), request)
+        .await
+        .1
+        .unwrap();
     let body = server.seen().remove(0).body;
     assert_eq!(body.get("tools"), None);
     assert_eq!(body.get("max_tokens"), None);
-    assert_eq!(body["messages"], json!([{"role": "user", "content": "(empty message)"}]));
+    assert_eq!(
+        body["messages"],
+        json!([{"role": "user", "content": "(empty message)"}])
+    );
 }
 
 #[tokio::test]
@@ -132,31 +174,54 @@ async fn an_empty_reply_is_a_reply() {
 #[tokio::test]
 async fn trap_4_calls_without_index_are_an_error_and_not_silence() {
     let function = json!({"name": "weather", "arguments": "{}"});
-    let without_index = delta(&json!({"tool_calls": [{"id": "call_a", "type": "function", "function": function}]}));
-    let error = listen([without_index, stop("tool_calls")]).await.1.unwrap_err();
+    let without_index =
+        delta(&json!({"tool_calls": [{"id": "call_a", "type": "function", "function": function}]}));
+    let error = listen([without_index, stop("tool_calls")])
+        .await
+        .1
+        .unwrap_err();
     assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
     assert!(error.is_retryable());
 }
 
 #[tokio::test]
 async fn trap_5_cut_off_arguments_are_a_string() {
-    let reply = reply([call_start(0, "call_a", "weather", r#"{"city": "Os"#), stop("length")]).await;
-    assert_eq!(reply.tool_calls[0].arguments.as_str(), r#""{\"city\": \"Os""#);
+    let reply = reply([
+        call_start(0, "call_a", "weather", r#"{"city": "Os"#),
+        stop("length"),
+    ])
+    .await;
+    assert_eq!(
+        reply.tool_calls[0].arguments.as_str(),
+        r#""{\"city\": \"Os""#
+    );
 }
 
 #[tokio::test]
 async fn no_arguments_are_an_empty_object() {
     for arguments in ["", " ", "null"] {
-        let reply = reply([call_start(0, "call_a", "now", arguments), stop("tool_calls")]).await;
+        let reply = reply([
+            call_start(0, "call_a", "now", arguments),
+            stop("tool_calls"),
+        ])
+        .await;
         assert_eq!(reply.tool_calls[0].arguments.as_str(), "{}");
     }
     let cut = reply([call_start(0, "call_a", "now", ""), stop("length")]).await;
-    assert_eq!(cut.tool_calls[0].arguments.as_str(), r#""""#, "cut off before the first letter");
+    assert_eq!(
+        cut.tool_calls[0].arguments.as_str(),
+        r#""""#,
+        "cut off before the first letter"
+    );
 }
 
 #[tokio::test]
 async fn an_index_from_1_makes_no_call_up() {
-    let events = [call_start(1, "call_a", "weather", ""), call_more(1, r#"{"city":"Oslo"}"#), stop("tool_calls")];
+    let events = [
+        call_start(1, "call_a", "weather", ""),
+        call_more(1, r#"{"city":"Oslo"}"#),
+        stop("tool_calls"),
+    ];
     let calls = reply(events).await.tool_calls;
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].arguments.as_str(), r#"{"city":"Oslo"}"#);
@@ -164,10 +229,19 @@ async fn an_index_from_1_makes_no_call_up() {
 
 #[tokio::test]
 async fn calls_that_share_an_id_keep_their_own_arguments() {
-    let events =
-        [call_start(0, "x", "weather", r#"{"a":1}"#), call_start(1, "x", "weather", r#"{"a":2}"#), stop("tool_calls")];
+    let events = [
+        call_start(0, "x", "weather", r#"{"a":1}"#),
+        call_start(1, "x", "weather", r#"{"a":2}"#),
+        stop("tool_calls"),
+    ];
     let calls = reply(events).await.tool_calls;
-    assert_eq!(calls.iter().map(|call| call.arguments.as_str()).collect::<Vec<_>>(), [r#"{"a":1}"#, r#"{"a":2}"#]);
+    assert_eq!(
+        calls
+            .iter()
+            .map(|call| call.arguments.as_str())
+            .collect::<Vec<_>>(),
+        [r#"{"a":1}"#, r#"{"a":2}"#]
+    );
 }
 
 #[tokio::test]
@@ -182,9 +256,18 @@ async fn too_much_text_ends_the_call() {
 async fn too_many_calls_are_an_error() {
     let calls = |count: usize| {
         let call = |index| call_start(index, &format!("call_{index}"), "weather", "{}");
-        (0..u32::try_from(count).unwrap()).map(call).chain([stop("tool_calls")]).collect::<Vec<_>>()
+        (0..u32::try_from(count).unwrap())
+            .map(call)
+            .chain([stop("tool_calls")])
+            .collect::<Vec<_>>()
     };
-    assert_eq!(reply(calls(limits::MAX_TOOL_CALLS)).await.tool_calls.len(), limits::MAX_TOOL_CALLS);
-    let error = listen(calls(limits::MAX_TOOL_CALLS + 1)).await.1.unwrap_err();
+    assert_eq!(
+        reply(calls(limits::MAX_TOOL_CALLS)).await.tool_calls.len(),
+        limits::MAX_TOOL_CALLS
+    );
+    let error = listen(calls(limits::MAX_TOOL_CALLS + 1))
+        .await
+        .1
+        .unwrap_err();
     assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
 }

@@ -38,20 +38,39 @@ enum Piece {
 impl Script {
     /// A stream of these events, each a `data:` line.
     pub(super) fn sse<T: ToString>(events: impl IntoIterator<Item = T>) -> Self {
-        let pieces = events.into_iter().map(|event| Piece::Text(format!("data: {}\n\n", event.to_string()))).collect();
-        Self { status: 200, headers: vec![("content-type", "text/event-stream".into())], pieces }
+        let pieces = events
+            .into_iter()
+            .map(|event| Piece::Text(format!("data: {}\n\n", event.to_string())))
+            .collect();
+        Self {
+            status: 200,
+            headers: vec![("content-type", "text/event-stream".into())],
+            pieces,
+        }
     }
 
     /// A stream of named events.
     pub(super) fn named(events: impl IntoIterator<Item = Value>) -> Self {
-        let event = |data: Value| Piece::Text(format!("event: {}\ndata: {data}\n\n", data["type"].as_str().unwrap()));
-        Self { pieces: events.into_iter().map(event).collect(), ..Self::sse::<Value>([]) }
+        let event = |data: Value| {
+            Piece::Text(format!(
+                "event: {}\ndata: {data}\n\n",
+                data["type"].as_str().unwrap()
+            ))
+        };
+        Self {
+            pieces: events.into_iter().map(event).collect(),
+            ..Self::sse::<Value>([])
+        }
     }
 
     /// An answer that is no stream.
     pub(super) fn status(status: u16, body: impl ToString) -> Self {
         let pieces = vec![Piece::Text(body.to_string())];
-        Self { status, headers: vec![("content-type", "application/json".into())], pieces }
+        Self {
+            status,
+            headers: vec![("content-type", "application/json".into())],
+            pieces,
+        }
     }
 
     pub(super) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
@@ -92,7 +111,12 @@ impl Script {
             }
         });
         let response = Response::builder().status(self.status);
-        let response = self.headers.iter().fold(response, |response, (name, value)| response.header(*name, value));
+        let response = self
+            .headers
+            .iter()
+            .fold(response, |response, (name, value)| {
+                response.header(*name, value)
+            });
         response.body(Body::from_stream(pieces)).unwrap()
     }
 }
@@ -113,16 +137,25 @@ pub(super) struct Server {
 impl Server {
     pub(super) async fn start(scripts: impl IntoIterator<Item = Script>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let server = Self { address: listener.local_addr().unwrap(), seen: Arc::default() };
+        let server = Self {
+            address: listener.local_addr().unwrap(),
+            seen: Arc::default(),
+        };
         let scripts = Arc::new(Mutex::new(scripts.into_iter().collect::<VecDeque<_>>()));
         let seen = server.seen.clone();
         let answer = move |request: Request| async move {
             let (parts, body) = request.into_parts();
             let body = to_bytes(body, usize::MAX).await.unwrap();
             let body = serde_json::from_slice(&body).unwrap_or_default();
-            seen.lock().unwrap().push(Seen { path: parts.uri.to_string(), headers: parts.headers, body });
+            seen.lock().unwrap().push(Seen {
+                path: parts.uri.to_string(),
+                headers: parts.headers,
+                body,
+            });
             let script = scripts.lock().unwrap().pop_front();
-            script.unwrap_or_else(|| Script::status(500, "no script is left")).response()
+            script
+                .unwrap_or_else(|| Script::status(500, "no script is left"))
+                .response()
         };
         tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
         server
