@@ -10,7 +10,7 @@ use axum::{
     http::{HeaderName, HeaderValue, header},
     response::Response,
 };
-use everturn_proto::{ids, words::event_type::ends_turn};
+use everturn_proto::ids;
 use futures::future::BoxFuture;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -177,7 +177,7 @@ fn ends(frame: &Frame, execution_id: &str) -> bool {
     let Frame::Event(event) = frame else {
         return false;
     };
-    if !ends_turn(&event.event_type) {
+    if !event.event_type().ends_agent_execution() {
         return false;
     }
     let fields = event

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use everturn_proto::ids;
 use everturn_store::{
-    Conversation, Conversations, EventReader, Executions, Keys, OutsideTool, OutsideTools,
+    AgentExecutions, Conversation, Conversations, EventReader, Keys, OutsideTool, OutsideTools,
 };
 use everturn_stream::StreamReader;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ pub struct Ports {
     /// Conversations and the messages they accept.
     pub conversations: Arc<dyn Conversations>,
     /// The tree of executions.
-    pub executions: Arc<dyn Executions>,
+    pub executions: Arc<dyn AgentExecutions>,
     /// Tool calls that wait for a person or for the client.
     pub outside: Arc<dyn OutsideTools>,
     /// API keys and sessions.
@@ -128,7 +128,7 @@ impl GatewayState {
         if ids::thread(conversation_id, &call.message_id, &call.agent_execution_id).is_empty() {
             return Ok(None);
         }
-        let execution = self.ports.executions.execution(
+        let execution = self.ports.executions.agent_execution(
             &caller.access,
             conversation_id,
             &call.agent_execution_id,

@@ -5,7 +5,7 @@
 mod support;
 
 use everturn_gateway::{GatewayConfig, problem::Code};
-use everturn_store::{Execution, ParentCall, StoreError};
+use everturn_store::{AgentExecution, ParentCall, StoreError};
 use serde_json::{Value, json};
 use support::{Answer, TestGateway};
 
@@ -452,7 +452,7 @@ async fn timeline_is_made_from_the_events() {
 }
 
 /// The `number`th execution of a conversation: the first is the turn's own, the others are its sub-agents.
-fn execution(number: u32) -> Execution {
+fn execution(number: u32) -> AgentExecution {
     let name = |number: u32| format!("run_{number}");
     let call = |number: u32| ParentCall {
         execution_id: format!("exec_{number}"),
@@ -461,7 +461,7 @@ fn execution(number: u32) -> Execution {
         tool_input: everturn_proto::Json::parse(r#"{"agent":"a","task":"t"}"#).unwrap(),
     };
     let is_sub_agent = number > 0;
-    Execution {
+    AgentExecution {
         id: name(number),
         message_id: "m".to_owned(),
         agent: "a".to_owned(),

@@ -16,7 +16,9 @@ mod approval;
 pub mod ids;
 mod json;
 mod lenient;
+
 pub mod limits;
+mod typed;
 pub mod words;
 
 pub use json::Json;

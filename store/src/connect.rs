@@ -4,7 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        Conversations, EventReader, Executions, Keys, OutsideTools, Result, Retention, TurnStore,
+        AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Result, Retention,
+        TurnStore,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -23,7 +24,7 @@ pub struct Store {
     /// For gateways.
     pub outside: Arc<dyn OutsideTools>,
     /// For gateways.
-    pub executions: Arc<dyn Executions>,
+    pub executions: Arc<dyn AgentExecutions>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
@@ -37,7 +38,7 @@ impl Store {
         + Conversations
         + TurnStore
         + OutsideTools
-        + Executions
+        + AgentExecutions
         + Retention
         + Keys
         + 'static,

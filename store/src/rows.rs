@@ -12,8 +12,8 @@ use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
     api::{
-        Access, ApiKey, BegunTurn, ContextMessage, Conversation, Execution, KeyKind, OutsideTool,
-        ParentCall, Removed, Result, ToolEnd, ToolRecord, ToolResult,
+        Access, AgentExecution, ApiKey, BegunTurn, ContextMessage, Conversation, KeyKind,
+        OutsideTool, ParentCall, Removed, Result, ToolEnd, ToolRecord, ToolResult,
     },
     batch::{AssistantRow, Delegation, Delegator, ToolRow, Totals, WaitingMessage},
     error::StoreError,
@@ -181,7 +181,7 @@ impl BegunRow {
 }
 
 #[derive(FromRow)]
-pub(crate) struct ExecutionRow {
+pub(crate) struct AgentExecutionRow {
     id: String,
     message_id: String,
     agent: String,
@@ -201,8 +201,8 @@ pub(crate) struct ExecutionRow {
     output_tokens: i64,
 }
 
-impl ExecutionRow {
-    pub(crate) fn execution(self) -> Result<Execution> {
+impl AgentExecutionRow {
+    pub(crate) fn agent_execution(self) -> Result<AgentExecution> {
         let call = self
             .execution_id
             .zip(self.call_id)
@@ -219,7 +219,7 @@ impl ExecutionRow {
             );
         // Sums past 32 bits stay at the largest number: they are for reading.
         let cap = |sum: i64| u32::try_from(sum).unwrap_or(u32::MAX);
-        Ok(Execution {
+        Ok(AgentExecution {
             id: self.id,
             message_id: self.message_id,
             agent: self.agent,

@@ -160,7 +160,7 @@ async fn a_url_chooses_the_back_end() {
         store
             .clone()
             .events
-            .execution_status(&tenant(), "c")
+            .conversation_status(&tenant(), "c")
             .await
             .unwrap(),
         None
@@ -259,7 +259,7 @@ async fn a_full_pool_is_unavailable_in_time() {
     tokio::time::sleep(Duration::from_millis(100)).await;
     let refused = turn
         .store
-        .execution_status(&tenant(), "c")
+        .conversation_status(&tenant(), "c")
         .await
         .unwrap_err();
     assert!(refused.is_retryable(), "{refused}");

@@ -15,7 +15,7 @@ use everturn_proto::{
     words::{effect, execution_status, tool_kind},
 };
 use everturn_store::{
-    BeginTurn, Conversations, EventReader, Executions, KeyKind, Keys, ListQuery, MAX_SCANNED,
+    AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery, MAX_SCANNED,
     NewConversation, NewKey, PostgresOptions, PostgresStore, TurnStore, hot,
 };
 use fixture::{Turn, new_message, tenant};
@@ -188,7 +188,10 @@ async fn turn_with(
         .await
         .unwrap();
     costs
-        .of("execution_status", store.execution_status(&tenant(), id))
+        .of(
+            "conversation_status",
+            store.conversation_status(&tenant(), id),
+        )
         .await
         .unwrap();
     costs
@@ -425,7 +428,10 @@ async fn a_sub_agent() {
             )
             .await;
         costs
-            .of("executions", store.executions(&tenant(), id, None, 100))
+            .of(
+                "agent_executions",
+                store.agent_executions(&tenant(), id, None, 100),
+            )
             .await
             .unwrap();
     }
@@ -708,7 +714,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         ),
         (
             "status",
-            hot::EXECUTION_STATUS,
+            hot::CONVERSATION_STATUS,
             "text, text, text",
             "'c5000', 't', NULL",
             2,

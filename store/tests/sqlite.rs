@@ -145,7 +145,7 @@ async fn a_store_in_memory_works() {
     assert_eq!(turn.types().await, ["user_message", "cancelled"]);
     let other = SqliteStore::open_in_memory().await.unwrap();
     assert_eq!(
-        other.execution_status(&tenant(), "c").await.unwrap(),
+        other.conversation_status(&tenant(), "c").await.unwrap(),
         None,
         "each has its own"
     );
@@ -324,7 +324,7 @@ async fn hot_queries_use_an_index() {
         ("claim of a step", hot::CLAIM_STEP),
         ("context", hot::CONTEXT),
         ("tree of executions", hot::EXECUTIONS),
-        ("status", hot::EXECUTION_STATUS),
+        ("status", hot::CONVERSATION_STATUS),
         ("open tools", hot::OPEN_TOOLS.sqlite),
         ("accepted message", hot::QUEUE_MESSAGE),
         ("repeated message", hot::QUEUED_MESSAGE),

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use everturn_proto::{ids, words::event_type};
+use everturn_proto::{ids, words::EventType};
 use everturn_worker::client::{Frame, GatewayClient};
 use futures::StreamExt;
 use serde_json::Value;
@@ -341,7 +341,7 @@ impl Stack {
             let ends = events.iter().filter(|event| {
                 let root =
                     ids::root_execution_id(conversation_id, event["message_id"].as_str().unwrap());
-                event_type::ends_turn(event["event_type"].as_str().unwrap())
+                EventType::from(event["event_type"].as_str().unwrap()).ends_agent_execution()
                     && event["event_data"]["agent_execution_id"] == root
             });
             (ends.count() >= turns).then_some(events)
@@ -578,7 +578,8 @@ pub fn assert_gap_free(events: &[Value]) {
             event["event_type"] == "observe" && &event["event_data"]["execution_id"] == id
         };
         let is_last_turn_open =
-            !event_type::ends_turn(events.last().unwrap()["event_type"].as_str().unwrap());
+            !EventType::from(events.last().unwrap()["event_type"].as_str().unwrap())
+                .ends_agent_execution();
         let observes = events.iter().filter(is_its).count();
         assert!(
             observes == 1 || (observes == 0 && is_last_turn_open),

@@ -60,7 +60,7 @@ pub(super) async fn cancel(
         None => state
             .ports
             .events
-            .execution_status(&caller.access, &id)
+            .conversation_status(&caller.access, &id)
             .await?
             .and_then(|status| status.current_message_id),
     };

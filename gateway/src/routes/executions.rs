@@ -3,7 +3,7 @@
 use axum::{Json, extract::State};
 use chrono::{DateTime, SecondsFormat, Utc};
 use everturn_proto::ids;
-use everturn_store::{Execution, ExecutionPlace, ParentCall};
+use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
@@ -67,8 +67,8 @@ fn statuses() -> Object {
     one_of(&["running", "completed", "cancelled", "failed"])
 }
 
-impl From<Execution> for Shown {
-    fn from(execution: Execution) -> Self {
+impl From<AgentExecution> for Shown {
+    fn from(execution: AgentExecution) -> Self {
         let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let call = |call: ParentCall| ShownCall {
             execution_id: call.execution_id,
@@ -143,7 +143,7 @@ pub(super) async fn list(
     let mut page = state
         .ports
         .executions
-        .executions(&caller.access, &id, after, limit + 1)
+        .agent_executions(&caller.access, &id, after, limit + 1)
         .await?;
     let has_more = page.len() > limit as usize;
     page.truncate(limit as usize);
@@ -155,7 +155,7 @@ pub(super) async fn list(
 }
 
 /// A place as clients carry it: they need not understand it.
-fn format_place(execution: &Execution) -> String {
+fn format_place(execution: &AgentExecution) -> String {
     format!(
         "{}~{}",
         execution
@@ -165,10 +165,10 @@ fn format_place(execution: &Execution) -> String {
     )
 }
 
-fn parse_place(text: &str) -> Result<ExecutionPlace, Problem> {
+fn parse_place(text: &str) -> Result<AgentExecutionPlace, Problem> {
     let place = text.split_once('~').and_then(|(time, id)| {
         let started_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        ids::is_valid(id).then(|| ExecutionPlace {
+        ids::is_valid(id).then(|| AgentExecutionPlace {
             started_at,
             id: id.to_owned(),
         })
@@ -200,7 +200,7 @@ pub(super) async fn show(
     let found = state
         .ports
         .executions
-        .execution(&caller.access, &conversation_id, &execution_id)
+        .agent_execution(&caller.access, &conversation_id, &execution_id)
         .await?;
     let found = found.ok_or_else(|| {
         let detail = format!("The conversation has no agent execution `{execution_id}`.");

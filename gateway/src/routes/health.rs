@@ -56,7 +56,7 @@ pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Hea
         state
             .ports
             .events
-            .execution_status(&Access::tenant("readyz"), "readyz"),
+            .conversation_status(&Access::tenant("readyz"), "readyz"),
     )
     .await
     {

@@ -43,7 +43,7 @@ pub(super) async fn show(
     let status = state
         .ports
         .events
-        .execution_status(&caller.access, &id)
+        .conversation_status(&caller.access, &id)
         .await?;
     let status = status.ok_or_else(|| Problem::conversation_not_found(&id))?;
     Ok(Json(Status {

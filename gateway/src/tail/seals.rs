@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use everturn_proto::{
     event::Event,
-    words::event_type::{ASSISTANT_MESSAGE, THOUGHT, ends_turn},
+    words::event_type::{ASSISTANT_MESSAGE, THOUGHT},
 };
 use everturn_stream::TextKey;
 
@@ -21,7 +21,7 @@ pub(crate) struct Seals(VecDeque<(String, u32)>);
 impl Seals {
     /// Notes what an event seals. Most seal nothing.
     pub(crate) fn note(&mut self, event: &Event) {
-        let is_end = ends_turn(&event.event_type);
+        let is_end = event.event_type().ends_agent_execution();
         if !is_end && !matches!(event.event_type.as_str(), THOUGHT | ASSISTANT_MESSAGE) {
             return;
         }

@@ -9,9 +9,10 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, event::Event};
 use everturn_store::{
-    Access, Conversation, Conversations, EventPage, EventReader, Execution, ExecutionPlace,
-    ExecutionStatus, Executions, ListPage, ListPlace, ListQuery, NewConversation, NewMessage,
-    OutsideTool, OutsideTools, QueuedMessage, ResumePoint, StoreError, TakenBy, ToolEnd,
+    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Conversation, ConversationStatus,
+    Conversations, EventPage, EventReader, ListPage, ListPlace, ListQuery, NewConversation,
+    NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResumePoint, StoreError, TakenBy,
+    ToolEnd,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -27,7 +28,7 @@ pub struct Tables {
     /// Messages that a turn has taken.
     pub taken: Vec<(String, TakenBy)>,
     /// Agent executions in order, each with its conversation.
-    pub executions: Vec<(String, Execution)>,
+    pub executions: Vec<(String, AgentExecution)>,
     /// Tool calls that someone outside answers, each with its conversation.
     pub outside: Vec<(String, OutsideTool)>,
     /// What there is to resume, in every conversation.
@@ -179,18 +180,18 @@ impl EventReader for MemoryStore {
         })
     }
 
-    async fn execution_status(
+    async fn conversation_status(
         &self,
         access: &Access,
         conversation_id: &str,
-    ) -> Result<Option<ExecutionStatus>> {
+    ) -> Result<Option<ConversationStatus>> {
         let tables = self.open()?;
         let current_message_id = tables.current.clone();
         let found = tables
             .conversations
             .get(conversation_id)
             .filter(|_| tables.shows(access, conversation_id));
-        Ok(found.map(|conversation| ExecutionStatus {
+        Ok(found.map(|conversation| ConversationStatus {
             is_running: current_message_id.is_some(),
             last_sequence: conversation.last_sequence,
             current_message_id,
@@ -354,16 +355,17 @@ impl Conversations for MemoryStore {
 }
 
 #[async_trait]
-impl Executions for MemoryStore {
-    async fn executions(
+impl AgentExecutions for MemoryStore {
+    async fn agent_executions(
         &self,
         access: &Access,
         conversation_id: &str,
-        after: Option<ExecutionPlace>,
+        after: Option<AgentExecutionPlace>,
         limit: u32,
-    ) -> Result<Vec<Execution>> {
+    ) -> Result<Vec<AgentExecution>> {
         let tables = self.open()?;
-        let of = |(id, _): &&(String, Execution)| id == conversation_id && tables.shows(access, id);
+        let of =
+            |(id, _): &&(String, AgentExecution)| id == conversation_id && tables.shows(access, id);
         let place = after.unwrap_or_default();
         let is_behind =
             |row: &&Execution| (row.started_at, &row.id) > (place.started_at, &place.id);
@@ -376,14 +378,14 @@ impl Executions for MemoryStore {
         Ok(rows.take(limit as usize).cloned().collect())
     }
 
-    async fn execution(
+    async fn agent_execution(
         &self,
         access: &Access,
         conversation_id: &str,
         id: &str,
-    ) -> Result<Option<Execution>> {
+    ) -> Result<Option<AgentExecution>> {
         let rows = self
-            .executions(access, conversation_id, None, u32::MAX)
+            .agent_executions(access, conversation_id, None, u32::MAX)
             .await?;
         Ok(rows.into_iter().find(|row| row.id == id))
     }

@@ -8,29 +8,29 @@ use super::{Access, Result};
 
 /// Reads the tree of executions. For gateways.
 #[async_trait]
-pub trait Executions: Send + Sync {
+pub trait AgentExecutions: Send + Sync {
     /// The conversation's executions in the order of their beginnings, at most `limit` of those behind `after`. Flat:
     /// each names its parent. Unknown conversation: none.
-    async fn executions(
+    async fn agent_executions(
         &self,
         access: &Access,
         conversation_id: &str,
-        after: Option<ExecutionPlace>,
+        after: Option<AgentExecutionPlace>,
         limit: u32,
-    ) -> Result<Vec<Execution>>;
+    ) -> Result<Vec<AgentExecution>>;
 
     /// One of them.
-    async fn execution(
+    async fn agent_execution(
         &self,
         access: &Access,
         conversation_id: &str,
         id: &str,
-    ) -> Result<Option<Execution>>;
+    ) -> Result<Option<AgentExecution>>;
 }
 
 /// A place in the list of executions.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct ExecutionPlace {
+pub struct AgentExecutionPlace {
     /// `started_at` of the row.
     pub started_at: DateTime<Utc>,
     /// Its id, which breaks ties.
@@ -39,7 +39,7 @@ pub struct ExecutionPlace {
 
 /// An agent execution: a turn, or a sub-agent's part of one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Execution {
+pub struct AgentExecution {
     /// Its id.
     pub id: String,
     /// The message whose turn it is part of.

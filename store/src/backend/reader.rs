@@ -7,7 +7,7 @@ use super::{
     dialect::{list, sql_error, words},
 };
 use crate::{
-    api::{Access, EventPage, EventReader, ExecutionStatus, Result},
+    api::{Access, ConversationStatus, EventPage, EventReader, Result},
     rows::{EventRow, StatusRow, narrow},
     sql,
 };
@@ -42,19 +42,19 @@ impl EventReader for Store {
         Ok(EventPage { events, has_more })
     }
 
-    async fn execution_status(
+    async fn conversation_status(
         &self,
         access: &Access,
         conversation_id: &str,
-    ) -> Result<Option<ExecutionStatus>> {
-        let query = sqlx::query_as(sql::EXECUTION_STATUS).bind(conversation_id);
+    ) -> Result<Option<ConversationStatus>> {
+        let query = sqlx::query_as(sql::CONVERSATION_STATUS).bind(conversation_id);
         let query = query.bind(&access.tenant_id).bind(&access.owner_id);
         let row: Option<StatusRow> = self
             .in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) })
             .await?;
         row.map(|row| {
             let current_message_id = row.running_message_id.or(row.queued_message_id);
-            Ok(ExecutionStatus {
+            Ok(ConversationStatus {
                 is_running: current_message_id.is_some(),
                 last_sequence: narrow(row.last_sequence)?,
                 current_message_id,

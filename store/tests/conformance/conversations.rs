@@ -122,7 +122,7 @@ pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
         );
         assert_eq!(
             store
-                .execution_status(&access, "anns")
+                .conversation_status(&access, "anns")
                 .await
                 .unwrap()
                 .is_some(),

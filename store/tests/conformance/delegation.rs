@@ -9,8 +9,8 @@ use everturn_proto::{
     words::{effect, execution_status, failure, tool_kind},
 };
 use everturn_store::{
-    Access, BegunTurn, Conversations, EventReader, ExecutionPlace, Executions, StoreError,
-    ToolClaim, TurnStore,
+    Access, AgentExecutionPlace, AgentExecutions, BegunTurn, Conversations, EventReader,
+    StoreError, ToolClaim, TurnStore,
 };
 use tokio::task::JoinSet;
 
@@ -254,7 +254,7 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     }
     assert_eq!(
         root.store
-            .executions(&tenant(), "d", None, 10)
+            .agent_executions(&tenant(), "d", None, 10)
             .await
             .unwrap()
             .len(),
@@ -341,7 +341,7 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
     );
     let tree = root
         .store
-        .executions(&tenant(), "c", None, 10)
+        .agent_executions(&tenant(), "c", None, 10)
         .await
         .unwrap();
     assert!(
@@ -416,7 +416,7 @@ pub async fn a_lost_turn_ends_with_its_sub_agents(backend: &impl Backend) {
     assert_eq!(errors[0]["agent_execution_id"], sub.execution.as_str());
     let status = root
         .store
-        .execution_status(&tenant(), "c")
+        .conversation_status(&tenant(), "c")
         .await
         .unwrap()
         .unwrap();
@@ -469,7 +469,7 @@ pub async fn executions_are_a_tree_of_pages(backend: &impl Backend) {
     }
     let all = root
         .store
-        .executions(&tenant(), "c", None, 10)
+        .agent_executions(&tenant(), "c", None, 10)
         .await
         .unwrap();
     let depths: Vec<_> = all.iter().map(|execution| execution.depth).collect();
@@ -501,28 +501,28 @@ pub async fn executions_are_a_tree_of_pages(backend: &impl Backend) {
         assert_eq!(call.tool_input.to_value()["task"], "look");
     }
     let after = |at: usize| {
-        Some(ExecutionPlace {
+        Some(AgentExecutionPlace {
             started_at: all[at].started_at,
             id: all[at].id.clone(),
         })
     };
     assert_eq!(
         root.store
-            .executions(&tenant(), "c", after(0), 1)
+            .agent_executions(&tenant(), "c", after(0), 1)
             .await
             .unwrap(),
         all[1..2]
     );
     assert_eq!(
         root.store
-            .executions(&tenant(), "c", after(2), 1)
+            .agent_executions(&tenant(), "c", after(2), 1)
             .await
             .unwrap(),
         []
     );
     assert_eq!(
         root.store
-            .execution(&tenant(), "c", &all[1].id)
+            .agent_execution(&tenant(), "c", &all[1].id)
             .await
             .unwrap()
             .as_ref(),
@@ -530,7 +530,7 @@ pub async fn executions_are_a_tree_of_pages(backend: &impl Backend) {
     );
     assert_eq!(
         root.store
-            .execution(&tenant(), "d", &all[1].id)
+            .agent_execution(&tenant(), "d", &all[1].id)
             .await
             .unwrap(),
         None
@@ -538,14 +538,14 @@ pub async fn executions_are_a_tree_of_pages(backend: &impl Backend) {
     let stranger = Access::tenant("another");
     assert_eq!(
         root.store
-            .executions(&stranger, "c", None, 10)
+            .agent_executions(&stranger, "c", None, 10)
             .await
             .unwrap(),
         []
     );
     assert_eq!(
         root.store
-            .execution(&stranger, "c", &all[1].id)
+            .agent_execution(&stranger, "c", &all[1].id)
             .await
             .unwrap(),
         None

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use everturn_proto::words::execution_status;
-use everturn_store::{EventReader, ExecutionStatus};
+use everturn_store::{ConversationStatus, EventReader};
 
 use super::{
     Backend,
@@ -122,37 +122,52 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
 
 pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     let store = backend.open().await;
-    assert_eq!(store.execution_status(&tenant(), "c").await.unwrap(), None);
+    assert_eq!(
+        store.conversation_status(&tenant(), "c").await.unwrap(),
+        None
+    );
 
     let turn = Turn::begun(store, "c", "m").await;
     let status = |message: Option<&str>, last_sequence| {
         let current_message_id = message.map(Into::into);
-        Some(ExecutionStatus {
+        Some(ConversationStatus {
             is_running: message.is_some(),
             last_sequence,
             current_message_id,
         })
     };
     assert_eq!(
-        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        turn.store
+            .conversation_status(&tenant(), "c")
+            .await
+            .unwrap(),
         status(Some("m"), 1)
     );
     turn.queue("queued").await;
     assert_eq!(
-        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        turn.store
+            .conversation_status(&tenant(), "c")
+            .await
+            .unwrap(),
         status(Some("m"), 1),
         "the running one first"
     );
     turn.end(0, execution_status::FAILED).await;
     assert_eq!(
-        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        turn.store
+            .conversation_status(&tenant(), "c")
+            .await
+            .unwrap(),
         status(Some("queued"), 2),
         "queued is running"
     );
     let next = Turn::begun(turn.store.clone(), "c", "queued").await;
     next.end(0, execution_status::FAILED).await;
     assert_eq!(
-        turn.store.execution_status(&tenant(), "c").await.unwrap(),
+        turn.store
+            .conversation_status(&tenant(), "c")
+            .await
+            .unwrap(),
         status(None, 4)
     );
 }

@@ -27,7 +27,7 @@ pub mod turns;
 use std::future::Future;
 
 use everturn_store::{
-    Conversations, EventReader, Executions, Keys, OutsideTools, Retention, TurnStore,
+    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Retention, TurnStore,
 };
 
 /// An empty database of one back end.
@@ -36,7 +36,7 @@ pub trait Backend: Send + Sync {
         + Conversations
         + TurnStore
         + OutsideTools
-        + Executions
+        + AgentExecutions
         + Retention
         + Keys
         + Clone

@@ -208,7 +208,11 @@ pub async fn everything_at_once_ends_without_a_deadlock(backend: &impl Backend) 
         tasks.spawn(async move {
             queued.queue(&format!("q{number}")).await;
             queued.begin_again().await;
-            queued.store.execution_status(&tenant(), "c").await.unwrap();
+            queued
+                .store
+                .conversation_status(&tenant(), "c")
+                .await
+                .unwrap();
         });
     }
     tasks.join_all().await;

@@ -7,7 +7,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use everturn_proto::words::event_type::{ASSISTANT_MESSAGE, THOUGHT, ends_turn};
+use everturn_proto::words::{
+    EventType,
+    event_type::{ASSISTANT_MESSAGE, THOUGHT},
+};
 use serde_json::Value;
 
 use crate::reader::frames::Frame;
@@ -71,7 +74,7 @@ impl View {
     pub fn turns_ended(&self) -> usize {
         self.events
             .iter()
-            .filter(|event| ends_turn(word(event, "type")))
+            .filter(|event| EventType::from(word(event, "type")).ends_agent_execution())
             .count()
     }
 
@@ -120,7 +123,7 @@ impl View {
         self.events.push(data.clone());
         let step = match frame.event.as_str() {
             THOUGHT | ASSISTANT_MESSAGE => data["step"].as_u64(),
-            ended if ends_turn(ended) => Some(u64::MAX),
+            ended if EventType::from(ended).ends_agent_execution() => Some(u64::MAX),
             _ => None,
         };
         if let Some(step) = step {

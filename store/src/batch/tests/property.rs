@@ -118,10 +118,10 @@ proptest! {
             let approval = tool.record.approval.as_str();
             prop_assert!(matches!(approval, approval::NOT_NEEDED | approval::APPROVED), "what was not approved never ran");
         }
-        let ends = model.events.iter().filter(|event| event_type::ends_turn(&event.event_type)).count();
+        let ends = model.events.iter().filter(|event| event.event_type().ends_agent_execution()).count();
         prop_assert_eq!(ends, 1);
         prop_assert_eq!(model.delegation_end.is_some(), is_sub_agent, "a sub-agent's end ends the call that started it");
-        prop_assert!(event_type::ends_turn(&model.events.last().unwrap().event_type));
+        prop_assert!(model.events.last().unwrap().event_type().ends_agent_execution());
         let counted = |event: &&super::NewEvent| {
             let is_answer = event.event_type == event_type::ASSISTANT_MESSAGE && !is_sub_agent;
             is_answer || event.event_type == event_type::USER_MESSAGE

@@ -76,11 +76,11 @@ pub trait EventReader: Send + Sync {
 
     /// Where the conversation stands (B3); `None` when there is no such conversation. Answers from the store
     /// alone, with no worker alive.
-    async fn execution_status(
+    async fn conversation_status(
         &self,
         access: &Access,
         conversation_id: &str,
-    ) -> Result<Option<ExecutionStatus>>;
+    ) -> Result<Option<ConversationStatus>>;
 
     /// The largest sequence number of each of these conversations, in no order; those that do not exist are left
     /// out. A gateway finds with it what announcements it missed.
@@ -98,7 +98,7 @@ pub struct EventPage {
 
 /// Where a conversation stands (B3).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ExecutionStatus {
+pub struct ConversationStatus {
     /// A turn is running or a message waits for its turn.
     pub is_running: bool,
     /// The largest sequence number; 0 before the first event.

@@ -93,7 +93,7 @@ pub const EVENTS: &str = concat!(
 
 /// conversation, tenant, owner. The engine runs one turn a conversation at a time, so of several executions that say they run
 /// (one was terminated from outside) the newest is the one that does.
-pub const EXECUTION_STATUS: &str = concat!(
+pub const CONVERSATION_STATUS: &str = concat!(
     "SELECT c.last_sequence, \
      (SELECT e.message_id FROM agent_executions e \
       WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \

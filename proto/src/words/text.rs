@@ -1,13 +1,4 @@
-//! The strings that travel: event types, statuses, names of signals, queries and search attributes.
-//!
-//! They are strings and not enums on the wire so that an old reader survives a new value.
-
-/// Default task queue of workers.
-pub const TASK_QUEUE: &str = "everturn";
-/// Tenant of a conversation when none is given.
-pub const DEFAULT_TENANT: &str = "default";
-/// Agent of a conversation when none is given.
-pub const DEFAULT_AGENT: &str = "default";
+//! The words as plain text, until everything uses their types.
 
 /// Types of persisted events (B6). Deltas are not among them: they never reach the database.
 pub mod event_type {
@@ -76,17 +67,6 @@ pub mod tool_kind {
     pub const REMOTE: &str = "remote";
 }
 
-/// Failure types of a remote tool's activity that do not say how it ended. Any other one does.
-pub mod remote_failure {
-    /// The tool says so: it was asked, and does not know whether it had its effect.
-    pub const OUTCOME_UNKNOWN: &str = "OutcomeUnknown";
-    /// SDKs say so for an activity that was stopped because its worker shut down.
-    pub const WORKER_SHUTDOWN: &str = "WorkerShutdown";
-}
-
-/// Name of the tool that starts sub-agents.
-pub const DELEGATE_TOOL: &str = "delegate";
-
 /// How the approval of a tool execution stands.
 pub mod approval {
     #![allow(missing_docs)]
@@ -100,18 +80,6 @@ pub mod approval {
     /// Decisions of `resolve_approval`.
     pub const APPROVE: &str = "approve";
     pub const DENY: &str = "deny";
-}
-
-/// Why a turn refuses an answer to an approval: the first word of what update `resolve_approval` is refused with.
-pub mod refusal {
-    #![allow(missing_docs)]
-    /// No such call waits now.
-    pub const UNKNOWN: &str = "approval_unknown";
-    pub const ANSWERED: &str = "approval_answered";
-    /// It is for another input than the call's.
-    pub const MISMATCH: &str = "approval_mismatch";
-    /// The answer itself is wrong.
-    pub const INVALID: &str = "approval_invalid";
 }
 
 /// What a retry of a tool may do (invariant 6).
@@ -147,43 +115,4 @@ pub mod checkpoint {
     /// The text so far of an LLM call that was stopped. Only a cancelled end reads it: an activity is also
     /// stopped when its worker shuts down or its run was reset, and then the call is simply made again.
     pub const LLM_PARTIAL: &str = "llm_partial";
-}
-
-/// Keyword search attributes of every turn (A7); registered by `everturn migrate` and at worker start-up.
-pub mod search_attribute {
-    #![allow(missing_docs)]
-    pub const CONVERSATION_ID: &str = "ConversationId";
-    pub const AGENT_NAME: &str = "AgentName";
-    pub const TENANT_ID: &str = "TenantId";
-    /// Set at the start and when a turn waits for a person: each change is a history event.
-    pub const TURN_STATUS: &str = "TurnStatus";
-    pub const ALL: [&str; 4] = [CONVERSATION_ID, AGENT_NAME, TENANT_ID, TURN_STATUS];
-}
-
-/// Types of activity failures the workflow tells apart; also the codes of `error` events.
-pub mod failure {
-    #![allow(missing_docs)]
-    /// The LLM call outlived its start-to-close time-out; the workflow counts these itself.
-    pub const LLM_TIMEOUT: &str = "llm_timeout";
-    pub const LLM_RATE_LIMITED: &str = "llm_rate_limited";
-    pub const LLM_UNAVAILABLE: &str = "llm_unavailable";
-    pub const LLM_STREAM_CUT: &str = "llm_stream_cut";
-    pub const LLM_BAD_REQUEST: &str = "llm_bad_request";
-    pub const LLM_UNAUTHORIZED: &str = "llm_unauthorized";
-    pub const LLM_CONTEXT_TOO_LONG: &str = "llm_context_too_long";
-    pub const LLM_NOT_FOUND: &str = "llm_not_found";
-    pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
-    pub const TOOL_UNAVAILABLE: &str = "tool_unavailable";
-    pub const STEP_LIMIT: &str = "step_limit";
-    /// The turn outlived `turn_timeout`.
-    pub const TURN_TIMEOUT: &str = "turn_timeout";
-    /// The sub-agent's workflow was gone when its parent went on.
-    pub const SUB_AGENT_LOST: &str = "sub_agent_lost";
-    /// The turn's workflow was gone when a newer message began its turn.
-    pub const TURN_LOST: &str = "turn_lost";
-    pub const STORE_UNAVAILABLE: &str = "store_unavailable";
-    pub const INVALID_INPUT: &str = "invalid_input";
-    pub const UNKNOWN_AGENT: &str = "unknown_agent";
-    pub const UNKNOWN_MESSAGE: &str = "unknown_message";
-    pub const INTERNAL: &str = "internal";
 }

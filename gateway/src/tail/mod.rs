@@ -280,7 +280,7 @@ impl Tail {
     async fn check_presence(&self) -> Result<(), StoreError> {
         match self
             .events
-            .execution_status(&self.access, &self.conversation_id)
+            .conversation_status(&self.access, &self.conversation_id)
             .await
         {
             Ok(None) => Err(StoreError::not_found("conversation", &self.conversation_id)),

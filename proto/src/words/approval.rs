@@ -1,0 +1,52 @@
+//! Words about approvals: how one stands, and what a person may decide.
+
+words! {
+    /// How the approval of a tool execution stands.
+    pub enum ApprovalState {
+        /// The tool runs without an approval.
+        NotNeeded = "",
+        /// A person has been asked.
+        Pending = "pending",
+        /// The tool may run.
+        Approved = "approved",
+        /// A person refused.
+        Denied = "denied",
+        /// Nobody answered in time.
+        Expired = "expired",
+        /// The turn ended before anybody answered.
+        Cancelled = "cancelled",
+    }
+}
+
+impl ApprovalState {
+    /// The states in which the tool may run. The SQL that claims a tool takes its list from here.
+    pub const RUNNABLE: [Self; 2] = [Self::NotNeeded, Self::Approved];
+
+    /// True when the tool may run.
+    pub fn lets_run(&self) -> bool {
+        Self::RUNNABLE.contains(self)
+    }
+}
+
+words! {
+    /// What a person decides with `resolve_approval`.
+    pub enum Decision {
+        /// The tool runs.
+        Approve = "approve",
+        /// The tool does not run, and the model is told.
+        Deny = "deny",
+    }
+}
+
+/// Why a turn refuses an answer to an approval: the first word of the message that update `resolve_approval` is
+/// refused with.
+pub mod refusal {
+    /// No such call waits now.
+    pub const UNKNOWN: &str = "approval_unknown";
+    /// It was answered before.
+    pub const ANSWERED: &str = "approval_answered";
+    /// The answer is for another input than the call's.
+    pub const MISMATCH: &str = "approval_mismatch";
+    /// The answer itself is wrong.
+    pub const INVALID: &str = "approval_invalid";
+}

@@ -1,0 +1,65 @@
+//! The codes of failures: types of activity failures that the workflow tells apart, and the codes of `error` events.
+
+/// The codes of failures. Each has a page in `docs/errors`.
+pub mod failure {
+    /// The LLM call outlived its start-to-close time-out; the workflow counts these itself.
+    pub const LLM_TIMEOUT: &str = "llm_timeout";
+    /// The provider refused the call because there were too many.
+    pub const LLM_RATE_LIMITED: &str = "llm_rate_limited";
+    /// The provider could not be reached, or answered with a server error.
+    pub const LLM_UNAVAILABLE: &str = "llm_unavailable";
+    /// The reply ended before it was whole.
+    pub const LLM_STREAM_CUT: &str = "llm_stream_cut";
+    /// The provider refused the request as it was.
+    pub const LLM_BAD_REQUEST: &str = "llm_bad_request";
+    /// The provider refused the key.
+    pub const LLM_UNAUTHORIZED: &str = "llm_unauthorized";
+    /// The conversation no longer fits the model.
+    pub const LLM_CONTEXT_TOO_LONG: &str = "llm_context_too_long";
+    /// The provider does not know the model.
+    pub const LLM_NOT_FOUND: &str = "llm_not_found";
+    /// The reply could not be used.
+    pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
+    /// The tool could not be reached, and did not run.
+    pub const TOOL_UNAVAILABLE: &str = "tool_unavailable";
+    /// The turn used all of the agent's steps without an answer.
+    pub const STEP_LIMIT: &str = "step_limit";
+    /// The turn outlived `turn_timeout`.
+    pub const TURN_TIMEOUT: &str = "turn_timeout";
+    /// The sub-agent's workflow was gone when its parent went on.
+    pub const SUB_AGENT_LOST: &str = "sub_agent_lost";
+    /// The turn's workflow was gone when a newer message began its turn.
+    pub const TURN_LOST: &str = "turn_lost";
+    /// The store could not be reached.
+    pub const STORE_UNAVAILABLE: &str = "store_unavailable";
+    /// The workflow's input cannot be used.
+    pub const INVALID_INPUT: &str = "invalid_input";
+    /// No worker has an agent of this name.
+    pub const UNKNOWN_AGENT: &str = "unknown_agent";
+    /// The message has neither a row nor content.
+    pub const UNKNOWN_MESSAGE: &str = "unknown_message";
+    /// A bug, or stored data that this version cannot read.
+    pub const INTERNAL: &str = "internal";
+    /// All of them.
+    pub const ALL: [&str; 19] = [
+        LLM_TIMEOUT,
+        LLM_RATE_LIMITED,
+        LLM_UNAVAILABLE,
+        LLM_STREAM_CUT,
+        LLM_BAD_REQUEST,
+        LLM_UNAUTHORIZED,
+        LLM_CONTEXT_TOO_LONG,
+        LLM_NOT_FOUND,
+        LLM_INVALID_RESPONSE,
+        TOOL_UNAVAILABLE,
+        STEP_LIMIT,
+        TURN_TIMEOUT,
+        SUB_AGENT_LOST,
+        TURN_LOST,
+        STORE_UNAVAILABLE,
+        INVALID_INPUT,
+        UNKNOWN_AGENT,
+        UNKNOWN_MESSAGE,
+        INTERNAL,
+    ];
+}

@@ -1,0 +1,46 @@
+//! The words that travel: the types of statuses, event types and kinds, and the names of signals, queries and search
+//! attributes.
+//!
+//! On the wire and in the database each of them is text, so that an old reader survives a new word. In code each is an
+//! enum whose last variant, `Unknown`, keeps the text of a word that this version does not know. What such a word means
+//! is decided where the enum is: every rule about words is a method here.
+
+#[macro_use]
+mod word;
+
+mod approval;
+mod event_type;
+mod failure;
+mod text;
+mod tool;
+mod turn;
+
+pub use self::{
+    approval::{ApprovalState, Decision},
+    event_type::EventType,
+    tool::{DELEGATE_TOOL, Effect, ToolKind, ToolStatus},
+    turn::{AgentExecutionStatus, CheckpointType, FinishReason, OnBusy},
+};
+
+pub use self::{approval::refusal, failure::failure, text::*, tool::remote_failure};
+
+/// Default task queue of workers.
+pub const TASK_QUEUE: &str = "everturn";
+/// Tenant of a conversation when none is given.
+pub const DEFAULT_TENANT: &str = "default";
+/// Agent of a conversation when none is given.
+pub const DEFAULT_AGENT: &str = "default";
+
+/// Keyword search attributes of every turn; `everturn migrate` and each worker's start register them.
+pub mod search_attribute {
+    /// The conversation's id.
+    pub const CONVERSATION_ID: &str = "ConversationId";
+    /// The name of the agent that answers.
+    pub const AGENT_NAME: &str = "AgentName";
+    /// The tenant's id.
+    pub const TENANT_ID: &str = "TenantId";
+    /// Set at the start and when a turn waits for a person: each change is a history event.
+    pub const TURN_STATUS: &str = "TurnStatus";
+    /// All of them.
+    pub const ALL: [&str; 4] = [CONVERSATION_ID, AGENT_NAME, TENANT_ID, TURN_STATUS];
+}

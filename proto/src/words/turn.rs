@@ -1,0 +1,52 @@
+//! Words about turns: how an agent execution stands, why a model call ended, what a message does to a running turn.
+
+words! {
+    /// How an agent execution stands: a turn, or a sub-agent's part of one.
+    pub enum AgentExecutionStatus {
+        /// It is at work, or waits for somebody.
+        Running = "running",
+        /// It ended with an answer.
+        Completed = "completed",
+        /// It was cancelled.
+        Cancelled = "cancelled",
+        /// It ended with an error.
+        Failed = "failed",
+    }
+}
+
+words! {
+    /// Why a call of the model ended.
+    pub enum FinishReason {
+        /// The model has answered.
+        Stop = "stop",
+        /// The model asks for tools.
+        ToolCalls = "tool_calls",
+        /// The turn was cancelled while the model spoke; the text so far is kept.
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
+    /// What a message does when a turn is running.
+    pub enum OnBusy {
+        /// It waits for its own turn.
+        Queue = "queue",
+        /// It joins the running turn before that turn's next call of the model.
+        Steer = "steer",
+        /// It cancels the running turn, then has its own.
+        Interrupt = "interrupt",
+    }
+}
+
+words! {
+    /// The type of a checkpoint.
+    pub enum CheckpointType {
+        /// The model's whole reply of a step.
+        LlmComplete = "llm_complete",
+        /// A tool is about to run.
+        ToolStart = "tool_start",
+        /// The text so far of a model call that was stopped. Only a cancelled end reads it: an activity is also stopped
+        /// when its worker shuts down or its run was reset, and then the call is simply made again.
+        LlmPartial = "llm_partial",
+    }
+}
