@@ -8,21 +8,21 @@
 #[macro_use]
 mod word;
 
-mod approval;
-mod event_type;
-mod failure;
+mod approvals;
+mod event_types;
+mod failures;
 mod text;
-mod tool;
-mod turn;
+mod tools;
+mod turns;
 
 pub use self::{
-    approval::{ApprovalState, Decision},
-    event_type::EventType,
-    tool::{DELEGATE_TOOL, Effect, ToolKind, ToolStatus},
-    turn::{AgentExecutionStatus, CheckpointType, FinishReason, OnBusy},
+    approvals::{ApprovalState, Decision, refusal},
+    event_types::EventType,
+    failures::failure,
+    text::*,
+    tools::{DELEGATE_TOOL, Effect, ToolKind, ToolStatus, remote_failure},
+    turns::{AgentExecutionStatus, CheckpointType, FinishReason, OnBusy},
 };
-
-pub use self::{approval::refusal, failure::failure, text::*, tool::remote_failure};
 
 /// Default task queue of workers.
 pub const TASK_QUEUE: &str = "everturn";
