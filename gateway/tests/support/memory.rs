@@ -368,7 +368,7 @@ impl AgentExecutions for MemoryStore {
             |(id, _): &&(String, AgentExecution)| id == conversation_id && tables.shows(access, id);
         let place = after.unwrap_or_default();
         let is_behind =
-            |row: &&Execution| (row.started_at, &row.id) > (place.started_at, &place.id);
+            |row: &&AgentExecution| (row.started_at, &row.id) > (place.started_at, &place.id);
         let rows = tables
             .executions
             .iter()
