@@ -1,44 +1,37 @@
-//! The gateway: REST and SSE in front of the store, the stream and the engine (A6, B2–B9).
+//! The gateway: REST and SSE in front of the store, the stream and the engine.
 //!
-//! - [`routes`]: the endpoints, one file each
-//! - [`tail`]: the seam between replay and live (invariant 8); knows no HTTP
-//! - [`hub`]: one tail for all readers of a conversation, and each reader's way to it
-//! - [`watcher`]: one look at the store for all tails, for what announcements missed
-//! - [`feed`] and [`sse`]: a reader as a response body, and its frames
+//! Two rooms, one above the other, and beneath them what both need. Arrows point downwards only: a test of the
+//! architecture holds them.
+//!
+//! - [`http`]: routes, extraction, problems, the document, who may do what
+//! - [`live`]: what readers of a conversation get: feed, hub, tail, watcher, frames, timeline
 //! - [`turns`]: the port to the engine, and its Temporal implementation
-//! - [`timeline`]: pure; events to timeline items (B9)
-//! - [`problem`]: the one place that makes error responses
-//! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
-//! - [`extract`]: requests to checked values
-//! - [`openapi`]: the document that describes the endpoints, made from them
-//! - [`state`], [`config`]: what handlers need, and the limits
-//! - [`limits`]: what one tenant may use
+//! - `limits`: what one tenant may use
+//! - [`config`]: the settings and their defaults
 //! - [`listener`]: connections, and cutting readers that stall
+//! - `ports`: what the gateway is connected to
+//! - `schema`, `fields`, `loopback`: small helpers
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
 
-pub mod auth;
 pub mod config;
-pub mod extract;
-pub mod feed;
 mod fields;
-pub mod hub;
-pub mod limits;
+pub mod http;
+mod limits;
 pub mod listener;
-pub mod openapi;
-pub mod problem;
-pub mod routes;
+pub mod live;
+mod loopback;
+mod ports;
+mod schema;
 mod server;
-pub mod sse;
-pub mod state;
-pub mod tail;
-pub mod timeline;
 pub mod turns;
-pub mod watcher;
 
-pub use auth::AuthConfig;
-pub use config::GatewayConfig;
-pub use routes::router;
+pub use config::{AuthConfig, GatewayConfig, TenantLimits};
+pub use http::{
+    auth, problem,
+    routes::{openapi_document, router},
+    state::GatewayState,
+};
+pub use ports::Ports;
 pub use server::serve;
-pub use state::{GatewayState, Ports};
 pub use turns::{TemporalTurns, TurnStarter};

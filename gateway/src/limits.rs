@@ -16,38 +16,20 @@ use governor::{
 };
 use tokio::sync::Notify;
 
-use crate::{
-    config::GatewayConfig,
-    problem::{Code, Problem},
-};
+use crate::config::{GatewayConfig, TenantLimits};
 
 /// How often tenants are forgotten who have asked for nothing lately. Until then each costs some hundred bytes.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
-/// Limits of each tenant. 0 takes a limit away.
-#[derive(Debug, Clone)]
-pub struct TenantLimits {
-    /// Requests a second to one gateway. Default 1000: some thousand are what a gateway on two cores can answer.
-    pub requests_per_second: u32,
-    /// Requests that may come at once before `requests_per_second` holds. Default 2000: the readers that come back
-    /// together after a gateway was restarted.
-    pub request_burst: u32,
-    /// Open streams at one gateway. Default 5000: half of what the gateway serves, so that no tenant takes it all.
-    pub open_streams: u32,
-    /// Conversations in which a turn runs or a message waits, on all gateways together. Default 1000: what one worker
-    /// keeps in memory. A turn that waits for a person counts.
-    pub concurrent_turns: u32,
-}
-
-impl Default for TenantLimits {
-    fn default() -> Self {
-        Self {
-            requests_per_second: 1000,
-            request_burst: 2000,
-            open_streams: 5000,
-            concurrent_turns: 1000,
-        }
-    }
+/// What there is too much of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LimitReached {
+    /// The tenant sends requests faster than it may; the next one may come after `wait`.
+    Requests { wait: Duration },
+    /// The tenant has as many streams open at this gateway as it may.
+    StreamsOfTenant { open: usize },
+    /// This gateway serves as many streams as it may.
+    Streams,
 }
 
 /// The counts of this gateway. Clones share them.
@@ -71,21 +53,16 @@ impl Limits {
         }
     }
 
-    /// Counts a request; the problem of one that is too many.
-    pub(crate) fn check(&self, access: &Access) -> Result<(), Problem> {
-        let Some(wait) = self.rate.as_ref().and_then(|rate| rate.wait(access)) else {
-            return Ok(());
-        };
-        let seconds = u32::try_from(wait.as_secs())
-            .unwrap_or(u32::MAX)
-            .saturating_add(1);
-        let detail =
-            "Your tenant sends more requests than this gateway allows. Wait, then send fewer.";
-        Err(Problem::new(Code::RateLimited, detail).retry_after_s(seconds))
+    /// Counts a request.
+    pub(crate) fn check(&self, access: &Access) -> Result<(), LimitReached> {
+        match self.rate.as_ref().and_then(|rate| rate.wait(access)) {
+            Some(wait) => Err(LimitReached::Requests { wait }),
+            None => Ok(()),
+        }
     }
 
     /// A place for a stream, held until the permit is dropped.
-    pub(crate) fn open_stream(&self, access: &Access) -> Result<StreamPermit, Problem> {
+    pub(crate) fn open_stream(&self, access: &Access) -> Result<StreamPermit, LimitReached> {
         Streams::open(&self.streams, &access.tenant_id)
     }
 
@@ -161,18 +138,14 @@ struct OpenStreams {
 }
 
 impl Streams {
-    fn open(streams: &Arc<Self>, tenant_id: &str) -> Result<StreamPermit, Problem> {
+    fn open(streams: &Arc<Self>, tenant_id: &str) -> Result<StreamPermit, LimitReached> {
         let mut open = streams.lock();
         if open.all >= streams.most {
-            return Err(
-                Problem::new(Code::TooManyStreams, "Connect again in a moment.").retry_after_s(5),
-            );
+            return Err(LimitReached::Streams);
         }
         let of_tenant = open.of_tenant.get(tenant_id).copied().unwrap_or_default();
         if streams.most_of_tenant > 0 && of_tenant >= streams.most_of_tenant {
-            let detail =
-                format!("Your tenant has {of_tenant} streams open at this gateway. Close some.");
-            return Err(Problem::new(Code::TooManyStreamsOfTenant, detail).retry_after_s(5));
+            return Err(LimitReached::StreamsOfTenant { open: of_tenant });
         }
         open.of_tenant.insert(tenant_id.into(), of_tenant + 1);
         open.all += 1;
@@ -239,10 +212,10 @@ mod tests {
         for _ in 0..3 {
             assert!(limits.check(&Access::tenant("a")).is_ok());
         }
-        assert_eq!(
-            limits.check(&Access::tenant("a")).unwrap_err().code(),
-            Code::RateLimited
-        );
+        assert!(matches!(
+            limits.check(&Access::tenant("a")),
+            Err(LimitReached::Requests { .. })
+        ));
         assert!(limits.check(&Access::tenant("b")).is_ok());
     }
 
@@ -260,12 +233,8 @@ mod tests {
             .map(|_| limits.open_stream(&Access::tenant("a")).ok().unwrap())
             .collect();
         assert_eq!(
-            limits
-                .open_stream(&Access::tenant("b"))
-                .err()
-                .unwrap()
-                .code(),
-            Code::TooManyStreams
+            limits.open_stream(&Access::tenant("b")).err().unwrap(),
+            LimitReached::Streams
         );
         drop(permits);
     }
@@ -302,14 +271,15 @@ mod tests {
             },
         );
         let open = |tenant| limits.open_stream(&Access::tenant(tenant));
-        let code =
-            |opened: Result<StreamPermit, Problem>| opened.err().map(|problem| problem.code());
         let (first, _second) = (open("a").ok().unwrap(), open("a").ok().unwrap());
-        assert_eq!(code(open("a")), Some(Code::TooManyStreamsOfTenant));
+        assert_eq!(
+            open("a").err(),
+            Some(LimitReached::StreamsOfTenant { open: 2 })
+        );
         let _third = open("b").ok().unwrap();
-        assert_eq!(code(open("b")), Some(Code::TooManyStreams));
+        assert_eq!(open("b").err(), Some(LimitReached::Streams));
         drop(first);
-        assert_eq!(code(open("a")), None);
+        assert_eq!(open("a").err(), None);
         assert_eq!(
             limits.streams.lock().of_tenant.len(),
             2,

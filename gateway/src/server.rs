@@ -5,7 +5,10 @@ use std::io;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::{listener::StallGuardedListener, router, state::GatewayState};
+use crate::{
+    http::{routes::router, state::GatewayState},
+    listener::StallGuardedListener,
+};
 
 /// Serves until `shutdown` is cancelled. Then, in this order: for `drain` it says that it is not ready, and takes no
 /// new streams; it tells open streams to reconnect, and ends them; it closes the listener, and lets requests in flight

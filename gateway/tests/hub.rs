@@ -8,8 +8,10 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig,
-    hub::{End, Hub, reader::Reader},
-    tail::Frame,
+    live::{
+        hub::{End, Hub, Reader},
+        tail::Frame,
+    },
 };
 use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Published, StreamOptions, StreamWriter};

@@ -6,7 +6,7 @@ mod support;
 
 use std::time::Duration;
 
-use everturn_gateway::{GatewayConfig, limits::TenantLimits};
+use everturn_gateway::{GatewayConfig, TenantLimits};
 use serde_json::json;
 use support::{Answer, Sse, TestGateway};
 

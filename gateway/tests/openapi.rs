@@ -10,12 +10,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use everturn_gateway::{openapi, problem::Code};
+use everturn_gateway::{openapi_document, problem::Code};
 use serde_json::{Value, json};
 use support::TestGateway;
 
 fn document() -> Value {
-    serde_json::from_str(&openapi::text()).unwrap()
+    serde_json::from_str(&openapi_document()).unwrap()
 }
 
 /// Every operation, by its name: `GET /path/{id}`.
@@ -41,7 +41,7 @@ fn root() -> PathBuf {
 
 #[test]
 fn the_committed_document_is_what_the_code_says() {
-    let (file, text) = (root().join("docs/openapi.json"), openapi::text());
+    let (file, text) = (root().join("docs/openapi.json"), openapi_document());
     if std::env::var_os("EVERTURN_UPDATE_OPENAPI").is_some() {
         fs::write(&file, &text).unwrap();
     }
@@ -60,7 +60,7 @@ async fn the_document_is_served_and_can_be_browsed() {
         (served.status.as_u16(), served.header("content-type")),
         (200, "application/json")
     );
-    assert_eq!(served.text, openapi::text());
+    assert_eq!(served.text, openapi_document());
 
     let page = gateway.get("/docs").await;
     assert_eq!(

@@ -9,7 +9,10 @@ mod support;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use everturn_gateway::{GatewayConfig, hub::Hub, tail::Frame};
+use everturn_gateway::{
+    GatewayConfig,
+    live::{hub::Hub, tail::Frame},
+};
 use everturn_store::{Access, Conversations};
 use everturn_stream::{
     Announcement, Part, RedisStream, RedisStreamOptions, StreamWriter, TextKey, TextWriter,

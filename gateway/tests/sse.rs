@@ -8,12 +8,13 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports,
-    auth::{Credential, Scopes},
-    extract::Caller,
+    auth::{Caller, Credential},
+    config::Scopes,
 };
 use everturn_proto::ids;
 use everturn_store::Access;
 use everturn_stream::{Announcement, InProcessStream, Part, Piece, StreamWriter, TextKey};
+use futures::StreamExt;
 use serde_json::{Value, json};
 use support::{RecordingTurns, Sse, TestGateway, memory::MemoryStore};
 use tokio::time::Instant;
@@ -321,9 +322,8 @@ async fn a_stream_ends_when_its_credential_does() {
         .feed(&caller, &conversation, 0)
         .unwrap()
         .until(Box::pin(tokio::time::sleep(valid)));
-    let body = axum::body::to_bytes(feed.into_response().into_body(), 1 << 20)
-        .await
-        .unwrap();
+    let body: Vec<_> = feed.into_chunks().collect().await;
+    let body = body.concat();
     let text = std::str::from_utf8(&body).unwrap();
     // Timers are rounded up to milliseconds.
     assert_eq!(started.elapsed().as_secs(), valid.as_secs());

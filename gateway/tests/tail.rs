@@ -13,7 +13,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_gateway::{
+use everturn_gateway::live::{
     tail::{Frame, Tail},
     watcher::Watcher,
 };

@@ -6,7 +6,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_gateway::{
+use everturn_gateway::live::{
     tail::{Frame, Tail},
     watcher::Watcher,
 };

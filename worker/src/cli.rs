@@ -4,7 +4,7 @@ use std::{env, io::IsTerminal, net::SocketAddr, path::PathBuf, time::Duration};
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, builder::FalseyValueParser};
-use everturn_gateway::auth::{Scope, Scopes};
+use everturn_gateway::config::{Scope, Scopes};
 use everturn_proto::{
     ids,
     limits::MAX_ID_BYTES,

@@ -1,136 +1,14 @@
-//! The port to the engine: handing messages and answers to turns, starting, cancelling and terminating them.
+//! The engine: the port that hands it messages and answers, and what implements it.
+//!
+//! - `port`: what the gateway asks of the engine
+//! - `temporal`: the same on Temporal
 
+mod port;
 mod temporal;
 
-use std::error::Error;
-
-use async_trait::async_trait;
-use everturn_proto::{turn::ResolveApproval, words::on_busy};
-use everturn_store::Conversation;
-use serde::Deserialize;
-use utoipa::ToSchema;
-
-pub use temporal::{TemporalTurns, TemporalTurnsOptions};
-
-/// Starts and signals turns. Called after the message is stored, so every call may be repeated (invariant 9).
-#[async_trait]
-pub trait TurnStarter: Send + Sync {
-    /// Hands a stored message to the conversation's turn, starting one when none runs.
-    async fn submit(
-        &self,
-        conversation: &Conversation,
-        message_id: &str,
-        on_busy: OnBusy,
-    ) -> Result<(), TurnError>;
-
-    /// Starts a workflow for stored messages, unless one runs for the conversation.
-    async fn start(
-        &self,
-        conversation: &Conversation,
-        messages: StartMessages,
-    ) -> Result<StartOutcome, TurnError>;
-
-    /// Asks the turn of this message, and no other, to end. One that waits ends as its turn begins.
-    async fn cancel(
-        &self,
-        conversation_id: &str,
-        message_id: &str,
-    ) -> Result<CancelOutcome, TurnError>;
-
-    /// Gives a person's answer to the turn that asked, and waits until it has taken or refused it.
-    /// `sub_agent` is the tool execution that started the sub-agent which asked; none when the turn's own agent did.
-    async fn resolve_approval(
-        &self,
-        conversation_id: &str,
-        sub_agent: Option<&str>,
-        answer: ResolveApproval,
-    ) -> Result<ApprovalOutcome, TurnError>;
-
-    /// Tells the turn that the result of a client tool is stored. Fine when none runs: one that is resumed finds it.
-    /// `sub_agent` as above.
-    async fn tool_result(
-        &self,
-        conversation_id: &str,
-        sub_agent: Option<&str>,
-        execution_id: &str,
-    ) -> Result<(), TurnError>;
-
-    /// Ends the conversation's workflow at once, with nothing saved: for a conversation that is removed. Fine when
-    /// there is none.
-    async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError>;
-}
-
-/// What a workflow is started for. Ids only: the store has the messages (invariant 4).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartMessages {
-    /// The message whose turn comes first.
-    pub first: String,
-    /// Where that turn goes on: 0, or the step of its last checkpoint.
-    pub from_step: u32,
-    /// Messages that wait behind it, in order.
-    pub waiting: Vec<String>,
-}
-
-/// What became of a start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StartOutcome {
-    /// A workflow runs now.
-    Started,
-    /// The workflow that runs was started for the same first message: by a repeated request.
-    StartedBefore,
-    /// Another workflow runs; nothing was started.
-    Busy,
-}
-
-/// The engine did not take the call; it may later.
-#[derive(Debug, thiserror::Error)]
-#[error("the workflow engine is not available: {0}")]
-pub struct TurnError(#[source] pub Box<dyn Error + Send + Sync>);
-
-/// What became of a cancel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CancelOutcome {
-    /// The turn was told.
-    Requested,
-    /// No turn runs in the conversation.
-    NotRunning,
-}
-
-/// What became of an answer to an approval.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ApprovalOutcome {
-    /// The turn has it.
-    Taken,
-    /// The turn refused it: a word of `words::refusal`.
-    Refused(String),
-    /// No workflow runs for the conversation.
-    NotRunning,
-    /// No worker answered in time; the turn may still take the answer.
-    Unanswered,
-}
-
-/// What a message does when a turn is running.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum OnBusy {
-    /// It waits for the next turn.
-    #[default]
-    Queue,
-    /// It joins the running turn before its next LLM call.
-    Steer,
-    /// It ends the running turn and starts the next.
-    Interrupt,
-    /// It is not accepted.
-    Reject,
-}
-
-impl OnBusy {
-    /// The word of signal `submit`. A message that would rather be rejected is never signalled while a turn runs.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Queue | Self::Reject => on_busy::QUEUE,
-            Self::Steer => on_busy::STEER,
-            Self::Interrupt => on_busy::INTERRUPT,
-        }
-    }
-}
+pub use self::{
+    port::{
+        ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
+    },
+    temporal::{TemporalTurns, TemporalTurnsOptions},
+};

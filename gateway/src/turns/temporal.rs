@@ -22,7 +22,7 @@ use temporalio_common::{
     search_attributes::{SearchAttributeKey, SearchAttributes},
 };
 
-use super::{
+use super::port::{
     ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
 };
 

@@ -12,7 +12,7 @@ use axum::{
     response::{IntoResponse, Response},
     routing::get,
 };
-use everturn_gateway::auth::{OidcConfig, config::Algorithm};
+use everturn_gateway::config::{Algorithm, OidcConfig};
 use jsonwebtoken::{EncodingKey, Header, encode, get_current_timestamp, jwk::Jwk};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;

@@ -14,10 +14,7 @@ mod tokens;
 use std::{future::Future, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_gateway::{
-    AuthConfig, GatewayConfig,
-    auth::{Secret, origin::Origin},
-};
+use everturn_gateway::{AuthConfig, GatewayConfig, auth::Secret, config::Origin};
 use everturn_store::{Access, KeyKind, Keys, NewKey};
 use serde_json::json;
 use support::{Answer, TestGateway};

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_gateway::{AuthConfig, auth::OidcConfig, auth::config::Algorithm};
+use everturn_gateway::config::{Algorithm, AuthConfig, OidcConfig};
 
 use super::{
     assert_unauthenticated, config, eventually, gateway,

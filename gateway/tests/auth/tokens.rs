@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
 use everturn_gateway::{
     AuthConfig,
-    auth::{OidcConfig, Scope, config::Algorithm},
+    config::{Algorithm, OidcConfig, Scope},
 };
 use jsonwebtoken::{EncodingKey, Header, encode, get_current_timestamp};
 use serde_json::{Value, json};

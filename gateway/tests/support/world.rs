@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_gateway::tail::Frame;
+use everturn_gateway::live::tail::Frame;
 use everturn_proto::event::Event;
 use everturn_stream::{
     Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey,

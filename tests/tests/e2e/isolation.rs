@@ -1,7 +1,7 @@
 //! What is somebody else's does not exist, and nobody comes in without a credential that holds: every operation of the
 //! OpenAPI document is tried, so that a new endpoint cannot be forgotten.
 
-use everturn_gateway::openapi;
+use everturn_gateway::openapi_document;
 use everturn_tests::{
     model::{Model, Reply, Request},
     stack::Stack,
@@ -42,7 +42,7 @@ struct Operation {
 
 /// Every operation of the document.
 fn operations() -> Vec<Operation> {
-    let document: Value = serde_json::from_str(&openapi::text()).unwrap();
+    let document: Value = serde_json::from_str(&openapi_document()).unwrap();
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, described) in item.as_object().unwrap() {

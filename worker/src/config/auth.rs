@@ -2,11 +2,8 @@
 
 use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
-use everturn_gateway::auth::{
-    AuthConfig, OidcConfig, Scope, Scopes,
-    config::{ALGORITHMS, Algorithm},
-    is_safe_to_fetch,
-    origin::Origin,
+use everturn_gateway::config::{
+    ALGORITHMS, Algorithm, AuthConfig, OidcConfig, Origin, Scope, Scopes, is_safe_to_fetch,
 };
 use serde::Deserialize;
 use toml::Spanned;

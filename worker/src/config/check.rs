@@ -6,7 +6,7 @@ use everturn_activities::{
     model::{Provider, ProviderKind, Providers},
     tools::{http::HttpToolDefinition, names, skills::Skills},
 };
-use everturn_gateway::limits::TenantLimits;
+use everturn_gateway::TenantLimits;
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES, MAX_TOOL_CALLS},
     turn::{AgentDefinition, AgentTool},

@@ -37,7 +37,7 @@ use everturn_activities::{
     model::Providers,
     tools::{ClientTool, RemoteTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
 };
-use everturn_gateway::{AuthConfig, limits::TenantLimits};
+use everturn_gateway::{AuthConfig, TenantLimits};
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     turn::AgentDefinition,

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
-use everturn_gateway::auth::{Scopes, Secret};
+use everturn_gateway::{auth::Secret, config::Scopes};
 use everturn_store::{Access, ApiKey, KeyKind, Keys, NewKey};
 use serde_json::{Value, json};
 

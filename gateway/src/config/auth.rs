@@ -1,0 +1,119 @@
+//! How callers prove who they are, as configured. Checked where it is read; here only the meaning.
+
+use std::{collections::BTreeMap, time::Duration};
+
+pub use jsonwebtoken::Algorithm;
+use reqwest::Url;
+
+use super::{origin::Origin, scope::Scope};
+use crate::loopback::is_loopback;
+
+/// Algorithms a token may be signed with: asymmetric ones only. With a shared secret (HS256 …) whoever can check a
+/// token can also make one, and a public key would be taken for the secret.
+pub const ALGORITHMS: [(&str, Algorithm); 9] = [
+    ("RS256", Algorithm::RS256),
+    ("RS384", Algorithm::RS384),
+    ("RS512", Algorithm::RS512),
+    ("PS256", Algorithm::PS256),
+    ("PS384", Algorithm::PS384),
+    ("PS512", Algorithm::PS512),
+    ("ES256", Algorithm::ES256),
+    ("ES384", Algorithm::ES384),
+    ("EdDSA", Algorithm::EdDSA),
+];
+
+/// Who may call, and how they prove it.
+#[derive(Debug, Clone)]
+pub struct AuthConfig {
+    /// Refuse whoever has no credential. Default false, for a gateway on loopback: callers without one are then the
+    /// default tenant with every scope. A credential that is presented is always checked.
+    pub required: bool,
+    /// Origins whose pages may call this gateway. Default none: only pages of the gateway's own origin.
+    pub allowed_origins: Vec<Origin>,
+    /// How long a key is taken from memory: one query each such time for each key in use, and so long a revoked key
+    /// still works. Default 5 s.
+    pub key_cache: Duration,
+    /// Keys and sessions in memory at the most. Default 10 000: some 300 bytes each.
+    pub max_cached_keys: usize,
+    /// How long a browser session lasts at the most. Default 12 h: a working day.
+    pub session_lifetime: Duration,
+    /// How often an open stream looks whether its key was revoked. Default 10 s.
+    pub stream_check: Duration,
+    /// Tokens of an identity provider; none by default.
+    pub oidc: Option<OidcConfig>,
+}
+
+impl Default for AuthConfig {
+    fn default() -> Self {
+        Self {
+            required: false,
+            allowed_origins: Vec::new(),
+            key_cache: Duration::from_secs(5),
+            max_cached_keys: 10_000,
+            session_lifetime: Duration::from_hours(12),
+            stream_check: Duration::from_secs(10),
+            oidc: None,
+        }
+    }
+}
+
+/// Whose tokens are taken, and what their claims mean.
+#[derive(Debug, Clone)]
+pub struct OidcConfig {
+    /// `iss` of the tokens, to the letter; its discovery document names the keys.
+    pub issuer: String,
+    /// What must be in `aud`: this API's name at the issuer.
+    pub audience: String,
+    /// What a token may be signed with. Default RS256, which every issuer has.
+    pub algorithms: Vec<Algorithm>,
+    /// Claim with the tenant. Default `tenant`.
+    pub tenant_claim: String,
+    /// Claim with the scopes: words in one string, or a list. Default `scope`.
+    pub scope_claim: String,
+    /// What a word of that claim allows. Default: `read`, `write` and `approve` allow what they say.
+    pub scopes: BTreeMap<String, Vec<Scope>>,
+    /// What a token without that claim may do. Default nothing.
+    pub default_scopes: Vec<Scope>,
+    /// How far the issuer's clock may be from this one's. Default 30 s.
+    pub leeway: Duration,
+    /// Where the issuer's keys are; without it, where its discovery document says.
+    pub jwks_url: Option<String>,
+    /// How old the issuer's keys may become before they are fetched anew. Default 10 min. While the issuer is away the
+    /// old ones stay in use.
+    pub jwks_ttl: Duration,
+    /// Between two fetches at the least, whatever tokens come. Default 10 s.
+    pub jwks_pause: Duration,
+    /// How long a fetch may take. Default 5 s.
+    pub fetch_timeout: Duration,
+    /// Bytes of what is fetched. Default 256 KiB: some hundred keys.
+    pub max_fetched_bytes: usize,
+}
+
+impl OidcConfig {
+    /// An issuer and an audience; everything else as by default.
+    pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
+        Self {
+            issuer: issuer.into(),
+            audience: audience.into(),
+            algorithms: vec![Algorithm::RS256],
+            tenant_claim: "tenant".to_owned(),
+            scope_claim: "scope".to_owned(),
+            scopes: Scope::ALL
+                .into_iter()
+                .map(|scope| (scope.as_str().to_owned(), vec![scope]))
+                .collect(),
+            default_scopes: Vec::new(),
+            leeway: Duration::from_secs(30),
+            jwks_url: None,
+            jwks_ttl: Duration::from_mins(10),
+            jwks_pause: Duration::from_secs(10),
+            fetch_timeout: Duration::from_secs(5),
+            max_fetched_bytes: 256 * 1024,
+        }
+    }
+}
+
+/// True for a URL whose answer nobody on the way can change: https, or http on this machine.
+pub fn is_safe_to_fetch(url: &Url) -> bool {
+    url.scheme() == "https" || (url.scheme() == "http" && url.host_str().is_some_and(is_loopback))
+}

@@ -1,0 +1,134 @@
+//! The gateway's limits and defaults.
+
+mod auth;
+mod origin;
+mod scope;
+mod tenant;
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use everturn_proto::{
+    limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
+    words::DEFAULT_AGENT,
+};
+
+pub use self::{
+    auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
+    origin::{NotAnOrigin, Origin},
+    scope::{Scope, Scopes},
+    tenant::TenantLimits,
+};
+
+/// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
+pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// What can be configured. Every limit answers invariant 10.
+#[derive(Debug, Clone)]
+pub struct GatewayConfig {
+    /// Agents a conversation may be created with. Default: only `default`.
+    pub agents: Vec<String>,
+    /// Agent of a conversation that names none. Default `default`.
+    pub default_agent: String,
+    /// Bytes of one message. Default, and the most there can be: `limits::MAX_MESSAGE_BYTES`.
+    pub max_message_bytes: usize,
+    /// Bytes of a request body. Default, and the most there can be: what a message of the largest size needs with every
+    /// byte escaped, and the other fields. 0: the default.
+    pub body_bytes: usize,
+    /// Limits of each tenant.
+    pub tenant: TenantLimits,
+    /// Bytes of a title. Default 512.
+    pub max_title_bytes: usize,
+    /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
+    pub max_queued_messages: u32,
+    /// Events of a page when the request does not say. Default 100.
+    pub default_page: u32,
+    /// Events of a page at the most. Default 1000: some hundred KB of ordinary events.
+    pub max_page: u32,
+    /// Items of a timeline at the most, the newest. Default 10 000.
+    pub max_timeline_items: usize,
+    /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
+    pub max_streams: usize,
+    /// Who may call, and how they prove it.
+    pub auth: AuthConfig,
+    /// Bytes of frames that one reader may lag behind; one that lags further is cut, and comes back with its cursor.
+    /// Default 2 MiB: the largest event, twice; or the deltas of three minutes. A frame is kept once for all readers.
+    pub reader_buffer: usize,
+    /// How long a conversation's live tail outlives its last reader. Default 10 s: one that comes back after a cut, or
+    /// from a look at another conversation, finds it running.
+    pub linger: Duration,
+    /// How often the gateway looks into the store unasked, with one query for all its streams; also how long a
+    /// stream waits before it follows again what could not be followed. An announcement makes it look at once, but
+    /// one may be lost, and a worker in another process may have no way to announce. Default 1 s; with a stream
+    /// that announces across processes [`ANNOUNCED_POLL_INTERVAL`] does.
+    pub poll_interval: Duration,
+    /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
+    pub heartbeat: Duration,
+    /// Readers are told to wait this long before they come back, each another time of the range: those of a gateway
+    /// that stops must not all come to the next one at once. Default 1 s to 3 s.
+    pub retry: RangeInclusive<Duration>,
+    /// A connection that takes no byte for this long is cut; its reader comes back with its cursor. Default 30 s.
+    pub stall_timeout: Duration,
+    /// How long `serve`, told to stop, goes on while it says that it is not ready: balancers must learn of it before
+    /// connections are refused. Default 5 s.
+    pub drain: Duration,
+    /// How long `serve` then waits for streams and requests in flight. Default 10 s: with `drain` and what else a
+    /// process has to do, less than the 30 s that Kubernetes gives.
+    pub shutdown_grace: Duration,
+}
+
+impl Default for GatewayConfig {
+    fn default() -> Self {
+        Self {
+            agents: vec![DEFAULT_AGENT.to_owned()],
+            default_agent: DEFAULT_AGENT.to_owned(),
+            max_message_bytes: MAX_MESSAGE_BYTES,
+            body_bytes: 0,
+            tenant: TenantLimits::default(),
+            max_title_bytes: 512,
+            max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
+            default_page: 100,
+            max_page: 1000,
+            max_timeline_items: 10_000,
+            max_streams: 10_000,
+            auth: AuthConfig::default(),
+            reader_buffer: 2 * 1024 * 1024,
+            linger: Duration::from_secs(10),
+            poll_interval: Duration::from_secs(1),
+            heartbeat: Duration::from_secs(15),
+            retry: Duration::from_secs(1)..=Duration::from_secs(3),
+            stall_timeout: Duration::from_secs(30),
+            drain: Duration::from_secs(5),
+            shutdown_grace: Duration::from_secs(10),
+        }
+    }
+}
+
+impl GatewayConfig {
+    /// Bytes of a request body.
+    pub fn max_body_bytes(&self) -> usize {
+        let needed = self
+            .message_limit()
+            .saturating_mul(6)
+            .saturating_add(16 * 1024);
+        if self.body_bytes == 0 {
+            needed
+        } else {
+            self.body_bytes.min(needed)
+        }
+    }
+
+    /// How long one reader is told to wait: any time of the range.
+    pub(crate) fn retry_delay(&self) -> Duration {
+        let (from, to) = (*self.retry.start(), *self.retry.end());
+        // Without randomness there is no jitter, and nothing worse.
+        let random = getrandom::u32().unwrap_or(0);
+        from + to
+            .saturating_sub(from)
+            .mul_f64(f64::from(random) / f64::from(u32::MAX))
+    }
+
+    /// Bytes of one message: a larger setting than the protocol's limit has no effect.
+    pub fn message_limit(&self) -> usize {
+        self.max_message_bytes.min(MAX_MESSAGE_BYTES)
+    }
+}

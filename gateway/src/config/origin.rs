@@ -1,0 +1,75 @@
+//! An origin, as configured and as browsers send it.
+
+use std::fmt;
+
+use axum::http::HeaderValue;
+
+/// An origin as browsers write it: scheme, host in lower case, and the port unless it is the scheme's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin(HeaderValue);
+
+/// A text that is no origin.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "an origin is written as browsers send it, like https://app.example.com or http://localhost:3000: scheme, host, no path"
+)]
+pub struct NotAnOrigin;
+
+impl Origin {
+    /// Reads an origin. `*` is none: pages that may use a session must be named.
+    pub fn parse(text: &str) -> Result<Self, NotAnOrigin> {
+        let url = reqwest::Url::parse(text).map_err(|_| NotAnOrigin)?;
+        // What browsers send is compared to the letter, so it must be written that way.
+        let is_as_sent =
+            matches!(url.scheme(), "http" | "https") && url.origin().ascii_serialization() == text;
+        if !is_as_sent {
+            return Err(NotAnOrigin);
+        }
+        HeaderValue::from_str(text)
+            .map(Self)
+            .map_err(|_| NotAnOrigin)
+    }
+
+    /// The origin as the value of a header.
+    pub(crate) fn as_header(&self) -> &HeaderValue {
+        &self.0
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.to_str().unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_what_browsers_send() {
+        for good in [
+            "https://app.example.com",
+            "http://localhost:3000",
+            "https://[::1]:8443",
+            "http://127.0.0.1",
+        ] {
+            assert_eq!(Origin::parse(good).unwrap().to_string(), good);
+        }
+        for bad in [
+            "*",
+            "null",
+            "",
+            "app.example.com",
+            "https://a.com/",
+            "https://a.com/x",
+            "https://A.com",
+            "https://a.com:443",
+            "ftp://a.com",
+            "https://u@a.com",
+        ] {
+            assert_eq!(Origin::parse(bad), Err(NotAnOrigin), "{bad}");
+        }
+    }
+}

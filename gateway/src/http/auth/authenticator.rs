@@ -1,0 +1,213 @@
+//! Tells who is asking, and opens and ends their sessions.
+
+use std::sync::Arc;
+
+use axum::http::{HeaderMap, Method, header};
+use chrono::{DateTime, TimeDelta, Utc};
+use everturn_store::{KeyKind, Keys, NewKey};
+use futures::future::BoxFuture;
+
+use super::{
+    caller::{Caller, Credential},
+    cookie,
+    keys::{Invalid, KeyRing},
+    origin,
+    refusal::Refusal,
+    secret::Secret,
+    token::Tokens,
+};
+use crate::{config::AuthConfig, http::problem::Problem};
+
+/// Ended sessions that are removed when one is opened, at the most: more than one, so that they never pile up.
+const REMOVED_AT_ONCE: u32 = 100;
+
+/// Tells who is asking.
+pub(crate) struct Authenticator {
+    config: AuthConfig,
+    keys: Arc<KeyRing>,
+    tokens: Option<Tokens>,
+}
+
+impl Authenticator {
+    pub(crate) fn new(config: &AuthConfig, keys: Arc<dyn Keys>) -> Self {
+        let keys = Arc::new(KeyRing::new(keys, config));
+        Self {
+            config: config.clone(),
+            keys,
+            tokens: config.oidc.clone().map(Tokens::new),
+        }
+    }
+
+    /// Who makes this request. What is presented must hold, also where nothing is required; the header comes before
+    /// the cookie.
+    pub(super) async fn caller(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+    ) -> Result<Caller, Refusal> {
+        let page = || origin::is_trusted_page(headers, &self.config.allowed_origins);
+        if let Some(credential) = bearer(headers)? {
+            return self.bearer(credential).await;
+        }
+        if let Some(cookie) = cookie::sent(headers) {
+            // A browser sends the cookie by itself, so the page must be one that may use it.
+            if !method.is_safe() && page() != Some(true) {
+                return Err(Refusal::Origin);
+            }
+            return self.session(cookie, headers).await;
+        }
+        if self.config.required {
+            return Err(Refusal::Missing);
+        }
+        // Being able to reach this gateway is all the credential there is, and every page in a browser here can.
+        if !method.is_safe() && page() == Some(false) {
+            return Err(Refusal::Origin);
+        }
+        Ok(Caller::anonymous())
+    }
+
+    async fn bearer(&self, credential: &str) -> Result<Caller, Refusal> {
+        match (Secret::parse(credential), &self.tokens) {
+            (Some(secret), _) if secret.kind() == KeyKind::Key => {
+                let key = self.keys.verify(&secret).await?.map_err(|invalid| {
+                    Refusal::Invalid(match invalid {
+                        Invalid::Unknown => "The key is not known.",
+                        Invalid::Revoked => "The key was revoked.",
+                        Invalid::Expired => "The key has expired.",
+                    })
+                })?;
+                Ok(Caller::of_key(&key))
+            }
+            (None, Some(tokens)) => tokens.verify(credential).await,
+            _ => Err(Refusal::Invalid(
+                "The credential is not a key of this gateway.",
+            )),
+        }
+    }
+
+    async fn session(&self, cookie: &str, headers: &HeaderMap) -> Result<Caller, Refusal> {
+        let why = match Secret::parse(cookie).filter(|secret| secret.kind() == KeyKind::Session) {
+            None => "The session cannot be read.",
+            Some(secret) => match self.keys.verify(&secret).await? {
+                Ok(key) => return Ok(Caller::of_key(&key)),
+                Err(Invalid::Unknown) => "The session is not known.",
+                Err(Invalid::Revoked | Invalid::Expired) => "The session has ended.",
+            },
+        };
+        Err(
+            cookie::forget(headers).map_or(Refusal::Invalid(why), |forget| Refusal::Session {
+                why,
+                forget,
+            }),
+        )
+    }
+
+    /// Opens a session with the rights of a bearer, which ends with their credential at the latest.
+    pub(crate) async fn open_session(&self, caller: &Caller) -> Result<OpenSession, Refusal> {
+        let parent_id = match &caller.credential {
+            Credential::Key(id) => Some(id.clone()),
+            Credential::Token => None,
+            // Else a session could be prolonged for ever.
+            Credential::Session(_) | Credential::Anonymous => {
+                return Err(Refusal::Invalid(
+                    "A session is opened with a key or a token in the header Authorization.",
+                ));
+            }
+        };
+        let now = Utc::now();
+        let lifetime = TimeDelta::from_std(self.config.session_lifetime).unwrap_or(TimeDelta::MAX);
+        let longest = now
+            .checked_add_signed(lifetime)
+            .unwrap_or(DateTime::<Utc>::MAX_UTC);
+        let expires_at = caller.expires_at.map_or(longest, |end| end.min(longest));
+        let session = Secret::generate(KeyKind::Session).map_err(|error| {
+            tracing::error!(%error, "the system gives no random bytes");
+            Refusal::Unknown(Problem::internal())
+        })?;
+        let store = self.keys.store();
+        store.remove_ended_sessions(now, REMOVED_AT_ONCE).await?;
+        let new = NewKey {
+            id: session.id().to_owned(),
+            kind: KeyKind::Session,
+            parent_id,
+            secret_hash: session.hash(),
+            access: caller.access.clone(),
+            scopes: caller.scopes.to_string(),
+            name: String::new(),
+            expires_at: Some(expires_at),
+        };
+        store.create_key(new).await?;
+        Ok(OpenSession {
+            session,
+            lifetime: expires_at - now,
+        })
+    }
+
+    /// Ends the caller's session; whoever has none loses nothing.
+    pub(crate) async fn end_session(&self, caller: &Caller) -> Result<(), Refusal> {
+        if let Credential::Session(id) = &caller.credential {
+            self.keys.store().revoke_key(id).await?;
+            self.keys.forget(id);
+        }
+        Ok(())
+    }
+
+    /// Resolves when the caller's credential does not hold any more: it has expired, or its key was revoked. What is
+    /// served for longer than a moment ends then.
+    pub(crate) fn end_of(&self, caller: &Caller) -> BoxFuture<'static, ()> {
+        let id = match &caller.credential {
+            Credential::Anonymous => return Box::pin(std::future::pending()),
+            Credential::Token => None,
+            Credential::Key(id) | Credential::Session(id) => Some(id.clone()),
+        };
+        let (keys, expires_at, pause) = (
+            Arc::clone(&self.keys),
+            caller.expires_at,
+            self.config.stream_check,
+        );
+        Box::pin(async move {
+            loop {
+                let rest = expires_at.map(|end| (end - Utc::now()).to_std().unwrap_or_default());
+                match (&id, rest) {
+                    (_, Some(rest)) if rest.is_zero() => return,
+                    (None, None) => std::future::pending().await,
+                    (None, Some(rest)) => tokio::time::sleep(rest).await,
+                    (Some(_), rest) => {
+                        tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await
+                    }
+                }
+                // While the store is away nothing is known, and a stream is no place to guess.
+                if let Some(id) = &id
+                    && matches!(keys.holds(id).await, Ok(false))
+                {
+                    return;
+                }
+            }
+        })
+    }
+}
+
+/// A session that was opened.
+pub(crate) struct OpenSession {
+    pub(crate) session: Secret,
+    pub(crate) lifetime: TimeDelta,
+}
+
+/// The credential of the header `Authorization`.
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    let mut values = headers.get_all(header::AUTHORIZATION).into_iter();
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    let words = value.to_str().ok().and_then(|text| text.split_once(' '));
+    match words {
+        Some((scheme, credential))
+            if scheme.eq_ignore_ascii_case("bearer") && values.next().is_none() =>
+        {
+            Ok(Some(credential.trim()))
+        }
+        _ => Err(Refusal::Invalid(
+            "The header Authorization must be: Bearer, a space, and the credential.",
+        )),
+    }
+}

@@ -1,0 +1,86 @@
+//! Who is asking, as handlers see it.
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+use chrono::{DateTime, Utc};
+use everturn_proto::words::DEFAULT_TENANT;
+use everturn_store::{Access, ApiKey, KeyKind};
+
+use super::refusal::Refusal;
+use crate::{
+    config::{Scope, Scopes},
+    http::problem::Problem,
+};
+
+/// Who is asking. Put into the request by [`authenticate`](super::authenticate); a handler takes it as an argument.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// What they may see: handed to every query of the store.
+    pub access: Access,
+    /// What they may do. Reading and writing are checked before the handler.
+    pub scopes: Scopes,
+    /// When their credential ends, and with it their streams; `None`: not by time.
+    pub expires_at: Option<DateTime<Utc>>,
+    /// How they proved it.
+    pub credential: Credential,
+}
+
+/// How a caller proved who they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// Not at all: this gateway asks for nothing.
+    Anonymous,
+    /// By the key with this id.
+    Key(String),
+    /// By the browser session with this id.
+    Session(String),
+    /// By a token of the identity provider.
+    Token,
+}
+
+impl Caller {
+    /// Who asks without a credential, where none is required.
+    pub(super) fn anonymous() -> Self {
+        Self {
+            access: Access::tenant(DEFAULT_TENANT),
+            scopes: Scopes::all(),
+            expires_at: None,
+            credential: Credential::Anonymous,
+        }
+    }
+
+    /// The bearer of a key or session.
+    pub(super) fn of_key(key: &ApiKey) -> Self {
+        Self {
+            access: key.access.clone(),
+            scopes: Scopes::parse(&key.scopes),
+            expires_at: key.expires_at,
+            credential: match key.kind {
+                KeyKind::Key => Credential::Key(key.id.clone()),
+                KeyKind::Session => Credential::Session(key.id.clone()),
+            },
+        }
+    }
+
+    /// Refuses those who may not do this.
+    pub(crate) fn require(&self, scope: Scope) -> Result<(), Refusal> {
+        if self.scopes.has(scope) {
+            Ok(())
+        } else {
+            Err(Refusal::Scope(scope))
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        parts.extensions.get::<Self>().cloned().ok_or_else(|| {
+            tracing::error!(
+                path = parts.uri.path(),
+                "a route that asks for its caller is not behind `authenticate`"
+            );
+            Problem::internal()
+        })
+    }
+}

@@ -1,0 +1,271 @@
+//! The issuer's public keys: fetched when needed, kept while the issuer is away.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use jsonwebtoken::{
+    Algorithm, DecodingKey,
+    jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyOperations, PublicKeyUse},
+};
+use reqwest::Url;
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::{sync::Mutex, time::Instant};
+
+use super::refusal::Refusal;
+use crate::{
+    config::{OidcConfig, is_safe_to_fetch},
+    http::problem::{Code, Problem},
+};
+
+/// Keys of an issuer at the most; the rest is left out. Issuers publish two or three.
+const MAX_KEYS: usize = 100;
+
+/// The issuer's keys.
+pub(super) struct IssuerKeys {
+    config: OidcConfig,
+    fetched: RwLock<Option<Fetched>>,
+    /// When a fetch last began or ended. Held while one is under way, so that there is one at a time.
+    tried: Mutex<Option<Instant>>,
+}
+
+struct Fetched {
+    keys: Vec<IssuerKey>,
+    at: Instant,
+}
+
+/// A key that can check signatures.
+struct IssuerKey {
+    jwk: Jwk,
+    key: DecodingKey,
+}
+
+/// Why the keys could not be fetched. For the log only.
+#[derive(Debug, thiserror::Error)]
+enum FetchError {
+    #[error(transparent)]
+    Http(#[from] reqwest::Error),
+    #[error("{url} answered {status}")]
+    Status {
+        url: Url,
+        status: reqwest::StatusCode,
+    },
+    #[error("{url} answered with more than {limit} bytes")]
+    TooLarge { url: Url, limit: usize },
+    #[error("the answer of {url} cannot be read")]
+    Unreadable { url: Url, source: serde_json::Error },
+    #[error("`{0}` is not a URL to fetch keys from: it must be https, or http on this machine")]
+    Url(String),
+    #[error("the discovery document is that of issuer `{0}`")]
+    OtherIssuer(String),
+}
+
+#[derive(Deserialize)]
+struct Discovery {
+    issuer: String,
+    jwks_uri: String,
+}
+
+#[derive(Deserialize)]
+struct KeySet {
+    keys: Vec<serde_json::Value>,
+}
+
+impl IssuerKeys {
+    pub(super) fn new(config: OidcConfig) -> Self {
+        Self {
+            config,
+            fetched: RwLock::new(None),
+            tried: Mutex::new(None),
+        }
+    }
+
+    /// The key of a token. An unknown one makes the keys be fetched, though not more often than configured; keys that
+    /// have become old are fetched aside, while the old ones serve.
+    pub(super) async fn find(
+        self: &Arc<Self>,
+        kid: Option<&str>,
+        algorithm: Algorithm,
+    ) -> Result<DecodingKey, Refusal> {
+        if let Some((key, is_fresh)) = self.known(kid, algorithm) {
+            if !is_fresh && self.may_fetch() {
+                let (keys, kid) = (Arc::clone(self), kid.map(str::to_owned));
+                tokio::spawn(async move { keys.refresh(kid.as_deref(), algorithm).await });
+            }
+            return Ok(key);
+        }
+        self.refresh(kid, algorithm).await;
+        if let Some((key, _)) = self.known(kid, algorithm) {
+            return Ok(key);
+        }
+        if self.read().is_none() {
+            let detail =
+                "The identity provider's keys cannot be read now. Repeat the request in a moment.";
+            return Err(Refusal::Unknown(
+                Problem::new(Code::IssuerUnavailable, detail).retry_after_s(5),
+            ));
+        }
+        Err(Refusal::Invalid(
+            "The token is signed with a key that its issuer does not publish.",
+        ))
+    }
+
+    /// The key, and whether it was fetched lately. A token that names no key is one of the only key that fits.
+    fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> Option<(DecodingKey, bool)> {
+        let fetched = self.read();
+        let fetched = fetched.as_ref()?;
+        let is_meant =
+            |key: &&IssuerKey| kid.is_none_or(|kid| key.jwk.common.key_id.as_deref() == Some(kid));
+        let mut fitting = fetched
+            .keys
+            .iter()
+            .filter(is_meant)
+            .filter(|key| fits(&key.jwk, algorithm));
+        let key = fitting.next()?;
+        let is_clear = kid.is_some() || fitting.next().is_none();
+        is_clear.then(|| (key.key.clone(), fetched.at.elapsed() < self.config.jwks_ttl))
+    }
+
+    fn may_fetch(&self) -> bool {
+        self.tried
+            .try_lock()
+            .is_ok_and(|tried| self.is_pause_over(*tried))
+    }
+
+    fn is_pause_over(&self, tried: Option<Instant>) -> bool {
+        tried.is_none_or(|at| at.elapsed() >= self.config.jwks_pause)
+    }
+
+    /// Fetches the keys, unless that was tried lately. Waits for a fetch under way, whose keys may do.
+    async fn refresh(&self, kid: Option<&str>, algorithm: Algorithm) {
+        let mut tried = self.tried.lock().await;
+        let is_there = self
+            .known(kid, algorithm)
+            .is_some_and(|(_, is_fresh)| is_fresh);
+        if is_there || !self.is_pause_over(*tried) {
+            return;
+        }
+        *tried = Some(Instant::now());
+        match fetch(&self.config).await {
+            Ok(keys) => {
+                let fetched = Fetched {
+                    keys,
+                    at: Instant::now(),
+                };
+                *self.fetched.write().unwrap_or_else(PoisonError::into_inner) = Some(fetched);
+            }
+            Err(error) => {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(
+                    error,
+                    "the identity provider's keys cannot be fetched; the ones known stay in use"
+                );
+            }
+        }
+        *tried = Some(Instant::now());
+    }
+
+    fn read(&self) -> std::sync::RwLockReadGuard<'_, Option<Fetched>> {
+        self.fetched.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// True when the key is of the algorithm's type and curve, and not meant for something else: a token does not choose
+/// how its signature is read.
+fn fits(jwk: &Jwk, algorithm: Algorithm) -> bool {
+    let common = &jwk.common;
+    let is_named = common
+        .key_algorithm
+        .is_none_or(|named| named == algorithm.into());
+    let is_for_signatures = common
+        .public_key_use
+        .as_ref()
+        .is_none_or(|usage| *usage == PublicKeyUse::Signature);
+    let may_verify = common
+        .key_operations
+        .as_ref()
+        .is_none_or(|operations| operations.contains(&KeyOperations::Verify));
+    let is_of_type = match (&jwk.algorithm, algorithm) {
+        (
+            AlgorithmParameters::RSA(_),
+            Algorithm::RS256
+            | Algorithm::RS384
+            | Algorithm::RS512
+            | Algorithm::PS256
+            | Algorithm::PS384
+            | Algorithm::PS512,
+        ) => true,
+        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES256) => {
+            key.curve == EllipticCurve::P256
+        }
+        (AlgorithmParameters::EllipticCurve(key), Algorithm::ES384) => {
+            key.curve == EllipticCurve::P384
+        }
+        (AlgorithmParameters::OctetKeyPair(key), Algorithm::EdDSA) => {
+            key.curve == EllipticCurve::Ed25519
+        }
+        _ => false,
+    };
+    is_named && is_for_signatures && may_verify && is_of_type
+}
+
+async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
+    // Made anew each time: it is needed every few minutes.
+    let client = reqwest::Client::builder()
+        // What the configuration names is what is asked, not where that points.
+        .redirect(reqwest::redirect::Policy::none())
+        .timeout(config.fetch_timeout)
+        .build()?;
+    let url = match &config.jwks_url {
+        Some(url) => fetchable(url)?,
+        None => discover(&client, config).await?,
+    };
+    let set: KeySet = get(&client, url, config.max_fetched_bytes).await?;
+    // A key of a kind that this version does not know is no reason to do without the others.
+    let jwks = set
+        .keys
+        .into_iter()
+        .filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
+    let keys = jwks.filter_map(|jwk| {
+        Some(IssuerKey {
+            key: DecodingKey::from_jwk(&jwk).ok()?,
+            jwk,
+        })
+    });
+    Ok(keys.take(MAX_KEYS).collect())
+}
+
+async fn discover(client: &reqwest::Client, config: &OidcConfig) -> Result<Url, FetchError> {
+    let url = format!(
+        "{}/.well-known/openid-configuration",
+        config.issuer.trim_end_matches('/')
+    );
+    let found: Discovery = get(client, fetchable(&url)?, config.max_fetched_bytes).await?;
+    if found.issuer != config.issuer {
+        return Err(FetchError::OtherIssuer(found.issuer));
+    }
+    fetchable(&found.jwks_uri)
+}
+
+async fn get<T: DeserializeOwned>(
+    client: &reqwest::Client,
+    url: Url,
+    limit: usize,
+) -> Result<T, FetchError> {
+    let mut response = client.get(url.clone()).send().await?;
+    let status = response.status();
+    if !status.is_success() {
+        return Err(FetchError::Status { url, status });
+    }
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > limit {
+            return Err(FetchError::TooLarge { url, limit });
+        }
+        body.extend_from_slice(&chunk);
+    }
+    serde_json::from_slice(&body).map_err(|source| FetchError::Unreadable { url, source })
+}
+
+fn fetchable(text: &str) -> Result<Url, FetchError> {
+    let url = Url::parse(text).ok().filter(is_safe_to_fetch);
+    url.ok_or_else(|| FetchError::Url(text.to_owned()))
+}

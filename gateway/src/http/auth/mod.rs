@@ -1,0 +1,38 @@
+//! Who may do what: from a credential to a [`Caller`], before any handler runs.
+//!
+//! - `middleware`: what stands before the handlers
+//! - `authenticator`: from a request to its caller; opens and ends sessions
+//! - [`caller`]: who is asking, as handlers see it
+//! - `keys`, [`secret`]: API keys and sessions, in the store and as text
+//! - `token`, `jwks`: tokens of an identity provider, and its public keys
+//! - `cookie`: the session of a browser
+//! - `origin`: which pages may call (CORS), and which may use a cookie
+//! - `refusal`: what those hear who may not
+//!
+//! A credential is read from the header `Authorization` or the session's cookie, never from a URL: URLs are in logs,
+//! histories and `Referer`s. None is ever logged.
+//!
+//! Must not be here: whose conversation is whose. That is [`Access`](everturn_store::Access), in every query.
+
+mod authenticator;
+pub mod caller;
+mod cookie;
+mod jwks;
+mod keys;
+mod middleware;
+mod origin;
+mod refusal;
+pub mod secret;
+mod token;
+
+pub(crate) use self::{
+    authenticator::Authenticator,
+    cookie::{SECURE_NAME as SECURE_COOKIE, forget as forget_session, keep as keep_session},
+    middleware::{authenticate, check_approve, check_scope},
+    origin::cors,
+    refusal::Refusal,
+};
+pub use self::{
+    caller::{Caller, Credential},
+    secret::Secret,
+};

@@ -1,0 +1,170 @@
+//! Origins: which pages may call this gateway (CORS), and which may use what a browser sends by itself.
+
+use std::time::Duration;
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header, uri::Authority};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+
+use crate::{
+    config::{AuthConfig, Origin},
+    http::problem::REQUEST_ID,
+    loopback::is_loopback,
+};
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
+
+/// How long a browser may remember what it is allowed: two hours, the most that Chromium takes.
+const CORS_MAX_AGE: Duration = Duration::from_hours(2);
+
+/// True when the page that made this request is the gateway's own or in the allow-list; `None` when the request does
+/// not say, as those of programs other than browsers.
+///
+/// `Sec-Fetch-Site` counts when it says `same-origin`: browsers compute it from the URL they asked for, whatever
+/// proxies make of the header `Host`, and pages cannot set it.
+pub(crate) fn is_trusted_page(headers: &HeaderMap, allowed: &[Origin]) -> Option<bool> {
+    let site = headers.get(SEC_FETCH_SITE);
+    if site.is_some_and(|site| site == "same-origin") {
+        return Some(true);
+    }
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        return Some(
+            allowed.iter().any(|known| known.as_header() == origin) || is_own(origin, headers),
+        );
+    }
+    site.map(|_| false)
+}
+
+/// A page over plain http may have been changed by anyone on its way, so it is own on this machine only.
+fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
+    let (Ok(origin), Some(host)) = (origin.to_str(), host(headers)) else {
+        return false;
+    };
+    origin == format!("https://{host}")
+        || (is_own_machine(host) && origin == format!("http://{host}"))
+}
+
+/// The authority that the client asked for.
+fn host(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::HOST)?.to_str().ok()
+}
+
+/// True when the client reached the gateway by a name of its own machine.
+pub(crate) fn is_asked_on_loopback(headers: &HeaderMap) -> bool {
+    host(headers).is_some_and(is_own_machine)
+}
+
+fn is_own_machine(host: &str) -> bool {
+    host.parse::<Authority>()
+        .is_ok_and(|authority| is_loopback(authority.host()))
+}
+
+/// Lets the pages of the allow-list call this gateway; `None` when there are none.
+pub(crate) fn cors(config: &AuthConfig) -> Option<CorsLayer> {
+    if config.allowed_origins.is_empty() {
+        return None;
+    }
+    let origins = config
+        .allowed_origins
+        .iter()
+        .map(|origin| origin.as_header().clone());
+    let methods = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::PATCH,
+        Method::DELETE,
+    ];
+    let headers = [
+        header::AUTHORIZATION,
+        header::CONTENT_TYPE,
+        IDEMPOTENCY_KEY,
+        LAST_EVENT_ID,
+        REQUEST_ID,
+    ];
+    let exposed = [REQUEST_ID, header::RETRY_AFTER, CONVERSATION_ID];
+    let layer = CorsLayer::new()
+        .allow_origin(AllowOrigin::list(origins))
+        .allow_credentials(true);
+    Some(
+        layer
+            .allow_methods(methods)
+            .allow_headers(headers)
+            .expose_headers(exposed)
+            .max_age(CORS_MAX_AGE),
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_judged_by_what_the_browser_says() {
+        let allowed = [Origin::parse("https://app.example.com").unwrap()];
+        let judge = |headers: &[(&'static str, &'static str)]| {
+            let pairs = headers.iter().map(|(name, value)| {
+                (
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                )
+            });
+            is_trusted_page(&pairs.collect(), &allowed)
+        };
+        let host = ("host", "api.example.com");
+        assert_eq!(judge(&[host]), None);
+        assert_eq!(
+            judge(&[host, ("origin", "https://app.example.com")]),
+            Some(true)
+        );
+        assert_eq!(
+            judge(&[host, ("origin", "https://api.example.com")]),
+            Some(true)
+        );
+        assert_eq!(
+            judge(&[
+                ("host", "10.0.0.1"),
+                ("origin", "https://api.example.com"),
+                ("sec-fetch-site", "same-origin")
+            ]),
+            Some(true)
+        );
+        assert_eq!(
+            judge(&[
+                ("host", "localhost:8080"),
+                ("origin", "http://localhost:8080")
+            ]),
+            Some(true)
+        );
+        assert_eq!(
+            judge(&[("host", "[::1]:8080"), ("origin", "http://[::1]:8080")]),
+            Some(true)
+        );
+        for origin in [
+            "https://evil.example",
+            "http://api.example.com",
+            "http://app.example.com",
+            "null",
+            "https://api.example.com.evil.example",
+            "https://app.example.com:444",
+        ] {
+            let headers: HeaderMap = [
+                (header::HOST, HeaderValue::from_static("api.example.com")),
+                (header::ORIGIN, HeaderValue::from_static(origin)),
+            ]
+            .into_iter()
+            .collect();
+            assert_eq!(is_trusted_page(&headers, &allowed), Some(false), "{origin}");
+        }
+        for site in ["cross-site", "same-site", "none"] {
+            let headers: HeaderMap = [(SEC_FETCH_SITE, HeaderValue::from_static(site))]
+                .into_iter()
+                .collect();
+            assert_eq!(is_trusted_page(&headers, &allowed), Some(false), "{site}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a request is refused: who one is (401), what one may do (403).
+
+use axum::{
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+
+use crate::{
+    config::Scope,
+    http::problem::{Code, Problem},
+};
+
+/// A request that is refused for who makes it.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// No credential, where one is required.
+    Missing,
+    /// A credential that does not hold. The sentence is for its owner, and says nothing that a forger could use.
+    Invalid(&'static str),
+    /// A session that does not hold: the browser is told to forget its cookie, which no page can do.
+    Session {
+        why: &'static str,
+        forget: HeaderValue,
+    },
+    /// The credential does not allow this.
+    Scope(Scope),
+    /// A page of another origin.
+    Origin,
+    /// Whether the credential holds cannot be told now.
+    Unknown(Problem),
+}
+
+impl From<everturn_store::StoreError> for Refusal {
+    fn from(error: everturn_store::StoreError) -> Self {
+        Self::Unknown(error.into())
+    }
+}
+
+impl Refusal {
+    fn problem(&self) -> Problem {
+        match self {
+            Self::Missing => Problem::new(
+                Code::Unauthenticated,
+                "Send a key or a token in the header `Authorization: Bearer …`, or open a session.",
+            ),
+            Self::Invalid(why) | Self::Session { why, .. } => {
+                Problem::new(Code::Unauthenticated, *why)
+            }
+            Self::Scope(scope) => {
+                let detail = format!(
+                    "This needs the scope `{}`. Use a credential that has it.",
+                    scope.as_str()
+                );
+                Problem::new(Code::InsufficientScope, detail)
+            }
+            Self::Origin => Problem::new(
+                Code::OriginNotAllowed,
+                "Pages of this origin may not do that here; `allowed_origins` in the gateway's [auth] lists those that may.",
+            ),
+            Self::Unknown(problem) => problem.clone(),
+        }
+    }
+
+    /// `WWW-Authenticate` as RFC 6750 words it. The sentences have no quotes.
+    fn challenge(&self) -> Option<String> {
+        match self {
+            // Who sends nothing learns no error code.
+            Self::Missing => Some("Bearer".to_owned()),
+            Self::Invalid(why) | Self::Session { why, .. } => Some(format!(
+                "Bearer error=\"invalid_token\", error_description=\"{why}\""
+            )),
+            Self::Scope(scope) => Some(format!(
+                "Bearer error=\"insufficient_scope\", scope=\"{}\"",
+                scope.as_str()
+            )),
+            Self::Origin | Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = self.problem().into_response();
+        let challenge = self
+            .challenge()
+            .and_then(|challenge| HeaderValue::try_from(challenge).ok());
+        if let Some(challenge) = challenge {
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        if let Self::Session { forget, .. } = self {
+            response.headers_mut().insert(header::SET_COOKIE, forget);
+        }
+        response
+    }
+}

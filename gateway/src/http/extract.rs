@@ -1,0 +1,156 @@
+//! Requests to checked values. What does not fit is a problem with status 400.
+
+use std::{fmt, marker::PhantomData};
+
+use axum::{
+    body::{Body as RequestBody, Bytes},
+    extract::{
+        FromRequest, FromRequestParts, Json, Path, Query, Request, rejection::JsonRejection,
+    },
+    http::{StatusCode, request::Parts},
+};
+use everturn_proto::{ids, limits::MAX_ID_BYTES};
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, MapAccess, Visitor, value::MapAccessDeserializer},
+};
+
+pub use crate::http::auth::Caller;
+use crate::http::problem::{Code, Problem};
+
+/// The conversation id of the path.
+#[derive(Debug, Clone)]
+pub struct ConversationId(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for ConversationId {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<String>::from_request_parts(parts, state).await {
+            Ok(Path(id)) => checked_id("conversation id", id).map(Self),
+            Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
+        }
+    }
+}
+
+/// The conversation and the tool execution, or agent execution, of the path.
+#[derive(Debug, Clone)]
+pub struct ExecutionPath {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The execution in it.
+    pub execution_id: String,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for ExecutionPath {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Path::<(String, String)>::from_request_parts(parts, state).await {
+            Ok(Path((conversation_id, execution_id))) => Ok(Self {
+                conversation_id: checked_id("conversation id", conversation_id)?,
+                execution_id: checked_id("execution id", execution_id)?,
+            }),
+            Err(rejection) => Err(Problem::new(Code::InvalidId, rejection.body_text())),
+        }
+    }
+}
+
+/// Query parameters.
+#[derive(Debug)]
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        match Query::<T>::from_request_parts(parts, state).await {
+            Ok(Query(params)) => Ok(Self(params)),
+            Err(rejection) => Err(Problem::new(Code::InvalidParameter, rejection.body_text())),
+        }
+    }
+}
+
+/// A JSON body: an object.
+#[derive(Debug)]
+pub struct Body<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        match Json::<Object<T>>::from_request(request, state).await {
+            Ok(Json(Object(body))) => Ok(Self(body)),
+            Err(rejection) => Err(body_problem(&rejection)),
+        }
+    }
+}
+
+/// A JSON body that may be left out, or null.
+#[derive(Debug)]
+pub struct OptionalBody<T>(pub T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalBody<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let bytes = Bytes::from_request(Request::from_parts(parts.clone(), body), state).await;
+        let bytes = bytes.map_err(|rejection| body_problem(&rejection.into()))?;
+        if bytes.is_empty() {
+            return Ok(Self(T::default()));
+        }
+        let request = Request::from_parts(parts, RequestBody::from(bytes));
+        match Json::<Option<Object<T>>>::from_request(request, state).await {
+            Ok(Json(body)) => Ok(Self(body.map(|Object(body)| body).unwrap_or_default())),
+            Err(rejection) => Err(body_problem(&rejection)),
+        }
+    }
+}
+
+/// 415 and 422 are 400 here: one status for "the body is not what this endpoint takes".
+fn body_problem(rejection: &JsonRejection) -> Problem {
+    match rejection {
+        JsonRejection::BytesRejection(rejection)
+            if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE =>
+        {
+            Problem::new(Code::BodyTooLarge, "Send a smaller body.")
+        }
+        JsonRejection::BytesRejection(_) => {
+            Problem::new(Code::InvalidBody, "The body could not be read.")
+        }
+        rejection => Problem::new(Code::InvalidBody, rejection.body_text()),
+    }
+}
+
+/// What serde would read from an array of its fields, too, but here only from an object.
+struct Object<T>(T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
+            type Value = Object<T>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Self::Value, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(fields)).map(Object)
+            }
+        }
+
+        deserializer.deserialize_map(Fields(PhantomData))
+    }
+}
+
+/// `id` when it can be part of a workflow id and of a path.
+pub fn checked_id(what: &str, id: String) -> Result<String, Problem> {
+    if ids::is_valid(&id) {
+        return Ok(id);
+    }
+    let detail = format!("A {what} has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`.");
+    Err(Problem::new(Code::InvalidId, detail))
+}

@@ -1,0 +1,19 @@
+//! The HTTP surface: requests in, answers out. It reads what the live side and the ports below it give.
+//!
+//! - [`routes`]: the endpoints, one file each
+//! - [`openapi`]: the document that describes the endpoints, made from them
+//! - [`state`]: what handlers need
+//! - [`extract`]: requests to checked values
+//! - [`auth`]: who may do what: keys, tokens, browser sessions, origins
+//! - `event_stream`: a feed as a response
+//! - [`problem`]: the one place that makes error responses
+//!
+//! Must not be here: the order of events and texts, which is the matter of the live side.
+
+pub mod auth;
+mod event_stream;
+pub mod extract;
+pub mod openapi;
+pub mod problem;
+pub mod routes;
+pub mod state;

@@ -1,0 +1,221 @@
+//! The OpenAPI document: what its endpoints have in common. What one endpoint takes and answers is written beside its
+//! handler, and [`routes`](super::routes) collects it, so an endpoint cannot be served without.
+//!
+//! The document is 3.2, the first version with a word for the frames of a stream (`itemSchema`).
+
+mod shapes;
+
+use std::collections::BTreeMap;
+
+use axum::http::{
+    HeaderName,
+    header::{RETRY_AFTER, WWW_AUTHENTICATE},
+};
+use utoipa::{
+    OpenApi,
+    openapi::{
+        Components, ContentBuilder, HeaderBuilder, OpenApiVersion, Ref, RefOr, Response,
+        ResponseBuilder,
+        path::{Operation, PathItem},
+        schema::{AllOfBuilder, ObjectBuilder, Type},
+        security::{
+            ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
+        },
+    },
+};
+
+pub(crate) use shapes::{Frame, IdempotencyKey, LastEventId, LoggedEvent, MessageText};
+
+use self::shapes::EventFrame;
+use crate::{
+    http::{
+        auth::SECURE_COOKIE,
+        problem::{Code, ProblemBody, REQUEST_ID},
+    },
+    live::sse::{End, Reconnect, Replay, Started, TextBody},
+    schema::{Id, Sequence, one_of},
+};
+
+/// Problems of every endpoint of the agent: of who asks, of how often, and of the store.
+const COMMON: [Code; 8] = [
+    Code::Unauthenticated,
+    Code::InsufficientScope,
+    Code::OriginNotAllowed,
+    Code::Conflict,
+    Code::RateLimited,
+    Code::Internal,
+    Code::IssuerUnavailable,
+    Code::StoreUnavailable,
+];
+
+/// Names of the security schemes.
+const BEARER: &str = "bearer";
+const SESSION: &str = "session";
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Everturn",
+        description = "Conversations with durable agents. Every response carries `x-request-id`: the request's own, \
+                       else a new one. Every error is a `Problem`. Unknown fields and parameters are ignored. Reading \
+                       needs the scope `read`, everything else `write`, and answering approvals `approve` instead. A gateway that does not require a credential \
+                       takes callers who present none as the tenant `default`."
+    ),
+    components(schemas(
+        ProblemBody, Frame, EventFrame, TextBody, Started, Replay, Reconnect, End, Id, Sequence, MessageText
+    )),
+    tags(
+        (name = "conversations"),
+        (name = "messages", description = "Messages, and what comes of them for people"),
+        (name = "events", description = "The event log, for programs"),
+        (name = "turns", description = "The turn that runs"),
+        (name = "tools", description = "Tool calls that wait for a person or for the client"),
+        (name = "auth", description = "Who the caller is"),
+        (name = "health", description = "For whoever restarts gateways and routes to them"),
+        (name = "docs", description = "This document, and the pages of the error codes"),
+    )
+)]
+struct Common;
+
+/// Declares a type for the `responses` of an annotation: the problems that the endpoint answers with, by their codes.
+/// Those of every endpoint of the agent are added, unless the codes are the `only` ones.
+macro_rules! problems {
+    ($name:ident: $($code:ident),+) => {
+        $crate::http::openapi::problems!(@ $name, $crate::http::openapi::with_common(&[$($crate::http::problem::Code::$code),+]));
+    };
+    (only $name:ident: $($code:ident),+) => {
+        $crate::http::openapi::problems!(@ $name, $crate::http::openapi::responses(&[$($crate::http::problem::Code::$code),+]));
+    };
+    (@ $name:ident, $responses:expr) => {
+        struct $name;
+
+        impl utoipa::IntoResponses for $name {
+            fn responses() -> std::collections::BTreeMap<
+                String,
+                utoipa::openapi::RefOr<utoipa::openapi::Response>,
+            > {
+                $responses
+            }
+        }
+    };
+}
+pub(crate) use problems;
+
+/// The text of the document that the endpoints make up together, as it is served and committed.
+pub(crate) fn text(document: utoipa::openapi::OpenApi) -> String {
+    let mut text = finished(document).to_pretty_json().unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// What the endpoints are added to.
+pub(crate) fn common() -> utoipa::openapi::OpenApi {
+    Common::openapi()
+}
+
+/// The responses for these codes and the common ones.
+pub(crate) fn with_common(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
+    responses(&[codes, &COMMON].concat())
+}
+
+/// One response for each status of the codes.
+pub(crate) fn responses(codes: &[Code]) -> BTreeMap<String, RefOr<Response>> {
+    let mut by_status = BTreeMap::<_, Vec<_>>::new();
+    for code in codes {
+        by_status.entry(code.status()).or_default().push(*code);
+    }
+    by_status
+        .iter()
+        .map(|(status, codes)| (status.as_str().to_owned(), problem(codes).into()))
+        .collect()
+}
+
+fn problem(codes: &[Code]) -> Response {
+    let titles: Vec<_> = codes
+        .iter()
+        .map(|code| format!("{} (`{}`)", code.title(), code.as_str()))
+        .collect();
+    let words: Vec<_> = codes.iter().map(|code| code.as_str()).collect();
+    let narrowed = ObjectBuilder::new().property("code", one_of(&words));
+    let schema = AllOfBuilder::new()
+        .item(Ref::from_schema_name("Problem"))
+        .item(narrowed);
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    ResponseBuilder::new()
+        .description(titles.join(". "))
+        .content("application/problem+json", content)
+        .build()
+}
+
+/// Adds what every operation has.
+fn finished(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    document.openapi = OpenApiVersion::Version32;
+    let components = document.components.get_or_insert_with(Components::new);
+    let mut bearer = Http::new(HttpAuthScheme::Bearer);
+    bearer.description = Some("An API key, or a token of the identity provider.".to_owned());
+    components.add_security_scheme(BEARER, SecurityScheme::Http(bearer));
+    let session =
+        "A browser's session. A gateway that is reached on loopback names the cookie `everturn`.";
+    let session = ApiKeyValue::with_description(SECURE_COOKIE, session);
+    components.add_security_scheme(SESSION, SecurityScheme::ApiKey(ApiKey::Cookie(session)));
+    let mut add_header = |name: &str, schema: ObjectBuilder, what: &str| {
+        let header = HeaderBuilder::new()
+            .schema(Some(schema))
+            .description(Some(what))
+            .build();
+        components.headers.insert(name.to_owned(), header.into());
+    };
+    let text = || ObjectBuilder::new().schema_type(Type::String);
+    let seconds = ObjectBuilder::new().schema_type(Type::Integer);
+    add_header(
+        "RequestId",
+        text(),
+        "Names this request in the gateway's log.",
+    );
+    add_header(
+        "WwwAuthenticate",
+        text(),
+        "A challenge of the scheme Bearer (RFC 6750).",
+    );
+    add_header(
+        "RetryAfter",
+        seconds.minimum(Some(0)),
+        "Repeat the request after so many seconds.",
+    );
+    document.security = Some(
+        [BEARER, SESSION]
+            .map(|name| SecurityRequirement::new(name, [""; 0]))
+            .to_vec(),
+    );
+    for operation in document.paths.paths.values_mut().flat_map(operations) {
+        for (status, response) in &mut operation.responses.responses {
+            let RefOr::T(response) = response else {
+                continue;
+            };
+            let mut add_header = |name: HeaderName, header| {
+                response
+                    .headers
+                    .insert(name.to_string(), RefOr::Ref(Ref::new(header)));
+            };
+            add_header(REQUEST_ID, "#/components/headers/RequestId");
+            match status.as_str() {
+                "401" => add_header(WWW_AUTHENTICATE, "#/components/headers/WwwAuthenticate"),
+                "429" | "503" => add_header(RETRY_AFTER, "#/components/headers/RetryAfter"),
+                _ => {}
+            }
+        }
+    }
+    document
+}
+
+fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+    [
+        &mut item.get,
+        &mut item.put,
+        &mut item.post,
+        &mut item.patch,
+        &mut item.delete,
+    ]
+    .into_iter()
+    .flatten()
+}

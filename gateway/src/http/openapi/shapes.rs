@@ -1,0 +1,166 @@
+//! Shapes that more than one endpoint takes or answers, for the document alone: no handler reads these types.
+
+use everturn_proto::limits::MAX_MESSAGE_BYTES;
+use utoipa::{
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{
+        Ref, RefOr, Required, Schema,
+        path::{Parameter, ParameterBuilder, ParameterIn},
+        schema::{AnyOfBuilder, ObjectBuilder, Type},
+    },
+};
+
+use crate::{
+    http::extract::{ConversationId, ExecutionPath},
+    schema::{Id, Sequence},
+};
+
+/// What a user says.
+pub(crate) struct MessageText;
+
+impl PartialSchema for MessageText {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("Not blank, without NUL. The limit counts bytes of UTF-8, and may be configured lower."))
+            .min_length(Some(1))
+            .max_length(Some(MAX_MESSAGE_BYTES))
+            .pattern(Some(r"^[^\u0000]*[^\s\u0000][^\u0000]*$"))
+            .examples(["What is 2 + 2?"])
+            .into()
+    }
+}
+
+impl ToSchema for MessageText {}
+
+impl IntoParams for ConversationId {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let id = ParameterBuilder::new()
+            .name("id")
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True);
+        vec![
+            id.description(Some("The conversation."))
+                .schema(Some(Ref::from_schema_name("Id")))
+                .build(),
+        ]
+    }
+}
+
+impl IntoParams for ExecutionPath {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let id = ParameterBuilder::new()
+            .name("execution_id")
+            .parameter_in(ParameterIn::Path)
+            .required(Required::True);
+        let id = id
+            .description(Some("The tool execution."))
+            .schema(Some(Ref::from_schema_name("Id")))
+            .build();
+        [ConversationId::into_params(parameter_in), vec![id]].concat()
+    }
+}
+
+/// The header that names a message as its client does.
+pub(crate) struct IdempotencyKey;
+
+impl IntoParams for IdempotencyKey {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![header(
+            "Idempotency-Key",
+            "Id",
+            "The same key again is the same message; and where a request creates a conversation, the same conversation. \
+             An id in the body wins.",
+        )]
+    }
+}
+
+/// The header with which a browser comes back.
+pub(crate) struct LastEventId;
+
+impl IntoParams for LastEventId {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![header(
+            "Last-Event-ID",
+            "Sequence",
+            "As `cursor`, and wins over it: browsers send it when they come back.",
+        )]
+    }
+}
+
+fn header(name: &str, schema: &str, description: &str) -> Parameter {
+    let header = ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Header)
+        .required(Required::False);
+    header
+        .description(Some(description))
+        .schema(Some(Ref::from_schema_name(schema)))
+        .build()
+}
+
+/// An event. Skip types that you do not know; there will be more.
+#[derive(ToSchema)]
+#[schema(as = Event)]
+#[expect(dead_code, reason = "the fields are read by the document only")]
+pub(crate) struct LoggedEvent {
+    id: String,
+    #[schema(value_type = Id)]
+    conversation_id: String,
+    /// The user message whose turn this event belongs to.
+    message_id: String,
+    event_type: String,
+    /// By type: see the API's documentation.
+    #[schema(required = true)]
+    event_data: serde_json::Value,
+    #[schema(value_type = Sequence)]
+    sequence_number: u32,
+    #[schema(format = DateTime)]
+    created_at: String,
+}
+
+/// `data` of an event's frame: beside these fields, those of `event_data`.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the fields are read by the document only")]
+pub(crate) struct EventFrame {
+    /// The event's type.
+    #[schema(rename = "type")]
+    kind: String,
+    #[schema(value_type = Id)]
+    conversation_id: String,
+    message_id: String,
+    #[schema(value_type = Sequence)]
+    sequence_number: u32,
+    #[schema(format = DateTime)]
+    created_at: String,
+}
+
+/// A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
+/// Only events have an `id`, their sequence number: what a browser sends back as `Last-Event-ID` is a cursor.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the fields are read by the document only")]
+pub(crate) struct Frame {
+    #[schema(pattern = "^[1-9][0-9]*$", nullable = false)]
+    id: Option<String>,
+    /// The `type` of its data, but `turn_error` for the event `error`: `EventSource` has one of its own. The frame
+    /// `conversation` of a chat has no `type`.
+    event: String,
+    /// JSON.
+    #[schema(schema_with = frame_data)]
+    data: String,
+}
+
+fn frame_data() -> RefOr<Schema> {
+    let shapes = AnyOfBuilder::new()
+        .item(Ref::from_schema_name("EventFrame"))
+        .item(Ref::from_schema_name("TextFrame"))
+        .item(Ref::from_schema_name("ChatFrame"))
+        .item(Ref::from_schema_name("ReplayFrame"))
+        .item(Ref::from_schema_name("ReconnectFrame"))
+        .item(Ref::from_schema_name("EndFrame"));
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .content_media_type("application/json")
+        .content_schema(Some(shapes))
+        .into()
+}

@@ -1,0 +1,285 @@
+//! Approvals: what waits for a person, and their answers. Whether an answer is taken is decided by the workflow that
+//! asked; what is stored says why one is not.
+
+use axum::{Json, extract::State};
+use chrono::{SecondsFormat, Utc};
+use everturn_proto::{
+    Json as RawJson,
+    turn::ResolveApproval,
+    words::{approval, refusal},
+};
+use everturn_store::OutsideTool;
+use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use crate::{
+    http::{
+        auth::Credential,
+        extract::{Body, Caller, ConversationId, ExecutionPath},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::{Id, one_of},
+    turns::ApprovalOutcome,
+};
+
+/// Calls of one conversation that are looked at: a step has at most 64, and several agents may wait at once.
+pub(super) const MAX_WAITING: u32 = 512;
+
+/// The calls that wait for a person.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PendingApprovals)]
+pub(super) struct Pending {
+    /// Oldest first.
+    approvals: Vec<Approval>,
+}
+
+/// A call that waits for an approval.
+#[derive(Serialize, ToSchema)]
+#[schema(as = PendingApproval)]
+pub(super) struct Approval {
+    #[serde(flatten)]
+    call: ShownCall,
+    /// To be sent back with the answer: binds it to this tool and this input.
+    input_hash: String,
+}
+
+/// A tool call as someone outside sees it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WaitingCall)]
+pub(super) struct ShownCall {
+    #[schema(value_type = Id)]
+    execution_id: String,
+    tool_name: String,
+    /// As the model wrote it, commonly an object.
+    #[schema(value_type = serde_json::Value)]
+    tool_input: RawJson,
+    /// The model's.
+    call_id: String,
+    #[schema(value_type = Id)]
+    message_id: String,
+    #[schema(value_type = Id)]
+    agent_execution_id: String,
+    requested_at: String,
+    /// No answer is taken after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    expires_at: Option<String>,
+}
+
+impl From<OutsideTool> for ShownCall {
+    fn from(tool: OutsideTool) -> Self {
+        let time = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        let call = tool.record.call;
+        Self {
+            execution_id: call.execution_id,
+            tool_name: call.tool_name,
+            tool_input: call.tool_input.unwrap_or_default(),
+            call_id: call.call_id,
+            message_id: tool.message_id,
+            agent_execution_id: tool.agent_execution_id,
+            requested_at: time(tool.requested_at),
+            expires_at: tool.expires_at.map(time),
+        }
+    }
+}
+
+problems!(ListRefusals: InvalidId, ConversationNotFound);
+
+/// Lists the tool calls that wait for a person, oldest first.
+#[utoipa::path(
+    get, path = "/conversations/{id}/approvals", tag = "tools", operation_id = "list_approvals",
+    params(ConversationId), responses((status = 200, body = Pending, description = "What waits"), ListRefusals)
+)]
+pub(super) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<Json<Pending>, Problem> {
+    state.conversation(&caller, &id).await?;
+    let waiting = state
+        .ports
+        .outside
+        .waiting_tools(&caller.access, &id, MAX_WAITING)
+        .await?;
+    let approvals = waiting
+        .into_iter()
+        .filter(OutsideTool::needs_approval)
+        .map(|tool| {
+            let input_hash = tool.record.call.input_hash.clone();
+            Approval {
+                call: tool.into(),
+                input_hash,
+            }
+        });
+    Ok(Json(Pending {
+        approvals: approvals.collect(),
+    }))
+}
+
+/// A person's answer.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ApprovalAnswer)]
+pub(super) struct Answer {
+    #[schema(schema_with = decisions)]
+    decision: String,
+    /// Of the pending call: the answer is for what it shows.
+    #[schema(example = "0123456789abcdef")]
+    input_hash: String,
+    /// approve: the tool runs with this instead. At most 64 KiB.
+    #[schema(value_type = Option<Object>)]
+    tool_input: Option<RawJson>,
+    /// The model reads it when the call is denied. At most 4 KiB.
+    #[serde(default)]
+    reason: String,
+    /// approve: do not ask again for this tool in this conversation.
+    #[serde(default)]
+    remember: bool,
+}
+
+fn decisions() -> Object {
+    one_of(&[approval::APPROVE, approval::DENY])
+}
+
+/// The call that was answered.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AnsweredApproval)]
+pub(super) struct Answered {
+    #[schema(value_type = Id)]
+    execution_id: String,
+    tool_name: String,
+    #[schema(schema_with = outcomes)]
+    decision: &'static str,
+    /// What runs, when it was approved.
+    #[schema(value_type = serde_json::Value)]
+    tool_input: RawJson,
+    remember: bool,
+}
+
+fn outcomes() -> Object {
+    one_of(&[approval::APPROVED, approval::DENIED])
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ApprovalAnswered, ApprovalExpired,
+    ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
+
+/// Approves or denies a tool call, once the turn has taken the answer. Needs the scope `approve`.
+#[utoipa::path(
+    post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
+    params(ExecutionPath), request_body = Answer,
+    responses((status = 200, body = Answered, description = "The turn has the answer"), Refusals)
+)]
+pub(super) async fn resolve(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    path: ExecutionPath,
+    Body(body): Body<Answer>,
+) -> Result<Json<Answered>, Problem> {
+    let answer = ResolveApproval {
+        execution_id: path.execution_id.clone(),
+        decision: body.decision,
+        input_hash: body.input_hash,
+        tool_input: body.tool_input.clone(),
+        reason: body.reason,
+        remember: body.remember,
+        resolved_by: who(&caller),
+    };
+    if let Some(flaw) = answer.flaw() {
+        return Err(Problem::new(Code::InvalidBody, format!("{flaw}.")));
+    }
+    let call = state.outside_tool(&caller, &path).await?;
+    if let Some(problem) = settled(&call) {
+        return Err(problem);
+    }
+    if answer.input_hash != call.record.call.input_hash {
+        return Err(mismatch());
+    }
+    let is_approved = answer.decision == approval::APPROVE;
+    let sub_agent = state
+        .sub_agent_of(&caller, &path.conversation_id, &call)
+        .await?;
+    let turns = &state.ports.turns;
+    let outcome = turns
+        .resolve_approval(&path.conversation_id, sub_agent.as_deref(), answer)
+        .await?;
+    if outcome != ApprovalOutcome::Taken {
+        // Another answer, or the end of the time or of the turn, may have been first.
+        let call = state.outside_tool(&caller, &path).await?;
+        return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
+    }
+    let call = call.record.call;
+    Ok(Json(Answered {
+        execution_id: call.execution_id,
+        tool_name: call.tool_name,
+        decision: if is_approved {
+            approval::APPROVED
+        } else {
+            approval::DENIED
+        },
+        tool_input: body.tool_input.or(call.tool_input).unwrap_or_default(),
+        remember: body.remember,
+    }))
+}
+
+/// Who answers, for readers: the owner, else the key.
+fn who(caller: &Caller) -> String {
+    let key = || match &caller.credential {
+        Credential::Key(id) | Credential::Session(id) => id.clone(),
+        Credential::Token | Credential::Anonymous => String::new(),
+    };
+    caller.access.owner_id.clone().unwrap_or_else(key)
+}
+
+/// Why the call takes no answer, as far as it is stored.
+fn settled(call: &OutsideTool) -> Option<Problem> {
+    let detail = match call.record.approval.as_str() {
+        approval::PENDING if call.is_expired(Utc::now()) => return Some(expired()),
+        approval::PENDING => return None,
+        approval::EXPIRED => return Some(expired()),
+        approval::APPROVED => "It was approved.",
+        approval::DENIED => "It was denied.",
+        approval::CANCELLED => "Its turn ended before anyone answered.",
+        _ => "It needs no approval.",
+    };
+    Some(Problem::new(Code::ApprovalAnswered, detail))
+}
+
+fn expired() -> Problem {
+    Problem::new(
+        Code::ApprovalExpired,
+        "Nobody answered in time, and the model is told so. It may ask again.",
+    )
+}
+
+fn mismatch() -> Problem {
+    Problem::new(
+        Code::ApprovalMismatch,
+        "Read the pending approvals, and answer with the input_hash found there.",
+    )
+}
+
+/// Why the turn did not take the answer, when the store has nothing to say about it.
+fn refused(outcome: &ApprovalOutcome) -> Problem {
+    match outcome {
+        ApprovalOutcome::NotRunning => Problem::new(
+            Code::TurnNotRunning,
+            "Resume the conversation; the call then waits for your answer again.",
+        ),
+        ApprovalOutcome::Refused(word) if word == refusal::ANSWERED => {
+            Problem::new(Code::ApprovalAnswered, "Another answer was first.")
+        }
+        ApprovalOutcome::Refused(word) if word == refusal::MISMATCH => mismatch(),
+        ApprovalOutcome::Refused(word) if word == refusal::INVALID => {
+            Problem::new(Code::InvalidBody, "The turn cannot read the answer.")
+        }
+        // It does not wait yet: it comes back from a restart or a reset.
+        ApprovalOutcome::Taken | ApprovalOutcome::Refused(_) | ApprovalOutcome::Unanswered => {
+            Problem::new(
+                Code::TurnUnavailable,
+                "No worker took the answer in time. Repeat the request.",
+            )
+            .retry_after_s(1)
+        }
+    }
+}

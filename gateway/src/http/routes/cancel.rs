@@ -1,0 +1,79 @@
+//! Cancelling: its own call, for one message, and repeatable (invariant 9).
+
+use axum::{Json, extract::State, http::StatusCode};
+use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use crate::{
+    http::{
+        extract::{Caller, ConversationId, OptionalBody, checked_id},
+        openapi::problems,
+        problem::Problem,
+        state::GatewayState,
+    },
+    schema::{Id, one_of},
+    turns::CancelOutcome,
+};
+
+/// What to cancel.
+#[derive(Deserialize, Default, ToSchema)]
+pub(super) struct Cancel {
+    /// The gateway's id of a message: cancels this message, and no other. Left out: the current one.
+    #[schema(value_type = Option<Id>)]
+    message_id: Option<String>,
+}
+
+/// What became of a cancel.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Cancelled)]
+pub(super) struct Answer {
+    /// `cancelling`: the turn was told. `not_running`: no turn runs.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+}
+
+fn statuses() -> Object {
+    one_of(&["cancelling", "not_running"])
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, TemporalUnavailable);
+
+/// Ends the running turn, or a message that waits.
+///
+/// The turn ends with the event `cancelled`, and keeps the text so far. Other messages go on. Repeating this is safe.
+#[utoipa::path(
+    post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
+    params(ConversationId), request_body = Option<Cancel>,
+    responses((status = 202, body = Answer, description = "What became of it"), Refusals)
+)]
+pub(super) async fn cancel(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    OptionalBody(body): OptionalBody<Cancel>,
+) -> Result<(StatusCode, Json<Answer>), Problem> {
+    let asked = body
+        .message_id
+        .map(|message_id| checked_id("message id", message_id))
+        .transpose()?;
+    state.conversation(&caller, &id).await?;
+    let message_id = match asked {
+        Some(message_id) => Some(message_id),
+        // Named here and now: a cancel that arrives late must not end the message after the one it was meant for.
+        None => state
+            .ports
+            .events
+            .conversation_status(&caller.access, &id)
+            .await?
+            .and_then(|status| status.current_message_id),
+    };
+    let outcome = match message_id {
+        Some(message_id) => state.ports.turns.cancel(&id, &message_id).await?,
+        None => CancelOutcome::NotRunning,
+    };
+    let status = match outcome {
+        CancelOutcome::Requested => "cancelling",
+        CancelOutcome::NotRunning => "not_running",
+    };
+    Ok((StatusCode::ACCEPTED, Json(Answer { status })))
+}

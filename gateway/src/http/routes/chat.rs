@@ -1,0 +1,111 @@
+//! One message and its answer in one request.
+
+use axum::{
+    extract::State,
+    http::{HeaderMap, HeaderName, HeaderValue},
+    response::Response,
+};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{
+    conversations::{find_or_create, id_or_key},
+    messages,
+};
+use crate::{
+    http::{
+        event_stream,
+        extract::{Body, Caller},
+        openapi::{Frame, IdempotencyKey, MessageText, problems},
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::Id,
+    turns::OnBusy,
+};
+
+/// Response header with the conversation the message went to.
+const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
+
+/// A message, and where it goes.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct Chat {
+    #[schema(value_type = MessageText)]
+    message: String,
+    /// The conversation is created when there is none; left out, with a new id.
+    #[schema(value_type = Option<Id>)]
+    conversation_id: Option<String>,
+    /// Of a new conversation.
+    #[schema(example = "default")]
+    agent: Option<String>,
+    /// The client's own id: the same one twice is one message.
+    #[schema(value_type = Option<Id>)]
+    message_id: Option<String>,
+}
+
+problems!(
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, IdempotencyConflict,
+    MessageTooLong, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
+    ShuttingDown
+);
+
+/// Sends a message and streams its turn.
+///
+/// Makes the conversation when there is none. The first frames are `replay` and `conversation`; then come the frames of
+/// this message's turn, and no other, to its end. When the connection breaks, the turn goes on: come back with the
+/// stream of events.
+#[utoipa::path(
+    post, path = "/chat", tag = "messages", operation_id = "chat",
+    params(IdempotencyKey), request_body = Chat,
+    responses(
+        (
+            status = 200, description = "The turn's frames", content_type = "text/event-stream",
+            headers(("x-conversation-id" = Id, description = "The conversation the message went to")),
+            item_schema = Frame
+        ),
+        Refusals
+    )
+)]
+pub(super) async fn chat(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(body): Body<Chat>,
+) -> Result<Response, Problem> {
+    messages::check_content(&state, &body.message)?;
+    let client_message_id = messages::client_message_id(&headers, body.message_id)?;
+    let conversation_id = id_or_key(&caller, body.conversation_id, &headers)?;
+    let named = conversation_id.clone().unwrap_or_default();
+    let found = find_or_create(&state, &caller, conversation_id, String::new(), body.agent).await;
+    let (conversation, _) = found.map_err(|problem| match problem.code() {
+        // One that the caller may not see does not exist, here as everywhere.
+        Code::ConversationIdTaken => Problem::conversation_not_found(&named),
+        _ => problem,
+    })?;
+    let queued = messages::submit(
+        &state,
+        &caller,
+        &conversation,
+        body.message,
+        client_message_id,
+        OnBusy::Queue,
+    )
+    .await?;
+    // The conversation was read before the message was stored, so nothing of its turn can be before that. The
+    // turn of a message sent before may be anywhere in the log.
+    let cursor = if queued.is_new {
+        conversation.last_sequence
+    } else {
+        0
+    };
+    // A message that joined another one's turn has no end of its own.
+    let turn = queued
+        .turn
+        .map_or(queued.message_id, |turn| turn.message_id);
+    let feed = state.feed(&caller, &conversation, cursor)?.of_turn(&turn);
+    let mut response = event_stream::response(feed);
+    if let Ok(id) = HeaderValue::from_str(&conversation.id) {
+        response.headers_mut().insert(CONVERSATION_ID, id);
+    }
+    Ok(response)
+}

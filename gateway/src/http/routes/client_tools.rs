@@ -1,0 +1,174 @@
+//! Client tools: what waits for the client to run it, and its results. A result is stored, then the turn is told.
+
+use axum::{Json, extract::State, http::StatusCode};
+use chrono::{DateTime, TimeDelta, Utc};
+use everturn_proto::{Json as RawJson, limits::TOOL_RESULT_MAX_BYTES, words::tool_kind};
+use everturn_store::{OutsideTool, ToolEnd};
+use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use super::approvals::{MAX_WAITING, ShownCall};
+use crate::{
+    http::{
+        extract::{Body, Caller, ConversationId, ExecutionPath},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::{Id, one_of},
+};
+
+/// The calls that the client is to run.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WaitingClientTools)]
+pub(super) struct Waiting {
+    /// Oldest first.
+    client_tools: Vec<ShownCall>,
+}
+
+problems!(ListRefusals: InvalidId, ConversationNotFound);
+
+/// Lists the tool calls that the client is to run, oldest first.
+#[utoipa::path(
+    get, path = "/conversations/{id}/client-tools", tag = "tools", operation_id = "list_client_tools",
+    params(ConversationId), responses((status = 200, body = Waiting, description = "What waits"), ListRefusals)
+)]
+pub(super) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<Json<Waiting>, Problem> {
+    state.conversation(&caller, &id).await?;
+    let waiting = state
+        .ports
+        .outside
+        .waiting_tools(&caller.access, &id, MAX_WAITING)
+        .await?;
+    let waiting = waiting.into_iter().filter(OutsideTool::needs_result);
+    Ok(Json(Waiting {
+        client_tools: waiting.map(ShownCall::from).collect(),
+    }))
+}
+
+/// What came of a client tool.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = ClientToolResult)]
+pub(super) struct Posted {
+    /// Any JSON, at most 1 MiB.
+    #[schema(value_type = serde_json::Value)]
+    result: RawJson,
+    /// True when it says what went wrong.
+    #[serde(default)]
+    is_error: bool,
+}
+
+/// A result that is stored.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StoredResult)]
+pub(super) struct Stored {
+    #[schema(value_type = Id)]
+    execution_id: String,
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+}
+
+fn statuses() -> Object {
+    one_of(&["stored"])
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ClientToolAnswered,
+    ClientToolExpired, ResultTooLarge, BodyTooLarge, TemporalUnavailable);
+
+/// Takes the result of a client tool: it is stored, then the turn is told. Repeating this is safe.
+#[utoipa::path(
+    post, path = "/conversations/{id}/client-tools/{execution_id}", tag = "tools", operation_id = "answer_client_tool",
+    params(ExecutionPath), request_body = Posted,
+    responses((status = 202, body = Stored, description = "Stored, and the turn was told"), Refusals)
+)]
+pub(super) async fn accept(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    path: ExecutionPath,
+    Body(body): Body<Posted>,
+) -> Result<(StatusCode, Json<Stored>), Problem> {
+    if body.result.as_str().len() > TOOL_RESULT_MAX_BYTES {
+        let detail =
+            format!("A result has at most {TOOL_RESULT_MAX_BYTES} bytes. Send less, or a part.");
+        return Err(Problem::new(Code::ResultTooLarge, detail));
+    }
+    let call = state.outside_tool(&caller, &path).await?;
+    if call.record.call.kind != tool_kind::CLIENT {
+        return Err(Problem::execution_not_found(&path.execution_id));
+    }
+    if call.needs_approval() {
+        return Err(Problem::new(
+            Code::Conflict,
+            "A person must approve this call before the client runs it.",
+        ));
+    }
+    let now = Utc::now();
+    let end = ToolEnd::of_result(body.result, body.is_error, duration_ms(&call, now));
+    let call = if call.needs_result() && !call.is_expired(now) {
+        let (access, outside) = (&caller.access, &state.ports.outside);
+        let stored = outside
+            .store_client_result(
+                access,
+                &path.conversation_id,
+                &path.execution_id,
+                end.clone(),
+            )
+            .await?;
+        stored.ok_or_else(|| Problem::execution_not_found(&path.execution_id))?
+    } else {
+        call
+    };
+    if !is_ended_by(&call, &end) {
+        return Err(if call.is_expired(now) {
+            Problem::new(
+                Code::ClientToolExpired,
+                "The model is told that no result came in time. It may ask again.",
+            )
+        } else {
+            Problem::new(
+                Code::ClientToolAnswered,
+                "Another result was first, or the turn ended before this one came.",
+            )
+        });
+    }
+    // Also when it was stored before: whoever stored it may not have come this far.
+    let sub_agent = state
+        .sub_agent_of(&caller, &path.conversation_id, &call)
+        .await?;
+    state
+        .ports
+        .turns
+        .tool_result(
+            &path.conversation_id,
+            sub_agent.as_deref(),
+            &path.execution_id,
+        )
+        .await?;
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(Stored {
+            execution_id: path.execution_id,
+            status: "stored",
+        }),
+    ))
+}
+
+/// From when the client was asked until now.
+fn duration_ms(call: &OutsideTool, now: DateTime<Utc>) -> u32 {
+    let timeout = TimeDelta::milliseconds(i64::from(call.record.call.timeout_ms));
+    let asked_at = call.expires_at.map_or(call.requested_at, |at| at - timeout);
+    u32::try_from((now - asked_at).num_milliseconds().max(0)).unwrap_or(u32::MAX)
+}
+
+/// True when the stored end says the same: a database may write JSON in other words.
+fn is_ended_by(call: &OutsideTool, end: &ToolEnd) -> bool {
+    let is_same = |stored: &ToolEnd| {
+        (&stored.status, stored.is_error) == (&end.status, end.is_error)
+            && stored.result.to_value() == end.result.to_value()
+    };
+    call.record.end.as_ref().is_some_and(is_same)
+}

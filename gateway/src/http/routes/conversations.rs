@@ -1,0 +1,380 @@
+//! Creating, listing, showing, renaming and deleting conversations.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use chrono::{DateTime, SecondsFormat, Utc};
+use everturn_proto::ids;
+use everturn_store::{Conversation, ListFilter, ListPlace, ListQuery, NewConversation};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::messages::idempotency_key;
+use crate::{
+    http::{
+        extract::{Body, Caller, ConversationId, Params, checked_id},
+        openapi::{IdempotencyKey, problems},
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::{Id, Sequence},
+};
+
+/// Conversations of a page when the request does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 200;
+
+/// Namespace of ids made from an idempotency key. Never change it: repeated requests would create anew.
+const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x8f5a_1d27_b0c4_5e93_a6d8_2c71_f94e_3b06);
+
+/// Why a workflow was ended, as the engine shows it.
+const DELETED: &str = "the conversation was deleted";
+
+/// A conversation to be.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewConversation)]
+pub(super) struct Create {
+    /// Left out: a UUID.
+    #[schema(value_type = Option<Id>)]
+    id: Option<String>,
+    /// At most 512 bytes. While it is empty, the beginning of the first message takes its place.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Sums")]
+    title: Option<String>,
+    /// A name of the gateway's configuration.
+    #[schema(example = "default")]
+    agent: Option<String>,
+}
+
+/// A conversation.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Conversation)]
+pub(super) struct Shown {
+    #[schema(value_type = Id)]
+    id: String,
+    agent: String,
+    title: String,
+    /// User messages that turns have taken, and the agent's answers.
+    message_count: u32,
+    /// The number of the last event, 0 before the first.
+    #[schema(value_type = Sequence)]
+    last_sequence: u32,
+    #[schema(format = DateTime)]
+    created_at: String,
+    /// The time of the last event.
+    #[schema(format = DateTime)]
+    updated_at: String,
+}
+
+impl From<Conversation> for Shown {
+    fn from(conversation: Conversation) -> Self {
+        let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        Self {
+            created_at: time(conversation.created_at),
+            updated_at: time(conversation.updated_at),
+            id: conversation.id,
+            agent: conversation.agent,
+            title: conversation.title,
+            message_count: conversation.message_count,
+            last_sequence: conversation.last_sequence,
+        }
+    }
+}
+
+problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTaken, BodyTooLarge);
+
+/// Creates a conversation.
+///
+/// Creating the same `id` again is safe: the answer is the stored conversation. So is repeating the `Idempotency-Key`.
+#[utoipa::path(
+    post, path = "/conversations", tag = "conversations", operation_id = "create_conversation",
+    params(IdempotencyKey), request_body = Create,
+    responses(
+        (status = 201, body = Shown, description = "Created"),
+        (status = 200, body = Shown, description = "The caller's conversation had this id or key already"),
+        CreateRefusals
+    )
+)]
+pub(super) async fn create(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    headers: HeaderMap,
+    Body(body): Body<Create>,
+) -> Result<(StatusCode, Json<Shown>), Problem> {
+    let title = body.title.unwrap_or_default();
+    check_title(&state, &title)?;
+    let id = id_or_key(&caller, body.id, &headers)?;
+    let (conversation, is_new) = find_or_create(&state, &caller, id, title, body.agent).await?;
+    let status = if is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok((status, Json(conversation.into())))
+}
+
+/// The id that the client chose, else one that follows from its idempotency key: the same at every gateway whenever
+/// the same owner sends the same key, and nobody else's.
+pub(super) fn id_or_key(
+    caller: &Caller,
+    id: Option<String>,
+    headers: &HeaderMap,
+) -> Result<Option<String>, Problem> {
+    let key = idempotency_key(headers)?;
+    if id.is_some() {
+        return Ok(id);
+    }
+    let Some(key) = key else { return Ok(None) };
+    let owner_id = caller.access.owner_id.as_deref().unwrap_or_default();
+    // Parts are ended by a NUL, so that they cannot run together.
+    let name = format!("{}\0{owner_id}\0{key}\0", caller.access.tenant_id);
+    Ok(Some(
+        Uuid::new_v5(&KEY_NAMESPACE, name.as_bytes()).to_string(),
+    ))
+}
+
+fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
+    let limit = state.config.max_title_bytes;
+    if title.len() <= limit && !title.contains('\0') {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::InvalidBody,
+        format!("A title has at most {limit} bytes and no NUL."),
+    ))
+}
+
+/// The caller's conversation with this id, made when there is none; true when it was made now.
+pub(super) async fn find_or_create(
+    state: &GatewayState,
+    caller: &Caller,
+    id: Option<String>,
+    title: String,
+    agent: Option<String>,
+) -> Result<(Conversation, bool), Problem> {
+    let is_named = id.is_some();
+    let id = match id {
+        Some(id) => checked_id("conversation id", id)?,
+        // Time-ordered, so that rows made together lie together.
+        None => Uuid::now_v7().to_string(),
+    };
+    if is_named
+        && let Some(conversation) = state
+            .ports
+            .conversations
+            .conversation(&caller.access, &id)
+            .await?
+    {
+        return Ok((conversation, false));
+    }
+    let agent = agent.unwrap_or_else(|| state.config.default_agent.clone());
+    if !state.config.agents.contains(&agent) {
+        let detail = format!("Agents here are: {}.", state.config.agents.join(", "));
+        return Err(Problem::new(Code::UnknownAgent, detail));
+    }
+    let new = NewConversation {
+        id,
+        access: caller.access.clone(),
+        agent,
+        title,
+    };
+    let conversation = state
+        .ports
+        .conversations
+        .create_conversation(new)
+        .await?
+        .ok_or_else(|| {
+            Problem::new(
+                Code::ConversationIdTaken,
+                "Choose another id, or leave it out to have one made.",
+            )
+        })?;
+    Ok((conversation, true))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// Conversations of the page.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_before` of the page before. Do not take it apart: its form may change.
+    #[param(example = "2026-11-21T12:21:46.160000000Z~talk-1")]
+    before: Option<String>,
+    /// A text that titles have in them, in upper or lower case. At most 512 bytes.
+    #[param(max_length = 512, example = "sums")]
+    search: Option<String>,
+    /// Only conversations of this agent.
+    #[param(example = "default")]
+    agent: Option<String>,
+}
+
+/// A page of conversations.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConversationPage)]
+pub(super) struct List {
+    conversations: Vec<Shown>,
+    /// `before` of the next page; null on the last one.
+    #[schema(required = true)]
+    next_before: Option<String>,
+}
+
+problems!(ListRefusals: InvalidParameter);
+
+/// Lists the caller's conversations, or those of them that are searched for, the last updated first.
+///
+/// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
+#[utoipa::path(
+    get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
+    responses((status = 200, body = List, description = "A page"), ListRefusals)
+)]
+pub(super) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<List>, Problem> {
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`limit` is 1 to {MAX_LIMIT}."),
+        ));
+    }
+    let longest = state.config.max_title_bytes;
+    if params
+        .search
+        .as_ref()
+        .is_some_and(|search| search.len() > longest)
+    {
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`search` has at most {longest} bytes, as titles do."),
+        ));
+    }
+    let before = params.before.as_deref().map(parse_place).transpose()?;
+    let query = ListQuery {
+        before,
+        limit,
+        filter: ListFilter::new(params.search.as_deref(), params.agent),
+    };
+    let page = state
+        .ports
+        .conversations
+        .list_conversations(&caller.access, &query)
+        .await?;
+    let next_before = page.next.as_ref().map(format_place);
+    Ok(Json(List {
+        conversations: page.conversations.into_iter().map(Shown::from).collect(),
+        next_before,
+    }))
+}
+
+/// A place as clients carry it: they need not understand it.
+fn format_place(place: &ListPlace) -> String {
+    format!(
+        "{}~{}",
+        place.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true),
+        place.id
+    )
+}
+
+fn parse_place(text: &str) -> Result<ListPlace, Problem> {
+    let place = text.split_once('~').and_then(|(time, id)| {
+        let updated_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
+        ids::is_valid(id).then(|| ListPlace {
+            updated_at,
+            id: id.to_owned(),
+        })
+    });
+    place.ok_or_else(|| {
+        Problem::new(
+            Code::InvalidParameter,
+            "`before` is the `next_before` of the page before.",
+        )
+    })
+}
+
+problems!(ShowRefusals: InvalidId, ConversationNotFound);
+
+/// Shows a conversation.
+#[utoipa::path(
+    get, path = "/conversations/{id}", tag = "conversations", operation_id = "show_conversation",
+    params(ConversationId), responses((status = 200, body = Shown, description = "The conversation"), ShowRefusals)
+)]
+pub(super) async fn show(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<Json<Shown>, Problem> {
+    Ok(Json(state.conversation(&caller, &id).await?.into()))
+}
+
+/// What to change.
+#[derive(Deserialize, ToSchema)]
+pub(super) struct Rename {
+    /// At most 512 bytes. An empty one is replaced by the beginning of the next message.
+    #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Products")]
+    title: String,
+}
+
+problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge);
+
+/// Renames a conversation.
+///
+/// It keeps its place in the list.
+#[utoipa::path(
+    patch, path = "/conversations/{id}", tag = "conversations", operation_id = "rename_conversation",
+    params(ConversationId), request_body = Rename,
+    responses((status = 200, body = Shown, description = "The conversation as it is now"), RenameRefusals)
+)]
+pub(super) async fn rename(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Body(body): Body<Rename>,
+) -> Result<Json<Shown>, Problem> {
+    check_title(&state, &body.title)?;
+    let renamed = state
+        .ports
+        .conversations
+        .rename_conversation(&caller.access, &id, &body.title)
+        .await?;
+    renamed
+        .map(|conversation| Json(conversation.into()))
+        .ok_or_else(|| Problem::conversation_not_found(&id))
+}
+
+problems!(DeleteRefusals: InvalidId, ConversationNotFound, TemporalUnavailable);
+
+/// Deletes a conversation.
+///
+/// Ends the turn that runs, at once and without a last event, and removes the conversation with all that belongs to it.
+/// Nothing can bring it back.
+#[utoipa::path(
+    delete, path = "/conversations/{id}", tag = "conversations", operation_id = "delete_conversation",
+    params(ConversationId), responses((status = 204, description = "Nothing of it is left"), DeleteRefusals)
+)]
+pub(super) async fn delete(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<StatusCode, Problem> {
+    state.conversation(&caller, &id).await?;
+    // First the turn, so that no model is paid to write for nobody. A turn that begins in between finds no message, or
+    // nothing to save to, and fails.
+    let terminated = state.ports.turns.terminate(&id, DELETED).await;
+    terminated.map_err(|error| {
+        Problem::from(error).with_detail("Nothing was deleted. Repeat the request in a moment.")
+    })?;
+    if !state
+        .ports
+        .conversations
+        .delete_conversation(&caller.access, &id)
+        .await?
+    {
+        return Err(Problem::conversation_not_found(&id));
+    }
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,98 @@
+//! What the gateway says about itself: the OpenAPI document, a page to browse it, and the pages of the error codes.
+//! All of it is in the binary; nothing is fetched from elsewhere.
+
+use axum::{
+    Extension, Router,
+    body::Bytes,
+    extract::Path,
+    http::{HeaderValue, header},
+    middleware,
+    response::{IntoResponse, Response},
+};
+use utoipa_swagger_ui::{Config, SwaggerUi};
+
+use crate::http::{
+    openapi::problems,
+    problem::{Code, Problem},
+    state::GatewayState,
+};
+
+/// Where the document is.
+const DOCUMENT: &str = "/api/v1/openapi.json";
+
+/// The browser page runs its own scripts and asks this gateway, and nothing else. Swagger UI writes style attributes.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; \
+     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+macro_rules! pages {
+    ($($code:literal)+) => {
+        /// The pages of `docs/errors` by their codes; a test compares them with the directory.
+        const PAGES: &[(&str, &str)] =
+            &[$(($code, include_str!(concat!("../../../../docs/errors/", $code, ".md")))),+];
+    };
+}
+
+pages! {
+    "agent_execution_not_found" "approval_answered" "approval_expired" "approval_mismatch" "bad_request"
+    "body_too_large" "client_tool_answered" "client_tool_expired" "conflict" "conversation_id_taken"
+    "conversation_not_found" "execution_not_found" "idempotency_conflict" "insufficient_scope" "internal"
+    "invalid_body" "invalid_id" "invalid_input" "invalid_message" "invalid_parameter" "issuer_unavailable"
+    "llm_bad_request" "llm_context_too_long" "llm_invalid_response" "llm_not_found" "llm_rate_limited"
+    "llm_stream_cut" "llm_timeout" "llm_unauthorized" "llm_unavailable" "message_too_long" "method_not_allowed"
+    "no_checkpoint" "not_found" "origin_not_allowed" "queue_full" "rate_limited" "result_too_large" "shutting_down"
+    "step_limit" "store_unavailable" "sub_agent_lost" "temporal_unavailable" "too_many_streams"
+    "too_many_streams_of_tenant" "too_many_turns" "tool_unavailable" "turn_complete" "turn_lost" "turn_not_running"
+    "turn_running" "turn_timeout" "turn_unavailable" "unauthenticated" "unknown_agent" "unknown_message"
+}
+
+/// The text of the OpenAPI document.
+#[derive(Clone)]
+pub(super) struct Document(Bytes);
+
+impl Document {
+    pub(super) fn new(text: String) -> Self {
+        Self(text.into())
+    }
+}
+
+/// This document.
+#[utoipa::path(
+    get, path = "/api/v1/openapi.json", tag = "docs", operation_id = "openapi", security(()),
+    responses((status = 200, content_type = "application/json", body = Object, description = "OpenAPI 3.2"))
+)]
+pub(super) async fn document(Extension(Document(text)): Extension<Document>) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+problems!(only NoPage: NotFound);
+
+/// Explains an error code: what happened, and what to do.
+///
+/// The `type` of a problem is this path.
+#[utoipa::path(
+    get, path = "/docs/errors/{code}", tag = "docs", operation_id = "error_page", security(()),
+    params(("code" = String, Path, example = "queue_full")),
+    responses((status = 200, content_type = "text/plain", body = String, description = "Markdown"), NoPage)
+)]
+pub(super) async fn error_page(Path(code): Path<String>) -> Result<&'static str, Problem> {
+    let page = PAGES.iter().find(|(name, _)| *name == code);
+    page.map(|(_, text)| *text)
+        .ok_or_else(|| Problem::new(Code::NotFound, "No error has this code."))
+}
+
+/// Swagger UI at `/docs`, over the document.
+pub(super) fn browser() -> Router<GatewayState> {
+    let page = SwaggerUi::new("/docs").config(Config::from(DOCUMENT).validator_url("none"));
+    Router::from(page).layer(middleware::map_response(async |mut response: Response| {
+        let headers = response.headers_mut();
+        headers.insert(
+            header::CONTENT_SECURITY_POLICY,
+            HeaderValue::from_static(CONTENT_SECURITY_POLICY),
+        );
+        headers.insert(
+            header::X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        );
+        response
+    }))
+}

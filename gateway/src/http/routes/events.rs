@@ -1,0 +1,127 @@
+//! The event log: a page of it (B2), and the stream of it (B4).
+
+use axum::{Json, extract::State, http::HeaderMap, response::Response};
+use everturn_proto::event::Event;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{
+    http::{
+        event_stream,
+        extract::{Caller, ConversationId, Params},
+        openapi::{Frame, LastEventId, LoggedEvent, problems},
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::Sequence,
+};
+
+const LAST_EVENT_ID: &str = "last-event-id";
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct PageQuery {
+    /// The first sequence number wanted, itself included.
+    #[serde(default)]
+    #[param(value_type = Sequence)]
+    from_sequence: u32,
+    /// Events of the page.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+}
+
+/// A page of events.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EventPage)]
+pub(super) struct Page {
+    #[schema(value_type = Vec<LoggedEvent>)]
+    events: Vec<Event>,
+    /// Ask again, from the last sequence number + 1.
+    has_more: bool,
+}
+
+problems!(PageRefusals: InvalidId, InvalidParameter, ConversationNotFound);
+
+/// Reads a page of the event log.
+#[utoipa::path(
+    get, path = "/conversations/{id}/events", tag = "events", operation_id = "list_events",
+    params(ConversationId, PageQuery), responses((status = 200, body = Page, description = "A page"), PageRefusals)
+)]
+pub(super) async fn page(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Params(query): Params<PageQuery>,
+) -> Result<Json<Page>, Problem> {
+    let limit = query.limit.unwrap_or(state.config.default_page);
+    if !(1..=state.config.max_page).contains(&limit) {
+        let detail = format!("`limit` is 1 to {}.", state.config.max_page);
+        return Err(Problem::new(Code::InvalidParameter, detail));
+    }
+    state.conversation(&caller, &id).await?;
+    let page = state
+        .ports
+        .events
+        .events(&caller.access, &id, query.from_sequence, limit)
+        .await?;
+    Ok(Json(Page {
+        events: page.events,
+        has_more: page.has_more,
+    }))
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct StreamQuery {
+    /// The number of the last event you have; 0 is from the beginning.
+    #[param(value_type = Option<Sequence>)]
+    cursor: Option<u32>,
+}
+
+problems!(
+    StreamRefusals: InvalidId, InvalidParameter, ConversationNotFound, TooManyStreamsOfTenant, TooManyStreams,
+    ShuttingDown
+);
+
+/// Streams every event after the cursor, then what follows.
+///
+/// Without a frame `end` it has no end of its own. When it breaks, connect again, to any gateway, with the `id` of the
+/// last event: a cursor never expires. Each text that the model is writing comes with one `text_start` that holds the
+/// text so far.
+#[utoipa::path(
+    get, path = "/conversations/{id}/events/stream", tag = "events", operation_id = "stream_events",
+    params(ConversationId, StreamQuery, LastEventId),
+    responses(
+        (status = 200, description = "The frames", content_type = "text/event-stream", item_schema = Frame),
+        StreamRefusals
+    )
+)]
+pub(super) async fn stream(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Params(query): Params<StreamQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let cursor = last_event_id(&headers)?.or(query.cursor).unwrap_or(0);
+    let conversation = state.conversation(&caller, &id).await?;
+    let feed = state.feed(&caller, &conversation, cursor)?;
+    Ok(event_stream::response(feed))
+}
+
+/// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
+    let Some(value) = headers.get(LAST_EVENT_ID) else {
+        return Ok(None);
+    };
+    let number = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.trim().parse().ok());
+    number.map(Some).ok_or_else(|| {
+        Problem::new(
+            Code::InvalidParameter,
+            "`Last-Event-ID` is the `id` of an event: its sequence number.",
+        )
+    })
+}

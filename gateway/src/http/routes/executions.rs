@@ -1,0 +1,213 @@
+//! The tree of agent executions (D4): turns and their sub-agents, each with the tool call that started it.
+
+use axum::{Json, extract::State};
+use chrono::{DateTime, SecondsFormat, Utc};
+use everturn_proto::ids;
+use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
+
+use crate::{
+    http::{
+        extract::{Caller, ConversationId, ExecutionPath, Params},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::{Id, one_of},
+};
+
+/// Executions of a page when the request does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 200;
+
+/// An agent at work: on a turn, or on a task that another agent gave it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AgentExecution)]
+pub(super) struct Shown {
+    #[schema(value_type = Id)]
+    id: String,
+    /// The message whose turn it belongs to.
+    #[schema(value_type = Id)]
+    message_id: String,
+    agent: String,
+    #[schema(schema_with = statuses)]
+    status: String,
+    /// 0 for a turn's own agent.
+    depth: u32,
+    #[schema(required = true)]
+    parent_execution_id: Option<String>,
+    #[schema(value_type = Id)]
+    root_execution_id: String,
+    /// LLM calls so far.
+    steps: u32,
+    #[schema(required = true)]
+    error_code: Option<String>,
+    input_tokens: u32,
+    output_tokens: u32,
+    started_at: String,
+    #[schema(required = true)]
+    finished_at: Option<String>,
+    /// What started it; null for a turn.
+    #[serde(rename = "parentActToolCall")]
+    #[schema(required = true)]
+    parent_call: Option<ShownCall>,
+}
+
+/// The tool call that started a sub-agent.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ParentCall)]
+struct ShownCall {
+    #[schema(value_type = Id)]
+    execution_id: String,
+    call_id: String,
+    tool_name: String,
+    #[schema(value_type = serde_json::Value)]
+    tool_input: everturn_proto::Json,
+}
+
+fn statuses() -> Object {
+    one_of(&["running", "completed", "cancelled", "failed"])
+}
+
+impl From<AgentExecution> for Shown {
+    fn from(execution: AgentExecution) -> Self {
+        let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
+        let call = |call: ParentCall| ShownCall {
+            execution_id: call.execution_id,
+            call_id: call.call_id,
+            tool_name: call.tool_name,
+            tool_input: call.tool_input,
+        };
+        Self {
+            id: execution.id,
+            message_id: execution.message_id,
+            agent: execution.agent,
+            status: execution.status,
+            depth: execution.depth,
+            parent_execution_id: execution.parent_execution_id,
+            root_execution_id: execution.root_execution_id,
+            steps: execution.steps,
+            error_code: execution.error_code,
+            input_tokens: execution.input_tokens,
+            output_tokens: execution.output_tokens,
+            started_at: time(execution.started_at),
+            finished_at: execution.finished_at.map(time),
+            parent_call: execution.parent_call.map(call),
+        }
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListQuery {
+    /// Executions of the page.
+    #[param(minimum = 1, maximum = 200, default = 100)]
+    limit: Option<u32>,
+    /// `next_after` of the page before. Do not take it apart: its form may change.
+    #[param(example = "2026-11-21T12:21:46.160000000Z~run_6884324520321083")]
+    after: Option<String>,
+}
+
+/// A page of agent executions.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AgentExecutions)]
+pub(super) struct List {
+    /// In the order of their beginnings.
+    executions: Vec<Shown>,
+    /// `after` of the next page; null at the end.
+    #[schema(required = true)]
+    next_after: Option<String>,
+}
+
+problems!(ListRefusals: InvalidId, InvalidParameter, ConversationNotFound);
+
+/// Lists the conversation's agent executions, turns and sub-agents, in the order of their beginnings.
+#[utoipa::path(
+    get, path = "/conversations/{id}/executions", tag = "executions", operation_id = "list_executions",
+    params(ConversationId, ListQuery), responses((status = 200, body = List, description = "A page"), ListRefusals)
+)]
+pub(super) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    Params(query): Params<ListQuery>,
+) -> Result<Json<List>, Problem> {
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`limit` is 1 to {MAX_LIMIT}."),
+        ));
+    }
+    let after = query.after.as_deref().map(parse_place).transpose()?;
+    state.conversation(&caller, &id).await?;
+    // One more than asked for tells whether there is another page.
+    let mut page = state
+        .ports
+        .executions
+        .agent_executions(&caller.access, &id, after, limit + 1)
+        .await?;
+    let has_more = page.len() > limit as usize;
+    page.truncate(limit as usize);
+    let next_after = page.last().filter(|_| has_more).map(format_place);
+    Ok(Json(List {
+        executions: page.into_iter().map(Shown::from).collect(),
+        next_after,
+    }))
+}
+
+/// A place as clients carry it: they need not understand it.
+fn format_place(execution: &AgentExecution) -> String {
+    format!(
+        "{}~{}",
+        execution
+            .started_at
+            .to_rfc3339_opts(SecondsFormat::Nanos, true),
+        execution.id
+    )
+}
+
+fn parse_place(text: &str) -> Result<AgentExecutionPlace, Problem> {
+    let place = text.split_once('~').and_then(|(time, id)| {
+        let started_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
+        ids::is_valid(id).then(|| AgentExecutionPlace {
+            started_at,
+            id: id.to_owned(),
+        })
+    });
+    place.ok_or_else(|| {
+        Problem::new(
+            Code::InvalidParameter,
+            "`after` is the `next_after` of the page before.",
+        )
+    })
+}
+
+problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
+
+/// Shows one agent execution.
+#[utoipa::path(
+    get, path = "/conversations/{id}/executions/{execution_id}", tag = "executions", operation_id = "show_execution",
+    params(ExecutionPath), responses((status = 200, body = Shown, description = "The execution"), Refusals)
+)]
+pub(super) async fn show(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ExecutionPath {
+        conversation_id,
+        execution_id,
+    }: ExecutionPath,
+) -> Result<Json<Shown>, Problem> {
+    state.conversation(&caller, &conversation_id).await?;
+    let found = state
+        .ports
+        .executions
+        .agent_execution(&caller.access, &conversation_id, &execution_id)
+        .await?;
+    let found = found.ok_or_else(|| {
+        let detail = format!("The conversation has no agent execution `{execution_id}`.");
+        Problem::new(Code::AgentExecutionNotFound, detail)
+    })?;
+    Ok(Json(found.into()))
+}

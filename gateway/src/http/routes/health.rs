@@ -1,0 +1,73 @@
+//! For whoever restarts gateways and routes to them.
+
+use std::time::Duration;
+
+use axum::{Json, extract::State};
+use everturn_store::Access;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    http::{
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::one_of,
+};
+
+/// A store slower than this is not one to send traffic to.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// All is well.
+#[derive(Serialize, ToSchema)]
+pub(super) struct Health {
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+}
+
+fn statuses() -> utoipa::openapi::schema::Object {
+    one_of(&["ok"])
+}
+
+/// Answers when the process does.
+#[utoipa::path(
+    get, path = "/livez", tag = "health", security(()), responses((status = 200, body = Health, description = "Alive"))
+)]
+pub(super) async fn livez() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+problems!(only NotReady: Internal, StoreUnavailable, ShuttingDown);
+
+/// Answers when requests can be served.
+///
+/// Without the engine conversations can still be read, so it is not asked.
+#[utoipa::path(
+    get, path = "/readyz", tag = "health", security(()),
+    responses((status = 200, body = Health, description = "Ready"), NotReady)
+)]
+pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Health>, Problem> {
+    if state.shutdown.is_cancelled() {
+        return Err(Problem::new(
+            Code::ShuttingDown,
+            "Another gateway will answer.",
+        ));
+    }
+    match tokio::time::timeout(
+        STORE_TIMEOUT,
+        state
+            .ports
+            .events
+            .conversation_status(&Access::tenant("readyz"), "readyz"),
+    )
+    .await
+    {
+        Ok(Ok(_)) => Ok(Json(Health { status: "ok" })),
+        Ok(Err(error)) => Err(error.into()),
+        Err(_) => Err(Problem::new(
+            Code::StoreUnavailable,
+            "The store did not answer in time.",
+        )),
+    }
+}

@@ -1,0 +1,230 @@
+//! Accepting messages (invariant 9): stored first, then handed to the turn, then answered.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use everturn_store::{Conversation, NewMessage, QueuedMessage};
+use serde::{Deserialize, Serialize};
+use utoipa::{ToSchema, openapi::schema::Object};
+use uuid::Uuid;
+
+use crate::{
+    http::{
+        extract::{Body, Caller, ConversationId, checked_id},
+        openapi::{IdempotencyKey, MessageText, problems},
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::{Id, one_of},
+    turns::{OnBusy, StartMessages, StartOutcome},
+};
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+/// A message to be.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = NewMessage)]
+pub(super) struct Post {
+    #[schema(value_type = MessageText)]
+    content: String,
+    /// The client's own id: the same one twice is one message.
+    #[schema(value_type = Option<Id>)]
+    message_id: Option<String>,
+    #[serde(default)]
+    #[schema(default = "queue")]
+    on_busy: OnBusy,
+}
+
+/// A stored message.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AcceptedMessage)]
+pub(super) struct Accepted {
+    #[schema(value_type = Id)]
+    conversation_id: String,
+    /// Ours, as events name it.
+    #[schema(value_type = Id)]
+    message_id: String,
+    /// `queued`, or `accepted_before` when a turn has already taken it.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+}
+
+fn statuses() -> Object {
+    one_of(&["queued", "accepted_before"])
+}
+
+problems!(
+    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, TurnRunning, IdempotencyConflict,
+    MessageTooLong, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
+);
+
+/// Sends a message.
+///
+/// Answered once the message is stored and its turn told. Without an answer, or with 503, repeat the request with the
+/// same `message_id`: the message is stored once.
+#[utoipa::path(
+    post, path = "/conversations/{id}/messages", tag = "messages", operation_id = "send_message",
+    params(ConversationId, IdempotencyKey), request_body = Post,
+    responses((status = 202, body = Accepted, description = "Stored"), Refusals)
+)]
+pub(super) async fn accept(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+    headers: HeaderMap,
+    Body(body): Body<Post>,
+) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    check_content(&state, &body.content)?;
+    let client_message_id = client_message_id(&headers, body.message_id)?;
+    let conversation = state.conversation(&caller, &id).await?;
+    let queued = submit(
+        &state,
+        &caller,
+        &conversation,
+        body.content,
+        client_message_id,
+        body.on_busy,
+    )
+    .await?;
+    let status = if queued.is_waiting() {
+        "queued"
+    } else {
+        "accepted_before"
+    };
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(Accepted {
+            conversation_id: id,
+            message_id: queued.message_id,
+            status,
+        }),
+    ))
+}
+
+/// Stores the message, then hands it to the conversation's turn. Repeating it with the same client id stores
+/// nothing and hands it over again, unless it was answered.
+pub(super) async fn submit(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    content: String,
+    client_message_id: Option<String>,
+    on_busy: OnBusy,
+) -> Result<QueuedMessage, Problem> {
+    let new = NewMessage {
+        conversation_id: conversation.id.clone(),
+        // Never the client's id: assistant messages share the table, and theirs can be foreseen.
+        message_id: format!("msg_{}", Uuid::now_v7().simple()),
+        client_message_id,
+        content,
+        max_queued: state.config.max_queued_messages,
+        max_turns: state.config.tenant.concurrent_turns,
+    };
+    let queued = state
+        .ports
+        .conversations
+        .queue_message(&caller.access, new)
+        .await?;
+    match &queued.turn {
+        None if on_busy == OnBusy::Reject => {
+            start_or_reject(state, caller, conversation, &queued).await?
+        }
+        None => {
+            state
+                .ports
+                .turns
+                .submit(conversation, &queued.message_id, on_busy)
+                .await?
+        }
+        // Its workflow may be gone, and then this brings the turn back; else the workflow knows the message.
+        Some(turn) if turn.is_running => {
+            state
+                .ports
+                .turns
+                .submit(conversation, &turn.message_id, OnBusy::Queue)
+                .await?;
+        }
+        Some(_) => {}
+    }
+    Ok(queued)
+}
+
+/// Starts the turn of a stored message, or takes the message back when another turn runs. One that an earlier request
+/// stored is left alone: that request, or another one, may be about to start its turn.
+async fn start_or_reject(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    queued: &QueuedMessage,
+) -> Result<(), Problem> {
+    let messages = StartMessages {
+        first: queued.message_id.clone(),
+        from_step: 0,
+        waiting: Vec::new(),
+    };
+    if state.ports.turns.start(conversation, messages).await? != StartOutcome::Busy {
+        return Ok(());
+    }
+    let conversations = &state.ports.conversations;
+    if queued.is_new
+        && !conversations
+            .withdraw_message(&caller.access, &conversation.id, &queued.message_id)
+            .await?
+    {
+        // A workflow that began in between has taken it.
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::TurnRunning,
+        "Send the message again when the turn has ended, or with another `on_busy`.",
+    ))
+}
+
+/// The content of a message can be stored and sent to a model.
+pub(super) fn check_content(state: &GatewayState, content: &str) -> Result<(), Problem> {
+    let limit = state.config.message_limit();
+    if content.len() > limit {
+        return Err(Problem::new(
+            Code::MessageTooLong,
+            format!("A message has at most {limit} bytes."),
+        ));
+    }
+    if content.trim().is_empty() {
+        return Err(Problem::new(
+            Code::InvalidMessage,
+            "A message has some text.",
+        ));
+    }
+    if content.contains('\0') {
+        return Err(Problem::new(
+            Code::InvalidMessage,
+            "A message has no NUL character.",
+        ));
+    }
+    Ok(())
+}
+
+/// The client's id of a message: of the body, else of the header `Idempotency-Key`.
+pub(super) fn client_message_id(
+    headers: &HeaderMap,
+    of_body: Option<String>,
+) -> Result<Option<String>, Problem> {
+    // Both are checked, also where one of them has no effect.
+    let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
+    let key = idempotency_key(headers)?;
+    Ok(of_body.or(key))
+}
+
+/// The key with which the client repeats a request.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(key) = headers.get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    checked_id(
+        "Idempotency-Key",
+        key.to_str().unwrap_or_default().to_owned(),
+    )
+    .map(Some)
+}

@@ -1,0 +1,135 @@
+//! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in `tests/`,
+//! a section in `docs/api.md`, and `make openapi`.
+
+mod approvals;
+mod cancel;
+mod chat;
+mod client_tools;
+mod conversations;
+mod docs;
+mod events;
+mod executions;
+mod health;
+mod messages;
+mod resume;
+mod session;
+mod status;
+mod timeline;
+
+use std::sync::Arc;
+
+use axum::{
+    Extension, Router,
+    extract::{DefaultBodyLimit, Request, State},
+    http::StatusCode,
+    middleware::{self, Next},
+    response::Response,
+};
+use tower_http::{
+    request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
+    trace::TraceLayer,
+};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use crate::http::{
+    auth,
+    extract::Caller,
+    openapi,
+    problem::{self, Problem},
+    state::GatewayState,
+};
+
+/// The document of every endpoint, as they describe themselves.
+pub fn openapi_document() -> String {
+    openapi::text(endpoints(api()).into_openapi())
+}
+
+/// The endpoints that know who is asking.
+fn api() -> OpenApiRouter<GatewayState> {
+    // Allowing a tool is a right of its own, with or without that to write.
+    let approving = OpenApiRouter::default()
+        .routes(routes!(approvals::resolve))
+        .route_layer(middleware::from_fn(auth::check_approve));
+    let agent = OpenApiRouter::default()
+        .routes(routes!(conversations::create, conversations::list))
+        .routes(routes!(
+            conversations::show,
+            conversations::rename,
+            conversations::delete
+        ))
+        .routes(routes!(messages::accept, timeline::show))
+        .routes(routes!(events::page))
+        .routes(routes!(events::stream))
+        .routes(routes!(status::show))
+        .routes(routes!(executions::list))
+        .routes(routes!(executions::show))
+        .routes(routes!(cancel::cancel))
+        .routes(routes!(resume::resume))
+        .routes(routes!(approvals::list))
+        .routes(routes!(client_tools::list))
+        .routes(routes!(client_tools::accept))
+        .routes(routes!(chat::chat))
+        .route_layer(middleware::from_fn(auth::check_scope))
+        .merge(approving);
+    OpenApiRouter::default()
+        .nest("/agent", agent)
+        .routes(routes!(session::show, session::open, session::end))
+}
+
+/// `api`, and the endpoints that are open to all.
+fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
+    OpenApiRouter::with_openapi(openapi::common())
+        .nest("/api/v1", api)
+        .routes(routes!(health::livez))
+        .routes(routes!(health::readyz))
+        .routes(routes!(docs::document))
+        .routes(routes!(docs::error_page))
+}
+
+/// Every endpoint, with callers, request ids, tracing and problems.
+pub fn router(state: GatewayState) -> Router {
+    let body_limit = state.config.max_body_bytes();
+    let api = api()
+        .route_layer(middleware::from_fn_with_state(state.clone(), within_limits))
+        .route_layer(middleware::from_fn_with_state(
+            Arc::clone(&state.auth),
+            auth::authenticate,
+        ));
+    let (endpoints, document) = endpoints(api).split_for_parts();
+    let router = endpoints
+        .merge(docs::browser())
+        .fallback(|| async { StatusCode::NOT_FOUND })
+        .layer(Extension(docs::Document::new(openapi::text(document))))
+        .layer(DefaultBodyLimit::max(body_limit))
+        .layer(middleware::from_fn(problem::finish));
+    let router = match auth::cors(&state.config.auth) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router
+        .layer(TraceLayer::new_for_http().make_span_with(span))
+        .layer(PropagateRequestIdLayer::x_request_id())
+        .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
+        .with_state(state)
+}
+
+/// Middleware: counts each request to its tenant, once it is known who asks: it lies inside of what authenticates.
+/// Health is asked by no tenant.
+async fn within_limits(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    state.limits.check(&caller.access)?;
+    Ok(next.run(request).await)
+}
+
+fn span(request: &Request) -> tracing::Span {
+    let request_id = request
+        .headers()
+        .get(problem::REQUEST_ID)
+        .and_then(|id| id.to_str().ok())
+        .unwrap_or_default();
+    tracing::info_span!("request", method = %request.method(), path = request.uri().path(), request_id)
+}

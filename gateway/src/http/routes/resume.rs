@@ -1,0 +1,96 @@
+//! Resuming (B5): a conversation whose workflow is gone goes on from its last checkpoint.
+
+use axum::{Json, extract::State, http::StatusCode};
+use everturn_proto::limits::MAX_QUEUED_MESSAGES;
+use everturn_store::ResumePoint;
+use serde::Serialize;
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use crate::{
+    http::{
+        extract::{Caller, ConversationId},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::one_of,
+    turns::{StartMessages, StartOutcome},
+};
+
+/// What became of a resume.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Resumed)]
+pub(super) struct Answer {
+    /// `resuming`: a new workflow runs. `running`: there was one, and nothing was done.
+    #[schema(schema_with = statuses)]
+    status: &'static str,
+    /// Only when `resuming`: the step of the checkpoint from which it goes on; 0 without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    from_step: Option<u32>,
+}
+
+fn statuses() -> Object {
+    one_of(&["resuming", "running"])
+}
+
+problems!(Refusals: InvalidId, ConversationNotFound, NoCheckpoint, TurnComplete, TemporalUnavailable);
+
+/// Goes on with what was accepted and not finished, when the conversation's workflow is gone.
+///
+/// Repeating this is safe: of two requests at once, one starts the workflow.
+#[utoipa::path(
+    post, path = "/conversations/{id}/resume", tag = "turns", operation_id = "resume_turn", params(ConversationId),
+    responses((status = 202, body = Answer, description = "What became of it"), Refusals)
+)]
+pub(super) async fn resume(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<(StatusCode, Json<Answer>), Problem> {
+    let conversation = state.conversation(&caller, &id).await?;
+    let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
+    let point = state
+        .ports
+        .conversations
+        .resume_point(&caller.access, &id, max_waiting)
+        .await?;
+    let messages = unfinished(point.ok_or_else(|| Problem::conversation_not_found(&id))?)?;
+    let from_step = messages.from_step;
+    // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
+    let answer = match state.ports.turns.start(&conversation, messages).await? {
+        StartOutcome::Started => Answer {
+            status: "resuming",
+            from_step: Some(from_step),
+        },
+        StartOutcome::StartedBefore | StartOutcome::Busy => Answer {
+            status: "running",
+            from_step: None,
+        },
+    };
+    Ok((StatusCode::ACCEPTED, Json(answer)))
+}
+
+/// What was accepted and is not finished: the turn that has begun, then the messages that wait.
+fn unfinished(point: ResumePoint) -> Result<StartMessages, Problem> {
+    let mut waiting = point.waiting.into_iter();
+    let (first, from_step) = match point.turn {
+        Some(turn) => (Some(turn.message_id), turn.checkpoint_step.unwrap_or(0)),
+        None => (waiting.next(), 0),
+    };
+    match first {
+        Some(first) => Ok(StartMessages {
+            first,
+            from_step,
+            waiting: waiting.collect(),
+        }),
+        None if point.has_begun => Err(Problem::new(
+            Code::TurnComplete,
+            "Nothing is left to do. Send a message.",
+        )),
+        None => Err(Problem::new(
+            Code::NoCheckpoint,
+            "The conversation has had no turn yet. Send a message.",
+        )),
+    }
+}

@@ -1,0 +1,137 @@
+//! Who one is, and sessions for browsers, which cannot keep a key where scripts do not see it.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use chrono::SecondsFormat;
+use serde::Serialize;
+use utoipa::{
+    ToSchema,
+    openapi::schema::{Array, Object},
+};
+
+use crate::{
+    config::Scope,
+    http::{
+        auth::{self, Caller, Credential, Refusal},
+        openapi::problems,
+        state::GatewayState,
+    },
+    schema::one_of,
+};
+
+/// Who the caller is.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Session)]
+pub(super) struct Shown {
+    /// How they proved it.
+    #[schema(schema_with = credentials)]
+    credential: &'static str,
+    tenant: String,
+    /// Null: they see every owner's conversations of the tenant.
+    #[schema(required = true)]
+    owner: Option<String>,
+    /// What they may do.
+    #[schema(schema_with = scopes)]
+    scopes: Vec<&'static str>,
+    /// When their credential ends; null: not by time.
+    #[schema(required = true, format = DateTime)]
+    expires_at: Option<String>,
+}
+
+fn credentials() -> Object {
+    one_of(&["key", "session", "token", "none"])
+}
+
+fn scopes() -> Array {
+    Array::new(one_of(&Scope::ALL.map(Scope::as_str)))
+}
+
+problems!(only ShowRefusals: Unauthenticated, RateLimited, Internal, IssuerUnavailable, StoreUnavailable);
+problems!(
+    only ChangeRefusals: Unauthenticated, OriginNotAllowed, RateLimited, Internal, IssuerUnavailable, StoreUnavailable
+);
+
+/// Shows who the caller is, whatever their credential and scopes.
+#[utoipa::path(
+    get, path = "/auth/session", tag = "auth", operation_id = "show_session",
+    responses((status = 200, body = Shown, description = "The caller"), ShowRefusals)
+)]
+pub(super) async fn show(caller: Caller) -> Response {
+    let shown = Shown {
+        credential: match caller.credential {
+            Credential::Anonymous => "none",
+            Credential::Key(_) => "key",
+            Credential::Session(_) => "session",
+            Credential::Token => "token",
+        },
+        tenant: caller.access.tenant_id,
+        owner: caller.access.owner_id,
+        scopes: caller.scopes.words().collect(),
+        expires_at: caller
+            .expires_at
+            .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+    };
+    private(Json(shown).into_response())
+}
+
+/// Opens a session for a browser: a cookie with the rights of the bearer.
+///
+/// Only a key or a token opens one, whatever the gateway requires.
+#[utoipa::path(
+    post, path = "/auth/session", tag = "auth", operation_id = "open_session", security(("bearer" = [])),
+    responses(
+        (status = 204, description = "Open", headers(("set-cookie" = String, description = "The session"))),
+        ChangeRefusals
+    )
+)]
+pub(super) async fn open(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    let opened = state.auth.open_session(&caller).await?;
+    Ok(with_cookie(auth::keep_session(
+        &headers,
+        &opened.session,
+        opened.lifetime,
+    )))
+}
+
+/// Ends the session, and has the browser forget it.
+///
+/// A key or a token does not end.
+#[utoipa::path(
+    delete, path = "/auth/session", tag = "auth", operation_id = "end_session",
+    responses(
+        (status = 204, description = "Ended", headers(("set-cookie" = String, description = "Forgets the session"))),
+        ChangeRefusals
+    )
+)]
+pub(super) async fn end(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
+    state.auth.end_session(&caller).await?;
+    Ok(with_cookie(auth::forget_session(&headers)))
+}
+
+fn with_cookie(cookie: Option<HeaderValue>) -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    if let Some(cookie) = cookie {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    private(response)
+}
+
+/// For this caller only.
+fn private(mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

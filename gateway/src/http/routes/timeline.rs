@@ -1,0 +1,66 @@
+//! The timeline of a conversation (B9).
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use crate::{
+    http::{
+        extract::{Caller, ConversationId},
+        openapi::problems,
+        problem::Problem,
+        state::GatewayState,
+    },
+    live::timeline::{Item, Timeline},
+};
+
+/// Events read at a time.
+const PAGE: u32 = 500;
+
+/// What a chat window shows.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Timeline)]
+pub(super) struct Shown {
+    conversation_id: String,
+    /// The newest items, in order.
+    timeline: Vec<Item>,
+    /// Items there are, those left out included.
+    total: usize,
+}
+
+problems!(Refusals: InvalidId, ConversationNotFound);
+
+/// Shows a conversation as messages, thoughts and tool calls.
+///
+/// Made from the events alone. Blank thoughts, plans and the events that end a turn are not shown.
+#[utoipa::path(
+    get, path = "/conversations/{id}/messages", tag = "messages", operation_id = "show_timeline",
+    params(ConversationId), responses((status = 200, body = Shown, description = "The timeline"), Refusals)
+)]
+pub(super) async fn show(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    ConversationId(id): ConversationId,
+) -> Result<Json<Shown>, Problem> {
+    state.conversation(&caller, &id).await?;
+    let mut timeline = Timeline::new(state.config.max_timeline_items);
+    let mut from = 0;
+    loop {
+        let page = state
+            .ports
+            .events
+            .events(&caller.access, &id, from, PAGE)
+            .await?;
+        page.events.iter().for_each(|event| timeline.push(event));
+        let Some(last) = page.events.last().filter(|_| page.has_more) else {
+            break;
+        };
+        from = last.sequence_number.saturating_add(1);
+    }
+    Ok(Json(Shown {
+        conversation_id: id,
+        total: timeline.total(),
+        timeline: timeline.into_items(),
+    }))
+}

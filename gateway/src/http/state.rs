@@ -1,0 +1,155 @@
+//! What handlers need, passed in and never global.
+
+use std::sync::Arc;
+
+use everturn_proto::ids;
+use everturn_store::{Conversation, OutsideTool};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::GatewayConfig,
+    http::{
+        auth::Authenticator,
+        extract::{Caller, ExecutionPath},
+        problem::{Code, Problem},
+    },
+    limits::Limits,
+    live::{feed::Feed, hub::Hub, sse},
+    ports::Ports,
+};
+
+/// State of the router. Clones share it.
+#[derive(Clone)]
+pub struct GatewayState {
+    /// The connections.
+    pub ports: Ports,
+    /// The limits.
+    pub config: Arc<GatewayConfig>,
+    /// Who is asking.
+    pub(crate) auth: Arc<Authenticator>,
+    /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
+    pub(crate) shutdown: CancellationToken,
+    /// Cancelled some time later: open streams end.
+    pub(crate) closing: CancellationToken,
+    pub(crate) limits: Limits,
+    hub: Hub,
+}
+
+impl GatewayState {
+    /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
+    pub fn new(ports: Ports, config: GatewayConfig) -> Self {
+        let limits = Limits::new(&config);
+        let hub = Hub::new(
+            Arc::clone(&ports.events),
+            Arc::clone(&ports.stream),
+            &config,
+        );
+        let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));
+        let (shutdown, closing) = (CancellationToken::new(), CancellationToken::new());
+        Self {
+            ports,
+            config: Arc::new(config),
+            auth,
+            shutdown,
+            closing,
+            limits,
+            hub,
+        }
+    }
+
+    /// The same gateway; it stops when `shutdown` is cancelled.
+    #[must_use]
+    pub fn with_shutdown(self, shutdown: CancellationToken) -> Self {
+        Self { shutdown, ..self }
+    }
+
+    /// The caller's conversation; one that they may not see does not exist.
+    pub async fn conversation(&self, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
+        let found = self
+            .ports
+            .conversations
+            .conversation(&caller.access, id)
+            .await?;
+        found.ok_or_else(|| Problem::conversation_not_found(id))
+    }
+
+    /// The caller's tool call; one that they may not see does not exist.
+    pub async fn outside_tool(
+        &self,
+        caller: &Caller,
+        path: &ExecutionPath,
+    ) -> Result<OutsideTool, Problem> {
+        let ExecutionPath {
+            conversation_id,
+            execution_id,
+        } = path;
+        let found = self
+            .ports
+            .outside
+            .outside_tool(&caller.access, conversation_id, execution_id)
+            .await?;
+        if let Some(tool) = found {
+            return Ok(tool);
+        }
+        self.conversation(caller, conversation_id).await?;
+        Err(Problem::execution_not_found(execution_id))
+    }
+
+    /// The tool execution that started the sub-agent which asked for a call; none when the turn's own agent did.
+    pub async fn sub_agent_of(
+        &self,
+        caller: &Caller,
+        conversation_id: &str,
+        call: &OutsideTool,
+    ) -> Result<Option<String>, Problem> {
+        if ids::thread(conversation_id, &call.message_id, &call.agent_execution_id).is_empty() {
+            return Ok(None);
+        }
+        let execution = self.ports.executions.agent_execution(
+            &caller.access,
+            conversation_id,
+            &call.agent_execution_id,
+        );
+        Ok(execution
+            .await?
+            .and_then(|execution| execution.parent_call)
+            .map(|parent| parent.execution_id))
+    }
+
+    /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their
+    /// credential does.
+    pub fn feed(
+        &self,
+        caller: &Caller,
+        conversation: &Conversation,
+        cursor: u32,
+    ) -> Result<Feed, Problem> {
+        if self.shutdown.is_cancelled() {
+            return Err(Problem::new(
+                Code::ShuttingDown,
+                "Connect again; another gateway will answer.",
+            )
+            .retry_after_s(1));
+        }
+        let permit = self.limits.open_stream(&caller.access)?;
+        let reader = self.hub.open(caller.access.clone(), conversation, cursor);
+        let replay = sse::replay(
+            &conversation.id,
+            cursor.saturating_add(1),
+            conversation.last_sequence,
+        );
+        let feed = Feed::new(
+            reader,
+            &replay,
+            Arc::clone(&self.config),
+            self.closing.clone(),
+            permit,
+        );
+        Ok(feed.until(self.auth.end_of(caller)))
+    }
+
+    /// Waits until no stream is open. None may be opened meanwhile.
+    pub(crate) async fn streams_closed(&self) {
+        self.limits.streams_closed().await;
+    }
+}

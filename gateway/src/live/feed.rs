@@ -1,0 +1,172 @@
+//! A reader as the body of a response.
+//!
+//! The body is pulled: nothing runs for it but its share of the live tail, whose frames wait in the reader's bounded
+//! buffer. Dropping the body drops the reader; the turn never notices.
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use everturn_proto::ids;
+use futures::{Stream, future::BoxFuture};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    config::GatewayConfig,
+    fields::Fields,
+    limits::StreamPermit,
+    live::{
+        hub::{End, Reader},
+        sse::{self, EndReason, Rendered},
+        tail::Frame,
+    },
+};
+
+/// Which frames of a conversation a reader wants.
+enum Scope {
+    All,
+    /// Those of one message's turn, up to its end.
+    Turn {
+        message_id: String,
+        execution_id: String,
+    },
+}
+
+/// A stream of server-sent events.
+pub struct Feed {
+    reader: Reader,
+    scope: Scope,
+    /// What goes out before the reader's frames.
+    preface: String,
+    config: Arc<GatewayConfig>,
+    /// Cancelled when the gateway closes its streams.
+    closing: CancellationToken,
+    /// Resolves when the reader may read no more.
+    until: BoxFuture<'static, ()>,
+    /// The last frame, once the others have gone out.
+    last: Option<EndReason>,
+    is_over: bool,
+    _permit: StreamPermit,
+}
+
+impl Feed {
+    /// What the reader gets, behind the frame `replay`.
+    pub(crate) fn new(
+        reader: Reader,
+        replay: &str,
+        config: Arc<GatewayConfig>,
+        closing: CancellationToken,
+        permit: StreamPermit,
+    ) -> Self {
+        Self {
+            reader,
+            scope: Scope::All,
+            preface: sse::retry(config.retry_delay()) + replay,
+            config,
+            closing,
+            until: Box::pin(std::future::pending()),
+            last: None,
+            is_over: false,
+            _permit: permit,
+        }
+    }
+
+    /// Only the turn of this message, and only until it ends.
+    #[must_use]
+    pub(crate) fn of_turn(mut self, message_id: &str) -> Self {
+        let conversation_id = self.reader.conversation_id();
+        self.preface
+            .push_str(&sse::conversation(conversation_id, message_id));
+        let execution_id = ids::root_execution_id(conversation_id, message_id);
+        self.scope = Scope::Turn {
+            message_id: message_id.to_owned(),
+            execution_id,
+        };
+        self
+    }
+
+    /// Ends when this resolves: the reader's credential does not hold any more.
+    #[must_use]
+    pub fn until(self, until: BoxFuture<'static, ()>) -> Self {
+        Self { until, ..self }
+    }
+
+    /// The pieces of the body, to its end.
+    pub fn into_chunks(self) -> impl Stream<Item = Bytes> + Send + 'static {
+        futures::stream::unfold(self, |mut feed| async move {
+            let chunk = feed.chunk().await?;
+            Some((chunk, feed))
+        })
+    }
+
+    /// The next frame, or a comment when there is none for long; `None` at the end.
+    async fn chunk(&mut self) -> Option<Bytes> {
+        if !self.preface.is_empty() {
+            return Some(std::mem::take(&mut self.preface).into());
+        }
+        let idle = sleep(self.config.heartbeat);
+        tokio::pin!(idle);
+        while !self.is_over {
+            tokio::select! {
+                biased;
+                () = self.closing.cancelled() => {
+                    self.is_over = true;
+                    return Some(sse::reconnect(self.config.retry_delay()).into());
+                }
+                () = &mut self.until => self.end(EndReason::TokenExpired),
+                next = self.reader.next() => match next {
+                    Ok(rendered) if self.wants(&rendered) => return Some(rendered.bytes.clone()),
+                    Ok(_) => {}
+                    Err(End::Deleted) => self.end(EndReason::ConversationDeleted),
+                    Err(end) => {
+                        tracing::info!(?end, "a stream ends; its reader has a cursor to come back with");
+                        self.is_over = true;
+                    }
+                },
+                () = &mut idle => return Some(Bytes::from_static(sse::HEARTBEAT.as_bytes())),
+            }
+        }
+        self.last.take().map(|reason| sse::end(reason).into())
+    }
+
+    fn end(&mut self, reason: EndReason) {
+        self.last = Some(reason);
+        self.is_over = true;
+    }
+
+    /// False for a frame of another turn than the one asked for. The last frame of that one ends the feed.
+    fn wants(&mut self, rendered: &Rendered) -> bool {
+        let Scope::Turn {
+            message_id,
+            execution_id,
+        } = &self.scope
+        else {
+            return true;
+        };
+        if rendered.frame.message_id() != message_id {
+            return false;
+        }
+        if ends(&rendered.frame, execution_id) {
+            self.end(EndReason::TurnEnded);
+        }
+        true
+    }
+}
+
+/// True for the event that ends the turn, as opposed to the end of a sub-agent in it.
+fn ends(frame: &Frame, execution_id: &str) -> bool {
+    let Frame::Event(event) = frame else {
+        return false;
+    };
+    if !event.event_type().ends_agent_execution() {
+        return false;
+    }
+    let fields = event
+        .event_data
+        .as_ref()
+        .map(Fields::of)
+        .unwrap_or_default();
+    fields
+        .get::<String>("agent_execution_id")
+        .is_none_or(|id| id.is_empty() || id == execution_id)
+}

@@ -1,0 +1,27 @@
+//! What the gateway is connected to.
+
+use std::sync::Arc;
+
+use everturn_store::{AgentExecutions, Conversations, EventReader, Keys, OutsideTools};
+use everturn_stream::StreamReader;
+
+use crate::turns::TurnStarter;
+
+/// The gateway's connections to the rest. It reads events and never writes them.
+#[derive(Clone)]
+pub struct Ports {
+    /// The event log.
+    pub events: Arc<dyn EventReader>,
+    /// Conversations and the messages they accept.
+    pub conversations: Arc<dyn Conversations>,
+    /// The tree of executions.
+    pub executions: Arc<dyn AgentExecutions>,
+    /// Tool calls that wait for a person or for the client.
+    pub outside: Arc<dyn OutsideTools>,
+    /// API keys and sessions.
+    pub keys: Arc<dyn Keys>,
+    /// Texts in the making.
+    pub stream: Arc<dyn StreamReader>,
+    /// The engine.
+    pub turns: Arc<dyn TurnStarter>,
+}

@@ -1,0 +1,55 @@
+//! The document's smallest words: schemas that both the endpoints and the frames of a stream are described with.
+
+use everturn_proto::limits::MAX_ID_BYTES;
+use utoipa::{
+    PartialSchema, ToSchema,
+    openapi::{
+        RefOr, Schema,
+        schema::{KnownFormat, Object, ObjectBuilder, SchemaFormat, Type},
+    },
+};
+
+/// An id of a conversation or a message.
+pub(crate) struct Id;
+
+impl PartialSchema for Id {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .min_length(Some(1))
+            .max_length(Some(MAX_ID_BYTES))
+            .pattern(Some("^[A-Za-z0-9._:-]+$"))
+            .description(Some("Part of workflow ids and of paths."))
+            .examples(["talk-1"])
+            .into()
+    }
+}
+
+impl ToSchema for Id {}
+
+/// The number of an event in its conversation.
+pub(crate) struct Sequence;
+
+impl PartialSchema for Sequence {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::Integer)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+            .minimum(Some(0))
+            .maximum(Some(u32::MAX))
+            .description(Some(
+                "The number of an event in its conversation: 1, 2, 3, without gaps. 0 is before the first.",
+            ))
+            .into()
+    }
+}
+
+impl ToSchema for Sequence {}
+
+/// The schema of a string that is one of these words.
+pub(crate) fn one_of(words: &[&str]) -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(words.iter().copied()))
+        .build()
+}

@@ -1,0 +1,183 @@
+//! The arrows between the modules of a crate: which room may name which, and that no files name one another in a circle.
+//!
+//! A room is a file or a folder of the listed one, with everything in it. To hold another folder to its arrows, add a
+//! table to [`ROOMS`]; to keep circles out of another one, add it to [`WITHOUT_CIRCLES`].
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use crate::{
+    paths::{ModulePath, named_paths},
+    root, sources,
+};
+
+/// The rooms of a folder, each with the rooms of that folder that it may name. The folder's own `lib.rs` or `mod.rs`
+/// may name all of them, and none may name it.
+type Rooms = &'static [(&'static str, &'static [&'static str])];
+
+const ROOMS: &[(&str, Rooms)] = &[
+    ("gateway/src", GATEWAY),
+    ("gateway/src/http", GATEWAY_HTTP),
+    ("gateway/src/live", GATEWAY_LIVE),
+];
+
+const GATEWAY: Rooms = &[
+    ("server", &["http", "listener"]),
+    (
+        "http",
+        &[
+            "live", "ports", "limits", "turns", "config", "schema", "loopback",
+        ],
+    ),
+    ("live", &["limits", "config", "schema", "fields"]),
+    ("ports", &["turns"]),
+    ("limits", &["config"]),
+    ("turns", &[]),
+    ("config", &["loopback"]),
+    ("listener", &[]),
+    ("schema", &[]),
+    ("fields", &[]),
+    ("loopback", &[]),
+];
+
+const GATEWAY_HTTP: Rooms = &[
+    (
+        "routes",
+        &[
+            "state",
+            "openapi",
+            "extract",
+            "auth",
+            "problem",
+            "event_stream",
+        ],
+    ),
+    ("state", &["extract", "auth", "problem"]),
+    ("openapi", &["extract", "auth", "problem"]),
+    ("extract", &["auth", "problem"]),
+    ("auth", &["problem"]),
+    ("problem", &[]),
+    ("event_stream", &[]),
+];
+
+const GATEWAY_LIVE: Rooms = &[
+    ("feed", &["hub", "sse", "tail"]),
+    ("hub", &["sse", "tail", "watcher"]),
+    ("sse", &["tail"]),
+    ("tail", &["watcher"]),
+    ("watcher", &[]),
+    ("timeline", &[]),
+];
+
+/// Folders whose files must not name one another in a circle.
+const WITHOUT_CIRCLES: &[&str] = &["gateway/src"];
+
+#[test]
+fn rooms_name_only_what_is_below_them() {
+    for (folder, rooms) in ROOMS {
+        for (file, names) in named_in(folder) {
+            let Some(room) = file.first() else { continue };
+            let (_, allowed) = rooms
+                .iter()
+                .find(|(name, _)| name == room)
+                .unwrap_or_else(|| panic!("{folder} has a new room, {room}: give it its arrows"));
+            for named in names {
+                let Some(other) = named.first() else { continue };
+                let is_front = !rooms.iter().any(|(name, _)| name == other);
+                assert!(
+                    !is_front,
+                    "{folder}: {room} names `{other}` of the folder's own front; name it where it stands"
+                );
+                assert!(
+                    other == room || allowed.contains(&other.as_str()),
+                    "{folder}: {room} must not name {other} (in {})",
+                    file.join("::")
+                );
+            }
+        }
+        for (room, _) in *rooms {
+            let path = root().join(folder).join(room);
+            assert!(
+                path.is_dir() || path.with_extension("rs").is_file(),
+                "{folder} has no room {room} any more"
+            );
+        }
+    }
+}
+
+#[test]
+fn files_do_not_name_one_another_in_a_circle() {
+    for folder in WITHOUT_CIRCLES {
+        let files = named_in(folder);
+        let arrows = files.iter().map(|(file, names)| {
+            let targets = names.iter().map(|named| file_of(named, &files));
+            (
+                file.clone(),
+                targets
+                    .filter(|target| target != file)
+                    .collect::<BTreeSet<_>>(),
+            )
+        });
+        let mut arrows: BTreeMap<_, _> = arrows.collect();
+        // What names nothing that is left is in no circle.
+        while let Some(free) = arrows
+            .iter()
+            .find(|(_, targets)| targets.is_empty())
+            .map(|(file, _)| file.clone())
+        {
+            arrows.remove(&free);
+            for targets in arrows.values_mut() {
+                targets.remove(&free);
+            }
+        }
+        assert!(
+            arrows.is_empty(),
+            "{folder}: these name one another in a circle, or are named from one: {arrows:#?}"
+        );
+    }
+}
+
+/// The modules of a folder and the paths that each names in it, all from the folder on.
+fn named_in(folder: &str) -> BTreeMap<ModulePath, Vec<ModulePath>> {
+    let (crate_source, inner) = folder.split_once("src").unwrap();
+    let crate_source = root().join(crate_source).join("src");
+    let inner: ModulePath = inner
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .map(str::to_owned)
+        .collect();
+    let mut files = Vec::new();
+    sources(&root().join(folder), &mut files);
+    let of_file = |file: &Path| {
+        let module = module_of(file.strip_prefix(&crate_source).unwrap());
+        let text = fs::read_to_string(file).unwrap();
+        let names = named_paths(&text, &module)
+            .into_iter()
+            .filter_map(|named| Some(named.strip_prefix(inner.as_slice())?.to_vec()));
+        (module[inner.len()..].to_vec(), names.collect())
+    };
+    files.iter().map(|file| of_file(file)).collect()
+}
+
+/// The module of a source file, from the crate's root on.
+fn module_of(file: &Path) -> ModulePath {
+    let mut module: ModulePath = file
+        .with_extension("")
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy().into_owned())
+        .collect();
+    module.pop_if(|last| matches!(last.as_str(), "mod" | "lib" | "main"));
+    module
+}
+
+/// The file in which a named path leads: the longest one that is a module.
+fn file_of(named: &[String], files: &BTreeMap<ModulePath, Vec<ModulePath>>) -> ModulePath {
+    (0..=named.len())
+        .rev()
+        .map(|length| named[..length].to_vec())
+        .find(|module| files.contains_key(module))
+        .unwrap_or_default()
+}
