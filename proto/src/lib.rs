@@ -5,6 +5,7 @@
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1)
 //! - `approval`: what an answer to an approval must be
+//! - `turn_end`: whether an event ends its turn
 //! - [`words`]: the strings of statuses, event types, signals and search attributes
 //! - [`limits`]: sizes that all parts must agree on
 //!
@@ -18,6 +19,7 @@ mod json;
 mod lenient;
 
 pub mod limits;
+mod turn_end;
 mod typed;
 pub mod words;
 

@@ -339,10 +339,11 @@ impl Stack {
         let events = wait::until(&what, || async {
             let events = self.events(conversation_id).await;
             let ends = events.iter().filter(|event| {
-                let root =
-                    ids::root_execution_id(conversation_id, event["message_id"].as_str().unwrap());
-                EventType::from(event["event_type"].as_str().unwrap()).ends_agent_execution()
-                    && event["event_data"]["agent_execution_id"] == root
+                EventType::from(event["event_type"].as_str().unwrap()).ends_turn(
+                    conversation_id,
+                    event["message_id"].as_str().unwrap(),
+                    event["event_data"]["agent_execution_id"].as_str(),
+                )
             });
             (ends.count() >= turns).then_some(events)
         })

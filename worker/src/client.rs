@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use eventsource_stream::Eventsource;
-use everturn_proto::ids;
+use everturn_proto::{ids, words::EventType};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
@@ -33,6 +33,16 @@ pub struct Frame {
 }
 
 impl Frame {
+    /// True for the event that ends the turn of this message.
+    pub fn ends_turn(&self, conversation_id: &str, message_id: &str) -> bool {
+        let agent_execution_id = self.data["agent_execution_id"].as_str();
+        EventType::from(self.event.as_str()).ends_turn(
+            conversation_id,
+            message_id,
+            agent_execution_id,
+        )
+    }
+
     /// True for what the own agent of this message's turn does, and false for what a sub-agent of it does.
     pub fn is_own(&self, conversation_id: &str, message_id: &str) -> bool {
         let execution = self.data["agent_execution_id"].as_str().unwrap_or_default();

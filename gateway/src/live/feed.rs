@@ -6,14 +6,12 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use everturn_proto::ids;
 use futures::{Stream, future::BoxFuture};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::GatewayConfig,
-    fields::Fields,
     limits::StreamPermit,
     live::{
         hub::{End, Reader},
@@ -22,20 +20,11 @@ use crate::{
     },
 };
 
-/// Which frames of a conversation a reader wants.
-enum Scope {
-    All,
-    /// Those of one message's turn, up to its end.
-    Turn {
-        message_id: String,
-        execution_id: String,
-    },
-}
-
 /// A stream of server-sent events.
 pub struct Feed {
     reader: Reader,
-    scope: Scope,
+    /// The message whose turn alone is wanted, up to its end; `None`: everything.
+    turn: Option<String>,
     /// What goes out before the reader's frames.
     preface: String,
     config: Arc<GatewayConfig>,
@@ -60,7 +49,7 @@ impl Feed {
     ) -> Self {
         Self {
             reader,
-            scope: Scope::All,
+            turn: None,
             preface: sse::retry(config.retry_delay()) + replay,
             config,
             closing,
@@ -77,11 +66,7 @@ impl Feed {
         let conversation_id = self.reader.conversation_id();
         self.preface
             .push_str(&sse::conversation(conversation_id, message_id));
-        let execution_id = ids::root_execution_id(conversation_id, message_id);
-        self.scope = Scope::Turn {
-            message_id: message_id.to_owned(),
-            execution_id,
-        };
+        self.turn = Some(message_id.to_owned());
         self
     }
 
@@ -136,37 +121,15 @@ impl Feed {
 
     /// False for a frame of another turn than the one asked for. The last frame of that one ends the feed.
     fn wants(&mut self, rendered: &Rendered) -> bool {
-        let Scope::Turn {
-            message_id,
-            execution_id,
-        } = &self.scope
-        else {
+        let Some(message_id) = &self.turn else {
             return true;
         };
         if rendered.frame.message_id() != message_id {
             return false;
         }
-        if ends(&rendered.frame, execution_id) {
+        if matches!(&rendered.frame, Frame::Event(event) if event.ends_turn()) {
             self.end(EndReason::TurnEnded);
         }
         true
     }
-}
-
-/// True for the event that ends the turn, as opposed to the end of a sub-agent in it.
-fn ends(frame: &Frame, execution_id: &str) -> bool {
-    let Frame::Event(event) = frame else {
-        return false;
-    };
-    if !event.event_type().ends_agent_execution() {
-        return false;
-    }
-    let fields = event
-        .event_data
-        .as_ref()
-        .map(Fields::of)
-        .unwrap_or_default();
-    fields
-        .get::<String>("agent_execution_id")
-        .is_none_or(|id| id.is_empty() || id == execution_id)
 }

@@ -74,7 +74,13 @@ impl View {
     pub fn turns_ended(&self) -> usize {
         self.events
             .iter()
-            .filter(|event| EventType::from(word(event, "type")).ends_agent_execution())
+            .filter(|event| {
+                EventType::from(word(event, "type")).ends_turn(
+                    word(event, "conversation_id"),
+                    word(event, "message_id"),
+                    event["agent_execution_id"].as_str(),
+                )
+            })
             .count()
     }
 

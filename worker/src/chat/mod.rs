@@ -7,7 +7,7 @@ use std::{
     process::ExitCode,
 };
 
-use everturn_proto::words::{EventType, event_type};
+use everturn_proto::words::event_type;
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
@@ -119,7 +119,7 @@ async fn turn(
                 println!("{error:#}");
             }
         }
-        if is_own && EventType::from(frame.event.as_str()).ends_agent_execution() {
+        if frame.ends_turn(conversation_id, &message_id) {
             println!();
             return Ok(frame.event == event_type::COMPLETE);
         }

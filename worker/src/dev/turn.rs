@@ -1,6 +1,6 @@
 //! One turn, printed as it happens.
 
-use everturn_proto::words::{EventType, event_type};
+use everturn_proto::words::event_type;
 use futures::StreamExt;
 
 use crate::{client::GatewayClient, show};
@@ -19,9 +19,7 @@ pub(crate) async fn run_and_print(
         if let Some(line) = show::line(&frame) {
             println!("{line}");
         }
-        if frame.is_own(&conversation_id, &message_id)
-            && EventType::from(frame.event.as_str()).ends_agent_execution()
-        {
+        if frame.ends_turn(&conversation_id, &message_id) {
             return Ok((conversation_id, frame.event == event_type::COMPLETE));
         }
     }
