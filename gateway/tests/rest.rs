@@ -343,7 +343,7 @@ async fn events_come_in_pages() {
             .map_or(0, |event| event["sequence_number"].as_u64().unwrap());
         (first, events.len(), body["has_more"].as_bool().unwrap())
     };
-    let first = page("").await;
+    let first = page("?limit=100").await;
     assert_eq!(sequences(&first), (1, 100, true));
     assert!(
         first
@@ -374,6 +374,14 @@ async fn events_come_in_pages() {
     ] {
         page(bad).await.assert_problem(400, "invalid_parameter");
     }
+    for number in 251..=1001 {
+        assert_eq!(gateway.store.append("c", "m", "act", "{}"), number);
+    }
+    assert_eq!(
+        sequences(&page("").await),
+        (1, 1000, true),
+        "a page is as large as it may be when nobody says"
+    );
 }
 
 #[tokio::test]
@@ -508,8 +516,10 @@ async fn executions_are_a_tree_in_pages() {
         ),
         (&Value::Null, &Value::Null)
     );
-    let call = json!({"execution_id": "exec_3", "call_id": "call_3", "tool_name": "delegate",
-                      "tool_input": {"agent": "a", "task": "t"}});
+    let parameters = json!({"agent": "a", "task": "t"});
+    let call = json!({"execution_id": "exec_3", "call_id": "call_3",
+        "name": "delegate", "parameters": parameters,
+        "tool_name": "delegate", "tool_input": parameters});
     assert_eq!(
         (
             &seen[3]["parent_execution_id"],

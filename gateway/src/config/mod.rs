@@ -40,7 +40,7 @@ pub struct GatewayConfig {
     pub max_title_bytes: usize,
     /// Messages of one conversation that may wait. Default: what one continue-as-new can carry.
     pub max_queued_messages: u32,
-    /// Events of a page when the request does not say. Default 100.
+    /// Events of a page when the request does not say. Default 1000, as many as a page may have.
     pub default_page: u32,
     /// Events of a page at the most. Default 1000: some hundred KB of ordinary events.
     pub max_page: u32,
@@ -86,7 +86,7 @@ impl Default for GatewayConfig {
             tenant: TenantLimits::default(),
             max_title_bytes: 512,
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
-            default_page: 100,
+            default_page: 1000,
             max_page: 1000,
             max_timeline_items: 10_000,
             max_streams: 10_000,

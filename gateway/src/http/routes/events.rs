@@ -26,7 +26,7 @@ pub(super) struct PageQuery {
     #[param(value_type = Sequence)]
     from_sequence: u32,
     /// Events of the page.
-    #[param(minimum = 1, maximum = 1000, default = 100)]
+    #[param(minimum = 1, maximum = 1000, default = 1000)]
     limit: Option<u32>,
 }
 

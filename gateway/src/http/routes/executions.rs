@@ -61,7 +61,14 @@ struct ShownCall {
     #[schema(value_type = Id)]
     execution_id: String,
     call_id: String,
+    /// The tool.
+    name: String,
+    /// What the model called it with.
+    #[schema(value_type = serde_json::Value)]
+    parameters: everturn_proto::Json,
+    /// The same as `name`, for clients of the first version.
     tool_name: String,
+    /// The same as `parameters`, for clients of the first version.
     #[schema(value_type = serde_json::Value)]
     tool_input: everturn_proto::Json,
 }
@@ -76,6 +83,8 @@ impl From<AgentExecution> for Shown {
         let call = |call: ParentCall| ShownCall {
             execution_id: call.execution_id,
             call_id: call.call_id,
+            name: call.tool_name.clone(),
+            parameters: call.tool_input.clone(),
             tool_name: call.tool_name,
             tool_input: call.tool_input,
         };
