@@ -1,4 +1,4 @@
-//! The table `[gateway]`: how it is written, and what it may hold.
+//! `[gateway]`: streams, and the way a gateway stops.
 
 use std::time::Duration;
 
@@ -6,31 +6,23 @@ use everturn_gateway::GatewayConfig;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::check::{Checker, HOUR, SECOND};
+use super::checker::{Checker, HOUR};
 
 /// Short enough for a test that makes an hour pass in half a minute.
-const MIN: Duration = Duration::from_millis(10);
-/// Some hundred deltas. With less, a burst would cut readers that are quick.
-const MIN_BUFFER: u32 = 64 * 1024;
+const SHORTEST: Duration = Duration::from_millis(10);
+/// Room for some hundred deltas. With less, a burst would cut readers that are quick.
+const MIN_READER_BUFFER: usize = 64 * 1024;
+const MAX_READER_BUFFER: usize = 1024 * 1024 * 1024;
+const MAX_STREAMS: usize = 1_000_000;
 
-/// A gateway as `[gateway]` sets it.
-#[derive(Debug, Clone, Default)]
-pub struct Gateway {
-    /// Its limits. Those that other tables set have their defaults here.
-    pub limits: GatewayConfig,
-    /// `poll_interval`, when it is set; what it is otherwise depends on the stream.
-    pub poll_interval: Option<Duration>,
-}
-
-/// The table as written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub(super) struct Table {
+pub(super) struct GatewayTable {
     heartbeat: Option<Spanned<String>>,
     retry_min: Option<Spanned<String>>,
     retry_max: Option<Spanned<String>>,
-    reader_buffer: Option<Spanned<u32>>,
-    max_streams: Option<Spanned<u32>>,
+    reader_buffer: Option<Spanned<usize>>,
+    max_streams: Option<Spanned<usize>>,
     linger: Option<Spanned<String>>,
     poll_interval: Option<Spanned<String>>,
     stall_timeout: Option<Spanned<String>>,
@@ -38,67 +30,56 @@ pub(super) struct Table {
     shutdown_grace: Option<Spanned<String>>,
 }
 
-impl Table {
-    pub(super) fn check(&self, checker: &mut Checker<'_>) -> Gateway {
+impl GatewayTable {
+    /// The gateway's configuration with what this table sets; the rest is as by default.
+    pub(super) fn check(&self, check: &mut Checker<'_>) -> GatewayConfig {
         let default = GatewayConfig::default();
-        let retry_min = checker.duration(
+        let retry_min = check.duration(
             "retry_min",
-            self.retry_min.as_ref(),
+            &self.retry_min,
             *default.retry.start(),
-            MIN..=HOUR,
+            SHORTEST..=HOUR,
         );
         // Whoever sets only the lower end, and above the default's upper one, wants no range.
-        let retry_max = retry_min.max(*default.retry.end());
-        let retry_max = checker.duration(
+        let retry_max = check.duration(
             "retry_max",
-            self.retry_max.as_ref(),
-            retry_max,
+            &self.retry_max,
+            retry_min.max(*default.retry.end()),
             retry_min..=HOUR,
         );
-        let mut duration = |key, value: &Option<Spanned<String>>, default, from| {
-            checker.duration(key, value.as_ref(), default, from..=HOUR)
-        };
-        let mut limits = GatewayConfig {
-            retry: retry_min..=retry_max,
-            heartbeat: duration("heartbeat", &self.heartbeat, default.heartbeat, MIN),
-            linger: duration("linger", &self.linger, default.linger, Duration::ZERO),
-            stall_timeout: duration(
-                "stall_timeout",
-                &self.stall_timeout,
-                default.stall_timeout,
-                MIN,
-            ),
-            drain: duration("drain", &self.drain, default.drain, Duration::ZERO),
-            shutdown_grace: duration(
-                "shutdown_grace",
-                &self.shutdown_grace,
-                default.shutdown_grace,
-                Duration::ZERO,
-            ),
-            ..default
-        };
-        let poll_interval = duration("poll_interval", &self.poll_interval, SECOND, MIN);
-        let mut number = |key, value: &Option<Spanned<u32>>, default, range| {
-            let number = value
-                .as_ref()
-                .map(|_| checker.number(key, value.as_ref(), 0, range));
-            number.map_or(default, |number| usize::try_from(number).unwrap_or(default))
-        };
-        limits.max_streams = number(
+        let max_streams = check.number(
             "max_streams",
             &self.max_streams,
-            limits.max_streams,
-            1..=1_000_000,
+            default.max_streams,
+            1..=MAX_STREAMS,
         );
-        limits.reader_buffer = number(
+        let reader_buffer = check.number(
             "reader_buffer",
             &self.reader_buffer,
-            limits.reader_buffer,
-            MIN_BUFFER..=1024 * 1024 * 1024,
+            default.reader_buffer,
+            MIN_READER_BUFFER..=MAX_READER_BUFFER,
         );
-        Gateway {
-            limits,
-            poll_interval: self.poll_interval.as_ref().map(|_| poll_interval),
+        let mut duration = |key, value: &Option<Spanned<String>>, default, from| {
+            check.duration(key, value, default, from..=HOUR)
+        };
+        let (linger, stall, drain) = (&self.linger, &self.stall_timeout, &self.drain);
+        let grace = &self.shutdown_grace;
+        let none = Duration::ZERO;
+        GatewayConfig {
+            heartbeat: duration("heartbeat", &self.heartbeat, default.heartbeat, SHORTEST),
+            linger: duration("linger", linger, default.linger, none),
+            stall_timeout: duration("stall_timeout", stall, default.stall_timeout, SHORTEST),
+            drain: duration("drain", drain, default.drain, none),
+            shutdown_grace: duration("shutdown_grace", grace, default.shutdown_grace, none),
+            retry: retry_min..=retry_max,
+            max_streams,
+            reader_buffer,
+            ..default
         }
+    }
+
+    /// `poll_interval`, when it is set. What it is otherwise depends on the stream.
+    pub(super) fn poll_interval(&self, check: &mut Checker<'_>) -> Option<Duration> {
+        check.optional_duration("poll_interval", &self.poll_interval, SHORTEST..=HOUR)
     }
 }

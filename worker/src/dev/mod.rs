@@ -48,7 +48,7 @@ pub async fn run(
     let (mut config, tools) = roles::worker::configure(common, options.test_tools.clone(), own)?;
     roles::gateway::check_exposure(options.listen, &config, options.insecure_no_auth)?;
     // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
-    config.gateway.limits.drain = Duration::ZERO;
+    config.gateway.drain = Duration::ZERO;
     // Before anything is started: a port that is taken is the most common mistake.
     let listener = listener::bind(options.listen).with_context(|| {
         format!(

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
-    GatewayConfig, GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
+    GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
     turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, GatewayOptions},
-    config::{Config, Gateway},
+    config::Config,
     connections::{self, Stream},
     shutdown,
 };
@@ -66,7 +66,7 @@ pub fn check_exposure(
     config: &Config,
     insecure_no_auth: bool,
 ) -> anyhow::Result<()> {
-    if listen.ip().is_loopback() || config.auth.required || insecure_no_auth {
+    if listen.ip().is_loopback() || config.gateway.auth.required || insecure_no_auth {
         return Ok(());
     }
     bail!(
@@ -97,29 +97,11 @@ pub async fn serve(
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),
     };
-    let Gateway {
-        limits,
-        poll_interval,
-    } = parts.config.gateway;
-    let default = if is_announced {
-        ANNOUNCED_POLL_INTERVAL
-    } else {
-        limits.poll_interval
-    };
-    let config = GatewayConfig {
-        poll_interval: poll_interval.unwrap_or(default),
-        agents: parts
-            .config
-            .agents
-            .iter()
-            .map(|agent| agent.name.clone())
-            .collect(),
-        max_message_bytes: parts.config.limits.message_bytes,
-        max_queued_messages: parts.config.limits.queued_messages,
-        body_bytes: parts.config.limits.body_bytes,
-        tenant: parts.config.limits.tenant,
-        auth: parts.config.auth,
-        ..limits
+    let mut config = parts.config.gateway;
+    config.poll_interval = match parts.config.poll_interval {
+        Some(interval) => interval,
+        None if is_announced => ANNOUNCED_POLL_INTERVAL,
+        None => config.poll_interval,
     };
     everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown)
         .await
@@ -130,11 +112,11 @@ pub async fn serve(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::config::ReadBy;
 
     #[test]
     fn only_loopback_is_served_without_authentication() {
-        let config =
-            |text: &str| Config::parse(text, "everturn.toml", Some(&[]), &|_| None).unwrap();
+        let config = |text: &str| Config::parse(text, "everturn.toml", ReadBy::Gateway).unwrap();
         let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
         let is_served = |listen: &str, config: &Config, insecure| {
             check_exposure(listen.parse().unwrap(), config, insecure).is_ok()

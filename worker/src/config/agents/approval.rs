@@ -1,0 +1,55 @@
+//! `approval = …` of an agent's tool: which of its calls a person must approve.
+
+use std::time::Duration;
+
+use everturn_proto::{Json, turn::ApprovalPolicy};
+use toml::Value;
+
+/// How long an approval is waited for unless the policy says: over a weekend, and a day more.
+const DEFAULT_TIMEOUT: Duration = Duration::from_hours(72);
+/// Up to a month: a turn that waits costs nothing but a timer.
+const MAX_TIMEOUT: Duration = Duration::from_hours(31 * 24);
+
+const FORMS: &str = r#"write `approval` as "never", "always" or { when = { … a JSON schema of the arguments … }, timeout = "72h" }"#;
+/// The keys of the table.
+pub(in crate::config) const KEYS: [&str; 2] = ["when", "timeout"];
+
+/// The policy, or what is wrong with it. `None`: no call needs an approval.
+pub(super) fn policy(value: &Value) -> Result<Option<ApprovalPolicy>, String> {
+    let (when, timeout) = match value {
+        Value::String(word) if word == "never" => return Ok(None),
+        Value::String(word) if word == "always" => (None, DEFAULT_TIMEOUT),
+        Value::Table(table) => {
+            if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+                return Err(format!("an approval has no `{unknown}`; {FORMS}"));
+            }
+            let timeout = match table.get("timeout") {
+                Some(text) => read_timeout(text)?,
+                None => DEFAULT_TIMEOUT,
+            };
+            (table.get("when").map(schema).transpose()?, timeout)
+        }
+        _ => return Err(FORMS.to_owned()),
+    };
+    Ok(Some(ApprovalPolicy {
+        when,
+        timeout_s: u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX),
+    }))
+}
+
+fn read_timeout(value: &Value) -> Result<Duration, String> {
+    value
+        .as_str()
+        .and_then(|text| humantime::parse_duration(text).ok())
+        .filter(|timeout| (Duration::from_secs(1)..=MAX_TIMEOUT).contains(timeout))
+        .ok_or_else(|| "the `timeout` of an approval is a duration from 1s to 31days".to_owned())
+}
+
+fn schema(value: &Value) -> Result<Json, String> {
+    let schema = Json::of(value);
+    match jsonschema::options().offline().build(&schema.to_value()) {
+        Ok(_) if value.is_table() => Ok(schema),
+        Ok(_) => Err(FORMS.to_owned()),
+        Err(error) => Err(format!("`when` is not a JSON schema: {error}")),
+    }
+}

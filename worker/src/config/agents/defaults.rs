@@ -1,0 +1,98 @@
+//! What an agent has when its table says nothing, and the agent `default` of a file without one.
+
+use std::time::Duration;
+
+use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_proto::{
+    turn::{AgentDefinition, AgentTool},
+    words::DEFAULT_AGENT,
+};
+
+use crate::config::{
+    checker::{Checker, milliseconds},
+    names::Names,
+    settings::DEMO_PROVIDER,
+};
+
+/// How long a tool may take when nothing is said of it.
+pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
+pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
+pub(super) const MAX_STEPS: u32 = 20;
+/// A worker has 200 slots for all its turns, and whom the tools ask has limits, too.
+pub(super) const MAX_PARALLEL_TOOLS: u32 = 16;
+pub(super) const MAX_CONTEXT_MESSAGES: u32 = 200;
+/// Sub-agents of sub-agents of sub-agents: deeper trees are mostly loops.
+pub(super) const MAX_DEPTH: u32 = 3;
+/// Each makes LLM calls of its own: enough for wide research, too few for a runaway.
+pub(super) const MAX_SUB_AGENTS: u32 = 16;
+
+const INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";
+const TOOLS: [&str; 3] = ["calculate", "current_time", "work_plan"];
+
+/// A provider that is used when its key is in the environment.
+struct UsualProvider {
+    name: &'static str,
+    kind: ProviderKind,
+    key_variable: &'static str,
+    model: &'static str,
+}
+
+const USUAL_PROVIDERS: [UsualProvider; 2] = [
+    UsualProvider {
+        name: "openai",
+        kind: ProviderKind::OpenAi,
+        key_variable: "OPENAI_API_KEY",
+        model: "gpt-5-mini",
+    },
+    UsualProvider {
+        name: "anthropic",
+        kind: ProviderKind::Anthropic,
+        key_variable: "ANTHROPIC_API_KEY",
+        model: "claude-sonnet-4-5",
+    },
+];
+
+/// The agent on the first provider whose key there is, which is added to the providers; else on the demo model.
+pub(super) fn default_agent(
+    check: &Checker<'_>,
+    names: &Names,
+    providers: &mut Providers,
+) -> AgentDefinition {
+    let with_key = USUAL_PROVIDERS
+        .iter()
+        .find_map(|usual| Some((usual, check.variable(usual.key_variable)?)));
+    let (provider, model) = match with_key {
+        Some((usual, api_key)) => {
+            let provider = Provider {
+                kind: usual.kind,
+                base_url: None,
+                api_key,
+            };
+            providers.entry(usual.name.to_owned()).or_insert(provider);
+            let model = check.variable("EVERTURN_MODEL");
+            (usual.name, model.unwrap_or_else(|| usual.model.to_owned()))
+        }
+        None => (DEMO_PROVIDER, DEMO_PROVIDER.to_owned()),
+    };
+    let tool = |name: &str| AgentTool {
+        name: name.to_owned(),
+        timeout_ms: milliseconds(DEFAULT_TOOL_TIMEOUT),
+        ..AgentTool::default()
+    };
+    AgentDefinition {
+        name: DEFAULT_AGENT.to_owned(),
+        provider: provider.to_owned(),
+        model,
+        instructions: INSTRUCTIONS.to_owned(),
+        tools: TOOLS
+            .into_iter()
+            .filter(|name| names.runner(name).is_some())
+            .map(tool)
+            .collect(),
+        max_steps: MAX_STEPS,
+        max_parallel_tools: MAX_PARALLEL_TOOLS,
+        llm_timeout_ms: milliseconds(LLM_TIMEOUT),
+        max_context_messages: MAX_CONTEXT_MESSAGES,
+        ..AgentDefinition::default()
+    }
+}

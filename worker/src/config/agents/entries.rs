@@ -1,0 +1,157 @@
+//! An entry of an agent's `tools`: a name, or a table of a name, a time-out of its own and an approval policy.
+
+use std::time::Duration;
+
+use everturn_activities::tools::names as tool_names;
+use everturn_proto::{
+    turn::{AgentTool, ApprovalPolicy},
+    words::{DELEGATE_TOOL, ToolKind},
+};
+use toml::{Spanned, Value};
+
+use super::{approval, delegates};
+use crate::config::{
+    checker::{Checker, SECOND, milliseconds},
+    names::{Names, Runner},
+};
+
+/// A client tool is waited for: longer than one that a worker runs.
+const DEFAULT_CLIENT_TIMEOUT: Duration = Duration::from_hours(1);
+const MAX_CLIENT_TIMEOUT: Duration = Duration::from_hours(31 * 24);
+const MAX_TIMEOUT: Duration = Duration::from_hours(24);
+
+const FORMS: &str =
+    r#"write a tool as "name" or { name = "name", timeout = "30s", approval = "always" }"#;
+/// The keys of the table.
+pub(in crate::config) const KEYS: [&str; 3] = ["name", "timeout", "approval"];
+
+struct Entry {
+    name: String,
+    timeout: Option<String>,
+    approval: Option<ApprovalPolicy>,
+}
+
+/// The tool of an entry, unless it cannot be used. `delegates` are the agents that tool `delegate` may start, when the
+/// agent names any.
+pub(super) fn tool(
+    check: &mut Checker<'_>,
+    written: &Spanned<Value>,
+    names: &Names,
+    agent_timeout: Duration,
+    delegates: Option<&[String]>,
+) -> Option<AgentTool> {
+    let entry = Entry::read(written.get_ref())
+        .map_err(|message| check.wrong(written, message))
+        .ok()?;
+    if entry.name == DELEGATE_TOOL {
+        return Some(delegate(check, written, entry, delegates));
+    }
+    let runner = runner(check, written, &entry.name, names)?;
+    let (kind, default_timeout, max_timeout, remote) = match runner {
+        Runner::Worker => (ToolKind::Worker, agent_timeout, MAX_TIMEOUT, None),
+        Runner::Client => (
+            ToolKind::Client,
+            DEFAULT_CLIENT_TIMEOUT,
+            MAX_CLIENT_TIMEOUT,
+            None,
+        ),
+        Runner::Remote { worker, timeout } => {
+            let timeout = timeout.unwrap_or(agent_timeout);
+            (ToolKind::Remote, timeout, MAX_TIMEOUT, Some(worker))
+        }
+    };
+    let timeout = entry.timeout.map(|text| Spanned::new(written.span(), text));
+    let timeout = check.duration("timeout", &timeout, default_timeout, SECOND..=max_timeout);
+    Some(AgentTool {
+        name: entry.name,
+        timeout_ms: milliseconds(timeout),
+        approval: entry.approval,
+        kind: kind.into(),
+        remote,
+        ..AgentTool::default()
+    })
+}
+
+/// `delegate` stands among an agent's tools for its approval policy alone.
+fn delegate(
+    check: &mut Checker<'_>,
+    written: &Spanned<Value>,
+    entry: Entry,
+    delegates: Option<&[String]>,
+) -> AgentTool {
+    if delegates.is_none() {
+        check.wrong(
+            written,
+            "tool `delegate` needs `delegates`, the agents that it may start",
+        );
+    }
+    if entry.timeout.is_some() {
+        check.wrong(
+            written,
+            "tool `delegate` has no `timeout`; set `turn_timeout` of the agents that it may start",
+        );
+    }
+    delegates::tool(delegates.unwrap_or_default().to_vec(), entry.approval)
+}
+
+/// Who runs the tool. What tools an MCP server has is known to the server only.
+fn runner(
+    check: &mut Checker<'_>,
+    written: &Spanned<Value>,
+    name: &str,
+    names: &Names,
+) -> Option<Runner> {
+    let Some(server) = tool_names::source_of(name) else {
+        let runner = names.runner(name);
+        if runner.is_none() {
+            check.unknown(written, "tool", name, names.tools());
+        }
+        return runner;
+    };
+    if !names.servers.contains(server) {
+        let known = names.servers.iter().map(String::as_str);
+        check.unknown(written, "MCP server", server, known);
+        return None;
+    }
+    if !tool_names::is_listable(name) {
+        check.wrong(
+            written,
+            format!("write `{server}__<tool>` for one tool of a server, `{server}__*` for all"),
+        );
+        return None;
+    }
+    Some(Runner::Worker)
+}
+
+impl Entry {
+    /// Read by hand: an untagged enum would only say that nothing matched.
+    fn read(value: &Value) -> Result<Self, String> {
+        let table = match value {
+            Value::String(name) => {
+                return Ok(Self {
+                    name: name.clone(),
+                    timeout: None,
+                    approval: None,
+                });
+            }
+            Value::Table(table) => table,
+            _ => return Err(FORMS.to_owned()),
+        };
+        if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+            return Err(format!("a tool has no `{unknown}`; {FORMS}"));
+        }
+        let text = |key: &str| {
+            table
+                .get(key)
+                .map(|value| value.as_str().map(str::to_owned).ok_or(FORMS))
+        };
+        Ok(Self {
+            name: text("name").ok_or(FORMS)??,
+            timeout: text("timeout").transpose()?,
+            approval: match table.get("approval") {
+                Some(value) => approval::policy(value)?,
+                None => None,
+            },
+        })
+    }
+}

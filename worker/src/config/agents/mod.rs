@@ -1,0 +1,221 @@
+//! `[agents.NAME]`: agents, and the limits of their turns.
+//!
+//! - `entries`: what stands in their `tools`
+//! - `approval`: which calls a person must approve
+//! - `delegates`: which agents an agent may start
+//! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
+
+mod approval;
+mod defaults;
+mod delegates;
+mod entries;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_activities::{
+    model::Providers,
+    tools::skills::{self, Skills},
+};
+use everturn_proto::{
+    ids,
+    limits::MAX_TOOL_CALLS,
+    turn::{AgentDefinition, AgentTool},
+    words::{DEFAULT_AGENT, ToolKind},
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
+use super::{
+    checker::{Checker, HOUR, ReadBy, SECOND, milliseconds},
+    names::Names,
+    settings::DEMO_PROVIDER,
+};
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AgentTable {
+    provider: Spanned<String>,
+    model: Spanned<String>,
+    #[serde(default)]
+    instructions: String,
+    #[serde(default)]
+    tools: Vec<Spanned<toml::Value>>,
+    #[serde(default)]
+    skills: Vec<Spanned<String>>,
+    max_steps: Option<Spanned<u32>>,
+    max_parallel_tools: Option<Spanned<u32>>,
+    llm_timeout: Option<Spanned<String>>,
+    tool_timeout: Option<Spanned<String>>,
+    max_output_tokens: Option<u32>,
+    max_context_messages: Option<Spanned<u32>>,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    delegates: Vec<Spanned<String>>,
+    max_depth: Option<Spanned<u32>>,
+    max_sub_agents: Option<Spanned<u32>>,
+    turn_timeout: Option<Spanned<String>>,
+}
+
+/// The agents of the file, and `default` when it has none of that name.
+pub(super) fn check(
+    tables: BTreeMap<Spanned<String>, AgentTable>,
+    check: &mut Checker<'_>,
+    names: &mut Names,
+    providers: &mut Providers,
+    read_by: ReadBy<'_>,
+) -> Vec<AgentDefinition> {
+    names.agents = tables.keys().map(|name| name.get_ref().clone()).collect();
+    let mut agents: Vec<_> = tables
+        .into_iter()
+        .map(|(name, table)| table.check(&name, check, names, providers))
+        .collect();
+    if !names.agents.contains(DEFAULT_AGENT) {
+        let is_configured = !providers.is_empty();
+        let agent = defaults::default_agent(check, names, providers);
+        // The demo model is for a start without configuration, not for a part that was forgotten. Whether a worker has
+        // a provider's key, a gateway does not know.
+        let is_worker = matches!(read_by, ReadBy::Worker { .. });
+        if is_worker && is_configured && agent.provider == DEMO_PROVIDER {
+            check.missing(
+                "there is no [agents.default], the agent of conversations that name none; add it",
+            );
+        }
+        agents.push(agent);
+    }
+    agents
+}
+
+impl AgentTable {
+    fn check(
+        self,
+        name: &Spanned<String>,
+        check: &mut Checker<'_>,
+        names: &Names,
+        providers: &Providers,
+    ) -> AgentDefinition {
+        if !ids::is_valid(name.get_ref()) {
+            check.wrong(
+                name,
+                "the name of an agent has 1 to 100 letters, digits or -_.: characters",
+            );
+        }
+        let provider = self.provider.get_ref();
+        if !providers.contains_key(provider) && provider != DEMO_PROVIDER {
+            let known = providers.keys().map(String::as_str);
+            check.unknown(&self.provider, "provider", provider, known);
+        }
+        if self.model.get_ref().trim().is_empty() {
+            check.wrong(&self.model, "`model` must not be empty");
+        }
+        let limits = self.limits(check);
+        AgentDefinition {
+            name: name.get_ref().clone(),
+            tools: self.tools(check, names),
+            model: self.model.into_inner(),
+            instructions: self.instructions,
+            provider: self.provider.into_inner(),
+            description: self.description,
+            ..limits
+        }
+    }
+
+    /// The tools of `tools`, then the skills, then `delegate` unless it is among `tools`: the order is part of the
+    /// definition's hash.
+    fn tools(&self, check: &mut Checker<'_>, names: &Names) -> Vec<AgentTool> {
+        let timeout = check.duration(
+            "tool_timeout",
+            &self.tool_timeout,
+            DEFAULT_TOOL_TIMEOUT,
+            SECOND..=24 * HOUR,
+        );
+        let delegates =
+            (!self.delegates.is_empty()).then(|| delegates::checked(check, &self.delegates, names));
+        let mut tools: Vec<AgentTool> = Vec::new();
+        for written in &self.tools {
+            let tool = entries::tool(check, written, names, timeout, delegates.as_deref());
+            let Some(tool) = tool else { continue };
+            // Providers refuse a request that offers a tool twice.
+            if tools.iter().any(|known| known.name == tool.name) {
+                check.named_twice(written, "tool", &tool.name);
+            } else {
+                tools.push(tool);
+            }
+        }
+        tools.extend(self.skill_tools(check, names, timeout));
+        let is_listed = tools.iter().any(|tool| tool.kind() == ToolKind::Delegate);
+        if let Some(delegates) = delegates.filter(|agents| !agents.is_empty() && !is_listed) {
+            tools.push(delegates::tool(delegates, None));
+        }
+        tools
+    }
+
+    /// The tools by which the agent uses its skills.
+    fn skill_tools(
+        &self,
+        check: &mut Checker<'_>,
+        names: &Names,
+        timeout: Duration,
+    ) -> Vec<AgentTool> {
+        let mut tools: Vec<AgentTool> = Vec::new();
+        for written in &self.skills {
+            let skill = written.get_ref();
+            let name = skills::tool_name(skill);
+            if tools.iter().any(|tool| tool.name == name) {
+                check.named_twice(written, "skill", skill);
+            } else if names.has_skill(skill) {
+                tools.push(AgentTool {
+                    name,
+                    timeout_ms: milliseconds(timeout),
+                    ..AgentTool::default()
+                });
+            } else {
+                let known = names.skills.iter().flat_map(Skills::names);
+                check.unknown(written, "skill", skill, known);
+            }
+        }
+        tools
+    }
+
+    /// The limits of the agent's turns. In the definition 0 stands for what has no limit here.
+    fn limits(&self, check: &mut Checker<'_>) -> AgentDefinition {
+        let mut number = |key, value: &Option<Spanned<u32>>, default, most| {
+            check.number(key, value, default, 1..=most)
+        };
+        let max_parallel_tools = u32::try_from(MAX_TOOL_CALLS).unwrap_or(u32::MAX);
+        AgentDefinition {
+            max_steps: number("max_steps", &self.max_steps, defaults::MAX_STEPS, 1000),
+            max_parallel_tools: number(
+                "max_parallel_tools",
+                &self.max_parallel_tools,
+                defaults::MAX_PARALLEL_TOOLS,
+                max_parallel_tools,
+            ),
+            max_context_messages: number(
+                "max_context_messages",
+                &self.max_context_messages,
+                defaults::MAX_CONTEXT_MESSAGES,
+                10_000,
+            ),
+            max_depth: number("max_depth", &self.max_depth, defaults::MAX_DEPTH, 10),
+            max_sub_agents: number(
+                "max_sub_agents",
+                &self.max_sub_agents,
+                defaults::MAX_SUB_AGENTS,
+                1000,
+            ),
+            max_output_tokens: self.max_output_tokens.unwrap_or(0),
+            llm_timeout_ms: milliseconds(check.duration(
+                "llm_timeout",
+                &self.llm_timeout,
+                defaults::LLM_TIMEOUT,
+                SECOND..=HOUR,
+            )),
+            turn_timeout_ms: check
+                .optional_duration("turn_timeout", &self.turn_timeout, SECOND..=24 * HOUR)
+                .map_or(0, milliseconds),
+            ..AgentDefinition::default()
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `[providers.NAME]`: endpoints of language models.
+
+use std::collections::BTreeMap;
+
+use everturn_activities::model::{Provider, ProviderKind, Providers};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::checker::Checker;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProviderTable {
+    kind: ProviderKind,
+    base_url: Option<Spanned<String>>,
+    api_key_env: Option<Spanned<String>>,
+}
+
+pub(super) fn check(
+    tables: BTreeMap<Spanned<String>, ProviderTable>,
+    check: &mut Checker<'_>,
+) -> Providers {
+    tables
+        .into_iter()
+        .map(|(name, table)| (name.into_inner(), table.check(check)))
+        .collect()
+}
+
+impl ProviderTable {
+    fn check(self, check: &mut Checker<'_>) -> Provider {
+        let api_key = self
+            .api_key_env
+            .and_then(|variable| check.secret("api_key_env", &variable));
+        Provider {
+            kind: self.kind,
+            base_url: self.base_url.map(|url| base_url(&url, check)),
+            api_key: api_key.unwrap_or_default(),
+        }
+    }
+}
+
+/// With the slash at its end that the model client needs.
+fn base_url(url: &Spanned<String>, check: &mut Checker<'_>) -> String {
+    check.http_url("base_url", url, "https://api.example.com/v1/");
+    format!("{}/", url.get_ref().trim_end_matches('/'))
+}

@@ -1,0 +1,54 @@
+//! What a configuration says, checked and with every default filled in.
+
+use std::time::Duration;
+
+use everturn_activities::{
+    egress::EgressPolicy,
+    model::Providers,
+    tools::{ClientTool, RemoteTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
+};
+use everturn_gateway::GatewayConfig;
+use everturn_proto::turn::AgentDefinition;
+
+use super::worker::WorkerLimits;
+
+/// Name of the provider that stands for the demo model.
+pub const DEMO_PROVIDER: &str = "demo";
+
+/// What is configured.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Agents, `default` always among them.
+    pub agents: Vec<AgentDefinition>,
+    /// Providers of models, without the demo model. A gateway's have no keys.
+    pub providers: Providers,
+    /// Endpoints that are tools; none for a gateway.
+    pub http_tools: Vec<HttpToolDefinition>,
+    /// Tools that run at the client; none for a gateway.
+    pub client_tools: Vec<ClientTool>,
+    /// Tools that other workers run; none for a gateway.
+    pub remote_tools: Vec<RemoteTool>,
+    /// Where tools may connect to.
+    pub egress: EgressPolicy,
+    /// MCP servers, for workers.
+    pub mcp: Vec<ServerOptions>,
+    /// Skills; none for a gateway.
+    pub skills: Skills,
+    /// Limits of a worker.
+    pub worker: WorkerLimits,
+    /// The gateway's limits, and who may call it.
+    pub gateway: GatewayConfig,
+    /// `poll_interval` of `[gateway]`, when it is set. What it is otherwise depends on the stream.
+    pub poll_interval: Option<Duration>,
+}
+
+impl Config {
+    /// True when an agent is to be answered by the demo model: no provider's key is configured.
+    pub fn needs_demo_model(&self) -> bool {
+        !self.providers.contains_key(DEMO_PROVIDER)
+            && self
+                .agents
+                .iter()
+                .any(|agent| agent.provider == DEMO_PROVIDER)
+    }
+}

@@ -1,0 +1,74 @@
+//! `[gateway]` and `[limits]`.
+
+use std::time::Duration;
+
+use super::{assert_errors, parse};
+
+#[test]
+fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
+    let tenant = parse(
+        "[limits]\nrequests_per_second = 0\nconcurrent_turns = 7\n",
+        &[],
+    )
+    .unwrap()
+    .gateway
+    .tenant;
+    assert_eq!(
+        (tenant.requests_per_second, tenant.request_burst),
+        (0, 2000)
+    );
+    assert_eq!((tenant.concurrent_turns, tenant.open_streams), (7, 5000));
+}
+
+#[test]
+fn a_gateway_takes_what_is_written() {
+    let text = "[gateway]\nheartbeat = \"150ms\"\nretry_min = \"5s\"\nreader_buffer = 65536\nmax_streams = 2\n\
+                linger = \"0s\"\npoll_interval = \"20ms\"\nstall_timeout = \"300ms\"\ndrain = \"0s\"\nshutdown_grace = \"1s\"\n";
+    let config = parse(text, &[]).unwrap();
+    let limits = config.gateway;
+    let ms = Duration::from_millis;
+    assert_eq!(
+        (limits.heartbeat, limits.linger, limits.stall_timeout),
+        (ms(150), ms(0), ms(300))
+    );
+    assert_eq!(
+        (limits.drain, limits.shutdown_grace, config.poll_interval),
+        (ms(0), ms(1000), Some(ms(20)))
+    );
+    assert_eq!(
+        (limits.retry, limits.reader_buffer, limits.max_streams),
+        (ms(5000)..=ms(5000), 65536, 2)
+    );
+    assert_eq!(parse("", &[]).unwrap().poll_interval, None);
+}
+
+#[test]
+fn a_wrong_setting_of_a_gateway_is_explained() {
+    assert_errors(&[
+        (
+            "[limits]\nmessage_bytes = 999999999\n",
+            "2:17: `message_bytes` must be from 1 to",
+        ),
+        (
+            "[limits]\nrequest_burst = 0\n",
+            "2:17: `request_burst` must be from 1 to 1000000, not 0",
+        ),
+        (
+            "[limits]\nopen_streams = 2000000\n",
+            "2:16: `open_streams` must be from 0 to 1000000, not 2000000",
+        ),
+        ("[gateway]\ntypo = 1\n", "2:1: unknown field `typo`"),
+        (
+            "[gateway]\n\nheartbeat = \"1ms\"\n",
+            "3:13: `heartbeat` must be from 10ms to 1h, not \"1ms\"",
+        ),
+        (
+            "[gateway]\nretry_min = \"2s\"\nretry_max = \"1s\"\n",
+            "3:13: `retry_max` must be from 2s to 1h",
+        ),
+        (
+            "[gateway]\nmax_streams = 0\n",
+            "2:15: `max_streams` must be from 1 to 1000000, not 0",
+        ),
+    ]);
+}

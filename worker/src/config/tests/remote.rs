@@ -1,0 +1,67 @@
+//! `[remote_tools.NAME]`: tools that other workers run.
+
+use super::{PROVIDER, assert_errors, parse};
+
+const REMOTE: &str = "[remote_tools.t]\ndescription = \"Does.\"\ntask_queue = \"q\"\n";
+
+#[test]
+fn a_remote_tool_is_called_as_written() {
+    let agent = "[agents.default]\nprovider = \"main\"\nmodel = \"m\"\ntools = [\"t\", { name = \"u\", timeout = \"9s\" }]\n";
+    let other = "[remote_tools.u]\ndescription = \"Does.\"\ntask_queue = \"q\"\nactivity_type = \"a\"\neffect = \"read\"\n\
+                 timeout = \"5s\"\nheartbeat_timeout = \"2s\"\nstart_timeout = \"3s\"\n";
+    let config = parse(
+        &format!("{PROVIDER}{agent}{REMOTE}{other}"),
+        &[("KEY", "k")],
+    )
+    .unwrap();
+    let [t, u] = &config.agents[0].tools[..] else {
+        panic!("two tools")
+    };
+    let worker = |activity_type: &str, heartbeat_timeout_ms, start_timeout_ms| {
+        let (task_queue, activity_type) = ("q".to_owned(), activity_type.to_owned());
+        Some(everturn_proto::turn::RemoteTool {
+            task_queue,
+            activity_type,
+            heartbeat_timeout_ms,
+            start_timeout_ms,
+        })
+    };
+    assert_eq!(
+        (t.kind.as_str(), t.timeout_ms, &t.remote),
+        ("remote", 300_000, &worker("t", 0, 60_000))
+    );
+    assert_eq!(
+        (u.timeout_ms, &u.remote),
+        (9_000, &worker("a", 2_000, 3_000)),
+        "the agent's time-out wins"
+    );
+    let effects: Vec<_> = config
+        .remote_tools
+        .iter()
+        .map(|tool| tool.0.effect.as_str())
+        .collect();
+    assert_eq!(effects, ["once", "read"]);
+}
+
+#[test]
+fn a_wrong_remote_tool_is_explained() {
+    assert_errors(&[
+        (
+            REMOTE.replace("\"q\"", "\"\""),
+            "3:14: `task_queue` and `activity_type` have 1 to 1000 bytes",
+        ),
+        (
+            REMOTE.replace(".t]", ".calculate]"),
+            "there already is a tool `calculate`",
+        ),
+        (
+            format!("{REMOTE}start_timeout = \"0s\"\n"),
+            "`start_timeout` must be from 1s",
+        ),
+        (format!("{REMOTE}url = \"x\"\n"), "unknown field `url`"),
+        (
+            "[remote_tools.t]\ndescription = \"Does.\"\n".to_owned(),
+            "missing field `task_queue`",
+        ),
+    ]);
+}

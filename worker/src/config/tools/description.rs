@@ -1,0 +1,55 @@
+//! What a model is told about a tool: its description, the schema of its input, and its effect.
+
+use everturn_activities::tools::Effect;
+use serde::Deserialize;
+use serde_json::Value;
+use toml::Spanned;
+
+use crate::config::checker::Checker;
+
+/// `effect = …`. A word that is none of these is refused.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum WrittenEffect {
+    Read,
+    Idempotent,
+    Once,
+}
+
+impl From<WrittenEffect> for Effect {
+    fn from(effect: WrittenEffect) -> Self {
+        match effect {
+            WrittenEffect::Read => Self::Read,
+            WrittenEffect::Idempotent => Self::Idempotent,
+            WrittenEffect::Once => Self::Once,
+        }
+    }
+}
+
+pub(super) fn checked_description(check: &mut Checker<'_>, text: &Spanned<String>) -> String {
+    if text.get_ref().trim().is_empty() {
+        check.wrong(
+            text,
+            "`description` is what the model chooses a tool by; it must not be empty",
+        );
+    }
+    text.get_ref().clone()
+}
+
+/// The schema of an input, which is always an object.
+pub(super) fn checked_schema<T>(
+    check: &mut Checker<'_>,
+    at: &Spanned<T>,
+    mut schema: Value,
+) -> Value {
+    if let Some(object) = schema.as_object_mut() {
+        object.entry("type").or_insert_with(|| "object".into());
+    }
+    if let Err(error) = jsonschema::options().offline().build(&schema) {
+        check.wrong(
+            at,
+            format!("the `input` of this tool is not a JSON schema: {error}"),
+        );
+    }
+    schema
+}

@@ -1,0 +1,26 @@
+//! `[egress]`: where tools may connect to.
+
+use everturn_activities::egress::EgressPolicy;
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::config::checker::Checker;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(in crate::config) struct EgressTable {
+    allow: Vec<Spanned<String>>,
+}
+
+impl EgressTable {
+    pub(in crate::config) fn check(&self, check: &mut Checker<'_>) -> EgressPolicy {
+        let mut policy = EgressPolicy::default();
+        for entry in &self.allow {
+            let text = entry.get_ref();
+            if let Err(reason) = policy.allow(text) {
+                check.wrong(entry, format!("`{text}` cannot be allowed: {reason}"));
+            }
+        }
+        policy
+    }
+}

@@ -1,0 +1,184 @@
+//! `[mcp.NAME]`: servers whose tools agents may use.
+
+use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Duration};
+
+use everturn_activities::tools::{
+    Effect,
+    mcp::{Place, ServerOptions},
+    names as tool_names, skills,
+};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::config::{
+    checker::{Checker, SECOND},
+    names::Names,
+};
+
+const CONNECT_TIMEOUT: RangeInclusive<Duration> = SECOND..=Duration::from_mins(5);
+const IDLE_TIMEOUT: RangeInclusive<Duration> = SECOND..=Duration::from_hours(24);
+const MESSAGE_BYTES: RangeInclusive<usize> = 1024..=64 * 1024 * 1024;
+const COUNT: RangeInclusive<usize> = 1..=1000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct McpTable {
+    command: Option<Spanned<Vec<String>>>,
+    cwd: Option<Spanned<PathBuf>>,
+    #[serde(default)]
+    env_from: Vec<Spanned<String>>,
+    url: Option<Spanned<String>>,
+    #[serde(default)]
+    headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
+    #[serde(default)]
+    effects: BTreeMap<String, Spanned<String>>,
+    tools: Option<Vec<String>>,
+    connect_timeout: Option<Spanned<String>>,
+    idle_timeout: Option<Spanned<String>>,
+    max_message_bytes: Option<Spanned<usize>>,
+    max_tools: Option<Spanned<usize>>,
+    max_concurrent_calls: Option<Spanned<usize>>,
+}
+
+pub(in crate::config) fn check(
+    tables: BTreeMap<Spanned<String>, McpTable>,
+    check: &mut Checker<'_>,
+    names: &mut Names,
+) -> Vec<ServerOptions> {
+    let mut servers = Vec::new();
+    for (name, table) in tables {
+        check_name(check, &name);
+        names.servers.insert(name.get_ref().clone());
+        servers.extend(table.check(&name, check));
+    }
+    servers
+}
+
+fn check_name(check: &mut Checker<'_>, name: &Spanned<String>) {
+    if !tool_names::is_valid_source(name.get_ref()) {
+        check.wrong(
+            name,
+            "the name of an MCP server has 1 to 30 letters, digits, `-` or single `_`, none of them at an end",
+        );
+    }
+    if name.get_ref() == skills::SOURCE {
+        check.wrong(
+            name,
+            "an MCP server cannot be called `skill`: that is what the tools of skills begin with",
+        );
+    }
+}
+
+impl McpTable {
+    fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<ServerOptions> {
+        let default = ServerOptions::new(name.get_ref(), self.place(name, check)?);
+        Some(ServerOptions {
+            effects: checked_effects(self.effects, check),
+            only: self.tools,
+            connect_timeout: check.duration(
+                "connect_timeout",
+                &self.connect_timeout,
+                default.connect_timeout,
+                CONNECT_TIMEOUT,
+            ),
+            idle_timeout: check.optional_duration("idle_timeout", &self.idle_timeout, IDLE_TIMEOUT),
+            max_message_bytes: check.number(
+                "max_message_bytes",
+                &self.max_message_bytes,
+                default.max_message_bytes,
+                MESSAGE_BYTES,
+            ),
+            max_tools: check.number("max_tools", &self.max_tools, default.max_tools, COUNT),
+            max_concurrent_calls: check.number(
+                "max_concurrent_calls",
+                &self.max_concurrent_calls,
+                default.max_concurrent_calls,
+                COUNT,
+            ),
+            ..default
+        })
+    }
+
+    /// Where the server is: a program or a URL.
+    fn place(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<Place> {
+        match (&self.command, &self.url) {
+            (Some(command), None) => Some(self.program(command, check)),
+            (None, Some(url)) => Some(self.endpoint(url, check)),
+            _ => {
+                check.wrong(name, "an MCP server has either a `command` or a `url`");
+                None
+            }
+        }
+    }
+
+    fn program(&self, command: &Spanned<Vec<String>>, check: &mut Checker<'_>) -> Place {
+        if command.get_ref().first().is_none_or(String::is_empty) {
+            check.wrong(
+                command,
+                "`command` is a program and its arguments, like [\"npx\", \"-y\", \"a-server\"]",
+            );
+        }
+        for header in self.headers_env.keys() {
+            check.wrong(header, "`headers_env` belongs to a server with a `url`");
+        }
+        Place::Command {
+            command: command.get_ref().clone(),
+            directory: self.cwd.as_ref().map(|path| path.get_ref().clone()),
+            environment: self
+                .env_from
+                .iter()
+                .filter_map(|variable| inherited(variable, check))
+                .collect(),
+        }
+    }
+
+    fn endpoint(&self, url: &Spanned<String>, check: &mut Checker<'_>) -> Place {
+        check.http_url("url", url, "https://example.com/mcp");
+        if let Some(directory) = &self.cwd {
+            check.wrong(directory, "`cwd` belongs to a server with a `command`");
+        }
+        for variable in &self.env_from {
+            check.wrong(variable, "`env_from` belongs to a server with a `command`");
+        }
+        let header = |(name, variable): (&Spanned<String>, _)| {
+            let value = check.secret("headers_env", variable)?;
+            Some((name.get_ref().clone(), value))
+        };
+        Place::Url {
+            url: url.get_ref().clone(),
+            headers: self.headers_env.iter().filter_map(header).collect(),
+        }
+    }
+}
+
+/// A variable that the server gets under its own name, which may be in lower case.
+fn inherited(variable: &Spanned<String>, check: &mut Checker<'_>) -> Option<(String, String)> {
+    let name = variable.get_ref();
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.is_empty() || !name.bytes().all(is_fit) {
+        check.wrong(
+            variable,
+            "`env_from` holds names of environment variables, like GITHUB_TOKEN, not values",
+        );
+        return None;
+    }
+    let value = check.required_variable("env_from", variable)?;
+    Some((name.clone(), value))
+}
+
+fn checked_effects(
+    effects: BTreeMap<String, Spanned<String>>,
+    check: &mut Checker<'_>,
+) -> BTreeMap<String, Effect> {
+    let mut read = BTreeMap::new();
+    for (tool, word) in effects {
+        let known = [Effect::Read, Effect::Idempotent, Effect::Once]
+            .into_iter()
+            .find(|effect| effect.as_str() == word.get_ref());
+        match known {
+            Some(effect) => drop(read.insert(tool, effect)),
+            None => check.wrong(&word, "an effect is \"read\", \"idempotent\" or \"once\""),
+        }
+    }
+    read
+}

@@ -1,0 +1,85 @@
+//! `[remote_tools.NAME]`: tools that a worker of the operator's own runs, in any Temporal SDK's language.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_activities::tools::{RemoteTool, ToolSpec};
+use everturn_proto::{Json, turn};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::description::{WrittenEffect, checked_description, checked_schema};
+use crate::config::{
+    checker::{Checker, HOUR, SECOND, milliseconds},
+    names::{Names, Runner},
+};
+
+/// How long a call waits for a worker unless the table says: a deployment of the tool's worker may take that long.
+const DEFAULT_START_TIMEOUT: Duration = Duration::from_mins(1);
+/// The engine's limit on names of task queues and activities.
+const MAX_NAME_BYTES: usize = 1000;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::config) struct RemoteToolTable {
+    description: Spanned<String>,
+    #[serde(default)]
+    input: toml::Table,
+    effect: Option<WrittenEffect>,
+    task_queue: Spanned<String>,
+    activity_type: Option<Spanned<String>>,
+    timeout: Option<Spanned<String>>,
+    heartbeat_timeout: Option<Spanned<String>>,
+    start_timeout: Option<Spanned<String>>,
+}
+
+pub(in crate::config) fn check(
+    tables: &BTreeMap<Spanned<String>, RemoteToolTable>,
+    check: &mut Checker<'_>,
+    names: &mut Names,
+) -> Vec<RemoteTool> {
+    let mut tools = Vec::new();
+    for (name, table) in tables {
+        let runner = table.runner(name, check);
+        if names.add_tool(check, name, runner) {
+            tools.push(RemoteTool(ToolSpec {
+                name: name.get_ref().clone(),
+                description: checked_description(check, &table.description),
+                parameters: checked_schema(check, name, Json::of(&table.input).to_value()),
+                effect: table.effect.unwrap_or(WrittenEffect::Once).into(),
+            }));
+        }
+    }
+    tools
+}
+
+impl RemoteToolTable {
+    fn runner(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Runner {
+        let activity_type = self.activity_type.as_ref().unwrap_or(name);
+        for named in [&self.task_queue, activity_type] {
+            if !(1..=MAX_NAME_BYTES).contains(&named.get_ref().len()) {
+                check.wrong(
+                    named,
+                    format!("`task_queue` and `activity_type` have 1 to {MAX_NAME_BYTES} bytes"),
+                );
+            }
+        }
+        let heartbeat =
+            check.optional_duration("heartbeat_timeout", &self.heartbeat_timeout, SECOND..=HOUR);
+        let start = check.duration(
+            "start_timeout",
+            &self.start_timeout,
+            DEFAULT_START_TIMEOUT,
+            SECOND..=24 * HOUR,
+        );
+        Runner::Remote {
+            worker: turn::RemoteTool {
+                task_queue: self.task_queue.get_ref().clone(),
+                activity_type: activity_type.get_ref().clone(),
+                // In the message 0 says that the activity sends no heartbeats.
+                heartbeat_timeout_ms: heartbeat.map_or(0, milliseconds),
+                start_timeout_ms: milliseconds(start),
+            },
+            timeout: check.optional_duration("timeout", &self.timeout, SECOND..=24 * HOUR),
+        }
+    }
+}

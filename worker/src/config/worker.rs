@@ -1,0 +1,78 @@
+//! `[worker]`: what one worker does at once.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::checker::{Checker, HOUR, SECOND};
+
+/// At least 2: the engine's pollers need one slot for the sticky queue and one for the other.
+const MIN_SLOTS: usize = 2;
+const MAX_SLOTS: usize = 100_000;
+
+/// Limits of a worker.
+#[derive(Debug, Clone)]
+pub struct WorkerLimits {
+    /// LLM calls and tools at once. Default 200: they wait for others most of the time.
+    pub max_concurrent_activities: usize,
+    /// Workflow tasks at once. Default 100: each takes milliseconds.
+    pub max_concurrent_workflow_tasks: usize,
+    /// Turns kept in memory between tasks. Default 1000: each takes some tens of KB. One more is replayed from its
+    /// history.
+    pub max_cached_workflows: usize,
+    /// How long what is in flight may take to end after SIGTERM. Default 20 s: below Kubernetes' 30 s.
+    pub graceful_shutdown: Duration,
+}
+
+impl Default for WorkerLimits {
+    fn default() -> Self {
+        Self {
+            max_concurrent_activities: 200,
+            max_concurrent_workflow_tasks: 100,
+            max_cached_workflows: 1000,
+            graceful_shutdown: Duration::from_secs(20),
+        }
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct WorkerTable {
+    max_concurrent_activities: Option<Spanned<usize>>,
+    max_concurrent_workflow_tasks: Option<Spanned<usize>>,
+    max_cached_workflows: Option<Spanned<usize>>,
+    graceful_shutdown: Option<Spanned<String>>,
+}
+
+impl WorkerTable {
+    pub(super) fn check(&self, check: &mut Checker<'_>) -> WorkerLimits {
+        let default = WorkerLimits::default();
+        let mut slots = |key, value: &Option<Spanned<usize>>, default| {
+            check.number(key, value, default, MIN_SLOTS..=MAX_SLOTS)
+        };
+        WorkerLimits {
+            max_concurrent_activities: slots(
+                "max_concurrent_activities",
+                &self.max_concurrent_activities,
+                default.max_concurrent_activities,
+            ),
+            max_concurrent_workflow_tasks: slots(
+                "max_concurrent_workflow_tasks",
+                &self.max_concurrent_workflow_tasks,
+                default.max_concurrent_workflow_tasks,
+            ),
+            max_cached_workflows: slots(
+                "max_cached_workflows",
+                &self.max_cached_workflows,
+                default.max_cached_workflows,
+            ),
+            graceful_shutdown: check.duration(
+                "graceful_shutdown",
+                &self.graceful_shutdown,
+                default.graceful_shutdown,
+                SECOND..=HOUR,
+            ),
+        }
+    }
+}
