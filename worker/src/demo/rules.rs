@@ -1,74 +1,49 @@
-//! The rules: from a request to a reply.
-//!
-//! What a message asks for becomes tool calls, all in one reply; when results are there, they become the answer.
+//! The rules: what a message asks for becomes tool calls, all in one reply; their results become the answer.
 
+use std::collections::BTreeMap;
+
+use chrono_tz::TZ_VARIANTS;
 use serde_json::{Value, json};
 
-use super::{
-    answer, arithmetic, places,
-    wire::{Call, Message, Reply, Request},
-};
+use super::wire::{Call, Message, Reply, Request};
 
-/// What it says of itself.
-pub(super) const WHO: &str = "I am Everturn's demo model: a set of rules, not a language model.";
-const MAX_ECHO_CHARS: usize = 200;
-const MAX_PLAN_STEPS: usize = 10;
-
-/// One thing that a message asks for.
-struct Wish {
-    tool: String,
-    arguments: Value,
-    /// Completes "I need to …".
-    purpose: String,
-}
+const HELP: &str = "I am Everturn's demo model: a set of rules, not a language model. Ask me to calculate (“What is \
+    21 * 2?”), for the time (“What time is it in Tokyo?”) or for a plan (“Plan a picnic: buy bread, find a meadow”), \
+    several of these at once, or name a tool and its arguments (“call calculate {\"expression\": \"1 + 1\"}”).";
+const SIGNATURE: &str = "(I am Everturn's demo model: a set of rules, not a language model.)";
+/// What a call by name begins with.
+const CALL: &str = "call ";
+/// What is repeated of a message or a result, in characters.
+const MAX_ECHO: usize = 300;
 
 /// The reply to a request.
 pub(super) fn reply(request: &Request) -> Reply {
     let turn = current_turn(&request.messages);
-    let outcomes = answer::outcomes(turn);
-    let is_answered = turn.last().is_some_and(|message| message.role == "tool");
-    if is_answered {
-        return Reply {
-            text: answer::compose(&outcomes),
-            calls: Vec::new(),
-        };
-    }
-    let said = turn
-        .iter()
-        .rev()
-        .find(|message| message.role == "user")
-        .map(Message::text)
-        .unwrap_or_default();
-    let (offered, missing): (Vec<Wish>, Vec<Wish>) = wishes(&said, request)
-        .into_iter()
-        .partition(|wish| request.offers(&wish.tool));
-    if !offered.is_empty() {
-        let purposes: Vec<&str> = offered.iter().map(|wish| wish.purpose.as_str()).collect();
-        let call = |(index, wish): (usize, Wish)| Call {
-            id: request.call_id(index),
-            tool: wish.tool,
-            arguments: wish.arguments,
-        };
-        let text = format!("I need to {}.", list(&purposes));
-        return Reply {
-            text,
-            calls: offered.into_iter().enumerate().map(call).collect(),
-        };
-    }
-    let text = if outcomes.is_empty() {
-        explain(&said, request, missing.first())
-    } else {
-        // A message that joined a running turn and asks for nothing new.
-        format!(
-            "{} You also said: “{}”",
-            answer::compose(&outcomes),
-            echo(&said)
-        )
+    let said = match turn.last() {
+        Some(message) if message.role == "user" => message.text(),
+        _ => String::new(),
     };
-    Reply {
-        text,
-        calls: Vec::new(),
+    let mut calls = named_calls(&said);
+    if calls.is_empty() {
+        calls = [sums(&said), times(&said), plan(&said)]
+            .into_iter()
+            .flatten()
+            .collect();
     }
+    calls.retain(|call| request.offers(&call.tool));
+    let results = results(turn);
+    let text = if !calls.is_empty() {
+        let purposes: Vec<_> = calls.iter().map(purpose).collect();
+        format!("I need to {}.", purposes.join(" and "))
+    } else if results.is_empty() {
+        format!("{HELP} You said: “{}”", echo(&said))
+    } else if said.is_empty() {
+        format!("{results} {SIGNATURE}")
+    } else {
+        // A message that joined the turn while its tools ran, and asks for nothing.
+        format!("{results} {SIGNATURE} You also said: “{}”", echo(&said))
+    };
+    Reply { text, calls }
 }
 
 /// The messages since the last answer: what the user said, and what was done about it so far.
@@ -79,147 +54,148 @@ fn current_turn(messages: &[Message]) -> &[Message] {
     &messages[start..]
 }
 
-fn wishes(said: &str, request: &Request) -> Vec<Wish> {
-    let (mut wishes, said) = explicit_calls(said, request);
-    wishes.extend(arithmetic::find(&said).into_iter().map(|expression| Wish {
-        tool: "calculate".to_owned(),
-        purpose: format!("calculate {expression}"),
-        arguments: json!({"expression": expression}),
-    }));
-    wishes.extend(places::find(&said).into_iter().map(|place| Wish {
-        tool: "current_time".to_owned(),
-        purpose: format!("look up the time in {}", place.name),
-        arguments: json!({"time_zone": place.zone}),
-    }));
-    wishes.extend(plan(&said));
-    wishes
+fn call(tool: &str, arguments: Value) -> Call {
+    Call {
+        tool: tool.to_owned(),
+        arguments,
+    }
 }
 
-/// `call <tool> {…}` asks for any tool that is offered, in any number; returns the rest of the message as well.
-fn explicit_calls(said: &str, request: &Request) -> (Vec<Wish>, String) {
-    let (mut wishes, mut left) = (Vec::new(), String::new());
-    let mut rest = said;
-    while let Some(at) = places::word_at(rest, "call") {
-        let (before, after) = (&rest[..at], rest[at + "call".len()..].trim_start());
-        left.push_str(before);
-        let name_end = after
-            .find(|c: char| !(c.is_ascii_alphanumeric() || "_-".contains(c)))
-            .unwrap_or(after.len());
-        let (name, arguments) = after.split_at(name_end);
+/// `call TOOL {…}`, any number of times.
+fn named_calls(said: &str) -> Vec<Call> {
+    let read = |after: &str| {
+        let (tool, arguments) = after.split_at(after.find([' ', '{'])?);
         let mut values = serde_json::Deserializer::from_str(arguments).into_iter::<Value>();
-        match values.next() {
-            Some(Ok(arguments @ Value::Object(_))) if request.offers(name) => {
-                wishes.push(Wish {
-                    tool: name.to_owned(),
-                    arguments,
-                    purpose: format!("call {name}"),
-                });
-                rest = &after[name_end + values.byte_offset()..];
-            }
-            _ => {
-                left.push_str("call ");
-                rest = after;
-            }
+        let arguments = values.next()?.ok().filter(Value::is_object)?;
+        Some(call(tool, arguments))
+    };
+    said.match_indices(CALL)
+        .filter_map(|(at, _)| read(&said[at + CALL.len()..]))
+        .collect()
+}
+
+/// Runs of characters that make an expression, like `21 * 2` or `(1 + 2) / 3`. What it is worth, the tool knows.
+fn sums(said: &str) -> Vec<Call> {
+    said.split(|c: char| !(c.is_ascii_digit() || " .+-*/^()".contains(c)))
+        .map(|run| run.trim_matches([' ', '.']))
+        .filter(|run| is_sum(run))
+        .map(|run| call("calculate", json!({"expression": run})))
+        .collect()
+}
+
+fn is_sum(run: &str) -> bool {
+    let parts = run.split(['+', '-', '*', '/', '^']).map(str::trim);
+    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
+    let is_number = |part: &&str| part.ends_with(|c: char| c.is_ascii_digit() || c == ')');
+    // 2026-07-31, 31/7/2026
+    let is_date =
+        parts.len() == 3 && !run.contains(' ') && parts.iter().any(|part| part.len() == 4);
+    parts.len() > 1 && parts.iter().all(is_number) && !is_date
+}
+
+/// `time` and the names of cities as the IANA zones have them, in the order of the message; else UTC.
+fn times(said: &str) -> Vec<Call> {
+    let said = words(said);
+    if !said.contains(" time ") {
+        return Vec::new();
+    }
+    let mut found = BTreeMap::new();
+    for zone in TZ_VARIANTS.iter().map(|zone| zone.name()) {
+        if let Some(at) = said.find(&words(city(zone))) {
+            found.entry(at).or_insert(zone);
         }
     }
-    left.push_str(rest);
-    (wishes, left)
-}
-
-/// `plan <title>: <step>, <step> and <step>`, or any plan with three steps that always fit.
-fn plan(said: &str) -> Option<Wish> {
-    let lower = said.to_lowercase();
-    // The words are ASCII; where lowering changes lengths, places in the two texts would differ.
-    let said = if lower.len() == said.len() {
-        said
-    } else {
-        lower.as_str()
-    };
-    let at = places::word_at(&lower, "plan")?;
-    let wanted = said
-        .get(at + "plan".len()..)?
-        .trim_start_matches([':', ' '])
-        .trim();
-    let wanted = ["to ", "for ", "of "]
-        .iter()
-        .find_map(|word| wanted.strip_prefix(word))
-        .unwrap_or(wanted);
-    let (title, steps) = wanted.split_once(':').unwrap_or((wanted, ""));
-    let title = title.trim().trim_end_matches(['.', '?', '!']);
-    let title = if title.is_empty() {
-        "What was asked for"
-    } else {
-        title
-    };
-    let title: String = title.chars().take(MAX_ECHO_CHARS).collect();
-    let steps = steps
-        .trim()
-        .trim_end_matches(['.', '?', '!'])
-        .replace(" then ", ",")
-        .replace(" and ", ",");
-    let mut steps: Vec<String> = steps
-        .split([',', ';', '\n'])
-        .map(|step| step.trim().chars().take(MAX_ECHO_CHARS).collect::<String>())
-        .filter(|step| !step.is_empty())
-        .take(MAX_PLAN_STEPS)
-        .collect();
-    if steps.is_empty() {
-        steps = ["Find out what is needed", "Do it", "Check the result"]
-            .map(str::to_owned)
-            .to_vec();
+    if found.is_empty() {
+        found.insert(0, "UTC");
     }
-    Some(Wish {
-        tool: "work_plan".to_owned(),
-        purpose: "make a plan".to_owned(),
-        arguments: json!({"action": "create", "title": title, "steps": steps}),
-    })
+    let time = |zone| call("current_time", json!({"time_zone": zone}));
+    found.into_values().map(time).collect()
 }
 
-/// What it can do with the tools it has, when a message asks for none of that.
-fn explain(said: &str, request: &Request, missing: Option<&Wish>) -> String {
-    let abilities = [
-        ("calculate", "calculate (“What is 21 * 2?”)"),
-        (
-            "current_time",
-            "tell the time (“What time is it in Tokyo?”)",
-        ),
-        (
-            "work_plan",
-            "make a plan (“Plan a picnic: buy bread, find a meadow”)",
-        ),
-    ];
-    let abilities: Vec<&str> = abilities
-        .iter()
-        .filter(|(tool, _)| request.offers(tool))
-        .map(|(_, ability)| *ability)
-        .collect();
-    let can = match abilities.len() {
-        0 => "This agent gives me no tools I know, so I can only repeat what you say.".to_owned(),
-        1 => format!("I can {}.", list(&abilities)),
-        _ => format!("I can {}, and several of these at once.", list(&abilities)),
+/// `New_York` of `America/New_York`.
+fn city(zone: &str) -> &str {
+    zone.rsplit('/').next().unwrap_or(zone)
+}
+
+/// The words in lower case, with a space around each.
+fn words(text: &str) -> String {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let words: Vec<_> = words.filter(|word| !word.is_empty()).collect();
+    format!(" {} ", words.join(" ").to_lowercase())
+}
+
+/// `plan TITLE: STEP, STEP`, to the end of the sentence.
+fn plan(said: &str) -> Vec<Call> {
+    let mut sentences = said.split(['.', '?', '!']).map(str::trim);
+    let wanted =
+        sentences.find_map(|sentence| sentence.strip_prefix(['P', 'p'])?.strip_prefix("lan "));
+    let Some((title, steps)) = wanted.and_then(|wanted| wanted.split_once(':')) else {
+        return Vec::new();
     };
-    let missing = missing.map_or_else(String::new, |wish| {
-        format!(
-            " To {} I would need the tool `{}`, which this agent does not have.",
-            wish.purpose, wish.tool
-        )
-    });
-    format!("{WHO} {can}{missing} You said: “{}”", echo(said))
+    let steps: Vec<_> = steps.split(',').map(str::trim).collect();
+    let arguments = json!({"action": "create", "title": title.trim(), "steps": steps});
+    vec![call("work_plan", arguments)]
 }
 
-fn echo(said: &str) -> String {
-    let said = said.trim();
-    match said.char_indices().nth(MAX_ECHO_CHARS) {
-        Some((end, _)) => format!("{}…", &said[..end]),
-        None => said.to_owned(),
+/// Completes "I need to …" and "I could not …".
+fn purpose(call: &Call) -> String {
+    let argument = |key: &str| echo(call.arguments[key].as_str().unwrap_or_default());
+    match call.tool.as_str() {
+        "calculate" => format!("calculate {}", argument("expression")),
+        "current_time" => {
+            let zone = argument("time_zone");
+            format!("look up the time in {}", city(&zone).replace('_', " "))
+        }
+        "work_plan" => "make a plan".to_owned(),
+        tool => format!("call {tool}"),
     }
 }
 
-/// `a`, `a and b`, `a, b and c`.
-fn list(items: &[&str]) -> String {
-    match items {
-        [] => String::new(),
-        [only] => (*only).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+/// What became of the turn's calls, a sentence each.
+fn results(turn: &[Message]) -> String {
+    let mut sentences = Vec::new();
+    for asked in turn.iter().flat_map(|message| &message.tool_calls) {
+        let arguments = serde_json::from_str(&asked.function.arguments).unwrap_or_default();
+        let call = call(&asked.function.name, arguments);
+        let results = turn
+            .iter()
+            .filter(|message| message.tool_call_id == asked.id);
+        sentences.extend(results.map(|message| sentence(&call, &message.text())));
+    }
+    sentences.join(" ")
+}
+
+fn sentence(call: &Call, result: &str) -> String {
+    let (is_error, text) = match result.strip_prefix("Error:") {
+        Some(reason) => (true, reason.trim()),
+        None => (false, result),
+    };
+    let value: Value = serde_json::from_str(text).unwrap_or_else(|_| text.into());
+    let field = |key: &str| value[key].as_str().unwrap_or_default();
+    if is_error || !field("error").is_empty() {
+        let reason = value["error"].as_str().unwrap_or(text);
+        return format!("I could not {}: {}.", purpose(call), echo(reason));
+    }
+    match call.tool.as_str() {
+        "calculate" => format!("{} = {}.", field("expression"), field("value")),
+        "current_time" => {
+            let zone = field("time_zone");
+            let city = city(zone).replace('_', " ");
+            // RFC 3339: 2026-08-01T05:30:05+09:00
+            let (date, time) = field("time").split_once('T').unwrap_or_default();
+            let (time, day) = (time.get(..5).unwrap_or_default(), field("weekday"));
+            format!("In {city} it is {time} on {day}, {date} ({zone}).")
+        }
+        "work_plan" => format!("I made the plan “{}”.", field("title")),
+        tool => format!("The tool `{tool}` returned: {}.", echo(text)),
+    }
+}
+
+/// What is repeated of a text: its beginning, without a full stop.
+fn echo(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    match text.char_indices().nth(MAX_ECHO) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
