@@ -89,6 +89,14 @@ pub async fn migrate(url: &str, options: StoreOptions) -> Result<()> {
     }
 }
 
+/// Checks that this is the URL of a database, without connecting to it.
+pub fn check_url(url: &str) -> Result<()> {
+    match Place::of(url)? {
+        Place::Postgres => PostgresOptions::check_url(url),
+        Place::Sqlite(_) => Ok(()),
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Place<'a> {
     Postgres,

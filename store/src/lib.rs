@@ -28,7 +28,7 @@ pub mod sqlite;
 mod sqlx_error;
 
 pub use api::*;
-pub use connect::{Store, StoreOptions, connect, migrate};
+pub use connect::{Store, StoreOptions, check_url, connect, migrate};
 pub use error::StoreError;
 pub use list::MAX_SCANNED;
 pub use postgres::{PostgresOptions, PostgresStore};

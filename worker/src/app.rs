@@ -7,8 +7,8 @@ use everturn_activities::tools::{Tool, TypedTool, typed};
 
 use crate::{
     chat,
-    cli::{Cli, Command},
-    dev, roles,
+    cli::{Cli, Command, ConfigCommand},
+    dev, logging, roles,
 };
 
 /// The binary `everturn`, with tools of one's own: every role of it, read from the command line and the environment.
@@ -58,22 +58,32 @@ impl App {
     pub async fn run(self) -> ExitCode {
         // One TLS backend for everything; without this, HTTP clients panic at their first request.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
-        match self.run_role(Cli::parse()).await {
+        let cli = Cli::parse();
+        let log_format = cli.common.log_format;
+        if let Err(error) = cli.start_logging() {
+            eprintln!("everturn: {error:#}");
+            return ExitCode::FAILURE;
+        }
+        match self.run_role(cli).await {
             Ok(code) => code,
             Err(error) => {
-                eprintln!("everturn: {error:#}");
+                logging::report_failure(&error, log_format);
                 ExitCode::FAILURE
             }
         }
     }
 
     async fn run_role(self, cli: Cli) -> anyhow::Result<ExitCode> {
-        cli.start_logging()?;
         match cli.command {
             Command::Dev(options) => dev::run(&cli.common, options, self.tools).await,
             Command::Worker(options) => roles::worker::run(&cli.common, options, self.tools).await,
             Command::Gateway(options) => roles::gateway::run(&cli.common, options).await,
             Command::Migrate => roles::migrate::run(&cli.common).await,
+            Command::Config(options) => match options.command {
+                ConfigCommand::Check(options) => {
+                    roles::config::check(&cli.common, options, self.tools)
+                }
+            },
             Command::Retention(options) => roles::retention::run(&cli.common, options).await,
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,

@@ -127,18 +127,33 @@ where
     }
 }
 
-/// Connects to Temporal as the environment says (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, temporal.toml), waiting for
-/// it to come up.
+/// Connects to Temporal as the environment says, waiting for it to come up.
 pub async fn temporal(shutdown: &CancellationToken) -> anyhow::Result<Client> {
-    let (connection, client) = ClientOptions::load_from_config(
-        LoadClientConfigProfileOptions::default(),
-    )
-    .map_err(|error| {
-        anyhow!("cannot read Temporal's address from the environment (TEMPORAL_*): {error}")
-    })?;
+    let (connection, client) = temporal_options()?;
     let address = connection.target.to_string();
     let connection = connect(connection, &address, None, shutdown).await?;
     Ok(Client::new(connection, client)?)
+}
+
+/// What the environment says of Temporal (TEMPORAL_*, temporal.toml), for people. Connects to nothing.
+pub fn describe_temporal() -> anyhow::Result<String> {
+    let (connection, client) = temporal_options()?;
+    let tls = match (&connection.tls_options, &connection.api_key) {
+        (_, Some(_)) => "TLS and an API key",
+        (Some(tls), None) if tls.client_tls_options.is_some() => "TLS and a client certificate",
+        (Some(_), None) => "TLS",
+        (None, None) => "no TLS",
+    };
+    Ok(format!(
+        "{}, namespace {}, {tls}",
+        connection.target, client.namespace
+    ))
+}
+
+fn temporal_options() -> anyhow::Result<(ConnectionOptions, ClientOptions)> {
+    ClientOptions::load_from_config(LoadClientConfigProfileOptions::default()).map_err(|error| {
+        anyhow!("cannot read Temporal's address from the environment (TEMPORAL_*): {error}")
+    })
 }
 
 /// Connects to a Temporal server on loopback.
@@ -173,7 +188,7 @@ async fn connect(
     })
 }
 
-/// Registers the search attributes of turns (A7). Those that exist stay as they are.
+/// Registers the search attributes of turns. Those that exist stay as they are.
 pub async fn register_search_attributes(client: &Client) -> anyhow::Result<()> {
     for name in search_attribute::ALL {
         let request = AddSearchAttributesRequest {

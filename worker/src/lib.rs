@@ -3,9 +3,10 @@
 //!
 //! - [`App`]: the whole binary, with tools of one's own; [`TypedTool`] is what they implement
 //! - [`cli`]: the command line
+//! - [`logging`]: what is written to standard error
 //! - [`config`]: the file `everturn.toml`, read and checked
 //! - [`connections`]: Temporal and the store, waited for with back-off
-//! - [`roles`]: what a process can be: worker, gateway
+//! - [`roles`]: what a process can be: worker, gateway, and the commands of operators
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
 //! - [`client`]: a small client of the gateway; used by `dev --once` and `chat`
@@ -21,6 +22,7 @@ pub mod config;
 pub mod connections;
 pub mod demo;
 pub mod dev;
+pub mod logging;
 pub mod roles;
 pub mod show;
 pub mod shutdown;

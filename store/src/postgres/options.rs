@@ -69,6 +69,10 @@ pub(super) fn parse(url: &str) -> Result<PgConnectOptions> {
 }
 
 impl PostgresOptions {
+    pub(crate) fn check_url(url: &str) -> Result<()> {
+        parse(url).map(drop)
+    }
+
     /// The pool. It connects when it is first used.
     ///
     /// `has_stalled` is set when a call timed out: connections are then pinged as they come back, since one on a

@@ -1,19 +1,28 @@
 //! `everturn dev`: Temporal dev server, demo model, gateway and worker in one process, for development.
 
 mod adopted;
+mod hints;
 mod leash;
 mod progress;
 mod temporal_server;
 mod turn;
 
-use std::{fs::File, net::SocketAddr, path::Path, process::ExitCode, sync::Arc, time::Duration};
+use std::{
+    fs::File,
+    net::{Ipv4Addr, SocketAddr},
+    path::Path,
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
 
 use anyhow::{Context, bail};
 use everturn_activities::{
-    model::{Provider, ProviderKind},
+    model::{Provider, ProviderKind, Providers},
     tools::{Tool, ToolRegistry},
 };
-use everturn_gateway::listener;
+use everturn_store::Store;
+use temporalio_client::Client;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +35,7 @@ use crate::{
     roles, shutdown,
 };
 
+use hints::Hints;
 pub use leash::{Leash, Signal};
 use progress::Progress;
 pub use temporal_server::{TemporalOptions, TemporalServer};
@@ -45,17 +55,13 @@ pub async fn run(
         bail!("the message of the turn is empty");
     }
     let shutdown = shutdown::token()?;
-    let (mut config, tools) = roles::worker::configure(common, options.test_tools.clone(), own)?;
-    roles::gateway::check_exposure(options.listen, &config, options.insecure_no_auth)?;
+    let (mut config, tools) =
+        roles::worker::configure(common, options.test_tools.effects_file.clone(), own)?;
+    roles::gateway::check_exposure(&options.listen, &config)?;
     // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
     config.gateway.drain = Duration::ZERO;
     // Before anything is started: a port that is taken is the most common mistake.
-    let listener = listener::bind(options.listen).with_context(|| {
-        format!(
-            "cannot listen on {}; choose another address with --listen",
-            options.listen
-        )
-    })?;
+    let listener = roles::gateway::bind(&options.listen)?;
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir)
         .with_context(|| format!("cannot create {}", data_dir.display()))?;
@@ -126,43 +132,11 @@ async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
-    let waiting = Progress::start("Temporal server");
-    let client = connections::local_temporal(options.temporal_port, &shutdown).await?;
-    let address = format!("127.0.0.1:{}", options.temporal_port);
-    if is_adopted {
-        adopted::check(&client, &common.task_queue, &address).await?;
-    }
-    connections::register_search_attributes(&client).await?;
-    waiting.done(&if is_adopted {
-        format!("{address}, which ran already")
-    } else {
-        address
-    });
-
-    let waiting = Progress::start("database");
-    connections::migrate_store(common, &shutdown).await?;
-    let store = connections::store(common, &shutdown).await?;
-    waiting.done(&connections::shown(&common.database()));
-
-    let mut providers = config.providers.clone();
-    let demo = if config.needs_demo_model() {
-        Some(DemoModel::start().await?)
-    } else {
-        None
-    };
-    if let Some(demo) = &demo {
-        let provider = Provider {
-            kind: ProviderKind::OpenAi,
-            base_url: Some(demo.base_url()),
-            api_key: "demo".to_owned(),
-        };
-        providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
-        Progress::start("demo model")
-            .done("no provider's key is configured: a set of rules answers");
-    }
-
+    let client = connect_temporal(common, options, is_adopted, &shutdown).await?;
+    let store = open_database(common, &shutdown).await?;
+    let (providers, _demo_model) = providers(&config).await?;
     let stream = connections::stream(common)?;
-    let url = format!("http://{}", listener.local_addr()?);
+    let url = format!("http://{}", reachable(listener.local_addr()?));
     let task_queue = common.task_queue.clone();
     let gateway = roles::gateway::serve(
         roles::gateway::Parts {
@@ -190,7 +164,7 @@ async fn serve(
 
     let stop = shutdown.clone();
     let visitor = async {
-        let result = visit(options, &url, &stop).await;
+        let result = visit(options, &url, is_adopted, &stop).await;
         stop.cancel();
         result
     };
@@ -200,13 +174,70 @@ async fn serve(
     code
 }
 
+/// Waits for the Temporal server, and prepares it.
+async fn connect_temporal(
+    common: &Common,
+    options: &DevOptions,
+    is_adopted: bool,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Client> {
+    let waiting = Progress::start("Temporal server");
+    let client = connections::local_temporal(options.temporal_port, shutdown).await?;
+    let address = format!("127.0.0.1:{}", options.temporal_port);
+    if is_adopted {
+        adopted::check(&client, &common.task_queue, &address).await?;
+    }
+    connections::register_search_attributes(&client).await?;
+    waiting.done(&if is_adopted {
+        format!("{address}, which ran already")
+    } else {
+        address
+    });
+    Ok(client)
+}
+
+async fn open_database(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Store> {
+    let waiting = Progress::start("database");
+    connections::migrate_store(common, shutdown).await?;
+    let store = connections::store(common, shutdown).await?;
+    waiting.done(&connections::shown(&common.database()));
+    Ok(store)
+}
+
+/// The configured providers; with the demo model, which runs until it is dropped, when an agent needs it.
+async fn providers(config: &Config) -> anyhow::Result<(Providers, Option<DemoModel>)> {
+    let mut providers = config.providers.clone();
+    if !config.needs_demo_model() {
+        return Ok((providers, None));
+    }
+    let demo = DemoModel::start().await?;
+    let provider = Provider {
+        kind: ProviderKind::OpenAi,
+        base_url: Some(demo.base_url()),
+        api_key: "demo".to_owned(),
+    };
+    providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
+    Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
+    Ok((providers, Some(demo)))
+}
+
+/// An address by which this machine reaches what listens there.
+fn reachable(mut address: SocketAddr) -> SocketAddr {
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    address
+}
+
 /// What happens while everything runs: the sample turn, then nothing until told to stop.
 async fn visit(
     options: &DevOptions,
     url: &str,
+    is_adopted: bool,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let client = GatewayClient::with_token(url, options.token.as_deref())?;
+    let mut sample = None;
     if let Some(message) = options.once.as_deref().or(options.sample.as_deref()) {
         let turn = turn::run_and_print(&client, message);
         let (conversation_id, is_complete) = tokio::select! {
@@ -220,39 +251,17 @@ async fn visit(
                 ExitCode::FAILURE
             });
         }
-        print_hints(options, options.listen, url, Some(&conversation_id));
-    } else {
-        print_hints(options, options.listen, url, None);
+        sample = Some(conversation_id);
     }
+    let hints = Hints {
+        url,
+        conversation_id: sample.as_deref(),
+        temporal_bin: &options.temporal_bin,
+        temporal_port: options.temporal_port,
+        ui_port: (!is_adopted).then(|| temporal_server::ui_port(options.temporal_port)),
+    };
+    println!("{hints}");
     shutdown.cancelled().await;
     println!("\nstopping …");
     Ok(ExitCode::SUCCESS)
-}
-
-fn print_hints(options: &DevOptions, listen: SocketAddr, url: &str, conversation_id: Option<&str>) {
-    let chat_url = if listen.port() == 8080 {
-        String::new()
-    } else {
-        format!(" --url {url}")
-    };
-    let address = format!("--address 127.0.0.1:{}", options.temporal_port);
-    let workflow = format!(
-        "conversation-{}",
-        conversation_id.unwrap_or("<conversation id>")
-    );
-    println!(
-        "
-gateway      {url}/api/v1/agent/conversations
-temporal ui  http://127.0.0.1:{ui}
-chat         {program} chat{chat_url}
-inspect      temporal workflow list {address} --query 'AgentName=\"default\"'
-             temporal workflow show {address} --workflow-id {workflow}
-             temporal workflow query {address} --workflow-id {workflow} --type status
-stop         Ctrl-C
-",
-        program = std::env::args()
-            .next()
-            .unwrap_or_else(|| "everturn".to_owned()),
-        ui = options.temporal_port.saturating_add(1000),
-    );
 }

@@ -11,7 +11,12 @@ use tokio::net::TcpStream;
 
 use super::leash::{Leash, Signal};
 
-/// FACTS "The engine": without these each activity waits 50 ms for the dev server's one shard, and the file is
+/// The port of the web UI of a server on this port.
+pub(super) fn ui_port(port: u16) -> u16 {
+    port.saturating_add(1000)
+}
+
+/// Without these each activity waits 50 ms for the dev server's one shard, and the file is
 /// synced on every write.
 const TUNING: [&str; 14] = [
     "--dynamic-config-value",
@@ -80,10 +85,7 @@ impl TemporalServer {
             command.args(["--search-attribute", &format!("{name}=Keyword")]);
         }
         if options.has_ui {
-            command.args([
-                "--ui-port",
-                &(options.port.saturating_add(1000)).to_string(),
-            ]);
+            command.args(["--ui-port", &ui_port(options.port).to_string()]);
         } else {
             command.arg("--headless");
         }

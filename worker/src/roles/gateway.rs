@@ -1,6 +1,6 @@
 //! A gateway: REST and SSE.
 
-use std::{net::SocketAddr, process::ExitCode, sync::Arc};
+use std::{process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{Common, GatewayOptions},
+    cli::{Common, GatewayOptions, ListenOptions},
     config::Config,
     connections::{self, Stream},
     shutdown,
@@ -37,13 +37,8 @@ pub struct Parts {
 pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
-    check_exposure(options.listen, &config, options.insecure_no_auth)?;
-    let listener = listener::bind(options.listen).with_context(|| {
-        format!(
-            "cannot listen on {}; choose another address with --listen",
-            options.listen
-        )
-    })?;
+    check_exposure(&options.listen, &config)?;
+    let listener = bind(&options.listen)?;
     let store = connections::store(common, &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;
@@ -61,12 +56,9 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
 }
 
 /// Refuses to serve everyone who can reach an address by accident.
-pub fn check_exposure(
-    listen: SocketAddr,
-    config: &Config,
-    insecure_no_auth: bool,
-) -> anyhow::Result<()> {
-    if listen.ip().is_loopback() || config.gateway.auth.required || insecure_no_auth {
+pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Result<()> {
+    let listen = options.listen;
+    if listen.ip().is_loopback() || config.gateway.auth.required || options.insecure_no_auth {
         return Ok(());
     }
     bail!(
@@ -75,6 +67,16 @@ pub fn check_exposure(
          create --tenant default`, or listen on 127.0.0.1. When something in front of it asks who is calling, \
          --insecure-no-auth (EVERTURN_INSECURE_NO_AUTH=1) goes on without"
     )
+}
+
+/// Takes the address, which no other process may have.
+pub fn bind(options: &ListenOptions) -> anyhow::Result<TcpListener> {
+    listener::bind(options.listen).with_context(|| {
+        format!(
+            "cannot listen on {}; choose another address with --listen",
+            options.listen
+        )
+    })
 }
 
 /// Runs a gateway until `shutdown`.
@@ -118,8 +120,13 @@ mod tests {
     fn only_loopback_is_served_without_authentication() {
         let config = |text: &str| Config::parse(text, "everturn.toml", ReadBy::Gateway).unwrap();
         let (open, closed) = (config(""), config("[auth]\nrequired = true\n"));
-        let is_served = |listen: &str, config: &Config, insecure| {
-            check_exposure(listen.parse().unwrap(), config, insecure).is_ok()
+        let is_served = |listen: &str, config: &Config, insecure_no_auth| {
+            let listen = listen.parse().unwrap();
+            let options = ListenOptions {
+                listen,
+                insecure_no_auth,
+            };
+            check_exposure(&options, config).is_ok()
         };
         for loopback in ["127.0.0.1:80", "127.1.2.3:80", "[::1]:80"] {
             assert!(is_served(loopback, &open, false), "{loopback}");

@@ -1,5 +1,6 @@
 //! What a process can be. Each role takes its connections and a shutdown token, and runs until told to stop.
 
+pub mod config;
 pub mod gateway;
 pub mod keys;
 pub mod migrate;

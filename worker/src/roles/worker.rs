@@ -55,7 +55,7 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let (config, tools) = configure(common, options.test_tools, own)?;
+    let (config, tools) = configure(common, options.test_tools.effects_file, own)?;
     if config.needs_demo_model() {
         anyhow::bail!(
             "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \

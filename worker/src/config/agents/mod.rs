@@ -26,6 +26,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
+#[cfg(test)]
+pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
     checker::{Checker, HOUR, ReadBy, SECOND, milliseconds},
     names::Names,

@@ -2,6 +2,7 @@
 
 mod agents;
 mod auth;
+mod documented;
 mod examples;
 mod gateway;
 mod http;

@@ -29,7 +29,7 @@ pub async fn run(
     options: ToolsOptions,
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
-    let (config, tools) = worker::configure(common, options.test_tools, own)?;
+    let (config, tools) = worker::configure(common, options.test_tools.effects_file, own)?;
     let ended = match options.command {
         ToolsCommand::List(options) => list::run(&config, &tools, &options).await,
         ToolsCommand::Call(options) => call::run(&config, &tools, &options).await,

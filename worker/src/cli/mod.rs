@@ -1,0 +1,202 @@
+//! The command line: roles, their options and environment variables, and exit codes.
+//!
+//! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`
+//! - `operate`: the commands that end by themselves: `config`, `keys`, `retention`
+//! - `tools`, `chat`
+
+mod chat;
+mod operate;
+mod serve;
+mod tools;
+
+use std::{env, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+use everturn_proto::words::TASK_QUEUE;
+
+pub use self::{
+    chat::ChatOptions,
+    operate::{
+        CheckConfig, ConfigCommand, ConfigOptions, CreateKey, KeysCommand, KeysOptions, ListKeys,
+        RetentionOptions, RevokeKey,
+    },
+    serve::{DevOptions, GatewayOptions, ListenOptions, TestTools, WorkerOptions},
+    tools::{CallTool, ListTools, ToolsCommand, ToolsOptions},
+};
+use crate::logging::{self, LogFormat};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    it is done, or it was told to stop
+  1    it failed: standard error says why
+  2    the command line is wrong, or a tool was not called
+  130  a second Ctrl-C or SIGTERM ended it at once, or the first one ended a tool's call
+
+Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and TEMPORAL_TLS*. docs/configuration.md
+describes every option, environment variable and key of everturn.toml.";
+
+/// A durable runtime for LLM agents on Temporal.
+#[derive(Debug, Parser)]
+#[command(
+    name = "everturn",
+    version,
+    about = "A durable runtime for LLM agents on Temporal",
+    after_help = EXIT_CODES,
+    max_term_width = 110
+)]
+pub struct Cli {
+    /// Options of every role.
+    #[command(flatten)]
+    pub common: Common,
+    /// The role, or the command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every role.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of every command")]
+pub struct Common {
+    /// Configuration file; without one, ./everturn.toml when it exists, else built-in defaults.
+    #[arg(long, global = true, env = "EVERTURN_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Database: a SQLite file or a postgres:// URL; by default everturn.db in the data directory.
+    #[arg(
+        long,
+        global = true,
+        env = "EVERTURN_DATABASE",
+        value_name = "FILE|URL",
+        hide_env_values = true
+    )]
+    pub database: Option<String>,
+    /// Redis for texts in the making, redis://host:port; without it they reach only gateways in the worker's process.
+    #[arg(
+        long,
+        global = true,
+        env = "EVERTURN_REDIS",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub redis: Option<String>,
+    /// Where data is kept; by default `everturn` in the user's state directory.
+    #[arg(long, global = true, env = "EVERTURN_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Task queue of the workers.
+    #[arg(long, global = true, env = "EVERTURN_TASK_QUEUE", default_value = TASK_QUEUE, value_name = "NAME")]
+    pub task_queue: String,
+    /// Log filter, e.g. info or everturn=debug; by default warnings in commands for the terminal, else info.
+    #[arg(long, global = true, env = "EVERTURN_LOG", value_name = "FILTER")]
+    pub log: Option<String>,
+    /// How the log is written to standard error: text, or json for a JSON object a line.
+    #[arg(
+        long,
+        global = true,
+        env = "EVERTURN_LOG_FORMAT",
+        value_name = "FORMAT",
+        default_value_t,
+        value_parser = LogFormat::parse
+    )]
+    pub log_format: LogFormat,
+}
+
+/// What a process can be.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Runs everything in one process, with a Temporal dev server: for development and to try it out.
+    Dev(DevOptions),
+    /// Runs turns. Start as many workers as you like.
+    Worker(WorkerOptions),
+    /// Serves REST and SSE. Start as many gateways as you like.
+    Gateway(GatewayOptions),
+    /// Prepares database and Temporal: schema and search attributes. Safe to repeat, also from several places at once.
+    Migrate,
+    /// Checks the configuration file and the environment, without connecting to anything.
+    Config(ConfigOptions),
+    /// Removes conversations whose last event is older than this. Never one with a turn running or waiting.
+    #[command(
+        after_help = "Exit codes: 0 all are removed; 1 it failed or was stopped, and can be run again."
+    )]
+    Retention(RetentionOptions),
+    /// Makes, lists and revokes API keys for callers of the gateway.
+    Keys(KeysOptions),
+    /// Lists the tools that an agent has here, or runs one by hand. Needs neither Temporal nor a database.
+    Tools(ToolsOptions),
+    /// Talks to a running gateway from the terminal.
+    #[command(
+        after_help = "Exit codes: 0 the conversation was left, or the one turn completed; 1 the one turn did not complete, \
+                      or the gateway cannot be reached."
+    )]
+    Chat(ChatOptions),
+}
+
+impl Command {
+    /// The log filter when none is given. In a terminal, warnings only.
+    fn default_log_filter(&self) -> &'static str {
+        match self {
+            // genai warns of every last chunk that has no text, which is every provider's.
+            Self::Dev(_) | Self::Chat(_) | Self::Keys(_) | Self::Tools(_) | Self::Config(_) => {
+                "warn,genai=error"
+            }
+            // rmcp says every message that it gets.
+            Self::Worker(_) | Self::Gateway(_) | Self::Migrate | Self::Retention(_) => {
+                "info,temporalio_sdk_core=warn,genai=error,rmcp=warn"
+            }
+        }
+    }
+}
+
+impl Cli {
+    /// Starts logging as the options say.
+    pub fn start_logging(&self) -> anyhow::Result<()> {
+        let filter = self.common.log.as_deref();
+        logging::start(
+            filter.unwrap_or_else(|| self.command.default_log_filter()),
+            self.common.log_format,
+        )
+    }
+}
+
+impl Common {
+    /// Where data is kept.
+    pub fn data_dir(&self) -> PathBuf {
+        self.data_dir.clone().unwrap_or_else(|| {
+            let state = env::var_os("XDG_STATE_HOME")
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute());
+            let home = || env::var_os("HOME").map(|home| PathBuf::from(home).join(".local/state"));
+            state
+                .or_else(home)
+                .unwrap_or_else(env::temp_dir)
+                .join("everturn")
+        })
+    }
+
+    /// The database: a file or a URL.
+    pub fn database(&self) -> String {
+        self.database
+            .clone()
+            .unwrap_or_else(|| self.data_dir().join("everturn.db").display().to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_wrong_log_format_is_refused_with_what_there_is() {
+        let command = ["everturn", "--log-format", "xml", "migrate"];
+        let error = Cli::try_parse_from(command).unwrap_err().to_string();
+        assert!(
+            error.contains("`text` or as `json`") && error.contains("EVERTURN_LOG_FORMAT"),
+            "{error}"
+        );
+    }
+}

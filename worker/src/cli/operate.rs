@@ -1,0 +1,146 @@
+//! Options of the commands that end by themselves: `config`, `keys` and `retention`.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use everturn_gateway::config::{Scope, Scopes};
+use everturn_proto::{ids, limits::MAX_ID_BYTES};
+
+use super::serve::{ListenOptions, TestTools};
+
+/// Bytes of an owner's or a key's name: those of `sub` in a token.
+const MAX_NAME_BYTES: usize = 255;
+
+/// Options of `config`.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ConfigCommand,
+}
+
+/// What `config` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ConfigCommand {
+    /// Says what is wrong in everturn.toml and the environment, with file, line and key, and what is configured.
+    /// Connects to nothing.
+    #[command(
+        after_help = "Exit codes: 0 everything can be used; 1 something is wrong, and all of it is listed."
+    )]
+    Check(CheckConfig),
+}
+
+/// Options of `config check`.
+#[derive(Debug, Clone, Args)]
+pub struct CheckConfig {
+    /// Where a gateway would listen.
+    #[command(flatten)]
+    pub listen: ListenOptions,
+    /// The tools of the end-to-end tests.
+    #[command(flatten)]
+    pub test_tools: TestTools,
+}
+
+/// Options of `keys`.
+#[derive(Debug, Clone, Args)]
+pub struct KeysOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: KeysCommand,
+}
+
+/// What `keys` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum KeysCommand {
+    /// Makes a key and prints it, this once: only its hash is stored.
+    Create(CreateKey),
+    /// Lists keys, the oldest first; never their secrets.
+    List(ListKeys),
+    /// Revokes a key and ends its sessions. Gateways follow within seconds (`key_cache` of [auth]).
+    Revoke(RevokeKey),
+}
+
+/// Options of `keys create`.
+#[derive(Debug, Clone, Args)]
+pub struct CreateKey {
+    /// Tenant whose conversations the key is for.
+    #[arg(long, value_name = "TENANT", value_parser = parse_tenant)]
+    pub tenant: String,
+    /// Only this owner's conversations; without it, every owner's of the tenant.
+    #[arg(long, value_name = "OWNER", value_parser = parse_owner)]
+    pub owner: Option<String>,
+    /// What the key may do: read, write, approve.
+    #[arg(long, value_name = "SCOPE", value_delimiter = ',', default_value = "read,write", value_parser = parse_scope)]
+    pub scope: Vec<Scope>,
+    /// How long it is valid, e.g. 90d; without it, until it is revoked.
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub expires: Option<Duration>,
+    /// What it is for, shown in lists.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = parse_name)]
+    pub name: String,
+}
+
+/// Options of `keys list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListKeys {
+    /// Only this tenant's.
+    #[arg(long, value_name = "TENANT")]
+    pub tenant: Option<String>,
+    /// Prints JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Options of `keys revoke`.
+#[derive(Debug, Clone, Args)]
+pub struct RevokeKey {
+    /// The key's id, or the key itself.
+    pub id: String,
+}
+
+/// Options of `retention`.
+#[derive(Debug, Clone, Args)]
+pub struct RetentionOptions {
+    /// Age of a conversation's last event, e.g. 90d or 12h.
+    #[arg(long, value_name = "AGE", value_parser = parse_age)]
+    pub older_than: Duration,
+    /// Only says what would be removed.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+fn parse_age(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error}; write it like 90d or 12h"))
+}
+
+fn parse_tenant(text: &str) -> Result<String, String> {
+    if ids::is_valid(text) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "a tenant has 1 to {MAX_ID_BYTES} letters, digits, `-`, `_`, `.` or `:`"
+        ))
+    }
+}
+
+fn parse_owner(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        Err("an owner must not be empty".to_owned())
+    } else {
+        parse_name(text)
+    }
+}
+
+fn parse_name(text: &str) -> Result<String, String> {
+    if text.len() <= MAX_NAME_BYTES && !text.contains(char::is_control) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "at most {MAX_NAME_BYTES} bytes, no control characters"
+        ))
+    }
+}
+
+fn parse_scope(word: &str) -> Result<Scope, String> {
+    Scope::of(word).ok_or_else(|| format!("there are: {}", Scopes::all()))
+}

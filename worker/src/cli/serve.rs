@@ -1,0 +1,91 @@
+//! Options of the roles that run until they are told to stop.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, builder::FalseyValueParser};
+
+/// Where a gateway listens.
+#[derive(Debug, Clone, Args)]
+pub struct ListenOptions {
+    /// Address to listen on. Other than loopback it needs `required = true` under [auth] in the configuration.
+    #[arg(
+        long,
+        env = "EVERTURN_LISTEN",
+        default_value = "127.0.0.1:8080",
+        value_name = "ADDRESS"
+    )]
+    pub listen: SocketAddr,
+    /// Listens on any address without authentication: whoever reaches it can do everything.
+    #[arg(long, env = "EVERTURN_INSECURE_NO_AUTH", value_parser = FalseyValueParser::new())]
+    pub insecure_no_auth: bool,
+}
+
+/// The tools of the end-to-end tests.
+#[derive(Debug, Clone, Args)]
+pub struct TestTools {
+    /// Offers the test tools (test_once, test_read, test_idempotent) to agents that name them; effects are appended
+    /// to this file.
+    #[arg(
+        long = "test-tools",
+        env = "EVERTURN_TEST_TOOLS",
+        value_name = "FILE",
+        hide = true
+    )]
+    pub effects_file: Option<PathBuf>,
+}
+
+/// Options of `dev`.
+#[derive(Debug, Clone, Args)]
+#[command(
+    after_help = "Exit codes: 0 it was stopped, or the turn of --once completed; 1 it failed, or that turn did not \
+                  complete; 130 a second Ctrl-C ended it at once."
+)]
+pub struct DevOptions {
+    /// Where the gateway listens.
+    #[command(flatten)]
+    pub listen: ListenOptions,
+    /// Key or token that --once and --sample send, where the configuration requires one.
+    #[arg(
+        long,
+        env = "EVERTURN_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true
+    )]
+    pub token: Option<String>,
+    /// Port of Temporal on 127.0.0.1; a server that runs there is used, else one is started (its web UI on port + 1000).
+    #[arg(long, default_value_t = 7233, value_name = "PORT")]
+    pub temporal_port: u16,
+    /// The `temporal` binary.
+    #[arg(
+        long,
+        env = "EVERTURN_TEMPORAL_BIN",
+        default_value = "temporal",
+        value_name = "FILE"
+    )]
+    pub temporal_bin: PathBuf,
+    /// Runs one turn with this message, prints it as it happens, and exits: 0 only when the turn completed.
+    #[arg(long, value_name = "MESSAGE")]
+    pub once: Option<String>,
+    /// Runs one turn with this message at the start, then stays up.
+    #[arg(long, value_name = "MESSAGE", conflicts_with = "once")]
+    pub sample: Option<String>,
+    /// The tools of the end-to-end tests.
+    #[command(flatten)]
+    pub test_tools: TestTools,
+}
+
+/// Options of `worker`.
+#[derive(Debug, Clone, Args)]
+pub struct WorkerOptions {
+    /// The tools of the end-to-end tests.
+    #[command(flatten)]
+    pub test_tools: TestTools,
+}
+
+/// Options of `gateway`.
+#[derive(Debug, Clone, Args)]
+pub struct GatewayOptions {
+    /// Where it listens.
+    #[command(flatten)]
+    pub listen: ListenOptions,
+}

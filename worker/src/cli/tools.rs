@@ -1,0 +1,64 @@
+//! Options of `tools`.
+
+use clap::{Args, Subcommand};
+use everturn_proto::words::DEFAULT_AGENT;
+
+use super::serve::TestTools;
+
+/// Options of `tools`.
+#[derive(Debug, Clone, Args)]
+pub struct ToolsOptions {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: ToolsCommand,
+    /// The tools of the end-to-end tests.
+    #[command(flatten)]
+    pub test_tools: TestTools,
+}
+
+/// What `tools` does.
+#[derive(Debug, Clone, Subcommand)]
+pub enum ToolsCommand {
+    /// Shows the tools that the model of an agent is offered. Asks MCP servers for theirs.
+    #[command(
+        after_help = "Exit codes: 0 done; 1 the configuration cannot be used, or with --strict something is not there; \
+                      2 there is no such agent."
+    )]
+    List(ListTools),
+    /// Runs a tool once and prints its result as JSON.
+    #[command(
+        after_help = "Exit codes: 0 done; 1 the tool failed, or the configuration cannot be used; 2 the tool was not \
+                      called; 130 the call was cancelled with Ctrl-C."
+    )]
+    Call(CallTool),
+}
+
+/// Options of `tools list`.
+#[derive(Debug, Clone, Args)]
+pub struct ListTools {
+    /// The agent.
+    #[arg(long, default_value = DEFAULT_AGENT, value_name = "NAME")]
+    pub agent: String,
+    /// Prints JSON, with the schemas.
+    #[arg(long)]
+    pub json: bool,
+    /// Exits with 1 when something the agent lists is not there, like the tools of a server that is down.
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// Options of `tools call`.
+#[derive(Debug, Clone, Args)]
+pub struct CallTool {
+    /// The tool, by the name that the model sees.
+    pub name: String,
+    /// Its input: a JSON object.
+    #[arg(default_value = "{}", value_name = "JSON")]
+    pub input: String,
+    /// Only when this agent has the tool, and with the agent's time-out.
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// Does not ask before a tool is run that must not run twice.
+    #[arg(long)]
+    pub yes: bool,
+}

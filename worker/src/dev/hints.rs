@@ -1,0 +1,74 @@
+//! What `everturn dev` says when it is up: links for a browser, and commands for the shell that it was started in.
+
+use std::{
+    borrow::Cow,
+    env,
+    fmt::{self, Display},
+    path::Path,
+};
+
+use everturn_proto::ids;
+
+/// Everything works as it is printed: pasted into the shell, from the directory that it stands in.
+pub(super) struct Hints<'a> {
+    /// URL of the gateway.
+    pub(super) url: &'a str,
+    /// The conversation of the sample turn.
+    pub(super) conversation_id: Option<&'a str>,
+    /// The `temporal` program, as it was named.
+    pub(super) temporal_bin: &'a Path,
+    pub(super) temporal_port: u16,
+    /// Port of Temporal's web UI, when it is ours.
+    pub(super) ui_port: Option<u16>,
+}
+
+impl Display for Hints<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let url = self.url;
+        writeln!(f, "\nIn a browser:")?;
+        writeln!(f, "  {:<34}  what this is", format!("{url}/"))?;
+        writeln!(f, "  {:<34}  the API, to try out", format!("{url}/docs"))?;
+        if let Some(port) = self.ui_port {
+            let ui = format!("http://127.0.0.1:{port}/");
+            writeln!(f, "  {ui:<34}  the turns, as Temporal sees them")?;
+        }
+        let program = env::args().next();
+        let program = quoted(program.as_deref().unwrap_or("everturn")).into_owned();
+        let temporal = self.temporal_bin.to_string_lossy();
+        let temporal = format!("{} workflow", quoted(&temporal));
+        let address = format!("--address 127.0.0.1:{}", self.temporal_port);
+        writeln!(f, "In another terminal, from this directory:")?;
+        writeln!(f, "  {program} chat --url {url}")?;
+        writeln!(
+            f,
+            "  {temporal} list {address} --query 'AgentName=\"default\"'"
+        )?;
+        if let Some(conversation_id) = self.conversation_id {
+            let workflow = format!("--workflow-id {}", ids::workflow_id(conversation_id));
+            writeln!(f, "  {temporal} show {address} {workflow}")?;
+            writeln!(f, "  {temporal} query {address} {workflow} --type status")?;
+        }
+        write!(f, "Ctrl-C stops everything; the data stays.")
+    }
+}
+
+/// A word of a shell's command line.
+fn quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        Cow::Borrowed(word)
+    } else {
+        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        assert_eq!(quoted("target/debug/everturn"), "target/debug/everturn");
+        assert_eq!(quoted("/my files/it's"), r"'/my files/it'\''s'");
+    }
+}

@@ -1,0 +1,180 @@
+//! `everturn config check`: what is wrong with the configuration, and what is configured. Connects to nothing.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    sync::Arc,
+    time::Duration,
+};
+
+use everturn_activities::{
+    model::{Provider, ProviderKind},
+    tools::Tool,
+};
+use everturn_proto::turn::AgentDefinition;
+
+use super::{gateway::check_exposure, worker};
+use crate::{
+    cli::{CheckConfig, Common},
+    config::{Config, ConfigError, DEFAULT_FILE},
+    connections, show,
+};
+
+/// Prints what was found. Exits with 0 when everything can be used, else with 1.
+pub fn check(
+    common: &Common,
+    options: CheckConfig,
+    own: Vec<Arc<dyn Tool>>,
+) -> anyhow::Result<ExitCode> {
+    let mut report = Report::default();
+    let config = report.file(common, options.test_tools.effects_file, own);
+    if let Some(config) = &config {
+        let exposed = check_exposure(&options.listen, config);
+        report.add(
+            "gateway",
+            exposed.map(|()| gateway(options.listen.listen, config)),
+        );
+    }
+    let database = common.database();
+    let checked = everturn_store::check_url(&database).map_err(anyhow::Error::from);
+    report.add("database", checked.map(|()| connections::shown(&database)));
+    report.add("redis", connections::stream(common).map(|_| redis(common)));
+    report.add("temporal", connections::describe_temporal());
+    report.add("task queue", Ok(common.task_queue.clone()));
+    report.add("log", Ok(common.log_format.to_string()));
+    if let Some(config) = &config {
+        print_providers(config);
+        print_agents(&config.agents);
+    }
+    Ok(report.end())
+}
+
+/// Prints what was checked, and counts what is wrong.
+#[derive(Default)]
+struct Report {
+    problems: usize,
+}
+
+impl Report {
+    fn add(&mut self, what: &str, checked: anyhow::Result<String>) {
+        match checked {
+            Ok(found) => println!("✓ {what:<14} {found}"),
+            Err(error) => {
+                self.problems += 1;
+                println!("✗ {what:<14} {error:#}");
+            }
+        }
+    }
+
+    /// The configuration file, and the tools that it describes.
+    fn file(
+        &mut self,
+        common: &Common,
+        test_tools: Option<PathBuf>,
+        own: Vec<Arc<dyn Tool>>,
+    ) -> Option<Config> {
+        let name = match common.config.as_deref() {
+            Some(path) => path.display().to_string(),
+            None if Path::new(DEFAULT_FILE).exists() => DEFAULT_FILE.to_owned(),
+            None => format!("there is no {DEFAULT_FILE} here: built-in defaults"),
+        };
+        let error = match worker::configure(common, test_tools, own) {
+            Ok((config, _tools)) => {
+                println!("✓ {:<14} {name}", "configuration");
+                return Some(config);
+            }
+            Err(error) => error,
+        };
+        let Some(ConfigError::Wrong(problems)) = error.downcast_ref() else {
+            self.add("configuration", Err(error));
+            return None;
+        };
+        self.problems += problems.len();
+        println!("✗ {:<14} {name}", "configuration");
+        for problem in problems {
+            let key = problem.key.as_deref().unwrap_or_default();
+            println!("    {}  {key}\n        {}", problem.place, problem.message);
+        }
+        None
+    }
+
+    fn end(&self) -> ExitCode {
+        match self.problems {
+            0 => return ExitCode::SUCCESS,
+            1 => eprintln!("everturn: 1 problem"),
+            count => eprintln!("everturn: {count} problems"),
+        }
+        ExitCode::FAILURE
+    }
+}
+
+fn gateway(listen: SocketAddr, config: &Config) -> String {
+    let auth = &config.gateway.auth;
+    let callers = match (auth.required, &auth.oidc) {
+        (true, Some(oidc)) => format!(
+            "callers need a key, a session or a token of {}",
+            oidc.issuer
+        ),
+        (true, None) => "callers need a key or a session".to_owned(),
+        (false, _) => "callers need no credential".to_owned(),
+    };
+    format!("{listen}, {callers}")
+}
+
+fn redis(common: &Common) -> String {
+    common.redis.as_deref().map_or_else(
+        || "none: texts in the making reach only gateways in the worker's process".to_owned(),
+        connections::shown,
+    )
+}
+
+fn print_providers(config: &Config) {
+    println!("\nproviders");
+    for (name, provider) in &config.providers {
+        println!("  {name:<14} {}", about_provider(provider));
+    }
+    if config.needs_demo_model() {
+        println!(
+            "  demo           no provider's key is configured: `everturn dev` answers with a set of rules, and \
+             `everturn worker` does not start"
+        );
+    }
+}
+
+/// Where it is and how to speak to it; never its key.
+fn about_provider(provider: &Provider) -> String {
+    let wire = match provider.kind {
+        ProviderKind::OpenAi => "openai",
+        ProviderKind::Anthropic => "anthropic",
+    };
+    let address = provider.base_url.as_deref();
+    let key = if provider.api_key.is_empty() {
+        "no key"
+    } else {
+        "has a key"
+    };
+    format!(
+        "{wire}, {}, {key}",
+        address.unwrap_or("the provider's own address")
+    )
+}
+
+fn print_agents(agents: &[AgentDefinition]) {
+    println!("\nagents");
+    for agent in agents {
+        let timeout = Duration::from_millis(agent.llm_timeout_ms.into());
+        println!(
+            "  {:<14} {} at {}, at most {} steps of {}",
+            agent.name,
+            agent.model,
+            agent.provider,
+            agent.max_steps,
+            humantime::format_duration(timeout)
+        );
+        let tools: Vec<_> = agent.tools.iter().map(|tool| tool.name.as_str()).collect();
+        if !tools.is_empty() {
+            println!("  {:<14} tools: {}", "", show::shortened(&tools.join(", ")));
+        }
+    }
+}
