@@ -15,13 +15,14 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers python \
+.PHONY: help run everturn stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers python \
 	python-tool openapi histories clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: temporal build ## Run everything with a sample turn, then stay up; ONCE=1 exits after the turn.
+run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the turn.
+	@scripts/side-by-side.sh "the installation of temporal" "$(MAKE) --no-print-directory temporal" "$(MAKE) --no-print-directory everturn"
 	@target/debug/everturn dev $(if $(ONCE),--once,--sample) "$(SAMPLE)"
 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
@@ -47,8 +48,13 @@ lint: ## Run clippy with the workspace's lints.
 	@echo "▸ clippy (the first run checks every dependency: a few minutes)"
 	@cargo clippy --workspace --all-targets --locked -- -D warnings
 
-build: ## Build the binary everturn.
-	@echo "▸ build (the first one takes 8 minutes on 2 cores)"
+# With --workspace the features of dependencies are those of all the crates, so that `make test` builds none of them again.
+everturn: ## Build the binary everturn, and nothing else.
+	@echo "▸ everturn, and beside it temporal where there is none (the first time FIRST_BUILD minutes on 2 cores)"
+	@cargo build --workspace --bin everturn --locked
+
+build: ## Build all binaries: everturn, the examples, the stack, the benchmark.
+	@echo "▸ build"
 	@cargo build --workspace --locked
 
 unit: ## Tests of the crates, without processes.

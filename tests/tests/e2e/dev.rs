@@ -379,3 +379,61 @@ async fn a_retried_step_is_superseded_on_the_wire() {
         .unwrap();
     assert_eq!(answer.data["content"], "The second try holds.");
 }
+
+/// The lines that `everturn dev` prints for its user: links, and commands.
+async fn hints(stack: &Stack) -> Vec<String> {
+    let printed = wait::until("it says what to do next", || async {
+        let log = std::fs::read_to_string(stack.path("dev.log")).unwrap();
+        log.contains("Ctrl-C stops").then_some(log)
+    })
+    .await;
+    let (_, hints) = printed.split_once("In a browser:").unwrap();
+    let hints = hints.lines().filter_map(|line| line.strip_prefix("  "));
+    hints.map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn what_it_prints_works_as_it_is_printed() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
+    let (listen, temporal_port) = (
+        format!("127.0.0.1:{}", temporal::free_port()),
+        temporal::free_port().to_string(),
+    );
+    let binary = temporal::binary();
+    let args = [
+        "dev",
+        "--sample",
+        "hello",
+        "--listen",
+        &listen,
+        "--temporal-port",
+        &temporal_port,
+        "--temporal-bin",
+        binary.to_str().unwrap(),
+    ];
+    let _dev = stack.spawn(&args, "dev", &[]);
+    let hints = hints(&stack).await;
+    let (links, commands): (Vec<_>, Vec<_>) =
+        hints.iter().partition(|hint| hint.starts_with("http://"));
+    assert_eq!((links.len(), commands.len()), (3, 4), "{hints:#?}");
+    for link in links {
+        let url = link.split_whitespace().next().unwrap();
+        wait::until(&format!("{url} is a page"), || async {
+            let answer = reqwest::get(url).await.ok()?;
+            let content_type = answer.headers().get("content-type")?.to_str().ok()?;
+            (answer.status().is_success() && content_type.starts_with("text/html")).then_some(())
+        })
+        .await;
+    }
+    for command in commands {
+        // In the directory and with the environment that it was started with.
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", command])
+            .current_dir(stack.directory())
+            .stdin(Stdio::null());
+        let output = shell.output().await.unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{command}\n{text}");
+    }
+}
