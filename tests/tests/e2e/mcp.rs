@@ -322,6 +322,31 @@ async fn a_server_behind_a_url_may_be_restarted() {
     .await;
 }
 
+/// A worker that has a session with the server, and calls nothing while it is restarted, does not know of it.
+#[tokio::test]
+async fn a_server_behind_a_url_may_be_restarted_between_two_turns() {
+    let port = free_port();
+    let mut server = over_http(port);
+    listens(port).await;
+    let table = format!("\n[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n");
+    let calls = vec![("web__echo", json!({"message": "here"}))];
+    let stack = stack(calling(calls).await, "[\"web__*\"]", &table).await;
+    let _running = stack.start().await;
+    // Enough turns for every worker to have had one.
+    let turns = async || {
+        for turn in 1..=6 {
+            let (conversation, _) = stack.ask("go").await;
+            let events = stack.ended(&conversation, 1).await;
+            assert_eq!(result(&events, "web__echo"), "Echo: here", "turn {turn}");
+        }
+    };
+    turns().await;
+    server.kill().await.unwrap();
+    let _server = over_http(port);
+    listens(port).await;
+    turns().await;
+}
+
 #[tokio::test]
 async fn a_server_behind_a_url_that_dies_in_mid_call_leaves_the_outcome_unknown() {
     let port = free_port();

@@ -12,8 +12,8 @@ use rmcp::{
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities,
         ClientConfig, ClientRequest, Implementation, JsonObject, PaginatedRequestParams,
-        ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId, RequestMetaObject,
-        ServerResult, SubscriptionFilter, Tool,
+        PingRequest, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId,
+        RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
     },
     service::{
         ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
@@ -38,6 +38,8 @@ use crate::tools::ToolContext;
 const MAX_PAGES: usize = 50;
 /// Part of `connect_timeout` that a child has to answer the question of the newer protocol.
 const PROBE_SHARE: f32 = 0.7;
+/// What a server may take to answer a ping.
+const PING_TIMEOUT: Duration = Duration::from_secs(5);
 /// In place of no limit on the silence of a call: far beyond the longest time-out of a tool.
 const FOR_EVER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
@@ -70,6 +72,8 @@ pub(super) enum ConnectError {
 /// Why a call gave no answer.
 #[derive(Debug)]
 pub(super) enum CallError {
+    /// The connection had ended before the call was sent.
+    NotSent,
     Service(ServiceError),
     /// Our side ended the connection in mid-call.
     Ended(String),
@@ -128,7 +132,8 @@ impl Connection {
             }
             Place::Url { url, headers } => {
                 let transport =
-                    http::transport(options, url, headers).map_err(ConnectError::Options)?;
+                    http::transport(options, url, headers, token.clone())
+                        .map_err(ConnectError::Options)?;
                 let lifecycle = ClientLifecycleMode::Auto {
                     preferred_versions: vec![ProtocolVersion::LATEST],
                     legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
@@ -214,7 +219,7 @@ impl Connection {
             .peer
             .send_request_with_option(request, options)
             .await
-            .map_err(CallError::Service)?;
+            .map_err(|_ended| CallError::NotSent)?;
         let mut progress = self.handler.watch(call.progress_token.clone());
         let unanswered = CancelOnDrop {
             peer: &self.peer,
@@ -236,6 +241,20 @@ impl Connection {
                 () = tokio::time::sleep_until(silent_until) => return Err(CallError::Silent(idle_timeout)),
             }
         }
+    }
+
+    /// True when the server answers on this connection. One that was restarted refuses whatever comes in a session that
+    /// it does not know.
+    pub(super) async fn is_alive(&self) -> bool {
+        let is_modern = |server: Arc<ServerPeerInfo>| !server.protocol_version.has_initialize();
+        // The newer protocol has neither sessions nor pings.
+        if self.peer.peer_info().is_none_or(is_modern) {
+            return true;
+        }
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        let answer = tokio::time::timeout(PING_TIMEOUT, self.peer.send_request(ping)).await;
+        // No answer in time is no refusal: the server may be busy.
+        !matches!(answer, Ok(Err(_)))
     }
 
     /// Ends the connection: what is in flight on it is lost.

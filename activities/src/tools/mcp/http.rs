@@ -1,31 +1,38 @@
 //! A server behind a URL: streamable HTTP.
+//!
+//! Servers up to protocol 2025-11-25 give a client a session, and forget it when they are restarted. What this module
+//! sees to is that nobody waits on such a session: an answer without an id becomes the error of its request
+//! ([`HttpClient`]), and a stream of events that cannot be resumed ends the connection ([`ResumeOrEnd`]).
 
-use std::{collections::HashMap, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use reqwest::{
     header::{HeaderName, HeaderValue},
     redirect,
 };
 use rmcp::transport::{
-    StreamableHttpClientTransport, common::client_side_sse::ExponentialBackoff,
+    StreamableHttpClientTransport,
+    common::client_side_sse::{ExponentialBackoff, SseRetryPolicy},
     streamable_http_client::StreamableHttpClientTransportConfig,
 };
+use tokio_util::sync::CancellationToken;
 
-use super::options::ServerOptions;
+use super::{http_client::HttpClient, options::ServerOptions};
 
 /// To reach the server at all; a call may then take as long as the tool's time-out.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Tries to take up a stream of events that broke; a server that keeps them answers the call on one. Then the call is
-/// lost.
+/// Tries to resume a stream of events that broke. A server that keeps its events answers the call on a resumed one.
 const RESUMES: usize = 3;
 const FIRST_RESUME: Duration = Duration::from_millis(200);
 
-/// The transport; nothing is sent yet. The error names what is wrong with the options.
+/// The transport; nothing is sent yet. `connection` is cancelled when the server turns out to be gone. The error names
+/// what is wrong with the options.
 pub(super) fn transport(
     options: &ServerOptions,
     url: &str,
     headers: &[(String, String)],
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    connection: CancellationToken,
+) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     let client = reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         // The URL is the operator's; headers with secrets go nowhere else.
@@ -34,14 +41,44 @@ pub(super) fn transport(
         .pool_max_idle_per_host(0)
         .build()
         .map_err(|error| format!("no HTTP client can be made: {error}"))?;
-    let mut resume = ExponentialBackoff::default();
-    (resume.max_times, resume.base_duration) = (Some(RESUMES), FIRST_RESUME);
     let mut config = StreamableHttpClientTransportConfig::with_uri(url)
         .max_sse_event_size(options.max_message_bytes)
         .max_concurrent_requests(options.max_concurrent_calls)
-        .custom_headers(header_map(headers)?);
-    config.retry_config = std::sync::Arc::new(resume);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+        .custom_headers(header_map(headers)?)
+        // rmcp would begin a new session below the calls in flight, and give them an error that looks like the
+        // server's own. Whoever keeps the connection makes a new one, and knows which calls were lost.
+        .reinit_on_expired_session(false);
+    config.retry_config = Arc::new(ResumeOrEnd::new(connection));
+    Ok(StreamableHttpClientTransport::with_client(
+        HttpClient(client),
+        config,
+    ))
+}
+
+/// Resumes a broken stream of events a few times, then ends the connection: its server is gone, or has forgotten the
+/// session. rmcp would go on without the stream, and nobody would notice before a call.
+#[derive(Debug)]
+struct ResumeOrEnd {
+    pauses: ExponentialBackoff,
+    connection: CancellationToken,
+}
+
+impl ResumeOrEnd {
+    fn new(connection: CancellationToken) -> Self {
+        let mut pauses = ExponentialBackoff::default();
+        (pauses.max_times, pauses.base_duration) = (Some(RESUMES), FIRST_RESUME);
+        Self { pauses, connection }
+    }
+}
+
+impl SseRetryPolicy for ResumeOrEnd {
+    fn retry(&self, tries: usize) -> Option<Duration> {
+        let pause = self.pauses.retry(tries);
+        if pause.is_none() {
+            self.connection.cancel();
+        }
+        pause
+    }
 }
 
 fn header_map(headers: &[(String, String)]) -> Result<HashMap<HeaderName, HeaderValue>, String> {

@@ -4,7 +4,7 @@
 //! - `server`: one connection a worker, made when first needed, made anew with a back-off when it ends
 //! - `connection`: the handshake, the list of tools, one call with its progress and its cancel
 //! - `stdio`: a server as a child process, with bounded messages
-//! - `http`: a server behind a URL (streamable HTTP)
+//! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below it
 //! - `catalog`: from what a server lists to tools that agents can be offered
 //! - `tool`: a tool of a server as the runtime calls it
 //! - `result`: from a server's answer to a tool's output, and what each error means for the call
@@ -15,10 +15,13 @@
 mod catalog;
 mod connection;
 mod http;
+mod http_client;
 pub mod options;
 mod result;
 mod server;
 mod stdio;
+#[cfg(test)]
+mod tests;
 mod tool;
 
 pub use options::{Place, ServerOptions};

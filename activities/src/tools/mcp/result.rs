@@ -1,5 +1,7 @@
 //! From a server's answer to a tool's output, and what each error means for the call.
 
+use std::ops::RangeInclusive;
+
 use everturn_proto::Json;
 use rmcp::{
     model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
@@ -96,12 +98,40 @@ fn error_text(value: &Value) -> String {
     }
 }
 
+/// Codes that JSON-RPC leaves to servers. Those that do not know a session any more use one of these.
+const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;
+
 /// True when the connection is of no more use: the next call makes a new one.
 pub(super) fn is_broken(error: &CallError) -> bool {
-    matches!(
-        error,
-        CallError::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed)
-    )
+    match error {
+        CallError::NotSent
+        | CallError::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed) => {
+            true
+        }
+        CallError::Service(_) | CallError::Ended(_) | CallError::Silent(_) => false,
+    }
+}
+
+/// True for a refusal that may be meant for the session and not for the call.
+pub(super) fn may_mean_session(error: &CallError) -> bool {
+    match error {
+        CallError::Service(ServiceError::McpError(refusal)) => {
+            SERVER_ERRORS.contains(&refusal.code.0)
+        }
+        CallError::NotSent
+        | CallError::Service(_)
+        | CallError::Ended(_)
+        | CallError::Silent(_) => false,
+    }
+}
+
+/// True when the tool was surely not called: no connection was made, or the server turned the request away unread.
+pub(super) fn was_not_called(error: &CallError) -> bool {
+    match error {
+        CallError::NotSent => true,
+        CallError::Service(ServiceError::TransportSend(sent)) => was_turned_away(&*sent.error),
+        CallError::Service(_) | CallError::Ended(_) | CallError::Silent(_) => false,
+    }
 }
 
 /// What a call without an answer means. Details stay in the log: they may name addresses and paths.
@@ -111,10 +141,9 @@ pub(super) fn failure(server: &str, effect: Effect, error: &CallError) -> ToolEr
             "MCP server `{server}` refused the call: {}",
             refusal.message
         )),
-        CallError::Service(ServiceError::TransportSend(sent)) if was_not_sent(&*sent.error) => {
-            ToolError::Failed(format!(
-                "MCP server `{server}` cannot be reached; the tool was not called."
-            ))
+        CallError::NotSent => not_called(server),
+        CallError::Service(ServiceError::TransportSend(sent)) if was_turned_away(&*sent.error) => {
+            not_called(server)
         }
         CallError::Service(ServiceError::UnexpectedResponse) => ToolError::Failed(format!(
             "MCP server `{server}` answered with something that is no result."
@@ -138,8 +167,13 @@ pub(super) fn failure(server: &str, effect: Effect, error: &CallError) -> ToolEr
     }
 }
 
-/// True when the request surely did not reach the tool: no connection was made, or the server turned it away unread.
-fn was_not_sent(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+fn not_called(server: &str) -> ToolError {
+    ToolError::Failed(format!(
+        "MCP server `{server}` cannot be reached; the tool was not called."
+    ))
+}
+
+fn was_turned_away(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
+use rmcp::model::{JsonObject, ServerResult};
 use serde_json::Value;
 
-use super::{result, server::Inner};
-use crate::tools::{Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec};
+use super::{connection::CallError, result, server::Inner};
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec};
 
 /// One tool of an MCP server.
 pub(super) struct McpTool {
@@ -37,30 +38,66 @@ impl Tool for McpTool {
         let Value::Object(arguments) = input.to_value() else {
             return Err(ToolError::Failed("The arguments are no object.".to_owned()));
         };
+        let name = &self.server.options.name;
+        let mut error = match self.call(&arguments, &context).await? {
+            Ok(answer) => return result::output(name, answer),
+            Err(error) => error,
+        };
+        // The server was restarted since the last call. It is asked once more, on a new connection.
+        if error.may_be_sent_again {
+            error = match self.call(&arguments, &context).await? {
+                Ok(answer) => return result::output(name, answer),
+                Err(error) => error,
+            };
+        }
+        Err(result::failure(name, self.spec.effect, &error.why))
+    }
+}
+
+/// A call that gave no answer.
+struct Lost {
+    why: CallError,
+    /// True when the connection was at fault, and the tool was surely not called or may run twice.
+    may_be_sent_again: bool,
+}
+
+impl McpTool {
+    /// Sends the call once. A connection that is found broken is ended. The outer error is for the model: there is no
+    /// connection.
+    async fn call(
+        &self,
+        arguments: &JsonObject,
+        context: &ToolContext,
+    ) -> Result<Result<ServerResult, Lost>, ToolError> {
         let server = &self.server;
         let connection = server.connection().await?;
         let _one_of_few = server.permit().await?;
         let answer = connection
-            .call(&self.name, arguments, &context, server.options.idle_timeout)
+            .call(
+                &self.name,
+                arguments.clone(),
+                context,
+                server.options.idle_timeout,
+            )
             .await;
-        match answer {
-            Ok(answer) => result::output(&server.options.name, answer),
-            Err(error) => {
-                if result::is_broken(&error) {
-                    connection.end();
-                }
-                tracing::warn!(
-                    server = server.options.name,
-                    tool = self.name,
-                    ?error,
-                    "a call of an MCP tool failed"
-                );
-                Err(result::failure(
-                    &server.options.name,
-                    self.spec.effect,
-                    &error,
-                ))
-            }
+        let why = match answer {
+            Ok(answer) => return Ok(Ok(answer)),
+            Err(why) => why,
+        };
+        tracing::warn!(
+            server = server.options.name,
+            tool = self.name,
+            error = ?why,
+            "a call of an MCP tool failed"
+        );
+        let was_refused_by_stranger = result::may_mean_session(&why) && !connection.is_alive().await;
+        if result::is_broken(&why) || was_refused_by_stranger {
+            connection.end();
         }
+        let may_run_twice = was_refused_by_stranger && self.spec.effect != Effect::Once;
+        Ok(Err(Lost {
+            may_be_sent_again: result::was_not_called(&why) || may_run_twice,
+            why,
+        }))
     }
 }
