@@ -92,7 +92,7 @@ pub(crate) async fn record(
 /// Why the call is not worth an activity, for the model.
 async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<String> {
     let call = &record.call;
-    if call.effect.is_empty() {
+    if !call.names_a_tool() {
         return Some(no_tool(&call.tool_name));
     }
     let input = call.tool_input.clone().unwrap_or_default();

@@ -10,7 +10,7 @@ use everturn_proto::{
     ids,
     limits::TOOL_ATTEMPTS,
     turn::{RunToolRequest, RunToolResult},
-    words::{effect, failure},
+    words::failure,
 };
 use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
 use temporalio_common::ActivityError;
@@ -21,7 +21,7 @@ use crate::{
     AgentActivities,
     attempt::{self, Ended},
     failpoint, failure as fail,
-    tools::{Progress, ToolContext, ToolError},
+    tools::{Progress, ToolContext, ToolError, ToolOutput},
 };
 
 /// Of a `once` tool whose earlier attempt left no record.
@@ -64,7 +64,7 @@ async fn run(
     record: ToolRecord,
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
-    if record.call.effect.is_empty() {
+    if !record.call.names_a_tool() {
         return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
     }
     let (cancellation, progress) = (CancellationToken::new(), Progress::default());
@@ -98,7 +98,11 @@ async fn run(
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(output)) => {
-            Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(output.events))
+            let events = ToolOutput::allowed_events(output.events)
+                .into_iter()
+                .map(|(event_type, data)| (event_type.into(), data))
+                .collect();
+            Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(events))
         }
         Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
@@ -118,15 +122,15 @@ fn failed(
     error: &ToolError,
     duration_ms: u32,
 ) -> Result<ToolEnd, ActivityError> {
-    let is_once = record.call.effect == effect::ONCE;
-    let may_repeat = !is_once && ctx.info().attempt < TOOL_ATTEMPTS;
+    let may_run_again = record.call.effect().may_run_again();
+    let may_repeat = may_run_again && ctx.info().attempt < TOOL_ATTEMPTS;
     let message = error.to_string();
     match error {
         ToolError::Unavailable { retry_after, .. } if may_repeat => {
             Err(fail::tool_unavailable(message, *retry_after))
         }
         ToolError::Interrupted(_) if may_repeat => Err(fail::tool_unavailable(message, None)),
-        ToolError::Interrupted(_) if is_once => Ok(ToolEnd::unknown(&message, duration_ms)),
+        ToolError::Interrupted(_) if !may_run_again => Ok(ToolEnd::unknown(&message, duration_ms)),
         _ => Ok(ToolEnd::failed(&message, duration_ms)),
     }
 }
@@ -134,11 +138,10 @@ fn failed(
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
     let message = format!("The tool did not finish within {seconds} s and was stopped.");
-    let is_once = record.call.effect == effect::ONCE;
-    if is_once {
-        ToolEnd::unknown(&message, duration_ms)
-    } else {
+    if record.call.effect().may_run_again() {
         ToolEnd::failed(&message, duration_ms)
+    } else {
+        ToolEnd::unknown(&message, duration_ms)
     }
 }
 

@@ -6,7 +6,7 @@
 use everturn_proto::{
     ids,
     turn::{AgentDefinition, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
-    words::{failure, finish, tool_kind},
+    words::{FinishReason, ToolKind, failure},
 };
 use everturn_store::{ContextMessage, StepClaim, StepKey};
 use everturn_stream::{Part, TextWriter};
@@ -137,7 +137,7 @@ impl Call<'_> {
         let (delegate, registered): (Vec<_>, Vec<_>) = agent
             .tools
             .iter()
-            .partition(|tool| tool.kind == tool_kind::DELEGATE);
+            .partition(|tool| tool.kind() == ToolKind::Delegate);
         let tools = self
             .activities
             .tools
@@ -173,11 +173,11 @@ impl Call<'_> {
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
             finish: if tool_calls.is_empty() {
-                finish::STOP
+                FinishReason::Stop
             } else {
-                finish::TOOL_CALLS
+                FinishReason::ToolCalls
             }
-            .to_owned(),
+            .into(),
             tool_calls,
             input_tokens: reply.input_tokens,
             output_tokens: reply.output_tokens,
@@ -227,7 +227,7 @@ impl Call<'_> {
             let tool = names::listed(&agent.tools, &call.tool_name);
             let spec = offered.iter().find(|spec| spec.name == call.tool_name);
             // A tool that was offered in an earlier step may have gone: whoever runs it finds out, at most once.
-            let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect));
+            let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
             let tool_name = bounded_name(call.tool_name);
             let tool_input = call.arguments.made_storable().unwrap_or(call.arguments);
             planned.push(ToolCall {
@@ -240,10 +240,8 @@ impl Call<'_> {
                 tool_input: Some(tool_input),
                 timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
                 signatures: call.signatures.into_iter().map(without_nul).collect(),
-                // Empty: the agent has no such tool; running it says so.
-                effect: effect
-                    .map(|effect| effect.as_str().to_owned())
-                    .unwrap_or_default(),
+                // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
+                effect: effect.map(String::from).unwrap_or_default(),
                 remote: tool.and_then(|tool| tool.remote.clone()),
             });
         }
@@ -285,7 +283,7 @@ impl Call<'_> {
             agent_hash: self.agent_hash.to_owned(),
             text: without_nul(text.text_so_far(Part::Text)),
             reasoning: without_nul(text.text_so_far(Part::Reasoning)),
-            finish: finish::CANCELLED.to_owned(),
+            finish: FinishReason::Cancelled.into(),
             generation: self.generation,
             ..LlmCompleteState::default()
         };

@@ -41,3 +41,10 @@ typed! {
     LoadedTurn.status: AgentExecutionStatus, "How the agent execution stands, as the store has it.";
     TurnOutput.status: AgentExecutionStatus, "How the turn ended.";
 }
+
+impl ToolCall {
+    /// False when the model asked for a tool that its agent does not have. Such a call has no effect.
+    pub fn names_a_tool(&self) -> bool {
+        !self.effect.is_empty()
+    }
+}

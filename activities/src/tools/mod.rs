@@ -32,8 +32,10 @@ mod typed;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::Json;
+use everturn_proto::{Json, words::EventType};
 use tokio_util::sync::CancellationToken;
+
+pub use everturn_proto::words::Effect;
 
 pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
@@ -49,8 +51,8 @@ pub trait Tool: Send + Sync {
     fn spec(&self) -> &ToolSpec;
 
     /// Where it comes from, for people.
-    fn kind(&self) -> ToolKind {
-        ToolKind::BuiltIn
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::BuiltIn
     }
 
     /// Runs it. `input` fits the schema. Dropping the future ends it; a tool with work outside the future
@@ -71,9 +73,9 @@ pub struct ToolSpec {
     pub effect: Effect,
 }
 
-/// Where a tool comes from.
+/// Where a tool comes from. Who runs it is another question, which `everturn_proto::words::ToolKind` answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolKind {
+pub enum ToolOrigin {
     /// Part of the worker's binary: one that every worker has, or a user's own.
     BuiltIn,
     /// An endpoint described in the configuration.
@@ -84,7 +86,7 @@ pub enum ToolKind {
     Skill,
 }
 
-impl ToolKind {
+impl ToolOrigin {
     /// In a word or two, for people.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -92,29 +94,6 @@ impl ToolKind {
             Self::Http => "HTTP",
             Self::Mcp => "MCP server",
             Self::Skill => "skill",
-        }
-    }
-}
-
-/// What a tool changes, and so what a retry of an attempt that left nothing may do (invariant 6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effect {
-    /// Changes nothing: may run again.
-    Read,
-    /// Running it twice with the same idempotency key is like running it once: may run again.
-    Idempotent,
-    /// Must not run twice: the outcome is reported as unknown instead.
-    Once,
-}
-
-impl Effect {
-    /// The word on the wire, one of `words::effect`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Read => everturn_proto::words::effect::READ,
-            Self::Idempotent => everturn_proto::words::effect::IDEMPOTENT,
-            Self::Once => everturn_proto::words::effect::ONCE,
         }
     }
 }
@@ -145,8 +124,9 @@ pub struct ToolContext {
 pub struct ToolOutput {
     /// The result for the model.
     pub result: Json,
-    /// Events to save before the observe: (one of `event_type`, data).
-    pub events: Vec<(String, Json)>,
+    /// Events that are saved before the tool's observe, with their data. Only the types that
+    /// [`EventType::may_be_emitted_by_tools`] names are saved.
+    pub events: Vec<(EventType, Json)>,
 }
 
 impl ToolOutput {
@@ -156,6 +136,19 @@ impl ToolOutput {
             result: Json::of(result),
             events: Vec::new(),
         }
+    }
+
+    /// The events that a tool may emit. All others are the runtime's own account of the turn: a tool that could write
+    /// one could forge, for example, the turn's end.
+    pub(crate) fn allowed_events(events: Vec<(EventType, Json)>) -> Vec<(EventType, Json)> {
+        let is_allowed = |(event_type, _): &(EventType, Json)| {
+            let is_allowed = event_type.may_be_emitted_by_tools();
+            if !is_allowed {
+                tracing::warn!(%event_type, "a tool emitted an event that is not a tool's; it is left out");
+            }
+            is_allowed
+        };
+        events.into_iter().filter(is_allowed).collect()
     }
 }
 
@@ -214,5 +207,33 @@ pub(crate) mod testing {
             parameters,
             effect: Effect::Read,
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_emits_only_what_a_tool_may_emit() {
+        let unknown = EventType::Unknown("from_the_future".to_owned());
+        let every: Vec<EventType> = EventType::ALL.iter().cloned().chain([unknown]).collect();
+        let events = every
+            .iter()
+            .map(|event_type| (event_type.clone(), Json::default()));
+        let allowed = ToolOutput::allowed_events(events.collect());
+        let allowed: Vec<&str> = allowed.iter().map(|(word, _)| word.as_str()).collect();
+        assert_eq!(
+            allowed,
+            [
+                "work_plan",
+                "step_start",
+                "step_end",
+                "pattern_match",
+                "skill_matched",
+                "skill_execution_start",
+                "skill_execution_complete"
+            ]
+        );
     }
 }

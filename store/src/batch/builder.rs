@@ -5,7 +5,7 @@ use everturn_proto::{
     event::{AssistantMessage, Observe, StepEnd, StepStart, UserMessage, WorkPlan},
     ids,
     turn::{SaveRequest, ToolCall},
-    words::{effect, event_type, tool_status},
+    words::{EventType, effect, event_type, tool_status},
 };
 use serde::Serialize;
 
@@ -16,22 +16,6 @@ use crate::{
     api::{Result, ToolEnd, ToolResult},
     error::StoreError,
 };
-
-/// Events that only the runtime itself may append: a tool that emitted one could forge a turn's end.
-const RUNTIME_EVENTS: [&str; 12] = [
-    event_type::USER_MESSAGE,
-    event_type::THOUGHT,
-    event_type::ACT,
-    event_type::OBSERVE,
-    event_type::ASSISTANT_MESSAGE,
-    event_type::COMPLETE,
-    event_type::ERROR,
-    event_type::CANCELLED,
-    event_type::APPROVAL_REQUESTED,
-    event_type::APPROVAL_RESOLVED,
-    event_type::CLIENT_TOOL_REQUESTED,
-    event_type::SUB_AGENT_START,
-];
 
 /// Status of a work plan's step once it began.
 const PLAN_STEP_RUNNING: &str = "running";
@@ -249,9 +233,10 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// An event that a tool emitted itself; those about work plans change the plan's row too.
+    /// An event that a tool emitted itself; those about work plans change the plan's row too. What only the runtime may
+    /// append is left out: a tool that emitted it could forge a turn's end.
     fn tool_event(&mut self, event_type: &str, data: &Json) {
-        if RUNTIME_EVENTS.contains(&event_type) {
+        if !EventType::from(event_type).may_be_emitted_by_tools() {
             return;
         }
         self.append(&self.request.message_id, event_type, data.clone());

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use everturn_proto::{
     Json,
     event::{StepEnd, StepStart, WorkPlan as WorkPlanEvent, WorkPlanStep},
-    words::event_type,
+    words::EventType,
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -151,7 +151,7 @@ fn create(execution_id: &str, input: Input) -> Result<ToolOutput, ToolError> {
     };
     Ok(ToolOutput {
         result: Json::of(&plan),
-        events: vec![(event_type::WORK_PLAN.into(), Json::of(&plan))],
+        events: vec![(EventType::WorkPlan, Json::of(&plan))],
     })
 }
 
@@ -165,7 +165,7 @@ fn start_step(input: Input) -> Result<ToolOutput, ToolError> {
     };
     Ok(ToolOutput {
         result: Json::of(&result),
-        events: vec![(event_type::STEP_START.into(), Json::of(&event))],
+        events: vec![(EventType::PlanStepStart, Json::of(&event))],
     })
 }
 
@@ -183,7 +183,7 @@ fn end_step(input: &Input) -> Result<ToolOutput, ToolError> {
     };
     Ok(ToolOutput {
         result: Json::of(&event),
-        events: vec![(event_type::STEP_END.into(), Json::of(&event))],
+        events: vec![(EventType::PlanStepEnd, Json::of(&event))],
     })
 }
 
@@ -223,7 +223,7 @@ mod tests {
         let events = output
             .events
             .iter()
-            .map(|(kind, data)| (kind.clone(), data.to_value()))
+            .map(|(event_type, data)| (event_type.to_string(), data.to_value()))
             .collect();
         Ok((output.result.to_value(), events))
     }

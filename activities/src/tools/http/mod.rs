@@ -21,7 +21,7 @@ use reqwest::{
 
 pub use template::UrlTemplate;
 
-use super::{Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec};
+use super::{Tool, ToolContext, ToolError, ToolOrigin, ToolOutput, ToolSpec};
 use crate::egress::{Egress, EgressError, Outgoing};
 
 /// An endpoint as a tool.
@@ -97,8 +97,8 @@ impl Tool for HttpTool {
         &self.definition.spec
     }
 
-    fn kind(&self) -> ToolKind {
-        ToolKind::Http
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::Http
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {

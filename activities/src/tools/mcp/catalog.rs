@@ -101,7 +101,7 @@ fn effect(options: &ServerOptions, tool: &str, hints: Option<&ToolAnnotations>) 
         .get(tool)
         .or_else(|| options.effects.get(ALL_TOOLS))
     {
-        return *effect;
+        return effect.clone();
     }
     let Some(hints) = hints else {
         return Effect::Once;
@@ -163,6 +163,7 @@ mod tests {
         catalog(options, vec![listed("write", annotations)])["fs__write"]
             .spec()
             .effect
+            .clone()
     }
 
     #[tokio::test]

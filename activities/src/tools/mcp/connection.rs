@@ -131,9 +131,8 @@ impl Connection {
                 .await
             }
             Place::Url { url, headers } => {
-                let transport =
-                    http::transport(options, url, headers, token.clone())
-                        .map_err(ConnectError::Options)?;
+                let transport = http::transport(options, url, headers, token.clone())
+                    .map_err(ConnectError::Options)?;
                 let lifecycle = ClientLifecycleMode::Auto {
                     preferred_versions: vec![ProtocolVersion::LATEST],
                     legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),

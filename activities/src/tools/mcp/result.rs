@@ -118,10 +118,9 @@ pub(super) fn may_mean_session(error: &CallError) -> bool {
         CallError::Service(ServiceError::McpError(refusal)) => {
             SERVER_ERRORS.contains(&refusal.code.0)
         }
-        CallError::NotSent
-        | CallError::Service(_)
-        | CallError::Ended(_)
-        | CallError::Silent(_) => false,
+        CallError::NotSent | CallError::Service(_) | CallError::Ended(_) | CallError::Silent(_) => {
+            false
+        }
     }
 }
 
@@ -135,7 +134,7 @@ pub(super) fn was_not_called(error: &CallError) -> bool {
 }
 
 /// What a call without an answer means. Details stay in the log: they may name addresses and paths.
-pub(super) fn failure(server: &str, effect: Effect, error: &CallError) -> ToolError {
+pub(super) fn failure(server: &str, effect: &Effect, error: &CallError) -> ToolError {
     match error {
         CallError::Service(ServiceError::McpError(refusal)) => ToolError::Failed(format!(
             "MCP server `{server}` refused the call: {}",
@@ -153,11 +152,11 @@ pub(super) fn failure(server: &str, effect: Effect, error: &CallError) -> ToolEr
         )),
         CallError::Ended(why) => {
             let message = format!("The connection to MCP server `{server}` was ended: {why}.");
-            // The same call would give the same answer.
-            if effect == Effect::Once {
-                ToolError::Interrupted(message)
-            } else {
+            if effect.may_run_again() {
+                // The same call would give the same answer.
                 ToolError::Failed(message)
+            } else {
+                ToolError::Interrupted(message)
             }
         }
         CallError::Silent(limit) => ToolError::Interrupted(format!(
@@ -248,7 +247,7 @@ mod tests {
     #[test]
     fn only_a_lost_answer_leaves_the_outcome_open() {
         let is_open = |effect, error: CallError| {
-            matches!(failure("s", effect, &error), ToolError::Interrupted(_))
+            matches!(failure("s", &effect, &error), ToolError::Interrupted(_))
         };
         let large = || CallError::Ended("it sent too much".into());
         assert!(is_open(

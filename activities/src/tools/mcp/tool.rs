@@ -8,7 +8,7 @@ use rmcp::model::{JsonObject, ServerResult};
 use serde_json::Value;
 
 use super::{connection::CallError, result, server::Inner};
-use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec};
+use crate::tools::{Tool, ToolContext, ToolError, ToolOrigin, ToolOutput, ToolSpec};
 
 /// One tool of an MCP server.
 pub(super) struct McpTool {
@@ -30,8 +30,8 @@ impl Tool for McpTool {
         &self.spec
     }
 
-    fn kind(&self) -> ToolKind {
-        ToolKind::Mcp
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::Mcp
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
@@ -50,7 +50,7 @@ impl Tool for McpTool {
                 Err(error) => error,
             };
         }
-        Err(result::failure(name, self.spec.effect, &error.why))
+        Err(result::failure(name, &self.spec.effect, &error.why))
     }
 }
 
@@ -90,11 +90,12 @@ impl McpTool {
             error = ?why,
             "a call of an MCP tool failed"
         );
-        let was_refused_by_stranger = result::may_mean_session(&why) && !connection.is_alive().await;
+        let was_refused_by_stranger =
+            result::may_mean_session(&why) && !connection.is_alive().await;
         if result::is_broken(&why) || was_refused_by_stranger {
             connection.end();
         }
-        let may_run_twice = was_refused_by_stranger && self.spec.effect != Effect::Once;
+        let may_run_twice = was_refused_by_stranger && self.spec.effect.may_run_again();
         Ok(Err(Lost {
             may_be_sent_again: result::was_not_called(&why) || may_run_twice,
             why,

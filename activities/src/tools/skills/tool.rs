@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use everturn_proto::{
     Json,
     event::{SkillExecutionComplete, SkillExecutionStart, SkillMatched},
-    words::event_type,
+    words::EventType,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,7 +19,7 @@ use super::{
     excerpt::{Piece, piece},
     folder::Skill,
 };
-use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolKind, ToolOutput, ToolSpec, names};
+use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOrigin, ToolOutput, ToolSpec, names};
 
 /// A skill as a tool.
 pub(super) struct SkillTool {
@@ -113,7 +113,7 @@ impl SkillTool {
         }
     }
 
-    fn events(&self, execution_id: &str, is_cut: bool) -> Vec<(String, Json)> {
+    fn events(&self, execution_id: &str, is_cut: bool) -> Vec<(EventType, Json)> {
         let (skill_name, execution_id) = (self.skill.name.clone(), execution_id.to_owned());
         let matched = SkillMatched {
             skill_name: skill_name.clone(),
@@ -130,15 +130,9 @@ impl SkillTool {
             is_cut,
         };
         vec![
-            (event_type::SKILL_MATCHED.to_owned(), Json::of(&matched)),
-            (
-                event_type::SKILL_EXECUTION_START.to_owned(),
-                Json::of(&start),
-            ),
-            (
-                event_type::SKILL_EXECUTION_COMPLETE.to_owned(),
-                Json::of(&complete),
-            ),
+            (EventType::SkillMatched, Json::of(&matched)),
+            (EventType::SkillExecutionStart, Json::of(&start)),
+            (EventType::SkillExecutionComplete, Json::of(&complete)),
         ]
     }
 
@@ -176,8 +170,8 @@ impl Tool for SkillTool {
         &self.spec
     }
 
-    fn kind(&self) -> ToolKind {
-        ToolKind::Skill
+    fn origin(&self) -> ToolOrigin {
+        ToolOrigin::Skill
     }
 
     async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
@@ -230,7 +224,7 @@ mod tests {
         let events = output
             .events
             .iter()
-            .map(|(kind, data)| (kind.clone(), data.to_value()))
+            .map(|(event_type, data)| (event_type.to_string(), data.to_value()))
             .collect();
         assert!(
             output.result.as_str().len() <= TOOL_RESULT_INLINE_BYTES,

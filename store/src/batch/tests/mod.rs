@@ -12,7 +12,7 @@ use everturn_proto::{
         LlmCompleteState, SaveApproval, SaveEnd, SaveObserve, SaveRequest, SaveSteer, SaveThought,
         ToolCall, save_request,
     },
-    words::{approval, effect, execution_status, finish, tool_kind, tool_status},
+    words::{EventType, approval, effect, execution_status, finish, tool_kind, tool_status},
 };
 
 use super::*;
@@ -451,6 +451,36 @@ fn a_tools_events_come_before_its_observe_and_change_the_plan() {
         batch.plans[0].steps,
         [step(1, "completed"), step(2, "running")]
     );
+}
+
+#[test]
+fn a_tool_emits_only_what_a_tool_may_emit() {
+    let unknown = EventType::Unknown("from_the_future".into());
+    for event_type in EventType::ALL.iter().chain([&unknown]) {
+        let mut done = tool("exec_a", effect::READ, tool_status::COMPLETED);
+        done.record.end = Some(ToolEnd {
+            status: tool_status::COMPLETED.into(),
+            result: Json::parse("1").unwrap(),
+            full_result: None,
+            is_error: false,
+            duration_ms: 5,
+            events: vec![(event_type.to_string(), Json::parse("{}").unwrap())],
+        });
+        let snapshot = Snapshot {
+            tools: vec![done],
+            assistants: vec![assistant(&["exec_a"])],
+            ..Snapshot::default()
+        };
+        let batch = build(&observe(0, "exec_a", ""), &snapshot).unwrap();
+        let is_saved = types(&batch) == [event_type.as_str(), "observe"];
+        assert_eq!(
+            is_saved,
+            event_type.may_be_emitted_by_tools(),
+            "{event_type}: {:?}",
+            types(&batch)
+        );
+        assert!(is_saved || types(&batch) == ["observe"]);
+    }
 }
 
 #[test]

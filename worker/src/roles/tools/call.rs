@@ -48,7 +48,7 @@ pub(super) async fn run(
     if let Err(reason) = tool.validate(&input) {
         return Ok(refuse(&reason));
     }
-    if tool.spec().effect == Effect::Once && !options.yes && !confirm(&options.name, &input) {
+    if !tool.spec().effect.may_run_again() && !options.yes && !confirm(&options.name, &input) {
         return Ok(refuse(
             "the tool was not called: it must not run by accident. Confirm on a terminal, or use --yes",
         ));
@@ -111,7 +111,7 @@ async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Res
     Ok(tokio::select! {
         ended = threads.run(Arc::clone(tool.tool()), context, input) => match ended {
             Ok(output) => print(&output),
-            Err(error) => explain(&error, tool.spec().effect),
+            Err(error) => explain(&error, &tool.spec().effect),
         },
         never = report(&progress) => match never {},
         () = tokio::time::sleep(timeout) => {
@@ -162,9 +162,9 @@ fn print(output: &ToolOutput) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn explain(error: &ToolError, effect: Effect) -> ExitCode {
+fn explain(error: &ToolError, effect: &Effect) -> ExitCode {
     let note = match error {
-        ToolError::Interrupted(_) if effect == Effect::Once => {
+        ToolError::Interrupted(_) if !effect.may_run_again() => {
             " It may or may not have had its effect."
         }
         _ => "",

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
-use everturn_activities::tools::{ToolRegistry, ToolSpec, delegate, names};
+use everturn_activities::tools::{Effect, ToolRegistry, ToolSpec, delegate, names};
 use everturn_proto::{turn::AgentDefinition, words::tool_kind};
 use futures::future::try_join_all;
 use serde::Serialize;
@@ -24,7 +24,7 @@ struct Listing<'a> {
 struct Row {
     name: String,
     kind: &'static str,
-    effect: &'static str,
+    effect: Effect,
     timeout_ms: u32,
     /// When a person must approve a call: never, always, or by a rule on its arguments.
     approval: &'static str,
@@ -99,7 +99,7 @@ async fn listing<'a>(
             .filter(|tool| seen.insert(tool.spec().name.clone()));
         listing
             .tools
-            .extend(new.map(|tool| row(agent, tool.spec().clone(), tool.tool().kind().as_str())));
+            .extend(new.map(|tool| row(agent, tool.spec().clone(), tool.tool().origin().as_str())));
     }
     let agents = config
         .agents
@@ -126,7 +126,7 @@ fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
             tool_kind::REMOTE => "remote",
             _ => kind,
         },
-        effect: spec.effect.as_str(),
+        effect: spec.effect,
         timeout_ms: listed.timeout_ms,
         approval: match listed.approval {
             None => "never",

@@ -121,9 +121,7 @@ impl Server {
 
     fn accept(&self, listener: TcpListener) {
         let routes = post(answer).get(listen).delete(StatusCode::OK);
-        let router = Router::new()
-            .route("/mcp", routes)
-            .with_state(self.clone());
+        let router = Router::new().route("/mcp", routes).with_state(self.clone());
         let accepting = tokio::spawn(async move { axum::serve(listener, router).await });
         *self.accepting.lock().unwrap() = Some(accepting);
     }
