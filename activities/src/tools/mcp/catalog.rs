@@ -6,8 +6,8 @@ use rmcp::model::{Tool as Listed, ToolAnnotations};
 use serde_json::{Value, json};
 
 use super::{
+    link::Link,
     options::{ALL_TOOLS, ServerOptions},
-    server::Inner,
     tool::McpTool,
 };
 use crate::tools::{CheckedTool, Effect, ToolSet, ToolSpec, names};
@@ -18,8 +18,8 @@ const MAX_DESCRIPTION_CHARS: usize = 4000;
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
 /// The tools of a server, by the names that models see.
-pub(super) fn tools(server: &Arc<Inner>, listed: Vec<Listed>) -> ToolSet {
-    let options = &server.options;
+pub(super) fn tools(link: &Arc<Link>, listed: Vec<Listed>) -> ToolSet {
+    let options = &link.options;
     warn_of_unknown(options, &listed);
     let is_wanted = |tool: &Listed| {
         options
@@ -38,7 +38,7 @@ pub(super) fn tools(server: &Arc<Inner>, listed: Vec<Listed>) -> ToolSet {
     let mut tools = ToolSet::new();
     for tool in wanted.into_iter().take(options.max_tools) {
         let name = tool.name.to_string();
-        match checked(server, tool) {
+        match checked(link, tool) {
             Ok(tool) if tools.contains_key(&tool.spec().name) => {
                 tracing::warn!(
                     server = options.name,
@@ -60,7 +60,7 @@ pub(super) fn tools(server: &Arc<Inner>, listed: Vec<Listed>) -> ToolSet {
     tools
 }
 
-fn checked(server: &Arc<Inner>, listed: Listed) -> Result<CheckedTool, String> {
+fn checked(link: &Arc<Link>, listed: Listed) -> Result<CheckedTool, String> {
     if listed.name.is_empty() {
         return Err("it has no name".to_owned());
     }
@@ -77,12 +77,12 @@ fn checked(server: &Arc<Inner>, listed: Listed) -> Result<CheckedTool, String> {
         .or(listed.title.as_deref())
         .unwrap_or_default();
     let spec = ToolSpec {
-        name: names::qualified(&server.options.name, &listed.name),
+        name: names::qualified(&link.options.name, &listed.name),
         description: description.chars().take(MAX_DESCRIPTION_CHARS).collect(),
         parameters,
-        effect: effect(&server.options, &listed.name, listed.annotations.as_ref()),
+        effect: effect(&link.options, &listed.name, listed.annotations.as_ref()),
     };
-    let tool = McpTool::new(Arc::clone(server), listed.name.into_owned(), spec);
+    let tool = McpTool::new(Arc::clone(link), listed.name.into_owned(), spec);
     CheckedTool::new(Arc::new(tool)).map_err(|error| error.to_string())
 }
 
@@ -137,12 +137,12 @@ fn warn_of_unknown(options: &ServerOptions, listed: &[Listed]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::mcp::{McpServer, Place};
+    use crate::tools::mcp::options::ServerLocation;
 
     fn options() -> ServerOptions {
         ServerOptions::new(
             "fs",
-            Place::Url {
+            ServerLocation::Url {
                 url: "http://localhost/".into(),
                 headers: Vec::new(),
             },
@@ -155,8 +155,7 @@ mod tests {
     }
 
     fn catalog(options: ServerOptions, listed: Vec<Listed>) -> ToolSet {
-        let server = McpServer::new(options);
-        tools(server.inner(), listed)
+        tools(&Link::new(options, tools), listed)
     }
 
     fn effect_of(options: ServerOptions, annotations: &Value) -> Effect {

@@ -1,50 +1,37 @@
-//! One connection to a server: the handshake, the list of tools, and calls with their progress and their cancel.
+//! One connection to a server: its list of tools, and calls with their progress and their cancel.
 
 use std::{
-    collections::HashMap,
-    path::Path,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
 use rmcp::{
-    ClientHandler, RoleClient,
+    RoleClient,
     model::{
-        CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientCapabilities,
-        ClientConfig, ClientRequest, Implementation, JsonObject, PaginatedRequestParams,
-        PingRequest, ProgressNotificationParam, ProgressToken, ProtocolVersion, RequestId,
-        RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
+        CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest,
+        JsonObject, PaginatedRequestParams, PingRequest, RequestId, RequestMetaObject,
+        ServerPeerInfo, ServerResult, SubscriptionFilter, Tool,
     },
-    service::{
-        ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
-        RunningService, ServiceError, serve_client_with_lifecycle_and_ct,
-    },
+    service::{Peer, PeerRequestOptions, ServiceError},
 };
-use tokio::{
-    process::Command,
-    sync::{Notify, watch},
-    time::Instant,
-};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    http,
-    options::{Place, ServerOptions},
-    stdio::{ChildTransport, Ending},
+    error::{CallError, ConnectError},
+    handler::Handler,
+    handshake::{Running, shake_hands},
+    options::ServerOptions,
+    stdio::Ending,
 };
 use crate::tools::ToolContext;
 
 /// Pages of a list of tools: a server that never ends its list is cut off.
 const MAX_PAGES: usize = 50;
-/// Part of `connect_timeout` that a child has to answer the question of the newer protocol.
-const PROBE_SHARE: f32 = 0.7;
 /// What a server may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// In place of no limit on the silence of a call: far beyond the longest time-out of a tool.
-const FOR_EVER: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-
-/// What rmcp runs for a connection, until it ends.
-pub(super) type Running = RunningService<RoleClient, Handler>;
+/// Stands for "no limit" on the silence of a call: far beyond the longest time-out of a tool.
+const UNLIMITED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A connection whose handshake is done.
 pub(super) struct Connection {
@@ -54,33 +41,6 @@ pub(super) struct Connection {
     stop: CancellationToken,
 }
 
-/// Why there is no connection.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
-    #[error("its configuration cannot be used: {0}")]
-    Options(String),
-    #[error("its command cannot be started: {0}")]
-    Start(std::io::Error),
-    #[error("the handshake failed: {0}")]
-    Handshake(#[from] Box<ClientInitializeError>),
-    #[error("its tools cannot be listed: {0}")]
-    List(ServiceError),
-    #[error("it did not answer within {} s (`connect_timeout`)", .0.as_secs())]
-    TimedOut(Duration),
-}
-
-/// Why a call gave no answer.
-#[derive(Debug)]
-pub(super) enum CallError {
-    /// The connection had ended before the call was sent.
-    NotSent,
-    Service(ServiceError),
-    /// Our side ended the connection in mid-call.
-    Ended(String),
-    /// Neither an answer nor progress for this long.
-    Silent(Duration),
-}
-
 impl Connection {
     /// Starts or reaches the server and lists its tools.
     pub(super) async fn open(
@@ -88,7 +48,15 @@ impl Connection {
         stop: CancellationToken,
     ) -> Result<(Self, Running, Vec<Tool>), ConnectError> {
         let open = async {
-            let (connection, running) = Self::shake_hands(options, stop).await?;
+            let handler = Handler::default();
+            let ending: Ending = Arc::new(OnceLock::new());
+            let running = shake_hands(options, &handler, &ending, stop.clone()).await?;
+            let connection = Self {
+                peer: running.peer().clone(),
+                handler,
+                ending,
+                stop,
+            };
             let tools = connection
                 .list_tools(options.max_tools)
                 .await
@@ -97,61 +65,6 @@ impl Connection {
         };
         let opened = tokio::time::timeout(options.connect_timeout, open).await;
         opened.unwrap_or(Err(ConnectError::TimedOut(options.connect_timeout)))
-    }
-
-    async fn shake_hands(
-        options: &ServerOptions,
-        stop: CancellationToken,
-    ) -> Result<(Self, Running), ConnectError> {
-        let handler = Handler::default();
-        let ending: Ending = Arc::new(OnceLock::new());
-        let token = stop.clone();
-        let running = match &options.place {
-            Place::Command {
-                command,
-                directory,
-                environment,
-            } => {
-                let command = to_command(command, directory.as_deref())?;
-                let bytes = options.max_message_bytes;
-                let child = ChildTransport::start(
-                    &options.name,
-                    command,
-                    environment,
-                    bytes,
-                    ending.clone(),
-                )
-                .map_err(ConnectError::Start)?;
-                greet(
-                    &handler,
-                    child,
-                    options.connect_timeout.mul_f32(PROBE_SHARE),
-                    token,
-                )
-                .await
-            }
-            Place::Url { url, headers } => {
-                let transport = http::transport(options, url, headers, token.clone())
-                    .map_err(ConnectError::Options)?;
-                let lifecycle = ClientLifecycleMode::Auto {
-                    preferred_versions: vec![ProtocolVersion::LATEST],
-                    legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
-                };
-                serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, token)
-                    .await
-            }
-        };
-        let running = running.map_err(Box::new)?;
-        let peer = running.peer().clone();
-        Ok((
-            Self {
-                peer,
-                handler,
-                ending,
-                stop,
-            },
-            running,
-        ))
     }
 
     /// The server's tools, at most one more than `max_tools`, so that the caller notices that there are more.
@@ -173,13 +86,13 @@ impl Connection {
         Ok(tools)
     }
 
-    /// Waits until the server says that its tools have changed. One that speaks the newer protocol says so only to
-    /// those who asked for it.
+    /// Waits until the server says that its tools have changed. See [`Self::subscribe`].
     pub(super) async fn tools_changed(&self) {
-        self.handler.tools_changed.notified().await;
+        self.handler.tools_changed().await;
     }
 
-    /// Asks the server for news of its tools for as long as the connection lives, where the protocol wants that.
+    /// Asks the server to say when its tools change, for as long as the connection lives. Only the newer protocol wants
+    /// to be asked.
     pub(super) async fn subscribe(&self) {
         let Some(server) = self.peer.peer_info() else {
             return;
@@ -199,7 +112,7 @@ impl Connection {
             return;
         };
         while let Ok(Some(_changed)) = news.next().await {
-            self.handler.tools_changed.notify_one();
+            self.handler.note_changed_tools();
         }
     }
 
@@ -224,7 +137,7 @@ impl Connection {
             peer: &self.peer,
             id: Some(call.id.clone()),
         };
-        let idle_timeout = idle_timeout.unwrap_or(FOR_EVER);
+        let idle_timeout = idle_timeout.unwrap_or(UNLIMITED);
         let mut silent_until = Instant::now() + idle_timeout;
         loop {
             tokio::select! {
@@ -234,7 +147,7 @@ impl Connection {
                     return answer.unwrap_or(Err(ServiceError::TransportClosed)).map_err(|error| self.explained(error));
                 }
                 Some(step) = progress.next() => {
-                    context.progress.report(&shown(&step));
+                    context.progress.report(&step);
                     silent_until = Instant::now() + idle_timeout;
                 }
                 () = tokio::time::sleep_until(silent_until) => return Err(CallError::Silent(idle_timeout)),
@@ -281,74 +194,6 @@ impl Connection {
     }
 }
 
-/// Both eras of the protocol: `server/discover`, then `initialize` where that is unknown or not answered. rmcp's `Auto`
-/// does the same, but gives up after 10 s, which a server that `npx` has to download first takes; a newer one has then
-/// heard the question and refuses `initialize`.
-async fn greet(
-    handler: &Handler,
-    child: ChildTransport,
-    probe_timeout: Duration,
-    stop: CancellationToken,
-) -> Result<Running, ClientInitializeError> {
-    let discover = ClientLifecycleMode::Discover {
-        preferred_versions: vec![ProtocolVersion::LATEST],
-    };
-    let probe =
-        serve_client_with_lifecycle_and_ct(handler.clone(), child.clone(), discover, stop.clone());
-    match tokio::time::timeout(probe_timeout, probe).await {
-        Ok(Err(ClientInitializeError::JsonRpcError(_))) | Err(_) => {}
-        Ok(ended) => return ended,
-    }
-    serve_client_with_lifecycle_and_ct(
-        handler.clone(),
-        child,
-        ClientLifecycleMode::Initialize,
-        stop,
-    )
-    .await
-}
-
-fn to_command(command: &[String], directory: Option<&Path>) -> Result<Command, ConnectError> {
-    let Some((program, arguments)) = command.split_first() else {
-        return Err(ConnectError::Options("`command` is empty".to_owned()));
-    };
-    let mut command = Command::new(program);
-    command.args(arguments);
-    if let Some(directory) = directory {
-        command.current_dir(directory);
-    }
-    Ok(command)
-}
-
-/// Who calls (D1), for servers that log it or know idempotency keys.
-fn meta(context: &ToolContext) -> RequestMetaObject {
-    let pairs = [
-        ("everturn/conversation_id", &context.conversation_id),
-        ("everturn/execution_id", &context.execution_id),
-        ("everturn/tool_call_id", &context.call_id),
-        ("everturn/idempotency_key", &context.idempotency_key),
-    ];
-    let object: JsonObject = pairs
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value.clone().into()))
-        .collect();
-    object.into()
-}
-
-/// `3/10 copying`
-fn shown(step: &ProgressNotificationParam) -> String {
-    let total = step
-        .total
-        .map(|total| format!("/{total}"))
-        .unwrap_or_default();
-    let message = step
-        .message
-        .as_ref()
-        .map(|message| format!(" {message}"))
-        .unwrap_or_default();
-    format!("{}{total}{message}", step.progress)
-}
-
 /// Tells the server that nobody waits for a call any more, unless it was answered.
 struct CancelOnDrop<'a> {
     peer: &'a Peer<RoleClient>,
@@ -377,74 +222,17 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// What a server tells us unasked. It may ask us for nothing: no capability is declared.
-#[derive(Clone, Default)]
-pub(super) struct Handler {
-    calls: Arc<Mutex<HashMap<ProgressToken, watch::Sender<Option<ProgressNotificationParam>>>>>,
-    tools_changed: Arc<Notify>,
-}
-
-impl Handler {
-    /// The progress of one call, for as long as what is returned lives.
-    fn watch(&self, token: ProgressToken) -> Progress<'_> {
-        let (sender, steps) = watch::channel(None);
-        self.calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(token.clone(), sender);
-        Progress {
-            handler: self,
-            token,
-            steps,
-        }
-    }
-}
-
-impl ClientHandler for Handler {
-    async fn on_progress(
-        &self,
-        step: ProgressNotificationParam,
-        _: NotificationContext<RoleClient>,
-    ) {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(call) = calls.get(&step.progress_token) {
-            call.send_replace(Some(step));
-        }
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.tools_changed.notify_one();
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        let everturn = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
-        let mut config = ClientConfig::new(ClientCapabilities::default(), everturn);
-        // For `initialize`; the newer era says its version with each request.
-        config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
-        config
-    }
-}
-
-/// The latest step of a call: a slow listener misses steps, and none wait for it.
-struct Progress<'a> {
-    handler: &'a Handler,
-    token: ProgressToken,
-    steps: watch::Receiver<Option<ProgressNotificationParam>>,
-}
-
-impl Progress<'_> {
-    async fn next(&mut self) -> Option<ProgressNotificationParam> {
-        self.steps.changed().await.ok()?;
-        self.steps.borrow_and_update().clone()
-    }
-}
-
-impl Drop for Progress<'_> {
-    fn drop(&mut self) {
-        self.handler
-            .calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.token);
-    }
+/// Says who calls, for servers that log it or know idempotency keys.
+fn meta(context: &ToolContext) -> RequestMetaObject {
+    let pairs = [
+        ("everturn/conversation_id", &context.conversation_id),
+        ("everturn/execution_id", &context.execution_id),
+        ("everturn/tool_call_id", &context.call_id),
+        ("everturn/idempotency_key", &context.idempotency_key),
+    ];
+    let object: JsonObject = pairs
+        .into_iter()
+        .map(|(key, value)| (key.to_owned(), value.clone().into()))
+        .collect();
+    object.into()
 }

@@ -1,21 +1,27 @@
 //! Tools of MCP servers, through the official `rmcp`.
 //!
 //! - [`options`]: what the operator says about a server
-//! - `server`: one connection a worker, made when first needed, made anew with a back-off when it ends
-//! - `connection`: the handshake, the list of tools, one call with its progress and its cancel
+//! - `server`: a server as a source of tools
+//! - `link`: a worker's one connection to it, made when first needed, made anew with a back-off when it ends
+//! - `connection`: the list of tools, one call with its progress and its cancel
+//! - `handshake`: how a connection begins; `handler`: what the server says unasked
 //! - `stdio`: a server as a child process, with bounded messages
 //! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below it
 //! - `catalog`: from what a server lists to tools that agents can be offered
 //! - `tool`: a tool of a server as the runtime calls it
-//! - `result`: from a server's answer to a tool's output, and what each error means for the call
+//! - `result`: from a server's answer to a tool's output; `error`: what each error means for the call
 //!
 //! A server is never a reason for a worker to stop or a turn to fail: while it is away, its tools are not offered, and
 //! a call of one of them ends as an error that the model can read.
 
 mod catalog;
 mod connection;
+mod error;
+mod handler;
+mod handshake;
 mod http;
 mod http_client;
+mod link;
 pub mod options;
 mod result;
 mod server;
@@ -24,5 +30,5 @@ mod stdio;
 mod tests;
 mod tool;
 
-pub use options::{Place, ServerOptions};
+pub use options::{ServerLocation, ServerOptions};
 pub use server::McpServer;

@@ -13,7 +13,7 @@ pub struct ServerOptions {
     /// Its name; its tools are `<name>__<tool>`.
     pub name: String,
     /// Where it is.
-    pub place: Place,
+    pub location: ServerLocation,
     /// Effects of its tools by their own names, before what the server says itself; see [`ALL_TOOLS`].
     pub effects: BTreeMap<String, Effect>,
     /// Names of the tools that agents may be offered; `None` for all.
@@ -32,10 +32,10 @@ pub struct ServerOptions {
 
 impl ServerOptions {
     /// A server with the defaults that docs/tools.md gives reasons for.
-    pub fn new(name: impl Into<String>, place: Place) -> Self {
+    pub fn new(name: impl Into<String>, location: ServerLocation) -> Self {
         Self {
             name: name.into(),
-            place,
+            location,
             effects: BTreeMap::new(),
             only: None,
             // `npx` may have to download the server first.
@@ -52,7 +52,7 @@ impl ServerOptions {
 
 /// Where a server is. Its secrets stay out of logs.
 #[derive(Clone)]
-pub enum Place {
+pub enum ServerLocation {
     /// A child process of the worker that speaks over its standard input and output.
     Command {
         /// The program and its arguments.
@@ -71,7 +71,7 @@ pub enum Place {
     },
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ServerLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names = |pairs: &[(String, String)]| {
             pairs
@@ -106,13 +106,13 @@ mod tests {
     #[test]
     fn secrets_stay_out_of_logs() {
         let environment = vec![("TOKEN".to_owned(), "hunter2".to_owned())];
-        let command = Place::Command {
+        let command = ServerLocation::Command {
             command: vec!["server".into()],
             directory: None,
             environment,
         };
         let headers = vec![("authorization".to_owned(), "Bearer hunter2".to_owned())];
-        let url = Place::Url {
+        let url = ServerLocation::Url {
             url: "https://example.com/mcp".into(),
             headers,
         };

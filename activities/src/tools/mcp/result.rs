@@ -1,17 +1,10 @@
-//! From a server's answer to a tool's output, and what each error means for the call.
-
-use std::ops::RangeInclusive;
+//! From a server's answer to a tool's output.
 
 use everturn_proto::Json;
-use rmcp::{
-    model::{CallToolResult, ContentBlock, ResourceContents, ServerResult},
-    service::ServiceError,
-    transport::streamable_http_client::StreamableHttpError,
-};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 use serde_json::{Value, json};
 
-use super::connection::CallError;
-use crate::tools::{Effect, ToolError, ToolOutput};
+use crate::tools::{ToolError, ToolOutput};
 
 /// The output of a tool that answered. A result that the server calls an error is a known failure.
 pub(super) fn output(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
@@ -98,102 +91,8 @@ fn error_text(value: &Value) -> String {
     }
 }
 
-/// Codes that JSON-RPC leaves to servers. Those that do not know a session any more use one of these.
-const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;
-
-/// True when the connection is of no more use: the next call makes a new one.
-pub(super) fn is_broken(error: &CallError) -> bool {
-    match error {
-        CallError::NotSent
-        | CallError::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed) => {
-            true
-        }
-        CallError::Service(_) | CallError::Ended(_) | CallError::Silent(_) => false,
-    }
-}
-
-/// True for a refusal that may be meant for the session and not for the call.
-pub(super) fn may_mean_session(error: &CallError) -> bool {
-    match error {
-        CallError::Service(ServiceError::McpError(refusal)) => {
-            SERVER_ERRORS.contains(&refusal.code.0)
-        }
-        CallError::NotSent | CallError::Service(_) | CallError::Ended(_) | CallError::Silent(_) => {
-            false
-        }
-    }
-}
-
-/// True when the tool was surely not called: no connection was made, or the server turned the request away unread.
-pub(super) fn was_not_called(error: &CallError) -> bool {
-    match error {
-        CallError::NotSent => true,
-        CallError::Service(ServiceError::TransportSend(sent)) => was_turned_away(&*sent.error),
-        CallError::Service(_) | CallError::Ended(_) | CallError::Silent(_) => false,
-    }
-}
-
-/// What a call without an answer means. Details stay in the log: they may name addresses and paths.
-pub(super) fn failure(server: &str, effect: &Effect, error: &CallError) -> ToolError {
-    match error {
-        CallError::Service(ServiceError::McpError(refusal)) => ToolError::Failed(format!(
-            "MCP server `{server}` refused the call: {}",
-            refusal.message
-        )),
-        CallError::NotSent => not_called(server),
-        CallError::Service(ServiceError::TransportSend(sent)) if was_turned_away(&*sent.error) => {
-            not_called(server)
-        }
-        CallError::Service(ServiceError::UnexpectedResponse) => ToolError::Failed(format!(
-            "MCP server `{server}` answered with something that is no result."
-        )),
-        CallError::Service(_) => ToolError::Interrupted(format!(
-            "The connection to MCP server `{server}` broke before the tool answered."
-        )),
-        CallError::Ended(why) => {
-            let message = format!("The connection to MCP server `{server}` was ended: {why}.");
-            if effect.may_run_again() {
-                // The same call would give the same answer.
-                ToolError::Failed(message)
-            } else {
-                ToolError::Interrupted(message)
-            }
-        }
-        CallError::Silent(limit) => ToolError::Interrupted(format!(
-            "The tool gave neither an answer nor a sign of progress for {} s and was cancelled.",
-            limit.as_secs()
-        )),
-    }
-}
-
-fn not_called(server: &str) -> ToolError {
-    ToolError::Failed(format!(
-        "MCP server `{server}` cannot be reached; the tool was not called."
-    ))
-}
-
-fn was_turned_away(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
-            Some(StreamableHttpError::Client(error)) => return error.is_connect(),
-            Some(
-                StreamableHttpError::AuthRequired(_)
-                | StreamableHttpError::InsufficientScope(_)
-                | StreamableHttpError::SessionExpired,
-            ) => return true,
-            _ => next = error.source(),
-        }
-    }
-    false
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use rmcp::model::ErrorData;
-
     use super::*;
 
     fn answer(result: Value) -> Result<Value, ToolError> {
@@ -242,24 +141,5 @@ mod tests {
             failed(json!([])),
             ToolError::Failed("The tool failed and did not say why.".into())
         );
-    }
-
-    #[test]
-    fn only_a_lost_answer_leaves_the_outcome_open() {
-        let is_open = |effect, error: CallError| {
-            matches!(failure("s", &effect, &error), ToolError::Interrupted(_))
-        };
-        let large = || CallError::Ended("it sent too much".into());
-        assert!(is_open(
-            Effect::Once,
-            CallError::Service(ServiceError::TransportClosed)
-        ));
-        assert!(is_open(
-            Effect::Read,
-            CallError::Silent(Duration::from_secs(1))
-        ));
-        assert!(is_open(Effect::Once, large()) && !is_open(Effect::Read, large()));
-        let refused = ServiceError::McpError(ErrorData::invalid_params("no", None));
-        assert!(!is_open(Effect::Once, CallError::Service(refused)));
     }
 }

@@ -1,306 +1,46 @@
-//! A server's one connection a worker: made when first needed, made anew with a back-off when it ends.
-//!
-//! Tools that were listed once stay known while the server is away, so that a model's offers do not flicker; a call
-//! then waits for a new connection, for as long as `connect_timeout`.
+//! An MCP server as a source of tools.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
-    time::Instant,
-};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use super::{
-    catalog,
-    connection::{Connection, Running},
-    options::ServerOptions,
-};
+use super::{catalog, link::Link, options::ServerOptions};
 use crate::tools::{CheckedTool, ToolError, ToolSet, ToolSource};
-
-/// How long the first model call waits for a server that starts: a third of the default `llm_timeout`. Later ones do not
-/// wait once a try has failed: the tools are then missing from the call, until they are known.
-const FIRST_PATIENCE: Duration = Duration::from_secs(20);
-/// How long a tool call waits for the next try of a server that is away, before it says so.
-const CALL_PATIENCE: Duration = Duration::from_secs(5);
-/// Between two tries to connect: the first, and at most.
-const MIN_BACK_OFF: Duration = Duration::from_secs(1);
-const MAX_BACK_OFF: Duration = Duration::from_secs(60);
-/// A connection that lived this long was a good one: what comes after it is a first failure.
-const STABLE: Duration = Duration::from_secs(30);
-/// Between a word that the tools have changed and asking for them: a server may say so for each of many.
-const SETTLE: Duration = Duration::from_millis(200);
-/// What a connection may take to end in order.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// An MCP server as a source of tools.
 pub struct McpServer {
-    inner: Arc<Inner>,
-}
-
-/// What the server's tools share with it.
-pub(super) struct Inner {
-    pub(super) options: ServerOptions,
-    state: watch::Sender<State>,
-    calls: Semaphore,
-    stop: CancellationToken,
-    tasks: TaskTracker,
-}
-
-#[derive(Default)]
-struct State {
-    phase: Phase,
-    /// As last listed.
-    tools: Option<Arc<ToolSet>>,
-    /// Tries in a row that gave no good connection.
-    failures: u32,
-}
-
-#[derive(Default)]
-enum Phase {
-    /// Nobody has needed it.
-    #[default]
-    Idle,
-    Connecting,
-    Up(Arc<Connection>),
-    /// Not before then is it tried again.
-    Down {
-        retry_at: Instant,
-    },
+    link: Arc<Link>,
 }
 
 impl McpServer {
     /// A server that is not connected to before it is needed.
     pub fn new(options: ServerOptions) -> Self {
-        let calls = Semaphore::new(options.max_concurrent_calls);
-        let (state, stop, tasks) = (
-            watch::Sender::default(),
-            CancellationToken::new(),
-            TaskTracker::new(),
-        );
         Self {
-            inner: Arc::new(Inner {
-                options,
-                state,
-                calls,
-                stop,
-                tasks,
-            }),
+            link: Link::new(options, catalog::tools),
         }
-    }
-
-    #[cfg(test)]
-    pub(super) fn inner(&self) -> &Arc<Inner> {
-        &self.inner
     }
 }
 
 #[async_trait]
 impl ToolSource for McpServer {
     async fn tools(&self) -> Arc<ToolSet> {
-        self.inner.wake();
-        let mut states = self.inner.state.subscribe();
-        let first = states.wait_for(|state| state.tools.is_some() || state.failures > 0);
-        // Late or never: what is known now is what there is.
-        let _first = tokio::time::timeout(FIRST_PATIENCE, first).await.is_ok();
-        self.inner.known()
+        self.link.tools().await
     }
 
     async fn find(&self, name: &str) -> Result<CheckedTool, ToolError> {
-        if let Some(tool) = self.inner.known().get(name) {
+        if let Some(tool) = self.link.known().get(name) {
             return Ok(tool.clone());
         }
-        self.inner.connection().await?;
-        let server = &self.inner.options.name;
-        self.inner.known().get(name).cloned().ok_or_else(|| {
+        self.link.connection().await?;
+        let server = &self.link.options.name;
+        self.link.known().get(name).cloned().ok_or_else(|| {
             ToolError::Failed(format!(
                 "MCP server `{server}` has no tool of this name now. Use only those you were given."
             ))
         })
     }
 
-    /// Ends the connection in order: a child is given time to end by itself. Calls in flight are lost.
     async fn close(&self) {
-        let inner = &self.inner;
-        inner.stop.cancel();
-        inner.tasks.close();
-        if tokio::time::timeout(CLOSE_TIMEOUT, inner.tasks.wait())
-            .await
-            .is_err()
-        {
-            tracing::warn!(server = inner.options.name, "an MCP server does not end");
-        }
-        // The tools hold their server.
-        inner.state.send_modify(|state| *state = State::default());
-    }
-}
-
-impl Inner {
-    /// The connection, made first if need be; the error is for the model.
-    pub(super) async fn connection(self: &Arc<Self>) -> Result<Arc<Connection>, ToolError> {
-        let mut states = self.state.subscribe();
-        let mut has_tried = false;
-        while !self.stop.is_cancelled() {
-            self.wake();
-            let retry_at = match &states.borrow_and_update().phase {
-                Phase::Up(connection) if !connection.has_ended() => {
-                    return Ok(Arc::clone(connection));
-                }
-                Phase::Down { retry_at } => Some(*retry_at),
-                Phase::Connecting => {
-                    has_tried = true;
-                    None
-                }
-                // It is noticed in a moment that the connection has ended.
-                Phase::Idle | Phase::Up(_) => None,
-            };
-            match retry_at {
-                Some(at) if has_tried || at > Instant::now() + CALL_PATIENCE => break,
-                Some(at) => tokio::time::sleep_until(at).await,
-                None if states.changed().await.is_err() => break,
-                None => {}
-            }
-        }
-        Err(self.unavailable())
-    }
-
-    /// Leave for one more call.
-    pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, ToolError> {
-        self.calls
-            .acquire()
-            .await
-            .map_err(|_closed| self.unavailable())
-    }
-
-    fn unavailable(&self) -> ToolError {
-        let server = &self.options.name;
-        ToolError::Failed(format!(
-            "MCP server `{server}` is not available now; the tool was not called."
-        ))
-    }
-
-    fn known(&self) -> Arc<ToolSet> {
-        self.state.borrow().tools.clone().unwrap_or_default()
-    }
-
-    /// Begins to connect, unless that is done, being done, or to be left for later.
-    fn wake(self: &Arc<Self>) {
-        let begins = !self.stop.is_cancelled()
-            && self.state.send_if_modified(|state| {
-                let is_time = match state.phase {
-                    Phase::Idle => true,
-                    Phase::Down { retry_at } => retry_at <= Instant::now(),
-                    Phase::Connecting | Phase::Up(_) => false,
-                };
-                if is_time {
-                    state.phase = Phase::Connecting;
-                }
-                is_time
-            });
-        if begins {
-            self.tasks.spawn(Arc::clone(self).keep());
-        }
-    }
-
-    /// Connects, and stays until the connection has ended.
-    async fn keep(self: Arc<Self>) {
-        let server = self.options.name.as_str();
-        let mut is_good = false;
-        match Connection::open(&self.options, self.stop.child_token()).await {
-            Ok((connection, running, listed)) => {
-                let since = Instant::now();
-                let connection = Arc::new(connection);
-                let tools = Arc::new(catalog::tools(&self, listed));
-                tracing::info!(server, tools = tools.len(), "an MCP server is connected");
-                self.state.send_modify(|state| {
-                    state.phase = Phase::Up(Arc::clone(&connection));
-                    state.tools = Some(tools);
-                });
-                self.tend(&connection, running).await;
-                is_good = since.elapsed() >= STABLE;
-                if !self.stop.is_cancelled() {
-                    let why = connection
-                        .ending()
-                        .unwrap_or("it closed it, died, or a call found it broken");
-                    tracing::warn!(server, why, "the connection to an MCP server has ended");
-                }
-            }
-            Err(_) if self.stop.is_cancelled() => {}
-            Err(error) => tracing::warn!(server, %error, "an MCP server is not available"),
-        }
-        self.state.send_modify(|state| {
-            state.failures = if is_good {
-                1
-            } else {
-                state.failures.saturating_add(1)
-            };
-            let wait = if is_good {
-                Duration::ZERO
-            } else {
-                back_off(state.failures)
-            };
-            state.phase = Phase::Down {
-                retry_at: Instant::now() + wait,
-            };
-        });
-    }
-
-    /// Keeps the list of tools fresh while the connection lives.
-    async fn tend(self: &Arc<Self>, connection: &Connection, running: Running) {
-        let mut ended = pin!(running.waiting());
-        let mut news = pin!(connection.subscribe());
-        let mut is_subscribed = true;
-        loop {
-            tokio::select! {
-                _how = &mut ended => return,
-                () = &mut news, if is_subscribed => is_subscribed = false,
-                () = connection.tools_changed() => self.refresh(connection).await,
-            }
-        }
-    }
-
-    async fn refresh(self: &Arc<Self>, connection: &Connection) {
-        tokio::time::sleep(SETTLE).await;
-        let server = self.options.name.as_str();
-        let listing = connection.list_tools(self.options.max_tools);
-        match tokio::time::timeout(self.options.connect_timeout, listing).await {
-            Ok(Ok(listed)) => {
-                let tools = Arc::new(catalog::tools(self, listed));
-                tracing::info!(
-                    server,
-                    tools = tools.len(),
-                    "the tools of an MCP server have changed"
-                );
-                self.state.send_modify(|state| state.tools = Some(tools));
-            }
-            Ok(Err(error)) => {
-                tracing::warn!(server, %error, "the changed tools of an MCP server cannot be listed")
-            }
-            Err(_) => tracing::warn!(
-                server,
-                "the changed tools of an MCP server were not listed in time"
-            ),
-        }
-    }
-}
-
-/// 1 s, 2 s, 4 s … 60 s.
-fn back_off(failures: u32) -> Duration {
-    MIN_BACK_OFF
-        .saturating_mul(1 << failures.saturating_sub(1).min(6))
-        .min(MAX_BACK_OFF)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_back_off_doubles_and_ends() {
-        let seconds: Vec<u64> = [1, 2, 3, 7, 100, u32::MAX]
-            .map(|failures| back_off(failures).as_secs())
-            .into();
-        assert_eq!(seconds, [1, 2, 4, 60, 60, 60]);
+        self.link.close().await;
     }
 }

@@ -7,20 +7,20 @@ use everturn_proto::Json;
 use rmcp::model::{JsonObject, ServerResult};
 use serde_json::Value;
 
-use super::{connection::CallError, result, server::Inner};
+use super::{error::CallError, link::Link, result};
 use crate::tools::{Tool, ToolContext, ToolError, ToolOrigin, ToolOutput, ToolSpec};
 
 /// One tool of an MCP server.
 pub(super) struct McpTool {
-    server: Arc<Inner>,
+    link: Arc<Link>,
     /// Its name at the server.
     name: String,
     spec: ToolSpec,
 }
 
 impl McpTool {
-    pub(super) fn new(server: Arc<Inner>, name: String, spec: ToolSpec) -> Self {
-        Self { server, name, spec }
+    pub(super) fn new(link: Arc<Link>, name: String, spec: ToolSpec) -> Self {
+        Self { link, name, spec }
     }
 }
 
@@ -38,7 +38,7 @@ impl Tool for McpTool {
         let Value::Object(arguments) = input.to_value() else {
             return Err(ToolError::Failed("The arguments are no object.".to_owned()));
         };
-        let name = &self.server.options.name;
+        let name = &self.link.options.name;
         let mut error = match self.call(&arguments, &context).await? {
             Ok(answer) => return result::output(name, answer),
             Err(error) => error,
@@ -50,7 +50,7 @@ impl Tool for McpTool {
                 Err(error) => error,
             };
         }
-        Err(result::failure(name, &self.spec.effect, &error.why))
+        Err(error.why.to_tool_error(name, &self.spec.effect))
     }
 }
 
@@ -69,15 +69,15 @@ impl McpTool {
         arguments: &JsonObject,
         context: &ToolContext,
     ) -> Result<Result<ServerResult, Lost>, ToolError> {
-        let server = &self.server;
-        let connection = server.connection().await?;
-        let _one_of_few = server.permit().await?;
+        let link = &self.link;
+        let connection = link.connection().await?;
+        let _one_of_few = link.permit().await?;
         let answer = connection
             .call(
                 &self.name,
                 arguments.clone(),
                 context,
-                server.options.idle_timeout,
+                link.options.idle_timeout,
             )
             .await;
         let why = match answer {
@@ -85,19 +85,18 @@ impl McpTool {
             Err(why) => why,
         };
         tracing::warn!(
-            server = server.options.name,
+            server = link.options.name,
             tool = self.name,
             error = ?why,
             "a call of an MCP tool failed"
         );
-        let was_refused_by_stranger =
-            result::may_mean_session(&why) && !connection.is_alive().await;
-        if result::is_broken(&why) || was_refused_by_stranger {
+        let was_refused_by_stranger = why.may_mean_session() && !connection.is_alive().await;
+        if why.is_of_connection() || was_refused_by_stranger {
             connection.end();
         }
         let may_run_twice = was_refused_by_stranger && self.spec.effect.may_run_again();
         Ok(Err(Lost {
-            may_be_sent_again: result::was_not_called(&why) || may_run_twice,
+            may_be_sent_again: why.was_not_called() || may_run_twice,
             why,
         }))
     }

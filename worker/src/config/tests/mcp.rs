@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_activities::tools::{Effect, mcp::Place};
+use everturn_activities::tools::{Effect, mcp::ServerLocation};
 
 use super::PROVIDER;
 use crate::config::{Config, ConfigError};
@@ -41,8 +41,8 @@ fn a_server_takes_what_is_written() {
         (files.idle_timeout, web.idle_timeout),
         (Some(Duration::from_secs(20)), None)
     );
-    assert!(matches!(&files.place, Place::Command { environment, .. } if environment.len() == 2));
-    assert!(matches!(&web.place, Place::Url { headers, .. } if headers[0].1 == "secret"));
+    assert!(matches!(&files.location, ServerLocation::Command { environment, .. } if environment.len() == 2));
+    assert!(matches!(&web.location, ServerLocation::Url { headers, .. } if headers[0].1 == "secret"));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ops::RangeInclusive, path::PathBuf, time::Durat
 
 use everturn_activities::tools::{
     Effect,
-    mcp::{Place, ServerOptions},
+    mcp::{ServerLocation, ServerOptions},
     names as tool_names, skills,
 };
 use serde::Deserialize;
@@ -71,7 +71,7 @@ fn check_name(check: &mut Checker<'_>, name: &Spanned<String>) {
 
 impl McpTable {
     fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<ServerOptions> {
-        let default = ServerOptions::new(name.get_ref(), self.place(name, check)?);
+        let default = ServerOptions::new(name.get_ref(), self.location(name, check)?);
         Some(ServerOptions {
             effects: checked_effects(self.effects, check),
             only: self.tools,
@@ -100,7 +100,7 @@ impl McpTable {
     }
 
     /// Where the server is: a program or a URL.
-    fn place(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<Place> {
+    fn location(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> Option<ServerLocation> {
         match (&self.command, &self.url) {
             (Some(command), None) => Some(self.program(command, check)),
             (None, Some(url)) => Some(self.endpoint(url, check)),
@@ -111,7 +111,7 @@ impl McpTable {
         }
     }
 
-    fn program(&self, command: &Spanned<Vec<String>>, check: &mut Checker<'_>) -> Place {
+    fn program(&self, command: &Spanned<Vec<String>>, check: &mut Checker<'_>) -> ServerLocation {
         if command.get_ref().first().is_none_or(String::is_empty) {
             check.wrong(
                 command,
@@ -121,7 +121,7 @@ impl McpTable {
         for header in self.headers_env.keys() {
             check.wrong(header, "`headers_env` belongs to a server with a `url`");
         }
-        Place::Command {
+        ServerLocation::Command {
             command: command.get_ref().clone(),
             directory: self.cwd.as_ref().map(|path| path.get_ref().clone()),
             environment: self
@@ -132,7 +132,7 @@ impl McpTable {
         }
     }
 
-    fn endpoint(&self, url: &Spanned<String>, check: &mut Checker<'_>) -> Place {
+    fn endpoint(&self, url: &Spanned<String>, check: &mut Checker<'_>) -> ServerLocation {
         check.http_url("url", url, "https://example.com/mcp");
         if let Some(directory) = &self.cwd {
             check.wrong(directory, "`cwd` belongs to a server with a `command`");
@@ -144,7 +144,7 @@ impl McpTable {
             let value = check.secret("headers_env", variable)?;
             Some((name.get_ref().clone(), value))
         };
-        Place::Url {
+        ServerLocation::Url {
             url: url.get_ref().clone(),
             headers: self.headers_env.iter().filter_map(header).collect(),
         }

@@ -8,19 +8,19 @@ use everturn_proto::Json;
 use serde_json::{Value, json};
 
 use self::server::{Refusal, Server};
-use super::{McpServer, Place, ServerOptions, options::ALL_TOOLS};
+use super::{McpServer, ServerLocation, ServerOptions, options::ALL_TOOLS};
 use crate::tools::{Effect, ToolError, ToolSource, builtin::testing::context};
 
 /// The client of a server, as one worker has it.
 fn client(server: &Server, effect: Effect) -> McpServer {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
-    let place = Place::Url {
+    let location = ServerLocation::Url {
         url: server.url(),
         headers: Vec::new(),
     };
     McpServer::new(ServerOptions {
         effects: BTreeMap::from([(ALL_TOOLS.to_owned(), effect)]),
-        ..ServerOptions::new("web", place)
+        ..ServerOptions::new("web", location)
     })
 }
 

@@ -1,0 +1,147 @@
+//! Why a connection or a call came to nothing, and what that means for the call.
+
+use std::{error::Error, io, ops::RangeInclusive, time::Duration};
+
+use rmcp::{
+    service::{ClientInitializeError, ServiceError},
+    transport::streamable_http_client::StreamableHttpError,
+};
+
+use crate::tools::{Effect, ToolError};
+
+/// Codes that JSON-RPC leaves to servers. Those that do not know a session any more use one of these.
+const SERVER_ERRORS: RangeInclusive<i32> = -32099..=-32000;
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    #[error("its configuration cannot be used: {0}")]
+    Options(String),
+    #[error("its command cannot be started: {0}")]
+    Start(io::Error),
+    #[error("the handshake failed: {0}")]
+    Handshake(#[from] Box<ClientInitializeError>),
+    #[error("its tools cannot be listed: {0}")]
+    List(ServiceError),
+    #[error("it did not answer within {} s (`connect_timeout`)", .0.as_secs())]
+    TimedOut(Duration),
+}
+
+/// Why a call gave no answer.
+#[derive(Debug)]
+pub(super) enum CallError {
+    /// The connection had ended before the call was sent.
+    NotSent,
+    /// The server refused the call, or the connection failed.
+    Service(ServiceError),
+    /// Our side ended the connection in mid-call.
+    Ended(String),
+    /// Neither an answer nor progress came for this long.
+    Silent(Duration),
+}
+
+impl CallError {
+    /// True when the connection is of no more use: the next call makes a new one.
+    pub(super) fn is_of_connection(&self) -> bool {
+        match self {
+            Self::NotSent
+            | Self::Service(ServiceError::TransportSend(_) | ServiceError::TransportClosed) => true,
+            Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
+        }
+    }
+
+    /// True for a refusal that may be meant for the session and not for the call.
+    pub(super) fn may_mean_session(&self) -> bool {
+        match self {
+            Self::Service(ServiceError::McpError(refusal)) => {
+                SERVER_ERRORS.contains(&refusal.code.0)
+            }
+            Self::NotSent | Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
+        }
+    }
+
+    /// True when the tool was surely not called: no connection was made, or the server turned the request away unread.
+    pub(super) fn was_not_called(&self) -> bool {
+        match self {
+            Self::NotSent => true,
+            Self::Service(ServiceError::TransportSend(sent)) => was_turned_away(&*sent.error),
+            Self::Service(_) | Self::Ended(_) | Self::Silent(_) => false,
+        }
+    }
+
+    /// What the call without an answer means. Details stay in the log: they may name addresses and paths.
+    pub(super) fn to_tool_error(&self, server: &str, effect: &Effect) -> ToolError {
+        if self.was_not_called() {
+            return ToolError::Failed(format!(
+                "MCP server `{server}` cannot be reached; the tool was not called."
+            ));
+        }
+        match self {
+            Self::Service(ServiceError::McpError(refusal)) => ToolError::Failed(format!(
+                "MCP server `{server}` refused the call: {}",
+                refusal.message
+            )),
+            Self::Service(ServiceError::UnexpectedResponse) => ToolError::Failed(format!(
+                "MCP server `{server}` answered with something that is no result."
+            )),
+            Self::NotSent | Self::Service(_) => ToolError::Interrupted(format!(
+                "The connection to MCP server `{server}` broke before the tool answered."
+            )),
+            Self::Ended(why) => {
+                let message = format!("The connection to MCP server `{server}` was ended: {why}.");
+                if effect.may_run_again() {
+                    // The same call would give the same answer.
+                    ToolError::Failed(message)
+                } else {
+                    ToolError::Interrupted(message)
+                }
+            }
+            Self::Silent(limit) => ToolError::Interrupted(format!(
+                "The tool gave neither an answer nor a sign of progress for {} s and was cancelled.",
+                limit.as_secs()
+            )),
+        }
+    }
+}
+
+fn was_turned_away(error: &(dyn Error + Send + Sync + 'static)) -> bool {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        match error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            Some(StreamableHttpError::Client(error)) => return error.is_connect(),
+            Some(
+                StreamableHttpError::AuthRequired(_)
+                | StreamableHttpError::InsufficientScope(_)
+                | StreamableHttpError::SessionExpired,
+            ) => return true,
+            _ => next = error.source(),
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use rmcp::model::ErrorData;
+
+    use super::*;
+
+    #[test]
+    fn only_a_lost_answer_leaves_the_outcome_open() {
+        let is_open = |effect, error: CallError| {
+            matches!(error.to_tool_error("s", &effect), ToolError::Interrupted(_))
+        };
+        let large = || CallError::Ended("it sent too much".into());
+        assert!(is_open(
+            Effect::Once,
+            CallError::Service(ServiceError::TransportClosed)
+        ));
+        assert!(is_open(
+            Effect::Read,
+            CallError::Silent(Duration::from_secs(1))
+        ));
+        assert!(is_open(Effect::Once, large()) && !is_open(Effect::Read, large()));
+        let refused = ServiceError::McpError(ErrorData::invalid_params("no", None));
+        assert!(!is_open(Effect::Once, CallError::Service(refused)));
+    }
+}

@@ -1,0 +1,105 @@
+//! The handshake with a server: over the pipes of a child process, or over HTTP, in both eras of the protocol.
+
+use std::{path::Path, time::Duration};
+
+use rmcp::{
+    RoleClient,
+    model::ProtocolVersion,
+    service::{
+        ClientInitializeError, ClientLifecycleMode, RunningService,
+        serve_client_with_lifecycle_and_ct,
+    },
+};
+use tokio::process::Command;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    error::ConnectError,
+    handler::Handler,
+    http,
+    options::{ServerLocation, ServerOptions},
+    stdio::{ChildTransport, Ending},
+};
+
+/// Part of `connect_timeout` that a child has to answer the question of the newer protocol.
+const PROBE_SHARE: f32 = 0.7;
+
+/// What rmcp runs for a connection, until it ends.
+pub(super) type Running = RunningService<RoleClient, Handler>;
+
+/// Starts or reaches the server and agrees with it on the protocol. `stop` ends the connection; `ending` is told why,
+/// when our side ends it.
+pub(super) async fn shake_hands(
+    options: &ServerOptions,
+    handler: &Handler,
+    ending: &Ending,
+    stop: CancellationToken,
+) -> Result<Running, ConnectError> {
+    let running = match &options.location {
+        ServerLocation::Command {
+            command,
+            directory,
+            environment,
+        } => {
+            let child = ChildTransport::start(
+                &options.name,
+                to_command(command, directory.as_deref())?,
+                environment,
+                options.max_message_bytes,
+                ending.clone(),
+            )
+            .map_err(ConnectError::Start)?;
+            let probe_timeout = options.connect_timeout.mul_f32(PROBE_SHARE);
+            greet_child(handler, child, probe_timeout, stop).await
+        }
+        ServerLocation::Url { url, headers } => {
+            let transport = http::transport(options, url, headers, stop.clone())
+                .map_err(ConnectError::Options)?;
+            let lifecycle = ClientLifecycleMode::Auto {
+                preferred_versions: vec![ProtocolVersion::LATEST],
+                legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+            };
+            serve_client_with_lifecycle_and_ct(handler.clone(), transport, lifecycle, stop).await
+        }
+    };
+    Ok(running.map_err(Box::new)?)
+}
+
+/// Asks `server/discover` for the newer protocol, then `initialize` where that is unknown or not answered. rmcp's `Auto`
+/// does so too, but gives up after 10 s: a server that `npx` has to download first takes longer, and one that speaks the
+/// newer protocol has then heard the question and refuses `initialize`.
+async fn greet_child(
+    handler: &Handler,
+    child: ChildTransport,
+    probe_timeout: Duration,
+    stop: CancellationToken,
+) -> Result<Running, ClientInitializeError> {
+    let discover = ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::LATEST],
+    };
+    let probe =
+        serve_client_with_lifecycle_and_ct(handler.clone(), child.clone(), discover, stop.clone());
+    match tokio::time::timeout(probe_timeout, probe).await {
+        Ok(Err(ClientInitializeError::JsonRpcError(_))) | Err(_) => {}
+        Ok(ended) => return ended,
+    }
+    serve_client_with_lifecycle_and_ct(
+        handler.clone(),
+        child,
+        ClientLifecycleMode::Initialize,
+        stop,
+    )
+    .await
+}
+
+fn to_command(command: &[String], directory: Option<&Path>) -> Result<Command, ConnectError> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Err(ConnectError::Options("`command` is empty".to_owned()));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if let Some(directory) = directory {
+        command.current_dir(directory);
+    }
+    Ok(command)
+}
