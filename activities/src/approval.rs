@@ -9,11 +9,9 @@ use everturn_proto::{
 };
 
 /// Seconds within which the call must be approved; 0 when it needs no approval.
-pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> u32 {
-    match tool.and_then(|tool| tool.approval.as_ref()) {
-        Some(policy) if needs_approval(policy, input) => policy.timeout_s.max(1),
-        _ => 0,
-    }
+pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> Option<u32> {
+    let policy = tool?.approval.as_ref()?;
+    needs_approval(policy, input).then(|| policy.timeout_s.max(1))
 }
 
 /// A rule that cannot be read asks: what it would have let through is not known.
@@ -58,12 +56,12 @@ mod tests {
             timeout_s: 9,
         }));
         for (tool, input, expected) in [
-            (&with(None), r#"{"amount":500}"#, 0),
-            (&always, "{}", 1),
-            (&by_rule, r#"{"amount":99}"#, 0),
-            (&by_rule, r#"{"amount":100}"#, 9),
-            (&by_rule, r#"{"other":100}"#, 0),
-            (&broken, "{}", 9),
+            (&with(None), r#"{"amount":500}"#, None),
+            (&always, "{}", Some(1)),
+            (&by_rule, r#"{"amount":99}"#, None),
+            (&by_rule, r#"{"amount":100}"#, Some(9)),
+            (&by_rule, r#"{"other":100}"#, None),
+            (&broken, "{}", Some(9)),
         ] {
             assert_eq!(
                 timeout_s(Some(tool), &json(input)),
@@ -71,6 +69,6 @@ mod tests {
                 "{tool:?} {input}"
             );
         }
-        assert_eq!(timeout_s(None, &json("{}")), 0);
+        assert_eq!(timeout_s(None, &json("{}")), None);
     }
 }

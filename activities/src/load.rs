@@ -19,22 +19,14 @@ pub(crate) async fn load_turn(
     }
     let name = agent_name(activities, &request).await?;
     let known = activities.agents.get(&name).cloned();
-    let error_message = if known.is_some() {
-        String::new()
-    } else {
-        unknown_agent(activities, &name)
-    };
+    let unknown_agent = unknown_agent(activities, &name);
     let conversation_id = request.conversation_id.clone();
-    let tenant_id = if request.tenant_id.is_empty() {
-        DEFAULT_TENANT.to_owned()
-    } else {
-        request.tenant_id
-    };
+    let tenant_id = request.tenant_id.filter(|tenant| !tenant.is_empty());
     let begin = BeginTurn {
         conversation_id: request.conversation_id,
-        tenant_id,
+        tenant_id: tenant_id.unwrap_or_else(|| DEFAULT_TENANT.to_owned()),
         message_id: request.message_id,
-        content: request.content,
+        content: request.content.unwrap_or_default(),
         agent_execution_id: request.agent_execution_id,
         // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
         agent: known.unwrap_or_else(|| AgentDefinition {
@@ -51,16 +43,8 @@ pub(crate) async fn load_turn(
     let cannot_run = begun.agent.model.is_empty();
     let loaded = loaded(activities, &conversation_id, begun).await;
     Ok(LoadedTurn {
-        error_code: if cannot_run {
-            failure::UNKNOWN_AGENT.to_owned()
-        } else {
-            String::new()
-        },
-        error_message: if cannot_run {
-            error_message
-        } else {
-            String::new()
-        },
+        error_code: cannot_run.then(|| failure::UNKNOWN_AGENT.to_owned()),
+        error_message: cannot_run.then_some(unknown_agent),
         ..loaded
     })
 }
@@ -107,11 +91,7 @@ async fn loaded(
         max_steps: begun.agent.max_steps,
         max_parallel_tools: begun.agent.max_parallel_tools,
         llm_timeout_ms: begun.agent.llm_timeout_ms,
-        time_left_ms: if timeout_ms == 0 {
-            0
-        } else {
-            timeout_ms.saturating_sub(age_ms).max(1)
-        },
+        time_left_ms: timeout_ms.map(|timeout_ms| timeout_ms.saturating_sub(age_ms).max(1)),
         ..LoadedTurn::default()
     }
 }
@@ -121,8 +101,8 @@ async fn agent_name(
     activities: &AgentActivities,
     request: &LoadTurnRequest,
 ) -> Result<String, ActivityError> {
-    if !request.agent.is_empty() {
-        return Ok(request.agent.clone());
+    if let Some(agent) = request.agent.as_ref().filter(|agent| !agent.is_empty()) {
+        return Ok(agent.clone());
     }
     let stored = activities.turns.agent_of(&request.conversation_id).await;
     Ok(stored

@@ -251,7 +251,9 @@ impl Call<'_> {
 
     /// A person may have said "do not ask again" for a tool in this conversation.
     async fn drop_granted(&self, planned: &mut [ToolCall]) -> Result<(), ActivityError> {
-        let asking = planned.iter().filter(|call| call.approval_timeout_s > 0);
+        let asking = planned
+            .iter()
+            .filter(|call| call.approval_timeout_s.is_some());
         let names: Vec<_> = asking.map(|call| call.tool_name.clone()).collect();
         if names.is_empty() {
             return Ok(());
@@ -265,7 +267,7 @@ impl Call<'_> {
             .iter_mut()
             .filter(|call| granted.contains(&call.tool_name))
         {
-            call.approval_timeout_s = 0;
+            call.approval_timeout_s = None;
         }
         Ok(())
     }
@@ -303,7 +305,7 @@ fn plan(state: &LlmCompleteState) -> ThinkResult {
         kind: call.kind.clone(),
         approval_timeout_s: call.approval_timeout_s,
         // Only what an approval is bound to need be in the history.
-        input_hash: if call.approval_timeout_s > 0 {
+        input_hash: if call.approval_timeout_s.is_some() {
             call.input_hash.clone()
         } else {
             String::new()

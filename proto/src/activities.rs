@@ -1,7 +1,7 @@
 //! The activities by name, input and output; no bodies.
 //!
 //! `everturn-workflows` calls these declarations, `everturn-activities` implements them (`definition = …`),
-//! and neither needs the other. The names are part of the requirement (A2) and of every stored history.
+//! and neither needs the other. The names are part of every stored history and never change.
 
 // The macro generates undocumented markers beside each declaration.
 #![allow(missing_docs)]

@@ -43,7 +43,7 @@ pub fn task_message_id(agent_execution_id: &str) -> String {
     format!("msg_{}", hash(&["task", agent_execution_id], 16))
 }
 
-/// Id of a tool execution (C1): unique in its conversation, the same after a replay or a reset.
+/// Id of a tool execution: unique in its conversation, the same after a replay or a reset.
 pub fn tool_execution_id(
     message_id: &str,
     agent_execution_id: &str,
@@ -77,7 +77,7 @@ pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> Strin
     )
 }
 
-/// A call id of ours, for a model that gave none or one that is already used (D1).
+/// The call id that we make when the model gave none, or one that is already used.
 pub fn call_id(execution_id: &str) -> String {
     format!("call_{}", execution_id.trim_start_matches("exec_"))
 }

@@ -6,8 +6,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive
-/// (DESIGN: "tool input and result are raw JSON"). The empty text, protobuf's default, stands for `null`.
+/// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive. Inputs and results of tools
+/// are such values. The empty text, protobuf's default, stands for `null`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Json {
     #[prost(string, tag = "1")]

@@ -1,13 +1,14 @@
 //! The contract of Everturn: everything two processes, or two versions of one process, must agree on.
 //!
-//! - [`event`]: the persisted events as readers see them (B1, B6)
-//! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states (A3)
+//! - [`event`]: the persisted events as readers see them
+//! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1)
 //! - [`Thread`]: whose messages are the context of an agent execution
 //! - `approval`: what an answer to an approval must be
 //! - `turn_end`: whether an event ends its turn
-//! - [`words`]: the strings of statuses, event types, signals and search attributes
+//! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
+//! - `typed`: the words of the generated messages as their types
 //! - [`limits`]: sizes that all parts must agree on
 //!
 //! The messages are compiled from `proto/everturn/v1/*.proto`. Nothing here does I/O, reads a clock or knows a

@@ -511,7 +511,7 @@ impl ToolSqlRow {
             signatures: self.signatures.0,
             effect: self.effect,
             kind: self.kind,
-            approval_timeout_s: 0,
+            approval_timeout_s: None,
             input_hash: self.input_hash,
             // Who runs it is for the plan, which is read from the checkpoint.
             remote: None,

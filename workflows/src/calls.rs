@@ -1,6 +1,6 @@
 //! How each activity is called: time-outs, retries, cancellation, and what its failure means.
 //!
-//! The numbers and where they come from: DESIGN "The workflow", A2, A8, invariants 3, 5 and 6.
+//! Must not be here: in which order activities are called (`turn.rs`, `tools.rs`).
 
 use std::time::Duration;
 
@@ -23,17 +23,17 @@ use temporalio_workflow::{
 
 use crate::AgentExecution;
 
-/// A worker that does not heartbeat for this long is taken for dead (A4: taken over within 10 s). Workers send a
-/// heartbeat every second.
+/// A worker that sends no heartbeat for this long is taken for dead, so that another one takes over within 10 s. Workers
+/// send a heartbeat every second.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A save or load is tried this long as a local activity, then as an ordinary one: a store that is down must not
-/// pin the workflow task (invariant 3).
+/// A save or load is tried this long as a local activity, then as an ordinary one: a store that is down must not hold the
+/// workflow task (invariant 3).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// One try of an ordinary save.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
 const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// Tries of an LLM call. Paid calls: few.
+/// How often an LLM call is tried. Each try is paid for, so there are few.
 const LLM_ATTEMPTS: u32 = 6;
 /// After this many start-to-close time-outs the turn ends instead of paying for the same long answer again.
 const LLM_TIMEOUTS: u32 = 2;
@@ -43,8 +43,26 @@ const LLM_TIMEOUTS: u32 = 2;
 pub(crate) enum CallError {
     /// The turn was cancelled.
     Cancelled,
-    /// One of `failure::*`, and a sentence.
-    Failed { code: String, message: String },
+    /// The call failed for good.
+    Failed(Failure),
+}
+
+/// What failed.
+#[derive(Debug, Clone)]
+pub(crate) struct Failure {
+    /// One of `words::failure`.
+    pub(crate) code: String,
+    /// A sentence for people.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    fn internal(message: String) -> Self {
+        Self {
+            code: failure::INTERNAL.to_owned(),
+            message,
+        }
+    }
 }
 
 type Result<T> = std::result::Result<T, CallError>;
@@ -83,7 +101,7 @@ pub(crate) async fn record_remote_tool(
         .map(drop)
 }
 
-/// An activity of the store: as a local one, and when the store is away for longer, as an ordinary one.
+/// Calls an activity of the store: as a local one, and when the store is away for longer, as an ordinary one.
 async fn call_store<A>(
     ctx: &WorkflowContext<AgentExecution>,
     activity: impl Fn() -> A,
@@ -136,17 +154,17 @@ pub(crate) async fn think(
             return result.map_err(|error| call_error(&error));
         };
         match call_error(&error) {
-            CallError::Failed { code, .. } if code == failure::LLM_TIMEOUT => {
+            CallError::Failed(Failure { code, .. }) if code == failure::LLM_TIMEOUT => {
                 timeouts += 1;
                 if timeouts >= LLM_TIMEOUTS {
-                    return Err(CallError::Failed {
+                    return Err(CallError::Failed(Failure {
                         code,
                         message: format!(
                             "The model did not finish within {} s, twice. Raise `llm_timeout` of the agent, or ask for \
                              shorter answers.",
                             timeout.as_secs()
                         ),
-                    });
+                    }));
                 }
             }
             other => return Err(other),
@@ -154,7 +172,7 @@ pub(crate) async fn think(
     }
 }
 
-/// Runs one tool. `Err` carries why the activity left no record; the save of its observe says what that means.
+/// Runs one tool. The error says why the activity left no record; the save of its observe decides what that means.
 pub(crate) async fn run_tool(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
@@ -198,7 +216,7 @@ fn local_options() -> LocalActivityOptions {
         .build()
 }
 
-/// Options of the same as an ordinary activity, for a store that is away for longer.
+/// Options of a save or load as an ordinary activity, for a store that is away for longer.
 fn store_options() -> ActivityOptions {
     ActivityOptions::with_close_timeouts(ActivityCloseTimeouts::ScheduleAndStartToClose {
         schedule_to_close: STORE_OUTAGE_LIMIT,
@@ -225,10 +243,12 @@ fn is_worth_a_longer_try(error: &ActivityExecutionError) -> bool {
 
 fn store_error(error: &ActivityExecutionError) -> CallError {
     match call_error(error) {
-        CallError::Failed { code, message } if code == failure::INTERNAL => CallError::Failed {
-            code: failure::STORE_UNAVAILABLE.to_owned(),
-            message,
-        },
+        CallError::Failed(Failure { code, message }) if code == failure::INTERNAL => {
+            CallError::Failed(Failure {
+                code: failure::STORE_UNAVAILABLE.to_owned(),
+                message,
+            })
+        }
         other => other,
     }
 }
@@ -238,21 +258,17 @@ fn call_error(error: &ActivityExecutionError) -> CallError {
     if error.as_cancelled().is_some() {
         return CallError::Cancelled;
     }
-    match error.reason() {
-        Some(IncomingError::Application(application)) => CallError::Failed {
+    CallError::Failed(match error.reason() {
+        Some(IncomingError::Application(application)) => Failure {
             code: application
                 .type_name()
                 .unwrap_or(failure::INTERNAL)
                 .to_owned(),
             message: application.source_error().to_string(),
         },
-        Some(IncomingError::Timeout(_)) => CallError::Failed {
-            code: failure::INTERNAL.to_owned(),
-            message: "The activity ran out of time or its worker died too often.".to_owned(),
-        },
-        _ => CallError::Failed {
-            code: failure::INTERNAL.to_owned(),
-            message: error.to_string(),
-        },
-    }
+        Some(IncomingError::Timeout(_)) => Failure::internal(
+            "The activity ran out of time or its worker died too often.".to_owned(),
+        ),
+        _ => Failure::internal(error.to_string()),
+    })
 }

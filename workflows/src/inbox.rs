@@ -1,64 +1,112 @@
 //! The messages that wait in a run: for their own turn, or to join the running one.
 //!
-//! Pure data. The store is the truth about messages; the inbox only says in which order they are taken.
+//! Pure data. The store is the truth about messages; the inbox only says in which order the run takes them.
 
 use std::collections::VecDeque;
 
-use everturn_proto::{limits::MAX_QUEUED_MESSAGES, turn::Submit, words::on_busy};
+use everturn_proto::{limits::MAX_QUEUED_MESSAGES, turn::Submit, words::OnBusy};
 
 /// Those that may wait, and the one whose turn is about to begin.
 const CAPACITY: usize = MAX_QUEUED_MESSAGES + 1;
 
-/// Messages in the order they will be taken.
+/// A message that a run has accepted. It always has an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) id: String,
+    /// Absent when the row in `messages` holds it.
+    pub(crate) content: Option<String>,
+    pub(crate) on_busy: OnBusy,
+    /// Why the message was cancelled while it waited.
+    pub(crate) cancel_reason: Option<String>,
+}
+
+impl Message {
+    /// The message of this id, whose content the store holds.
+    pub(crate) fn stored(id: String) -> Self {
+        Self {
+            id,
+            content: None,
+            on_busy: OnBusy::Queue,
+            cancel_reason: None,
+        }
+    }
+
+    /// The submitted message under this id. A hand-typed empty text means the same as none.
+    pub(crate) fn submitted(id: String, submit: Submit) -> Self {
+        let given = |text: &String| !text.is_empty();
+        Self {
+            id,
+            content: submit.content.filter(given),
+            on_busy: submit
+                .on_busy
+                .filter(given)
+                .map_or(OnBusy::Queue, OnBusy::from),
+            cancel_reason: submit.cancel_reason.filter(given),
+        }
+    }
+}
+
+impl From<Message> for Submit {
+    fn from(message: Message) -> Self {
+        Self {
+            message_id: Some(message.id),
+            content: message.content,
+            on_busy: (message.on_busy != OnBusy::Queue).then(|| message.on_busy.into()),
+            cancel_reason: message.cancel_reason,
+        }
+    }
+}
+
+/// Messages in the order in which the run will take them.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Inbox {
-    waiting: VecDeque<Submit>,
+    waiting: VecDeque<Message>,
 }
 
 impl Inbox {
-    /// Adds a message unless it waits already or the inbox is full (invariant 10). An interrupting message goes
-    /// to the front: it is what the user wants answered now. True when it was added.
-    pub(crate) fn push(&mut self, message: Submit) -> bool {
-        if self.waiting.len() >= CAPACITY || self.contains(&message.message_id) {
+    /// Adds a message unless it waits already or the inbox is full (invariant 10). An interrupting message goes to the
+    /// front: it is what the user wants answered now. Returns true when the message was added.
+    pub(crate) fn push(&mut self, message: Message) -> bool {
+        if self.waiting.len() >= CAPACITY || self.contains(&message.id) {
             return false;
         }
-        if message.on_busy == on_busy::INTERRUPT {
-            self.waiting.push_front(message);
-        } else {
-            self.waiting.push_back(message);
+        match message.on_busy {
+            OnBusy::Interrupt => self.waiting.push_front(message),
+            OnBusy::Queue | OnBusy::Steer | OnBusy::Unknown(_) => self.waiting.push_back(message),
         }
         true
     }
 
-    /// The next message that starts a turn.
-    pub(crate) fn take_next(&mut self) -> Option<Submit> {
+    /// Takes the message that starts the next turn.
+    pub(crate) fn take_next(&mut self) -> Option<Message> {
         self.waiting.pop_front()
     }
 
-    /// Notes why a message that waits shall not be answered: its turn will end as it begins. The first reason stays.
+    /// Notes why a waiting message shall not be answered: its turn will end as it begins. The first reason stays.
     pub(crate) fn cancel(&mut self, message_id: &str, reason: &str) {
         let waiting = self
             .waiting
             .iter_mut()
-            .find(|message| message.message_id == message_id);
-        if let Some(message) = waiting.filter(|message| message.cancel_reason.is_empty()) {
-            reason.clone_into(&mut message.cancel_reason);
+            .find(|message| message.id == message_id);
+        if let Some(message) = waiting {
+            message
+                .cancel_reason
+                .get_or_insert_with(|| reason.to_owned());
         }
     }
 
-    /// The messages that want to join the running turn, in order. Not one that was cancelled: its end is a turn's.
-    pub(crate) fn take_steers(&mut self) -> Vec<Submit> {
+    /// Takes the messages that join the running turn, in order. A cancelled one stays: its turn says that it was
+    /// cancelled.
+    pub(crate) fn take_steers(&mut self) -> Vec<Message> {
         let (steers, rest) = self.waiting.drain(..).partition(|message| {
-            message.on_busy == on_busy::STEER && message.cancel_reason.is_empty()
+            message.on_busy == OnBusy::Steer && message.cancel_reason.is_none()
         });
         self.waiting = rest;
-        Vec::from_iter::<VecDeque<Submit>>(steers)
+        Vec::from_iter::<VecDeque<Message>>(steers)
     }
 
     pub(crate) fn contains(&self, message_id: &str) -> bool {
-        self.waiting
-            .iter()
-            .any(|message| message.message_id == message_id)
+        self.waiting.iter().any(|message| message.id == message_id)
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -69,9 +117,9 @@ impl Inbox {
         self.waiting.is_empty()
     }
 
-    /// Everything that waits, for the next run.
+    /// Takes everything that waits, for the next run.
     pub(crate) fn drain(&mut self) -> Vec<Submit> {
-        self.waiting.drain(..).collect()
+        self.waiting.drain(..).map(Submit::from).collect()
     }
 }
 
@@ -79,54 +127,57 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    fn message(id: &str, on_busy: &str) -> Submit {
-        Submit {
-            message_id: id.into(),
-            on_busy: on_busy.into(),
-            ..Submit::default()
+    fn message(id: &str, on_busy: OnBusy) -> Message {
+        Message {
+            on_busy,
+            ..Message::stored(id.to_owned())
         }
     }
 
-    fn ids(messages: &[Submit]) -> Vec<&str> {
-        messages
-            .iter()
-            .map(|message| message.message_id.as_str())
-            .collect()
+    fn ids(inbox: &mut Inbox) -> Vec<String> {
+        let submits = inbox.drain().into_iter();
+        submits.filter_map(|submit| submit.message_id).collect()
     }
 
     #[test]
     fn takes_in_order_and_interrupts_first() {
         let mut inbox = Inbox::default();
-        for (id, on_busy) in [("a", ""), ("b", on_busy::QUEUE), ("c", on_busy::INTERRUPT)] {
+        let unknown = OnBusy::from("a newer word");
+        for (id, on_busy) in [
+            ("a", unknown),
+            ("b", OnBusy::Queue),
+            ("c", OnBusy::Interrupt),
+        ] {
             assert!(inbox.push(message(id, on_busy)));
         }
-        assert_eq!(ids(&inbox.drain()), ["c", "a", "b"]);
+        assert_eq!(ids(&mut inbox), ["c", "a", "b"]);
     }
 
     #[test]
     fn steers_leave_the_queue_in_order() {
         let mut inbox = Inbox::default();
         for (id, on_busy) in [
-            ("a", ""),
-            ("s1", on_busy::STEER),
-            ("b", ""),
-            ("s2", on_busy::STEER),
+            ("a", OnBusy::Queue),
+            ("s1", OnBusy::Steer),
+            ("b", OnBusy::Queue),
+            ("s2", OnBusy::Steer),
         ] {
             inbox.push(message(id, on_busy));
         }
-        assert_eq!(ids(&inbox.take_steers()), ["s1", "s2"]);
-        assert_eq!(ids(&inbox.drain()), ["a", "b"]);
+        let steers = inbox.take_steers();
+        assert_eq!((steers[0].id.as_str(), steers[1].id.as_str()), ("s1", "s2"));
+        assert_eq!(ids(&mut inbox), ["a", "b"]);
     }
 
     #[test]
     fn refuses_doubles_and_overflow() {
         let mut inbox = Inbox::default();
-        assert!(inbox.push(message("a", "")));
-        assert!(!inbox.push(message("a", "")));
+        assert!(inbox.push(message("a", OnBusy::Queue)));
+        assert!(!inbox.push(message("a", OnBusy::Queue)));
         for n in 1..CAPACITY {
-            assert!(inbox.push(message(&n.to_string(), "")));
+            assert!(inbox.push(message(&n.to_string(), OnBusy::Queue)));
         }
-        assert!(!inbox.push(message("one too many", "")));
+        assert!(!inbox.push(message("one too many", OnBusy::Queue)));
         assert_eq!(inbox.len(), CAPACITY);
     }
 
@@ -134,16 +185,27 @@ mod tests {
     fn a_cancelled_steer_has_a_turn_of_its_own() {
         let mut inbox = Inbox::default();
         for id in ["s1", "s2"] {
-            inbox.push(message(id, on_busy::STEER));
+            inbox.push(message(id, OnBusy::Steer));
         }
         for (id, reason) in [("s1", "first"), ("s1", "second"), ("unknown", "none")] {
             inbox.cancel(id, reason);
         }
-        assert_eq!(ids(&inbox.take_steers()), ["s2"]);
+        let steers = inbox.take_steers();
+        assert_eq!(steers, [message("s2", OnBusy::Steer)]);
         let rest = inbox.drain();
-        assert_eq!(
-            (rest[0].message_id.as_str(), rest[0].cancel_reason.as_str()),
-            ("s1", "first")
-        );
+        assert_eq!(rest[0].message_id.as_deref(), Some("s1"));
+        assert_eq!(rest[0].cancel_reason.as_deref(), Some("first"));
+    }
+
+    #[test]
+    fn a_message_goes_on_as_it_was_submitted() {
+        for text in [
+            r#"{"message_id":"a"}"#,
+            r#"{"message_id":"a","content":"Hello","on_busy":"steer","cancel_reason":"why"}"#,
+        ] {
+            let submit: Submit = serde_json::from_str(text).unwrap();
+            let carried = Submit::from(Message::submitted("a".to_owned(), submit));
+            assert_eq!(serde_json::to_string(&carried).unwrap(), text);
+        }
     }
 }

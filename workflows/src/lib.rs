@@ -1,6 +1,8 @@
-//! The workflow `agent-execution`: one turn of a conversation, decided step by step (A1, A2, E1).
+//! The workflow `agent-execution`: one turn of a conversation, decided step by step. It decides and emits events; it knows
+//! no storage, model or tool.
 //!
-//! - [`AgentExecution`]: the workflow as the engine sees it: input, signals, query, how a run ends
+//! - `agent_execution`: the workflow as the engine calls it: input, signals, update, query, how a run ends
+//! - `state`: [`AgentExecution`], what a run knows
 //! - `turn`: the loop of a turn
 //! - `tools`: the tools of a step
 //! - `inbox`: pure; the messages that wait
@@ -18,8 +20,9 @@ mod calls;
 mod inbox;
 mod outside;
 mod remote;
+mod state;
 mod sub_agent;
 mod tools;
 mod turn;
 
-pub use agent_execution::AgentExecution;
+pub use state::AgentExecution;

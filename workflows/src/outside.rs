@@ -11,7 +11,7 @@ use std::{
 
 use everturn_proto::{
     turn::{PlannedCall, ResolveApproval},
-    words::{refusal, tool_kind},
+    words::{ToolKind, refusal},
 };
 
 /// Answers to unknown calls that are kept: more than a step can have calls.
@@ -70,12 +70,12 @@ impl Outside {
         self.approvals.clear();
         self.results.clear();
         for call in calls {
-            if call.approval_timeout_s > 0 {
+            if call.approval_timeout_s.is_some() {
                 let (input_hash, answer) = (call.input_hash.clone(), None);
                 self.approvals
                     .insert(call.execution_id.clone(), Approval { input_hash, answer });
             }
-            if call.kind == tool_kind::CLIENT {
+            if call.kind() == ToolKind::Client {
                 self.results.insert(call.execution_id.clone(), false);
             }
         }
@@ -208,11 +208,11 @@ fn keep<T>(early: &mut VecDeque<T>, item: T) {
 mod tests {
     use super::*;
 
-    fn call(id: &str, kind: &str) -> PlannedCall {
+    fn call(id: &str, kind: &ToolKind) -> PlannedCall {
         PlannedCall {
             execution_id: id.to_owned(),
-            kind: kind.to_owned(),
-            approval_timeout_s: 60,
+            kind: kind.into(),
+            approval_timeout_s: Some(60),
             input_hash: "hash".to_owned(),
             ..PlannedCall::default()
         }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn the_first_fitting_answer_counts() {
         let mut outside = Outside::default();
-        outside.begin_step(&[call("a", "")]);
+        outside.begin_step(&[call("a", &ToolKind::Worker)]);
         assert_eq!(
             outside.check(&answer("b", "approve", "")),
             Err(Refusal::Unknown)
@@ -260,7 +260,7 @@ mod tests {
         let mut outside = Outside::default();
         outside.resolve(answer("a", "approve", ""));
         outside.result_stored("a".to_owned());
-        outside.begin_step(&[call("a", "client")]);
+        outside.begin_step(&[call("a", &ToolKind::Client)]);
         assert!(outside.answer("a").is_some() && outside.has_result("a"));
     }
 
@@ -281,7 +281,7 @@ mod tests {
     fn a_change_of_the_status_is_told_once() {
         let mut outside = Outside::default();
         assert_eq!(outside.status_change(), None);
-        outside.begin_step(&[call("a", ""), call("b", "")]);
+        outside.begin_step(&[call("a", &ToolKind::Worker), call("b", &ToolKind::Worker)]);
         assert_eq!(
             (outside.status_change(), outside.status_change()),
             (Some(true), None)
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn too_late_is_answered() {
         let mut outside = Outside::default();
-        outside.begin_step(&[call("a", "client")]);
+        outside.begin_step(&[call("a", &ToolKind::Client)]);
         assert_eq!(
             outside.waiting(),
             ["a"],

@@ -11,7 +11,7 @@ use everturn_proto::{
         PlannedCall, RecordRemoteToolRequest, RemoteTool, RemoteToolInput, RemoteToolResult,
         record_remote_tool_request::End,
     },
-    words::{effect, remote_failure},
+    words::{Effect, remote_failure},
 };
 use temporalio_common::{
     ActivityDefinition,
@@ -47,9 +47,9 @@ impl Turn<'_> {
         let (Some(input), Some(remote)) = (claimed.input, &call.remote) else {
             return Ok(());
         };
-        let is_once = input.effect == effect::ONCE;
+        let may_run_again = Effect::from(input.effect.as_str()).may_run_again();
         let begun = self.ctx.workflow_time();
-        let ran = self.call_remote(call, remote, input, is_once).await;
+        let ran = self.call_remote(call, remote, input, may_run_again).await;
         let end = match ran {
             Ok(result) => End::Result(encoded(result)),
             // The end of the turn observes it.
@@ -57,7 +57,7 @@ impl Turn<'_> {
                 return Err(CallError::Cancelled);
             }
             Err(error) => match meaning(call, remote, &error) {
-                Meaning::Unknown(message) if is_once => End::Unknown(message),
+                Meaning::Unknown(message) if !may_run_again => End::Unknown(message),
                 Meaning::Known(message) | Meaning::Unknown(message) => End::Failed(message),
             },
         };
@@ -79,24 +79,21 @@ impl Turn<'_> {
         call: &PlannedCall,
         remote: &RemoteTool,
         input: RemoteToolInput,
-        is_once: bool,
+        may_run_again: bool,
     ) -> Result<RawValue, ActivityExecutionError> {
         let activity = RemoteActivity(remote.activity_type.clone());
         let options = ActivityOptions::with_start_to_close_timeout(milliseconds(call.timeout_ms))
             .activity_id(call.execution_id.clone())
             .task_queue(remote.task_queue.clone())
             .schedule_to_start_timeout(milliseconds(remote.start_timeout_ms))
-            .maybe_heartbeat_timeout(
-                (remote.heartbeat_timeout_ms > 0)
-                    .then(|| milliseconds(remote.heartbeat_timeout_ms)),
-            )
+            .maybe_heartbeat_timeout(remote.heartbeat_timeout_ms.map(milliseconds))
             .cancellation_type(ActivityCancellationType::TryCancel)
             .cancellation_token(self.cancellation.clone())
             .retry_policy(
                 RetryPolicy::builder()
                     .initial_interval(Duration::from_secs(1))
                     .maximum_interval(Duration::from_secs(10))
-                    .maximum_attempts(if is_once { 1 } else { TOOL_ATTEMPTS })
+                    .maximum_attempts(if may_run_again { TOOL_ATTEMPTS } else { 1 })
                     .build(),
             )
             .summary(call.tool_name.clone())

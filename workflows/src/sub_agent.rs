@@ -18,16 +18,20 @@ use temporalio_workflow::{
     TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext,
 };
 
-use crate::{AgentExecution, calls::CallError};
+use crate::{
+    AgentExecution,
+    calls::{CallError, Failure},
+};
 
 /// As for every turn: a workflow task that takes longer belongs to a dead worker (invariant 3).
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
-/// Starts of a sub-agent whose workflow of before still runs: of a parent that was terminated or reset a moment ago.
+/// How often the start is tried while an earlier workflow of the same sub-agent still runs: its parent was terminated or
+/// reset a moment ago.
 const START_ATTEMPTS: u32 = 20;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Runs the sub-agent of a call to its end. `Ok`: the store says how the call ended.
+/// Runs the sub-agent of a call to its end. After `Ok` the store says how the call ended.
 pub(crate) async fn run(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
@@ -62,7 +66,7 @@ pub(crate) async fn run(
         }
         let timer = TimerOptions::builder(wait).cancellation_token(cancellation.clone());
         let timer = timer
-            .summary("the sub-agent of before still runs".to_owned())
+            .summary("the sub-agent's earlier workflow still runs".to_owned())
             .build();
         if !matches!(ctx.timer(timer).await, TimerResult::Fired) {
             return Err(CallError::Cancelled);
@@ -100,8 +104,8 @@ fn ended_badly(
 }
 
 fn failed(message: &str) -> CallError {
-    CallError::Failed {
+    CallError::Failed(Failure {
         code: failure::SUB_AGENT_LOST.to_owned(),
         message: message.to_owned(),
-    }
+    })
 }

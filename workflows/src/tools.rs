@@ -1,6 +1,8 @@
-//! The tools of a step: at once, as many as the agent may run, each observed as it ends. Before it runs, a call may
-//! wait for a person's approval; a client tool runs at the client, and is waited for; a remote one at another worker
-//! (`remote.rs`); `delegate` runs a sub-agent (`sub_agent.rs`).
+//! The tools of a step. They run at once, as many as the agent may run, and each is observed as it ends.
+//!
+//! Before it runs, a call may wait for a person's approval. A worker's own tool is an activity; a client tool runs at the
+//! client, and the turn waits for its result; a remote tool runs at another worker (`remote.rs`); `delegate` runs a
+//! sub-agent (`sub_agent.rs`).
 //!
 //! Must not be here: how an activity is called (`calls.rs`), what a batch holds (the store).
 
@@ -11,19 +13,19 @@ use everturn_proto::{
         Delegation, PlannedCall, ResolveApproval, RunToolRequest, SaveApproval, SaveObserve,
         SaveResult, TurnInput, save_request::Batch,
     },
-    words::{approval, tool_kind},
+    words::{ApprovalState, Decision, ToolKind, failure},
 };
 use temporalio_workflow::{TimerOptions, join_all, select};
 
 use crate::{
     AgentExecution,
-    agent_execution::{Phase, show_waiting},
-    calls::{self, CallError},
+    calls::{self, CallError, Failure},
+    state::{Phase, show_waiting},
     sub_agent,
     turn::Turn,
 };
 
-/// What came of waiting.
+/// How a wait ended.
 enum Waited {
     /// What was waited for is there.
     Done,
@@ -34,13 +36,13 @@ enum Waited {
 }
 
 impl Turn<'_> {
-    /// Runs the step's tools, `max_parallel` at once (0: all); each is observed as it ends. `saved` is what the save of
-    /// the thought gave.
+    /// Runs the step's tools, at most `max_parallel` at once; each is observed as it ends. `saved` is the answer to the
+    /// save of the thought.
     pub(crate) async fn run_tools(
         &self,
         tool_calls: &[PlannedCall],
         saved: &SaveResult,
-        max_parallel: u32,
+        max_parallel: Option<u32>,
     ) -> Result<(), CallError> {
         self.enter(Phase::RunningTools(
             tool_calls
@@ -49,11 +51,7 @@ impl Turn<'_> {
                 .collect(),
         ));
         self.ctx.state_mut(|state| {
-            state.free_slots = if max_parallel == 0 {
-                u32::MAX
-            } else {
-                max_parallel
-            };
+            state.free_slots = max_parallel;
             saved
                 .approvals_answered
                 .iter()
@@ -76,12 +74,12 @@ impl Turn<'_> {
             .map(|call| self.run_tool(call, left_ms(call)));
         let ended = join_all(runs).await.into_iter().collect();
         self.ctx.state_mut(|state| state.outside.end_step());
-        // Only after a cancel something was still waited for.
+        // After a cancel, something may still have been waited for.
         show_waiting(self.ctx);
         ended
     }
 
-    /// `left` is what is left of the time to wait, when the call was asked for by a run before.
+    /// Runs one tool. `left` is what is left of the time to wait, when an earlier run of this turn asked for the call.
     async fn run_tool(
         &self,
         call: &PlannedCall,
@@ -97,19 +95,20 @@ impl Turn<'_> {
                 return Ok(());
             }
         }
-        let ran = match call.kind.as_str() {
-            tool_kind::CLIENT => self.await_client(call, left).await,
+        let ran = match call.kind() {
+            ToolKind::Client => self.await_client(call, left).await,
             // A sub-agent waits for its own tools, which take slots: holding one meanwhile could block them.
-            tool_kind::DELEGATE => self.delegate(call).await,
-            tool_kind::REMOTE => self.in_slot(self.run_remote(call)).await,
-            _ => self.in_slot(self.run_activity(call)).await,
+            ToolKind::Delegate => self.delegate(call).await,
+            ToolKind::Remote => self.in_slot(self.run_remote(call)).await,
+            // The activity says what is wrong with a kind that only a newer version knows.
+            ToolKind::Worker | ToolKind::Unknown(_) => self.in_slot(self.run_activity(call)).await,
         };
         let failure = match ran {
-            Ok(()) => String::new(),
+            Ok(()) => None,
             // The end of the turn observes what a cancel left open (invariant 6).
             Err(CallError::Cancelled) => return Ok(()),
-            Err(CallError::Failed { .. }) if self.cancellation.is_cancelled() => return Ok(()),
-            Err(CallError::Failed { message, .. }) => message,
+            Err(CallError::Failed(_)) if self.cancellation.is_cancelled() => return Ok(()),
+            Err(CallError::Failed(failure)) => Some(failure.message),
         };
         let observe = SaveObserve {
             execution_id: call.execution_id.clone(),
@@ -118,21 +117,23 @@ impl Turn<'_> {
         self.save(Batch::Observe(observe)).await.map(drop)
     }
 
-    /// Runs it when few enough others of the step run. What waits for someone outside takes no slot.
+    /// Runs a tool when few enough others of the step run. A call that waits for someone outside takes no slot.
     async fn in_slot(
         &self,
         run: impl Future<Output = Result<(), CallError>>,
     ) -> Result<(), CallError> {
-        let is_free = |state: &AgentExecution| state.free_slots > 0;
-        // Whoever is woken first takes the slot, so the others look again.
+        let is_free = |state: &AgentExecution| state.free_slots != Some(0);
+        // The tool that is woken first takes the slot, so the others look again.
         while !self.ctx.state(is_free) {
             if self.ctx.wait_condition(is_free).await.is_err() || self.cancellation.is_cancelled() {
                 return Err(CallError::Cancelled);
             }
         }
-        self.ctx.state_mut(|state| state.free_slots -= 1);
+        self.ctx
+            .state_mut(|state| state.free_slots = state.free_slots.map(|free| free - 1));
         let ran = run.await;
-        self.ctx.state_mut(|state| state.free_slots += 1);
+        self.ctx
+            .state_mut(|state| state.free_slots = state.free_slots.map(|free| free + 1));
         ran
     }
 
@@ -143,7 +144,7 @@ impl Turn<'_> {
     pub(crate) fn tool_request(&self, call: &PlannedCall) -> RunToolRequest {
         RunToolRequest {
             conversation_id: self.conversation_id.clone(),
-            message_id: self.message.message_id.clone(),
+            message_id: self.message.id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             execution_id: call.execution_id.clone(),
@@ -153,7 +154,7 @@ impl Turn<'_> {
     /// Runs a sub-agent as a child workflow. Its end ends the call in the store; the observe reads it from there.
     async fn delegate(&self, call: &PlannedCall) -> Result<(), CallError> {
         let delegation = Delegation {
-            message_id: self.message.message_id.clone(),
+            message_id: self.message.id.clone(),
             parent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             execution_id: call.execution_id.clone(),
@@ -175,7 +176,8 @@ impl Turn<'_> {
         left: Option<Duration>,
     ) -> Result<bool, CallError> {
         let id = call.execution_id.as_str();
-        let timeout = left.unwrap_or(Duration::from_secs(u64::from(call.approval_timeout_s)));
+        let asked_for = call.approval_timeout_s.unwrap_or_default();
+        let timeout = left.unwrap_or(Duration::from_secs(u64::from(asked_for)));
         let waited = self
             .wait(timeout, "approval", call, |state| {
                 state.outside.answer(id).is_some()
@@ -185,34 +187,30 @@ impl Turn<'_> {
             Waited::Cancelled => return Ok(false),
             Waited::Expired => {
                 self.ctx.state_mut(|state| state.outside.expire(id));
-                (approval::EXPIRED, ResolveApproval::default())
+                (ApprovalState::Expired, ResolveApproval::default())
             }
             Waited::Done => {
                 let answer = self
                     .ctx
                     .state(|state| state.outside.answer(id).cloned())
                     .unwrap_or_default();
-                let is_yes = answer.decision == approval::APPROVE;
-                (
-                    if is_yes {
-                        approval::APPROVED
-                    } else {
-                        approval::DENIED
-                    },
-                    answer,
-                )
+                let decision = match answer.decision() {
+                    Decision::Approve => ApprovalState::Approved,
+                    Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
+                };
+                (decision, answer)
             }
         };
         let save = SaveApproval {
             execution_id: id.to_owned(),
-            decision: decision.to_owned(),
+            decision: (&decision).into(),
             tool_input: answer.tool_input,
             reason: answer.reason,
             remember: answer.remember,
             resolved_by: answer.resolved_by,
         };
         let ended = self.save(Batch::Approval(save)).await?;
-        Ok(decision == approval::APPROVED && ended.is_none())
+        Ok(decision == ApprovalState::Approved && ended.is_none())
     }
 
     /// Waits for the client's result. It is stored by whoever received it; the observe reads it from there.
@@ -231,15 +229,15 @@ impl Turn<'_> {
         {
             Waited::Done => Ok(()),
             Waited::Cancelled => Err(CallError::Cancelled),
-            Waited::Expired => Err(CallError::Failed {
-                code: String::new(),
+            Waited::Expired => Err(CallError::Failed(Failure {
+                code: failure::TOOL_UNAVAILABLE.to_owned(),
                 message: "the client did not answer in time; whether it ran the tool is unknown"
                     .to_owned(),
-            }),
+            })),
         }
     }
 
-    /// Waits until `is_there`, for `timeout` at the most, or until the turn is cancelled. Holds no worker.
+    /// Waits until `is_there`, for `timeout` at the most, or until the turn is cancelled. No worker is held meanwhile.
     async fn wait(
         &self,
         timeout: Duration,

@@ -1,13 +1,15 @@
-//! The loop of a turn: think → save → tools in parallel → save → … → the end (A2).
+//! The loop of a turn: think → save → tools in parallel → save → … → the end.
+//!
+//! Must not be here: how the tools of a step run (`tools.rs`), how an activity is called (`calls.rs`).
 
 use std::{cell::Cell, rc::Rc, time::Duration};
 
 use everturn_proto::{
     turn::{
         LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveResult, SaveSteer, SaveThought,
-        Submit, ThinkRequest, TurnInput, save_request::Batch,
+        ThinkRequest, ThinkResult, TurnInput, save_request::Batch,
     },
-    words::{execution_status, failure, finish},
+    words::{AgentExecutionStatus, FinishReason, failure},
 };
 use temporalio_workflow::{
     TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join,
@@ -15,8 +17,9 @@ use temporalio_workflow::{
 
 use crate::{
     AgentExecution,
-    agent_execution::{Phase, agent_execution_id},
-    calls::{self, CallError},
+    calls::{self, CallError, Failure},
+    inbox::Message,
+    state::{Phase, agent_execution_id},
 };
 
 /// One running turn.
@@ -24,28 +27,34 @@ pub(crate) struct Turn<'a> {
     pub(crate) ctx: &'a WorkflowContext<AgentExecution>,
     pub(crate) cancellation: WorkflowCancellationToken,
     pub(crate) conversation_id: String,
-    pub(crate) message: Submit,
+    pub(crate) message: Message,
     pub(crate) agent_execution_id: String,
-    pub(crate) tenant_id: String,
+    pub(crate) tenant_id: Option<String>,
     pub(crate) step: u32,
-    /// Set when `turn_timeout` has passed: then what ends the turn is no cancel.
+    /// Set when `turn_timeout` has passed: the turn then fails, although its work is cancelled.
     is_out_of_time: Rc<Cell<bool>>,
 }
 
 /// How a turn ended, as the store has it.
 pub(crate) struct TurnEnd {
-    /// One of `execution_status`.
-    pub(crate) status: String,
+    pub(crate) status: AgentExecutionStatus,
     pub(crate) steps: u32,
-    /// Code and message when it failed.
-    pub(crate) failure: Option<(String, String)>,
+    /// Why it failed, when this run knows.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// How this run wants the turn to end.
+enum Ending {
+    Completed,
+    Cancelled,
+    Failed(Failure),
 }
 
 /// What the loop does next.
 enum Next {
     Step,
     End(TurnEnd),
-    /// The history is long: go on in a new run, at this step (invariant 4).
+    /// The history is long: the turn goes on in a new run, at this step (invariant 4).
     NewRun(u32),
 }
 
@@ -59,14 +68,14 @@ impl<'a> Turn<'a> {
     pub(crate) fn new(
         ctx: &'a WorkflowContext<AgentExecution>,
         input: &TurnInput,
-        message: Submit,
+        message: Message,
         cancellation: WorkflowCancellationToken,
     ) -> Self {
         Self {
             ctx,
             cancellation,
             conversation_id: input.conversation_id.clone(),
-            agent_execution_id: agent_execution_id(input, &message),
+            agent_execution_id: agent_execution_id(input, &message.id),
             message,
             tenant_id: input.tenant_id.clone(),
             step: input.from_step,
@@ -74,13 +83,13 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Loads the turn: takes the message, pins the agent.
+    /// Loads the turn: takes the message and pins the agent.
     pub(crate) async fn load(&self, input: &TurnInput) -> Result<LoadedTurn, CallError> {
         let request = LoadTurnRequest {
             conversation_id: self.conversation_id.clone(),
             tenant_id: input.tenant_id.clone(),
             agent: input.agent.clone(),
-            message_id: self.message.message_id.clone(),
+            message_id: self.message.id.clone(),
             content: self.message.content.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             delegation: input.delegation.clone(),
@@ -88,18 +97,18 @@ impl<'a> Turn<'a> {
         calls::load_turn(self.ctx, request).await
     }
 
-    /// Runs the turn; when its time is over it ends like a cancelled one, with its sub-agents, but as failed.
+    /// Runs the turn. When its time is over, its work and its sub-agents are cancelled, and the turn ends as failed.
     pub(crate) async fn run_in_time(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
-        if loaded.time_left_ms == 0 {
+        let Some(time_left_ms) = loaded.time_left_ms else {
             return self.run(loaded).await;
-        }
+        };
         let (ctx, cancellation, is_out_of_time) = (
             self.ctx,
             self.cancellation.clone(),
             self.is_out_of_time.clone(),
         );
         let over = WorkflowCancellationToken::new();
-        let time_left = Duration::from_millis(u64::from(loaded.time_left_ms));
+        let time_left = Duration::from_millis(u64::from(time_left_ms));
         let options = TimerOptions::builder(time_left).cancellation_token(over.clone());
         let timer = ctx.timer(options.summary("turn_timeout".to_owned()).build());
         let watch = async {
@@ -119,11 +128,10 @@ impl<'a> Turn<'a> {
 
     /// Runs the turn to its end, or to a point where the run should be continued in a new one.
     async fn run(mut self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
-        if !loaded.error_code.is_empty() {
-            let failure = Some((loaded.error_code.clone(), loaded.error_message.clone()));
-            if let Next::End(end) = self.end(execution_status::FAILED, failure).await? {
-                return Ok(Outcome::Ended(end));
-            }
+        if let Some(code) = loaded.error_code.clone() {
+            let message = loaded.error_message.clone().unwrap_or_default();
+            let end = self.end(Ending::Failed(Failure { code, message })).await?;
+            return Ok(Outcome::Ended(end));
         }
         loop {
             match self.next(loaded).await? {
@@ -136,35 +144,31 @@ impl<'a> Turn<'a> {
 
     async fn next(&mut self, loaded: &LoadedTurn) -> Result<Next, CallError> {
         if self.cancellation.is_cancelled() {
-            return self.end(execution_status::CANCELLED, None).await;
+            return self.end(Ending::Cancelled).await.map(Next::End);
         }
         if let Some(end) = self.take_steers().await? {
             return Ok(Next::End(end));
         }
         if self.step >= loaded.max_steps {
-            return self
-                .end(execution_status::FAILED, Some(step_limit(loaded.max_steps)))
-                .await;
+            let failure = step_limit(loaded.max_steps);
+            return self.end(Ending::Failed(failure)).await.map(Next::End);
         }
         let thought = match self.think(loaded).await {
             Ok(thought) => thought,
-            Err(CallError::Cancelled) => return self.end(execution_status::CANCELLED, None).await,
-            // A call that failed after the cancel (its worker shut down) is a cancelled one.
-            Err(CallError::Failed { .. }) if self.cancellation.is_cancelled() => {
-                return self.end(execution_status::CANCELLED, None).await;
+            Err(CallError::Failed(failure)) if !self.cancellation.is_cancelled() => {
+                return self.end(Ending::Failed(failure)).await.map(Next::End);
             }
-            Err(CallError::Failed { code, message }) => {
-                return self
-                    .end(execution_status::FAILED, Some((code, message)))
-                    .await;
+            // A call that failed after the cancel (its worker shut down) counts as cancelled.
+            Err(CallError::Cancelled | CallError::Failed(_)) => {
+                return self.end(Ending::Cancelled).await.map(Next::End);
             }
         };
-        // Once an answer is in, neither a cancel nor a steer changes it (invariant 3).
-        if thought.finish == finish::STOP {
-            return self.end(execution_status::COMPLETED, None).await;
+        // Once the model has answered, neither a cancel nor a steer changes the answer (invariant 3).
+        if thought.finish() == FinishReason::Stop {
+            return self.end(Ending::Completed).await.map(Next::End);
         }
         if self.cancellation.is_cancelled() {
-            return self.end(execution_status::CANCELLED, None).await;
+            return self.end(Ending::Cancelled).await.map(Next::End);
         }
         self.ctx
             .state_mut(|state| state.outside.begin_step(&thought.tool_calls));
@@ -184,12 +188,12 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Messages that join the turn before its next LLM call.
+    /// Saves the messages that join the turn before its next LLM call. Returns the end when the turn has ended.
     async fn take_steers(&self) -> Result<Option<TurnEnd>, CallError> {
-        for steer in self.ctx.state_mut(AgentExecution::take_steers) {
+        for steer in self.ctx.state_mut(|state| state.inbox.take_steers()) {
             let batch = Batch::Steer(SaveSteer {
-                message_id: steer.message_id,
-                content: steer.content,
+                message_id: steer.id,
+                content: steer.content.unwrap_or_default(),
             });
             if let Some(end) = self.save(batch).await? {
                 return Ok(Some(end));
@@ -198,14 +202,11 @@ impl<'a> Turn<'a> {
         Ok(None)
     }
 
-    async fn think(
-        &self,
-        loaded: &LoadedTurn,
-    ) -> Result<everturn_proto::turn::ThinkResult, CallError> {
+    async fn think(&self, loaded: &LoadedTurn) -> Result<ThinkResult, CallError> {
         self.enter(Phase::Thinking);
         let request = ThinkRequest {
             conversation_id: self.conversation_id.clone(),
-            message_id: self.message.message_id.clone(),
+            message_id: self.message.id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             agent_hash: loaded.agent_hash.clone(),
@@ -214,44 +215,48 @@ impl<'a> Turn<'a> {
         calls::think(self.ctx, &self.cancellation, request, timeout).await
     }
 
-    /// Ends the turn. The first end saved wins; what is stored is what happened.
-    async fn end(
-        &self,
-        status: &str,
-        failure: Option<(String, String)>,
-    ) -> Result<Next, CallError> {
+    /// Ends the turn. The first end that is saved wins; what is stored is what happened.
+    async fn end(&self, ending: Ending) -> Result<TurnEnd, CallError> {
         self.enter(Phase::Ending);
-        let (status, failure) = match status {
-            execution_status::CANCELLED if self.is_out_of_time.get() => (
-                execution_status::FAILED,
-                Some((failure::TURN_TIMEOUT.to_owned(), OUT_OF_TIME.to_owned())),
-            ),
-            _ => (status, failure),
+        let ending = match ending {
+            Ending::Cancelled if self.is_out_of_time.get() => Ending::Failed(Failure {
+                code: failure::TURN_TIMEOUT.to_owned(),
+                message: OUT_OF_TIME.to_owned(),
+            }),
+            other => other,
         };
-        let (code, message) = match status {
-            execution_status::CANCELLED => (
-                String::new(),
-                self.cancellation.reason().unwrap_or_default(),
+        let (status, code, message) = match &ending {
+            Ending::Completed => (AgentExecutionStatus::Completed, None, None),
+            Ending::Cancelled => (
+                AgentExecutionStatus::Cancelled,
+                None,
+                self.cancellation.reason(),
             ),
-            _ => failure.clone().unwrap_or_default(),
+            Ending::Failed(Failure { code, message }) => (
+                AgentExecutionStatus::Failed,
+                Some(code.clone()),
+                Some(message.clone()),
+            ),
         };
-        let end = self
-            .save(Batch::End(SaveEnd {
-                status: status.to_owned(),
-                code,
-                message,
-            }))
-            .await?;
-        let stored = end.map_or_else(|| status.to_owned(), |end| end.status);
-        let failure = failure.filter(|_| stored == execution_status::FAILED);
-        Ok(Next::End(TurnEnd {
+        let end = SaveEnd {
+            status: (&status).into(),
+            code,
+            message,
+        };
+        let ended = self.save(Batch::End(end)).await?;
+        let stored = ended.map_or(status, |end| end.status);
+        let failure = match ending {
+            Ending::Failed(failure) if stored == AgentExecutionStatus::Failed => Some(failure),
+            _ => None,
+        };
+        Ok(TurnEnd {
             status: stored,
             steps: self.step + 1,
             failure,
-        }))
+        })
     }
 
-    /// Saves one batch; `Some` when the turn has ended, now or before.
+    /// Saves one batch. Returns the end when the turn has ended, now or before.
     pub(crate) async fn save(&self, batch: Batch) -> Result<Option<TurnEnd>, CallError> {
         Ok(self.ended(&self.save_batch(batch).await?))
     }
@@ -259,7 +264,7 @@ impl<'a> Turn<'a> {
     async fn save_batch(&self, batch: Batch) -> Result<SaveResult, CallError> {
         let request = SaveRequest {
             conversation_id: self.conversation_id.clone(),
-            message_id: self.message.message_id.clone(),
+            message_id: self.message.id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             batch: Some(batch),
@@ -268,9 +273,9 @@ impl<'a> Turn<'a> {
     }
 
     fn ended(&self, saved: &SaveResult) -> Option<TurnEnd> {
-        let has_ended = saved.status != execution_status::RUNNING;
-        has_ended.then(|| TurnEnd {
-            status: saved.status.clone(),
+        let status = saved.status();
+        (status != AgentExecutionStatus::Running).then(|| TurnEnd {
+            status,
             steps: self.step + 1,
             failure: None,
         })
@@ -283,9 +288,11 @@ impl<'a> Turn<'a> {
 
 const OUT_OF_TIME: &str = "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
 
-fn step_limit(max_steps: u32) -> (String, String) {
-    let message = format!(
-        "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if it needs more."
-    );
-    (failure::STEP_LIMIT.to_owned(), message)
+fn step_limit(max_steps: u32) -> Failure {
+    Failure {
+        code: failure::STEP_LIMIT.to_owned(),
+        message: format!(
+            "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if it needs more."
+        ),
+    }
 }

@@ -137,8 +137,8 @@ impl TurnStarter for TemporalTurns {
     ) -> Result<(), TurnError> {
         // No content: the row in `messages` holds it, and history stays small (invariant 4).
         let submit = Submit {
-            message_id: message_id.to_owned(),
-            on_busy: on_busy.as_str().to_owned(),
+            message_id: Some(message_id.to_owned()),
+            on_busy: Some(on_busy.as_str().to_owned()),
             ..Submit::default()
         };
         let call = self.client.signal_with_start_workflow(
@@ -162,7 +162,7 @@ impl TurnStarter for TemporalTurns {
             waiting,
         } = messages;
         let submit = |message_id| Submit {
-            message_id,
+            message_id: Some(message_id),
             ..Submit::default()
         };
         let input = TurnInput {
@@ -201,7 +201,7 @@ impl TurnStarter for TemporalTurns {
         message_id: &str,
     ) -> Result<CancelOutcome, TurnError> {
         let cancel = Cancel {
-            message_id: message_id.to_owned(),
+            message_id: Some(message_id.to_owned()),
             reason: "cancelled by the user".to_owned(),
         };
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
@@ -295,8 +295,8 @@ impl TurnStarter for TemporalTurns {
 fn turn_input(conversation: &Conversation) -> TurnInput {
     TurnInput {
         conversation_id: conversation.id.clone(),
-        tenant_id: conversation.tenant_id.clone(),
-        agent: conversation.agent.clone(),
+        tenant_id: Some(conversation.tenant_id.clone()),
+        agent: Some(conversation.agent.clone()),
         ..TurnInput::default()
     }
 }

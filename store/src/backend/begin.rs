@@ -144,10 +144,12 @@ async fn end_lost(
 ) -> Result<Saved> {
     let end = SaveEnd {
         status: execution_status::FAILED.into(),
-        code: failure::TURN_LOST.into(),
-        message: "The turn was stopped from outside, and then a newer message began its turn. Send this one again if \
-                  it still needs an answer."
-            .into(),
+        code: Some(failure::TURN_LOST.into()),
+        message: Some(
+            "The turn was stopped from outside, and then a newer message began its turn. Send this one again if it \
+             still needs an answer."
+                .into(),
+        ),
     };
     let steps = narrow(lost.steps)?;
     let request = SaveRequest {

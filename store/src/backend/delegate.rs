@@ -199,23 +199,26 @@ fn lost_request(parent: &SaveRequest, execution_id: &str) -> SaveRequest {
         Some(save_request::Batch::End(SaveEnd {
             status, message, ..
         })) if status == execution_status::CANCELLED => {
-            (execution_status::CANCELLED, "", message.as_str())
+            (execution_status::CANCELLED, None, message.clone())
         }
-        Some(save_request::Batch::Observe(SaveObserve { failure, .. })) if !failure.is_empty() => (
+        Some(save_request::Batch::Observe(SaveObserve {
+            failure: Some(failure),
+            ..
+        })) => (
             execution_status::FAILED,
-            failure::SUB_AGENT_LOST,
-            failure.as_str(),
+            Some(failure::SUB_AGENT_LOST.to_owned()),
+            Some(failure.clone()),
         ),
         _ => (
             execution_status::FAILED,
-            failure::SUB_AGENT_LOST,
-            "The sub-agent was stopped from outside.",
+            Some(failure::SUB_AGENT_LOST.to_owned()),
+            Some("The sub-agent was stopped from outside.".to_owned()),
         ),
     };
     let end = SaveEnd {
         status: status.to_owned(),
-        code: code.to_owned(),
-        message: message.to_owned(),
+        code,
+        message,
     };
     SaveRequest {
         conversation_id: parent.conversation_id.clone(),

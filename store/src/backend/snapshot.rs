@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use everturn_proto::{
-    event::{StepEnd, StepStart, WorkPlan},
+    event::{PlanStepEnd, PlanStepStart, WorkPlan},
     ids,
     turn::SaveRequest,
     words::{checkpoint, event_type},
@@ -129,8 +129,11 @@ async fn load_plans(
         .flat_map(|end| &end.events);
     let plan_ids: BTreeSet<String> = events
         .filter_map(|(event_type, data)| match event_type.as_str() {
-            event_type::STEP_START => data.decode::<StepStart>().ok().map(|start| start.plan_id),
-            event_type::STEP_END => data.decode::<StepEnd>().ok().map(|end| end.plan_id),
+            event_type::STEP_START => data
+                .decode::<PlanStepStart>()
+                .ok()
+                .map(|start| start.plan_id),
+            event_type::STEP_END => data.decode::<PlanStepEnd>().ok().map(|end| end.plan_id),
             _ => None,
         })
         .collect();

@@ -2,7 +2,7 @@
 
 use everturn_proto::{
     Json,
-    event::{AssistantMessage, Observe, StepEnd, StepStart, UserMessage, WorkPlan},
+    event::{AssistantMessage, Observe, PlanStepEnd, PlanStepStart, UserMessage, WorkPlan},
     ids,
     turn::{SaveRequest, ToolCall},
     words::{EventType, effect, event_type, tool_status},
@@ -256,12 +256,12 @@ impl<'a> Builder<'a> {
                 }
             }
             event_type::STEP_START => {
-                if let Ok(start) = data.decode::<StepStart>() {
+                if let Ok(start) = data.decode::<PlanStepStart>() {
                     self.plan_step(&start.plan_id, start.step_number, PLAN_STEP_RUNNING);
                 }
             }
             event_type::STEP_END => {
-                if let Ok(end) = data.decode::<StepEnd>() {
+                if let Ok(end) = data.decode::<PlanStepEnd>() {
                     self.plan_step(&end.plan_id, end.step_number, &end.status);
                 }
             }

@@ -145,7 +145,11 @@ impl Builder<'_> {
                 ..ToolEnd::failed("The sub-agent was cancelled.", duration_ms)
             },
             _ => ToolEnd::failed(
-                &format!("The sub-agent failed ({}): {}", end.code, end.message),
+                &format!(
+                    "The sub-agent failed ({}): {}",
+                    end.code.as_deref().unwrap_or_default(),
+                    end.message.as_deref().unwrap_or_default()
+                ),
                 duration_ms,
             ),
         };

@@ -70,7 +70,10 @@ pub fn needs(request: &SaveRequest) -> Result<Needs> {
             checkpoint: true,
             // Of a failed call the text so far is not what the model said.
             partial: end.status == execution_status::CANCELLED
-                || CUT_SHORT.contains(&end.code.as_str()),
+                || end
+                    .code
+                    .as_deref()
+                    .is_some_and(|code| CUT_SHORT.contains(&code)),
             totals: end.status == execution_status::COMPLETED,
             tools: ToolsNeeded::Open,
             delegation: is_sub_agent(request).then(|| request.agent_execution_id.clone()),
@@ -234,11 +237,10 @@ fn save_observe(builder: &mut Builder, observe: &SaveObserve) -> Result<()> {
             observe.execution_id
         ))
     })?;
-    let failure = if observe.failure.is_empty() {
-        "the tool ended without a result"
-    } else {
-        &observe.failure
-    };
+    let failure = observe
+        .failure
+        .as_deref()
+        .unwrap_or("the tool ended without a result");
     builder.close(
         tool,
         &Closing {
@@ -283,14 +285,15 @@ fn save_end(builder: &mut Builder, end: &SaveEnd) -> Result<()> {
                 event_type::CANCELLED,
                 &Cancelled {
                     agent_execution_id,
-                    reason: end.message.clone(),
+                    reason: end.message.clone().unwrap_or_default(),
                 },
             );
         }
         execution_status::FAILED => {
             unsaved_text(builder);
-            error_code = Some(end.code.clone());
-            let (code, message) = (end.code.clone(), end.message.clone());
+            let code = end.code.clone().unwrap_or_default();
+            let message = end.message.clone().unwrap_or_default();
+            error_code = Some(code.clone());
             builder.event(
                 event_type::ERROR,
                 &Error {

@@ -18,7 +18,7 @@ impl Builder<'_> {
     /// For the calls of a thought: asks for the approvals they need, and the client for what it runs.
     pub(super) fn ask_outside(&mut self) {
         for mut tool in std::mem::take(&mut self.batch.pending_tools) {
-            if tool.record.call.approval_timeout_s > 0 {
+            if tool.record.call.approval_timeout_s.is_some() {
                 self.request_approval(&mut tool);
             } else if tool.record.call.kind == tool_kind::CLIENT {
                 self.request_result(&mut tool);
@@ -29,7 +29,8 @@ impl Builder<'_> {
 
     fn request_approval(&mut self, tool: &mut ToolRow) {
         let call = &tool.record.call;
-        let expires_at = self.snapshot.now + TimeDelta::seconds(i64::from(call.approval_timeout_s));
+        let expires_at = self.snapshot.now
+            + TimeDelta::seconds(i64::from(call.approval_timeout_s.unwrap_or_default()));
         let (agent_execution_id, step) = self.place();
         let request = ApprovalRequested {
             execution_id: call.execution_id.clone(),

@@ -157,7 +157,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             step,
             Batch::Observe(SaveObserve {
                 execution_id,
-                failure,
+                failure: (!failure.is_empty()).then_some(failure),
             }),
         )
         .await
@@ -169,8 +169,8 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             step,
             Batch::End(SaveEnd {
                 status: status.into(),
-                code,
-                message,
+                code: (!code.is_empty()).then_some(code),
+                message: (!message.is_empty()).then_some(message),
             }),
         )
         .await

@@ -15,7 +15,7 @@ use super::{
 async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let asked = ToolCall {
-        approval_timeout_s: 60,
+        approval_timeout_s: Some(60),
         ..turn.call(0, 0, effect::ONCE)
     };
     let client = ToolCall {

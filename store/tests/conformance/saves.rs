@@ -90,7 +90,7 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
         5,
         Batch::Observe(SaveObserve {
             execution_id,
-            failure: String::new(),
+            failure: None,
         }),
     )
     .await;
@@ -431,7 +431,7 @@ pub async fn saves_of_unknown_things_are_refused(backend: &impl Backend) {
     ));
     let observe = SaveObserve {
         execution_id: "exec_none".into(),
-        failure: String::new(),
+        failure: None,
     };
     let refused = turn
         .store

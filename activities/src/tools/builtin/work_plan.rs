@@ -6,7 +6,7 @@
 use async_trait::async_trait;
 use everturn_proto::{
     Json,
-    event::{StepEnd, StepStart, WorkPlan as WorkPlanEvent, WorkPlanStep},
+    event::{PlanStepEnd, PlanStepStart, WorkPlan as WorkPlanEvent, WorkPlanStep},
     words::EventType,
 };
 use serde::Deserialize;
@@ -158,7 +158,7 @@ fn create(execution_id: &str, input: Input) -> Result<ToolOutput, ToolError> {
 fn start_step(input: Input) -> Result<ToolOutput, ToolError> {
     let (plan_id, step_number) = step_of(&input)?;
     let result = json!({"plan_id": plan_id, "step_number": step_number, "status": "running"});
-    let event = StepStart {
+    let event = PlanStepStart {
         plan_id,
         step_number,
         description: input.description.unwrap_or_default(),
@@ -176,7 +176,7 @@ fn end_step(input: &Input) -> Result<ToolOutput, ToolError> {
         .unwrap_or(EndStatus::Completed)
         .as_str()
         .to_owned();
-    let event = StepEnd {
+    let event = PlanStepEnd {
         plan_id,
         step_number,
         status,

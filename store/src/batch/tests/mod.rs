@@ -41,7 +41,7 @@ fn observe(step: u32, execution_id: &str, failure: &str) -> SaveRequest {
         step,
         save_request::Batch::Observe(SaveObserve {
             execution_id,
-            failure,
+            failure: (!failure.is_empty()).then_some(failure),
         }),
     )
 }
@@ -78,8 +78,8 @@ fn end(step: u32, status: &str) -> SaveRequest {
         step,
         save_request::Batch::End(SaveEnd {
             status: status.into(),
-            code,
-            message,
+            code: (!code.is_empty()).then_some(code),
+            message: (!message.is_empty()).then_some(message),
         }),
     )
 }
@@ -211,7 +211,7 @@ fn an_act_keeps_its_input_to_the_letter() {
 /// A call that needs an approval, and one that the client runs.
 fn outside_calls() -> Vec<ToolCall> {
     let asked = ToolCall {
-        approval_timeout_s: 60,
+        approval_timeout_s: Some(60),
         input_hash: "h".into(),
         ..call("exec_a", effect::ONCE)
     };

@@ -60,7 +60,7 @@ fn apply(model: &mut Model, op: &Op) {
                 .zip(effects)
                 .map(|(index, effect)| call(&execution_id(step, index), effect));
             let ask = |mut call: ToolCall| {
-                call.approval_timeout_s = u32::from(step % 2 == 1) * 60;
+                call.approval_timeout_s = (step % 2 == 1).then_some(60);
                 call
             };
             let state = state(if text { "text" } else { "" }, "", calls.map(ask).collect());

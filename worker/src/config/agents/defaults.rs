@@ -90,7 +90,7 @@ pub(super) fn default_agent(
             .map(tool)
             .collect(),
         max_steps: MAX_STEPS,
-        max_parallel_tools: MAX_PARALLEL_TOOLS,
+        max_parallel_tools: Some(MAX_PARALLEL_TOOLS),
         llm_timeout_ms: milliseconds(LLM_TIMEOUT),
         max_context_messages: MAX_CONTEXT_MESSAGES,
         ..AgentDefinition::default()

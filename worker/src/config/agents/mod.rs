@@ -180,7 +180,7 @@ impl AgentTable {
         tools
     }
 
-    /// The limits of the agent's turns. In the definition 0 stands for what has no limit here.
+    /// The limits of the agent's turns.
     fn limits(&self, check: &mut Checker<'_>) -> AgentDefinition {
         let mut number = |key, value: &Option<Spanned<u32>>, default, most| {
             check.number(key, value, default, 1..=most)
@@ -188,12 +188,12 @@ impl AgentTable {
         let max_parallel_tools = u32::try_from(MAX_TOOL_CALLS).unwrap_or(u32::MAX);
         AgentDefinition {
             max_steps: number("max_steps", &self.max_steps, defaults::MAX_STEPS, 1000),
-            max_parallel_tools: number(
+            max_parallel_tools: Some(number(
                 "max_parallel_tools",
                 &self.max_parallel_tools,
                 defaults::MAX_PARALLEL_TOOLS,
                 max_parallel_tools,
-            ),
+            )),
             max_context_messages: number(
                 "max_context_messages",
                 &self.max_context_messages,
@@ -207,7 +207,7 @@ impl AgentTable {
                 defaults::MAX_SUB_AGENTS,
                 1000,
             ),
-            max_output_tokens: self.max_output_tokens.unwrap_or(0),
+            max_output_tokens: self.max_output_tokens,
             llm_timeout_ms: milliseconds(check.duration(
                 "llm_timeout",
                 &self.llm_timeout,
@@ -216,7 +216,7 @@ impl AgentTable {
             )),
             turn_timeout_ms: check
                 .optional_duration("turn_timeout", &self.turn_timeout, SECOND..=24 * HOUR)
-                .map_or(0, milliseconds),
+                .map(milliseconds),
             ..AgentDefinition::default()
         }
     }

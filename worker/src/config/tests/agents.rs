@@ -39,7 +39,7 @@ fn an_agent_with_delegates_has_the_tool_with_its_policy() {
     let plain = agent("max_sub_agents = 2\nturn_timeout = \"5s\"\n");
     assert_eq!(
         (plain.max_depth, plain.max_sub_agents, plain.turn_timeout_ms),
-        (3, 2, 5_000)
+        (3, 2, Some(5_000))
     );
     let tool = plain.tools.last().unwrap();
     assert_eq!(
@@ -53,7 +53,7 @@ fn an_agent_with_delegates_has_the_tool_with_its_policy() {
     let asking = agent("tools = [{ name = \"delegate\", approval = \"always\" }, \"calculate\"]\n");
     assert_eq!(asking.tools.len(), 2);
     assert!(asking.tools[0].approval.is_some() && asking.tools[0].delegates == ["default"]);
-    assert_eq!((asking.turn_timeout_ms, asking.max_sub_agents), (0, 16));
+    assert_eq!((asking.turn_timeout_ms, asking.max_sub_agents), (None, 16));
 }
 
 #[test]

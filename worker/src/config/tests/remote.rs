@@ -28,11 +28,11 @@ fn a_remote_tool_is_called_as_written() {
     };
     assert_eq!(
         (t.kind.as_str(), t.timeout_ms, &t.remote),
-        ("remote", 300_000, &worker("t", 0, 60_000))
+        ("remote", 300_000, &worker("t", None, 60_000))
     );
     assert_eq!(
         (u.timeout_ms, &u.remote),
-        (9_000, &worker("a", 2_000, 3_000)),
+        (9_000, &worker("a", Some(2_000), 3_000)),
         "the agent's time-out wins"
     );
     let effects: Vec<_> = config

@@ -75,8 +75,7 @@ impl RemoteToolTable {
             worker: turn::RemoteTool {
                 task_queue: self.task_queue.get_ref().clone(),
                 activity_type: activity_type.get_ref().clone(),
-                // In the message 0 says that the activity sends no heartbeats.
-                heartbeat_timeout_ms: heartbeat.map_or(0, milliseconds),
+                heartbeat_timeout_ms: heartbeat.map(milliseconds),
                 start_timeout_ms: milliseconds(start),
             },
             timeout: check.optional_duration("timeout", &self.timeout, SECOND..=24 * HOUR),

@@ -1,0 +1,160 @@
+//! The state of a run of `agent-execution`: its input, the messages that wait, the turn that runs, what it waits for.
+//!
+//! Data and its changes. Must not be here: what the engine calls (`agent_execution.rs`), what the turn decides
+//! (`turn.rs`).
+
+use everturn_proto::{
+    ids,
+    limits::MAX_MESSAGE_BYTES,
+    turn::{Submit, TurnInput, TurnStatus},
+    words::{AgentExecutionStatus, search_attribute},
+};
+use temporalio_common::search_attributes::SearchAttributeKey;
+use temporalio_macros::workflow;
+use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext};
+
+use crate::{
+    inbox::{Inbox, Message},
+    outside::Outside,
+};
+
+pub(crate) const TURN_STATUS: SearchAttributeKey<String> =
+    SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
+/// TurnStatus while a turn waits for a person.
+const WAITING: &str = "waiting";
+
+/// Workflow `agent-execution`: runs one turn, then continues as new for the next message that waits.
+#[workflow]
+pub struct AgentExecution {
+    pub(crate) input: Result<TurnInput, String>,
+    pub(crate) inbox: Inbox,
+    pub(crate) outside: Outside,
+    /// How many more tools of the step may begin now; `None`: any number.
+    pub(crate) free_slots: Option<u32>,
+    pub(crate) current: Option<CurrentTurn>,
+    /// Messages that this chain of runs has named so far.
+    pub(crate) anonymous_messages: u32,
+}
+
+/// The turn that runs now.
+pub(crate) struct CurrentTurn {
+    pub(crate) message_id: String,
+    pub(crate) agent_execution_id: String,
+    pub(crate) cancellation: WorkflowCancellationToken,
+    pub(crate) step: u32,
+    pub(crate) phase: Phase,
+}
+
+/// What the turn is doing, for query `status`.
+pub(crate) enum Phase {
+    Starting,
+    Thinking,
+    RunningTools(Vec<String>),
+    Ending,
+}
+
+impl Phase {
+    fn as_str(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Thinking => "thinking",
+            Self::RunningTools(_) => "running_tools",
+            Self::Ending => "ending",
+        }
+    }
+}
+
+impl AgentExecution {
+    /// The state before anything has happened.
+    pub(crate) fn begin(input: Result<TurnInput, String>) -> Self {
+        Self {
+            anonymous_messages: input.as_ref().map_or(0, |input| input.anonymous_messages),
+            input,
+            inbox: Inbox::default(),
+            outside: Outside::default(),
+            free_slots: None,
+            current: None,
+        }
+    }
+
+    /// Takes a message into the inbox, and names it if it has no name. Returns false when the message cannot be used or
+    /// is known. A sub-agent takes none: it has its task.
+    pub(crate) fn accept(&mut self, submit: Submit, first_execution_run_id: &str) -> bool {
+        let input = self.input.as_ref();
+        if input.is_ok_and(|input| input.delegation.is_some()) {
+            return false;
+        }
+        let content = submit.content.as_deref().unwrap_or_default();
+        // NUL is what no store holds and no model reads.
+        if content.len() > MAX_MESSAGE_BYTES || content.contains('\0') {
+            return false;
+        }
+        let id = match submit.message_id.as_ref().filter(|id| !id.is_empty()) {
+            Some(id) => id.clone(),
+            None if content.trim().is_empty() => return false,
+            None => {
+                let number = self.anonymous_messages;
+                self.anonymous_messages += 1;
+                ids::anonymous_message_id(first_execution_run_id, number)
+            }
+        };
+        let current = self.current.as_ref();
+        let is_current = current.is_some_and(|current| current.message_id == id);
+        !is_current && ids::is_valid(&id) && self.inbox.push(Message::submitted(id, submit))
+    }
+
+    /// Notes what the turn does now.
+    pub(crate) fn enter(&mut self, step: u32, phase: Phase) {
+        if let Some(current) = &mut self.current {
+            current.step = step;
+            current.phase = phase;
+        }
+    }
+
+    /// The answer to query `status`.
+    pub(crate) fn turn_status(&self) -> TurnStatus {
+        let input = self.input.as_ref();
+        let mut status = TurnStatus {
+            status: Phase::Starting.as_str().to_owned(),
+            conversation_id: input
+                .map_or_else(|_| String::new(), |input| input.conversation_id.clone()),
+            queued: u32::try_from(self.inbox.len()).unwrap_or(u32::MAX),
+            ..TurnStatus::default()
+        };
+        if let Some(current) = &self.current {
+            current.phase.as_str().clone_into(&mut status.status);
+            status.message_id.clone_from(&current.message_id);
+            status
+                .agent_execution_id
+                .clone_from(&current.agent_execution_id);
+            status.step = current.step;
+            status.waiting_for = self.outside.waiting();
+            if let Phase::RunningTools(tools) = &current.phase {
+                status.running_tools.clone_from(tools);
+            }
+        }
+        status
+    }
+}
+
+/// The id of the turn's own agent execution, or of the sub-agent's.
+pub(crate) fn agent_execution_id(input: &TurnInput, message_id: &str) -> String {
+    match &input.delegation {
+        Some(call) => ids::sub_agent_execution_id(&input.conversation_id, &call.execution_id),
+        None => ids::root_execution_id(&input.conversation_id, message_id),
+    }
+}
+
+/// Says in TurnStatus whether the turn waits for a person. Each change is an event of the history, so it is written only
+/// when it changes.
+pub(crate) fn show_waiting(ctx: &WorkflowContext<AgentExecution>) {
+    let change = ctx.state_mut(|state| state.outside.status_change());
+    if let Some(is_waiting) = change {
+        let status = if is_waiting {
+            WAITING
+        } else {
+            AgentExecutionStatus::Running.as_str()
+        };
+        ctx.upsert_search_attributes([TURN_STATUS.value_set(status.to_owned())]);
+    }
+}
