@@ -46,8 +46,8 @@ pub struct ModelRequest {
     pub messages: Vec<ContextMessage>,
     /// Tools the model may ask for.
     pub tools: Vec<ToolSpec>,
-    /// Limit on the reply; 0 for the provider's own.
-    pub max_output_tokens: u32,
+    /// The most tokens of the reply; without one the provider decides.
+    pub max_output_tokens: Option<u32>,
 }
 
 /// What the model said.

@@ -258,7 +258,7 @@ async fn complete(
         instructions: "Help.".into(),
         messages,
         tools: tools.specs(TOOLS).await.unwrap(),
-        max_output_tokens: 0,
+        max_output_tokens: None,
     };
     let mut deltas = Vec::new();
     let reply = client

@@ -230,8 +230,8 @@ fn options(request: &ModelRequest) -> ChatOptions {
         // Merged last: whatever genai made of the name, this is the one that is sent.
         .with_extra_body(json!({"model": request.model}));
     match request.max_output_tokens {
-        0 => options,
-        limit => options.with_max_tokens(limit),
+        None => options,
+        Some(limit) => options.with_max_tokens(limit),
     }
 }
 

@@ -41,8 +41,12 @@ fn a_server_takes_what_is_written() {
         (files.idle_timeout, web.idle_timeout),
         (Some(Duration::from_secs(20)), None)
     );
-    assert!(matches!(&files.location, ServerLocation::Command { environment, .. } if environment.len() == 2));
-    assert!(matches!(&web.location, ServerLocation::Url { headers, .. } if headers[0].1 == "secret"));
+    assert!(
+        matches!(&files.location, ServerLocation::Command { environment, .. } if environment.len() == 2)
+    );
+    assert!(
+        matches!(&web.location, ServerLocation::Url { headers, .. } if headers[0].1 == "secret")
+    );
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
             parameters: json!({"type": "object", "properties": {"city": {"type": "string"}}}),
             effect: Effect::Read,
         }],
-        max_output_tokens: 0,
+        max_output_tokens: None,
     }
 }
 

@@ -95,7 +95,7 @@ async fn the_request_holds_the_whole_context() {
     let server = Server::start([Script::sse([stop("stop").to_string(), "[DONE]".into()])]).await;
     let mut request = request(context());
     request.model = "vendor::Odd/Name-high".into();
-    request.max_output_tokens = 77;
+    request.max_output_tokens = Some(77);
     hear(&client(ProviderKind::OpenAi, server.base_url()), request)
         .await
         .1
