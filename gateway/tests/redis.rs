@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../stream/tests/redis_server/mod.rs"]
-mod redis_server;
 mod support;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -17,7 +15,7 @@ use everturn_store::{Access, Conversations};
 use everturn_stream::{
     Announcement, Part, RedisStream, RedisStreamOptions, StreamWriter, TextKey, TextWriter,
 };
-use redis_server::RedisServer;
+use everturn_test_servers::redis::Redis;
 use support::memory::MemoryStore;
 use tokio::{
     task::JoinHandle,
@@ -42,7 +40,7 @@ struct Gateway {
 }
 
 impl Gateway {
-    fn new(store: &MemoryStore, server: &RedisServer) -> Self {
+    fn new(store: &MemoryStore, server: &Redis) -> Self {
         let stream = RedisStream::connect(&server.url(), RedisStreamOptions::default()).unwrap();
         let config = GatewayConfig {
             poll_interval: INTERVAL,
@@ -159,8 +157,8 @@ async fn work(store: &MemoryStore, url: &str) {
 }
 
 /// How many deltas each reader got: two of each gateway from the beginning, one that came after the fault.
-async fn live_through(fault: impl AsyncFnOnce(&mut RedisServer)) -> Vec<usize> {
-    let mut server = RedisServer::start();
+async fn live_through(fault: impl AsyncFnOnce(&Redis)) -> Vec<usize> {
+    let server = Redis::start().await;
     let store = MemoryStore::default();
     store.add("c", "default");
     let gateways = [Gateway::new(&store, &server), Gateway::new(&store, &server)];
@@ -173,7 +171,7 @@ async fn live_through(fault: impl AsyncFnOnce(&mut RedisServer)) -> Vec<usize> {
         tokio::spawn(async move { work(&store, &url).await })
     };
     sleep(Duration::from_millis(700)).await;
-    fault(&mut server).await;
+    fault(&server).await;
     readers.push(gateways[0].read());
     worker.await.unwrap();
     let replay = gateways[1].read().await.unwrap();
@@ -198,9 +196,9 @@ async fn live_through(fault: impl AsyncFnOnce(&mut RedisServer)) -> Vec<usize> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_killed() {
     let deltas = live_through(async |server| {
-        server.kill();
+        server.kill().await;
         sleep(Duration::from_secs(1)).await;
-        server.restart();
+        server.start_again().await;
     })
     .await;
     // Live texts come back, also to the reader that came last.
@@ -209,7 +207,7 @@ async fn redis_killed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_killed_for_good() {
-    let deltas = live_through(async |server| server.kill()).await;
+    let deltas = live_through(async |server| server.kill().await).await;
     assert!(deltas[..4].iter().all(|deltas| *deltas > 0), "{deltas:?}");
     assert_eq!(deltas[4], 0);
 }
@@ -218,7 +216,7 @@ async fn redis_killed_for_good() {
 async fn redis_flushed_in_mid_message() {
     let deltas = live_through(async |server| {
         for _ in 0..10 {
-            server.command("FLUSHALL");
+            server.command("FLUSHALL").await.unwrap();
             sleep(Duration::from_millis(170)).await;
         }
     })
@@ -230,11 +228,11 @@ async fn redis_flushed_in_mid_message() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_slow_and_its_subscribers_cut() {
     let deltas = live_through(async |server| {
-        let frozen = server.freeze();
+        server.pause().await;
         sleep(Duration::from_millis(1200)).await;
-        drop(frozen);
-        server.command("CLIENT KILL TYPE pubsub");
-        server.command("CLIENT PAUSE 400");
+        server.resume().await;
+        server.command("CLIENT KILL TYPE pubsub").await.unwrap();
+        server.command("CLIENT PAUSE 400").await.unwrap();
     })
     .await;
     // Live texts come back, also to the reader that came last.

@@ -270,7 +270,7 @@ async fn a_full_pool_is_unavailable_in_time() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
     let database = Database::migrated().await;
-    let line = Line::to(Database::port()).await;
+    let line = Line::to(database.port()).await;
     let store = PostgresStore::connect(&database.url_at(line.port), PostgresOptions::default())
         .await
         .unwrap();
@@ -295,7 +295,7 @@ async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
     let database = Database::migrated().await;
-    let line = Line::to(Database::port()).await;
+    let line = Line::to(database.port()).await;
     let options = PostgresOptions {
         max_connections: 2,
         acquire_timeout: Duration::from_millis(500),

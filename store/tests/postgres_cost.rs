@@ -28,7 +28,7 @@ use support::{line::Line, postgres::Database};
 
 async fn watched() -> (Line, PostgresStore) {
     let database = Database::migrated().await;
-    let line = Line::to(Database::port()).await;
+    let line = Line::to(database.port()).await;
     // One connection, so that what it has prepared is prepared.
     let options = PostgresOptions {
         max_connections: 1,

@@ -3,27 +3,26 @@
 #![allow(clippy::unwrap_used, unreachable_pub, missing_docs)]
 
 mod conformance;
-mod redis_server;
 
 use std::{
     sync::{
-        Arc, LazyLock,
+        Arc,
         atomic::{AtomicU32, Ordering},
     },
     time::Duration,
 };
 
 use everturn_stream::{RedisStream, RedisStreamOptions, StreamOptions};
+use everturn_test_servers::redis::Redis;
+use tokio::sync::OnceCell;
 
-use self::redis_server::RedisServer;
-
-/// One server for all tests of this file, which do it no harm. Ends with the process, its leash.
-static SERVER: LazyLock<RedisServer> = LazyLock::new(RedisServer::start);
+/// One server for all tests of this file, which do it no harm. It ends with the process.
+static SERVER: OnceCell<Redis> = OnceCell::const_new();
 static PREFIX: AtomicU32 = AtomicU32::new(0);
 
-struct Redis;
+struct RedisBackend;
 
-impl conformance::Backend for Redis {
+impl conformance::Backend for RedisBackend {
     type Stream = RedisStream;
     const CASES: u32 = 40;
 
@@ -39,8 +38,9 @@ impl conformance::Backend for Redis {
             follow_timeout: Duration::from_secs(10),
             ..RedisStreamOptions::default()
         };
-        Arc::new(RedisStream::connect(&SERVER.url(), options).unwrap())
+        let server = SERVER.get_or_init(Redis::start).await;
+        Arc::new(RedisStream::connect(&server.url(), options).unwrap())
     }
 }
 
-conformance_suite!(Redis);
+conformance_suite!(RedisBackend);

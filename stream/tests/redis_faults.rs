@@ -1,8 +1,6 @@
-//! The Redis stream when Redis is killed, flushed, frozen, or cuts connections; and what it leaves behind.
+//! The Redis stream when Redis is killed, flushed, paused, or cuts connections; and what it leaves behind.
 
 #![allow(clippy::unwrap_used)]
-
-mod redis_server;
 
 use std::{
     sync::Arc,
@@ -13,16 +11,16 @@ use everturn_stream::{
     Announcement, Following, Item, OpenText, Part, Piece, Published, RedisStream,
     RedisStreamOptions, StreamReader, StreamWriter, TextKey, TextWriter,
 };
-use redis_server::RedisServer;
+use everturn_test_servers::redis::Redis;
 use tokio::time::{sleep, timeout};
 
 use Published::{Accepted, Gap, Refused};
 
-fn stream(server: &RedisServer) -> RedisStream {
+fn stream(server: &Redis) -> RedisStream {
     stream_with(server, RedisStreamOptions::default())
 }
 
-fn stream_with(server: &RedisServer, options: RedisStreamOptions) -> RedisStream {
+fn stream_with(server: &Redis, options: RedisStreamOptions) -> RedisStream {
     RedisStream::connect(&server.url(), options).unwrap()
 }
 
@@ -118,7 +116,7 @@ async fn read_to_the_end(stream: RedisStream) -> OpenText {
 }
 
 /// Pushes words for three seconds while `fault` happens; two gateways read.
-async fn live_through(server: &mut RedisServer, fault: impl AsyncFnOnce(&mut RedisServer)) {
+async fn live_through(server: &Redis, fault: impl AsyncFnOnce(&Redis)) {
     let worker = Arc::new(stream(server));
     let gateways = [stream(server), stream(server)];
     let readers: Vec<_> = gateways
@@ -157,53 +155,56 @@ async fn live_through(server: &mut RedisServer, fault: impl AsyncFnOnce(&mut Red
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_lives_through_a_killed_redis() {
-    live_through(&mut RedisServer::start(), async |server| {
-        server.kill();
+    live_through(&Redis::start().await, async |server| {
+        server.kill().await;
         sleep(Duration::from_millis(700)).await;
-        server.restart();
+        server.start_again().await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_lives_through_a_flushed_redis() {
-    live_through(&mut RedisServer::start(), async |server| {
+    live_through(&Redis::start().await, async |server| {
         for _ in 0..5 {
-            assert_eq!(server.command("FLUSHALL"), "+OK");
+            assert_eq!(server.command("FLUSHALL").await.unwrap(), "+OK");
             sleep(Duration::from_millis(200)).await;
         }
-        server.command("SCRIPT FLUSH");
+        server.command("SCRIPT FLUSH").await.unwrap();
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_lives_through_a_frozen_redis() {
-    live_through(&mut RedisServer::start(), async |server| {
-        let frozen = server.freeze();
+    live_through(&Redis::start().await, async |server| {
+        server.pause().await;
         sleep(Duration::from_millis(1500)).await;
-        drop(frozen);
+        server.resume().await;
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_text_lives_through_cut_connections_and_a_slow_redis() {
-    live_through(&mut RedisServer::start(), async |server| {
-        server.command("CLIENT KILL TYPE pubsub");
+    live_through(&Redis::start().await, async |server| {
+        server.command("CLIENT KILL TYPE pubsub").await.unwrap();
         sleep(Duration::from_millis(200)).await;
-        server.command("CLIENT PAUSE 300");
+        server.command("CLIENT PAUSE 300").await.unwrap();
         sleep(Duration::from_millis(400)).await;
-        server.command("CLIENT KILL TYPE normal SKIPME yes");
+        server
+            .command("CLIENT KILL TYPE normal SKIPME yes")
+            .await
+            .unwrap();
         sleep(Duration::from_millis(200)).await;
-        server.command("CLIENT PAUSE 1200 WRITE");
+        server.command("CLIENT PAUSE 1200 WRITE").await.unwrap();
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_redis_that_is_away_slows_nothing() {
-    let mut server = RedisServer::start();
+    let server = Redis::start().await;
     let options = RedisStreamOptions::default();
     let (limit, text) = (
         options.command_timeout + Duration::from_millis(400),
@@ -215,12 +216,12 @@ async fn a_redis_that_is_away_slows_nothing() {
         Accepted
     );
     let mut following = stream.follow("c").await.unwrap();
-    let frozen = server.freeze();
+    server.pause().await;
     let started = Instant::now();
     assert!(stream.publish("c", piece(&text, 1, 1, "b")).await.is_err());
     assert!(started.elapsed() < limit, "{:?}", started.elapsed());
-    drop(frozen);
-    server.kill();
+    server.resume().await;
+    server.kill().await;
     // What was frozen may have been done before the end; the end is what tells the follower.
     while next(&mut following).await.is_some() {}
     // One call in a while pays for trying; the others fail at once.
@@ -236,7 +237,7 @@ async fn a_redis_that_is_away_slows_nothing() {
         started.elapsed()
     );
 
-    server.restart();
+    server.start_again().await;
     let following = follow(&stream).await;
     assert!(following.open.is_empty());
     while stream.publish("c", piece(&text, 1, 1, "b")).await.is_err() {
@@ -265,7 +266,7 @@ async fn a_process_starts_without_redis() {
 
 #[tokio::test]
 async fn fence_holds_after_everything_was_lost() {
-    let server = RedisServer::start();
+    let server = Redis::start().await;
     let (zombie, worker, gateway) = (
         stream_with(&server, patient()),
         stream_with(&server, patient()),
@@ -292,7 +293,7 @@ async fn fence_holds_after_everything_was_lost() {
     );
     let mut reader = gateway.follow("c").await.unwrap();
 
-    server.command("FLUSHALL");
+    server.command("FLUSHALL").await.unwrap();
     assert_eq!(
         zombie.publish("c", piece(&text, 1, 3, "er")).await.unwrap(),
         Gap,
@@ -319,7 +320,7 @@ async fn fence_holds_after_everything_was_lost() {
         "and has told Redis"
     );
 
-    server.command("FLUSHALL");
+    server.command("FLUSHALL").await.unwrap();
     assert_eq!(
         worker.publish("c", piece(&text, 2, 3, "er")).await.unwrap(),
         Gap
@@ -349,7 +350,7 @@ async fn fence_holds_after_everything_was_lost() {
     assert_eq!(shown, Some((2, "newer".to_owned())));
 
     worker.announce("c", sealing("run", 0)).await.unwrap();
-    server.command("FLUSHALL");
+    server.command("FLUSHALL").await.unwrap();
     assert_eq!(
         worker
             .publish("c", piece(&text, 3, 0, "sealed"))
@@ -368,7 +369,7 @@ async fn fence_holds_after_everything_was_lost() {
 
 #[tokio::test]
 async fn fence_outlives_its_text() {
-    let server = RedisServer::start();
+    let server = Redis::start().await;
     let text_ttl = Duration::from_millis(100);
     let [zombie, worker] = [0, 1].map(|_| {
         stream_with(
@@ -397,25 +398,31 @@ async fn fence_outlives_its_text() {
 
 #[tokio::test]
 async fn a_message_that_went_missing_cuts_the_follower() {
-    let server = RedisServer::start();
+    let server = Redis::start().await;
     let stream = stream_with(&server, patient());
     let text = key("run", 0);
     stream.publish("c", piece(&text, 1, 0, "a")).await.unwrap();
     let mut following = stream.follow("c").await.unwrap();
     // As if one had been published that never came.
-    server.command("HINCRBY everturn:1:{c}:open #number 1");
+    server
+        .command("HINCRBY everturn:1:{c}:open #number 1")
+        .await
+        .unwrap();
     stream.publish("c", piece(&text, 1, 1, "b")).await.unwrap();
     assert_eq!(next(&mut following).await, None);
     let mut following = stream.follow("c").await.unwrap();
     assert_eq!(following.open[0].text, "ab");
     // Somebody else's message on the channel.
-    server.command("PUBLISH everturn:1:{c} hello");
+    server
+        .command("PUBLISH everturn:1:{c} hello")
+        .await
+        .unwrap();
     assert_eq!(next(&mut following).await, None);
 }
 
 #[tokio::test]
 async fn one_subscriber_connection_serves_all_followers_of_a_process() {
-    let server = RedisServer::start();
+    let server = Redis::start().await;
     let options = || RedisStreamOptions {
         sweep_interval: Duration::from_millis(50),
         ..patient()
@@ -439,13 +446,14 @@ async fn one_subscriber_connection_serves_all_followers_of_a_process() {
     }
     let connections = server
         .command("CLIENT LIST TYPE pubsub")
+        .await
+        .unwrap()
         .lines()
         .filter(|line| line.contains(" sub=20 "))
         .count();
     assert_eq!(connections, gateways.len());
     followings.truncate(1);
-    let subscribed = || server.command("PUBSUB CHANNELS *");
-    while subscribed() != "*1" {
+    while server.command("PUBSUB CHANNELS *").await.unwrap() != "*1" {
         sleep(Duration::from_millis(20)).await;
     }
     // Whoever comes back is subscribed again.
@@ -456,14 +464,19 @@ async fn one_subscriber_connection_serves_all_followers_of_a_process() {
         .unwrap();
     assert!(matches!(next(&mut back).await, Some(Item::Delta(_))));
     drop((followings, back, gateways));
-    while server.command("CLIENT LIST TYPE pubsub").contains("sub=") {
+    while server
+        .command("CLIENT LIST TYPE pubsub")
+        .await
+        .unwrap()
+        .contains("sub=")
+    {
         sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test]
 async fn every_key_expires_and_is_in_the_slot_of_its_conversation() {
-    let server = RedisServer::start();
+    let server = Redis::start().await;
     let stream = stream_with(&server, patient());
     stream
         .publish("one", piece(&key("run", 0), 1, 0, "a"))
@@ -499,12 +512,18 @@ async fn every_key_expires_and_is_in_the_slot_of_its_conversation() {
         .unwrap();
     let odd = "EVAL \"for _, key in ipairs(redis.call('KEYS', '*')) do if redis.call('PTTL', key) < 1 or \
                not string.find(key, '^everturn:1:{%l+}:') then return key end end return 'none'\" 0";
-    assert_eq!((server.command(odd).as_str(), server.keys()), ("none", 6));
+    assert_eq!(
+        (
+            server.command(odd).await.unwrap().as_str(),
+            server.keys().await
+        ),
+        ("none", 6)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn finished_turns_leave_nothing_behind() {
-    let server = RedisServer::start();
+    let server = Redis::start().await;
     let ttl = Duration::from_millis(1500);
     let options = RedisStreamOptions {
         text_ttl: ttl,
@@ -516,7 +535,7 @@ async fn finished_turns_leave_nothing_behind() {
     // Connections, scripts and Redis' own tables are there before it is measured.
     turn(&stream, "warm-up").await;
     sleep(ttl * 2).await;
-    let (keys, before) = (server.keys(), server.info("used_memory"));
+    let (keys, before) = (server.keys().await, server.info("used_memory").await);
     assert_eq!(keys, 0);
     let workers: Vec<_> = (0..20)
         .map(|worker| {
@@ -534,11 +553,11 @@ async fn finished_turns_leave_nothing_behind() {
     sleep(ttl * 2).await;
     // Redis looks for expired keys ten times a second, and takes its time.
     let until = Instant::now() + Duration::from_secs(20);
-    while server.keys() > 0 {
-        assert!(Instant::now() < until, "{} keys are left", server.keys());
+    while server.keys().await > 0 {
+        assert!(Instant::now() < until, "keys are left");
         sleep(Duration::from_millis(100)).await;
     }
-    let after = server.info("used_memory");
+    let after = server.info("used_memory").await;
     assert!(
         after < before + 200_000,
         "{before} bytes before, {after} after"

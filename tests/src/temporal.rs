@@ -1,27 +1,26 @@
 //! One Temporal server for all tests of a binary, the dev server or the production one, and the `temporal` CLI.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Output,
-    sync::OnceLock,
-};
+use std::{path::Path, process::Output};
 
+use everturn_test_servers::{
+    postgres::{self, Postgres},
+    server::ServerLocation,
+    temporal_cluster::TemporalCluster,
+};
 use everturn_worker::dev::{TemporalOptions, TemporalServer};
 use serde_json::Value;
 use temporalio_client::Client;
-use tokio::{process::Command, sync::OnceCell};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    backends,
-    postgres::{self, Postgres},
-    server::Place,
-    temporal_cluster::TemporalCluster,
+use crate::{backends, search_attributes};
+
+pub use everturn_test_servers::{
+    ports::free_port,
+    temporal_cli::{binary, cli},
 };
 
-pub use crate::ports::free_port;
-
-/// A running server. It ends with the test binary: its supervisor's standard input closes then.
+/// A running server. It ends with the test binary.
 pub struct Temporal {
     port: u16,
     server: Server,
@@ -51,21 +50,29 @@ pub async fn shared() -> &'static Temporal {
         .await
 }
 
-/// The `temporal` binary: as the environment says, the project's own, or the one on PATH.
-pub fn binary() -> PathBuf {
-    static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    let find = || {
-        if let Some(binary) = std::env::var_os("EVERTURN_TEMPORAL_BIN") {
-            return binary.into();
-        }
-        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/bin/temporal");
-        if own.is_file() {
-            own
-        } else {
-            PathBuf::from("temporal")
-        }
+/// Starts a production server, and waits until a workflow can run on it.
+pub async fn cluster(
+    postgres: &Postgres,
+    location: ServerLocation,
+) -> anyhow::Result<TemporalCluster> {
+    let cluster = TemporalCluster::start(postgres, location).await?;
+    prepare(&cluster).await?;
+    Ok(cluster)
+}
+
+/// Registers the search attributes, and waits until all services know them.
+async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
+    let stop = CancellationToken::new();
+    let client = tokio::select! {
+        client = everturn_worker::connections::local_temporal(cluster.port(), &stop) => client?,
+        error = cluster.ended() => return Err(error),
     };
-    BINARY.get_or_init(find).clone()
+    cluster
+        .answers(|| search_attributes::register(&client))
+        .await?;
+    cluster
+        .answers(|| search_attributes::are_usable(&client))
+        .await
 }
 
 impl Temporal {
@@ -97,9 +104,7 @@ impl Temporal {
 
     /// Starts a production server, which keeps its data in two databases of this PostgreSQL.
     pub async fn production(postgres: &Postgres) -> Self {
-        let cluster = TemporalCluster::start(postgres, Place::Scratch)
-            .await
-            .unwrap();
+        let cluster = cluster(postgres, ServerLocation::Scratch).await.unwrap();
         Self {
             port: cluster.port(),
             server: Server::Production(cluster),
@@ -110,7 +115,10 @@ impl Temporal {
     pub async fn restart(&self) {
         match &self.server {
             Server::Dev(_) => panic!("the dev server of tests keeps nothing"),
-            Server::Production(cluster) => cluster.restart().await,
+            Server::Production(cluster) => {
+                cluster.restart().await;
+                prepare(cluster).await.unwrap();
+            }
         }
     }
 
@@ -161,14 +169,4 @@ impl Temporal {
         self.json(&["workflow", "show", "--workflow-id", workflow_id])
             .await
     }
-}
-
-/// Runs the CLI against a server.
-pub async fn cli(address: &str, args: &[&str]) -> Output {
-    Command::new(binary())
-        .args(args)
-        .args(["--address", address])
-        .output()
-        .await
-        .unwrap()
 }

@@ -1,19 +1,20 @@
-//! Programs for tools: run in a process group of their own that ends with the tool, however the tool ends.
-//!
-//! A shell in the group waits for its standard input to close, and then kills the group. It closes when the program has
-//! ended, when the tool's future is dropped, and when the worker dies, be it of kill -9. Only what leaves the group
-//! (setsid) lives on.
+//! Programs for tools: run in a process group of their own that ends with the tool, however the tool ends: when the
+//! program has ended, when the tool's future is dropped, and when the worker dies, be it of kill -9. Only what leaves the
+//! group (setsid) lives on.
 
-use std::{ffi::OsStr, io, process::ExitStatus, process::Stdio, time::Duration};
+use std::{
+    ffi::OsStr,
+    io,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
 
+use everturn_supervisor::{GroupEnd, ProcessGroup};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     process::Command,
 };
 
-/// Descriptor 3 is the leash; the program has no standard input and does not hold the leash itself.
-const LEASH: &str =
-    r#"exec 3<&0 </dev/null; (read -r _ <&3; kill -KILL 0) >/dev/null 2>&1 & exec "$@" 3<&-"#;
 /// Programs are found here when the worker has no PATH.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// How long what left the group may hold the output open after the program has ended.
@@ -39,20 +40,19 @@ pub async fn run<S: AsRef<OsStr>>(
     arguments: impl IntoIterator<Item = S>,
     max_bytes: usize,
 ) -> io::Result<Finished> {
-    let mut child = Command::new("/bin/sh")
-        .args(["-c", LEASH, "sh", program])
+    let group = ProcessGroup::start(&GroupEnd::KILL)?;
+    let mut child = Command::new(program)
         .args(arguments)
         .env_clear()
         .env(
             "PATH",
             std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into()),
         )
-        .process_group(0)
-        .stdin(Stdio::piped())
+        .process_group(group.id())
+        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let leash = child.stdin.take();
     let mut output = (Kept::default(), Kept::default());
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let status = {
@@ -70,7 +70,8 @@ pub async fn run<S: AsRef<OsStr>>(
                 _ = &mut reading, if !is_read => is_read = true,
             }
         };
-        drop(leash);
+        // What the program left behind is killed, and so lets go of the pipes.
+        drop(group);
         if !is_read {
             // What is still in the pipes. What left the group may hold them open for ever.
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, reading).await;
@@ -130,12 +131,7 @@ mod tests {
     async fn a_program_gets_no_secrets_and_no_input() {
         let finished = run("env", [] as [&str; 0], 1000).await.unwrap();
         let text = String::from_utf8(finished.stdout).unwrap();
-        assert!(
-            text.lines().all(|line| ["PATH=", "PWD=", "_=", "SHLVL="]
-                .iter()
-                .any(|own| line.starts_with(own))),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.starts_with("PATH=")), "{text}");
         assert_eq!(sh("cat").await.stdout, b"");
     }
 
@@ -155,6 +151,14 @@ mod tests {
             "its child held the output open"
         );
         gone(&finished.stdout).await;
+    }
+
+    #[tokio::test]
+    async fn a_program_that_does_not_exist_is_an_error() {
+        let error = run("everturn-no-such-program", [] as [&str; 0], 1000)
+            .await
+            .unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
     #[tokio::test]

@@ -12,7 +12,8 @@ use clap::Parser;
 use everturn_tests::{
     postgres::Postgres,
     redis::Redis,
-    server::Place,
+    server::ServerLocation,
+    temporal,
     temporal_cluster::{self, TemporalCluster},
 };
 use everturn_worker::shutdown;
@@ -100,28 +101,28 @@ impl Stack {
     }
 
     async fn start(&mut self, options: &Options, data: &Path) -> anyhow::Result<()> {
-        let place = |name: &str, port| Place::Lasting {
+        let location = |name: &str, port| ServerLocation::Lasting {
             directory: data.join(name),
             port,
         };
         let begun = announce("PostgreSQL", options.postgres_port);
-        let postgres = Postgres::start_at(place("postgres", options.postgres_port)).await?;
+        let postgres = Postgres::start_at(location("postgres", options.postgres_port)).await?;
         let postgres = self.postgres.insert(postgres);
         postgres.ensure_database(DATABASE).await?;
         done(begun);
 
         let begun = announce("Redis", options.redis_port);
-        self.redis = Some(Redis::start_at(place("redis", options.redis_port)).await?);
+        self.redis = Some(Redis::start_at(location("redis", options.redis_port)).await?);
         done(begun);
 
         let begun = announce("Temporal", options.temporal_port);
-        let place = place("temporal", options.temporal_port);
-        self.temporal = Some(TemporalCluster::start(postgres, place).await?);
+        let location = location("temporal", options.temporal_port);
+        self.temporal = Some(temporal::cluster(postgres, location).await?);
         done(begun);
         Ok(())
     }
 
-    /// Temporal first: it needs the database to say goodbye.
+    /// Temporal first: it needs the database to leave its cluster in order.
     async fn stop(&self) {
         if let Some(temporal) = &self.temporal {
             temporal.stop().await;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use everturn_proto::ids;
 use everturn_tests::{
-    line::{Direction, Line},
     model::{Model, Reply, Request},
+    proxy::{Direction, Proxy},
     stack::Stack,
 };
 use futures::future::join_all;
@@ -194,20 +194,20 @@ async fn nor_does_a_reset_after_the_kill() {
 async fn a_lost_completion_changes_nothing() {
     let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
     let _gateway = stack.gateway().await;
-    let line = Line::to(stack.temporal.port()).await;
+    let proxy = Proxy::to(stack.temporal.port()).await;
     let _worker =
-        stack.worker_holding(&[("TEMPORAL_ADDRESS", &format!("127.0.0.1:{}", line.port))]);
+        stack.worker_holding(&[("TEMPORAL_ADDRESS", &format!("127.0.0.1:{}", proxy.port()))]);
     for direction in [Direction::Requests, Direction::Answers] {
         let cases = begin(&stack, &["tool.after_record"]).await;
-        line.lose(direction);
+        proxy.lose(direction);
         for case in &cases {
             stack.let_go(&case.conversation);
         }
         everturn_tests::wait::until("something is lost", || async {
-            (line.lost(direction) > 0).then_some(())
+            (proxy.lost(direction) > 0).then_some(())
         })
         .await;
-        line.cut();
+        proxy.cut();
         judge(&stack, &cases).await;
     }
 }

@@ -2,7 +2,6 @@
 
 mod adopted;
 mod hints;
-mod leash;
 mod progress;
 mod temporal_server;
 mod turn;
@@ -36,7 +35,6 @@ use crate::{
 };
 
 use hints::Hints;
-pub use leash::{Leash, Signal};
 use progress::Progress;
 pub use temporal_server::{TemporalOptions, TemporalServer};
 

@@ -3,13 +3,21 @@
 use std::{
     fs::File,
     path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
 };
 
 use anyhow::{Context, bail};
 use everturn_proto::words::search_attribute;
+use everturn_supervisor::{GroupEnd, Program, Signal};
 use tokio::net::TcpStream;
 
-use super::leash::{Leash, Signal};
+/// How the server ends: by SIGTERM, and killed when it does not within the grace period.
+const END: GroupEnd = GroupEnd {
+    signal: Signal::SIGTERM,
+    grace: Duration::from_secs(10),
+    scratch: None,
+};
 
 /// The port of the web UI of a server on this port.
 pub(super) fn ui_port(port: u16) -> u16 {
@@ -55,7 +63,7 @@ pub struct TemporalOptions {
 /// A running server. Dropping it stops it.
 #[derive(Debug)]
 pub struct TemporalServer {
-    leash: Leash,
+    program: Program,
     log: PathBuf,
 }
 
@@ -70,7 +78,7 @@ impl TemporalServer {
         let binary = find(&options.binary)?;
         let log = File::create(&options.log)
             .with_context(|| format!("cannot write {}", options.log.display()))?;
-        let mut command = Leash::command(&binary, Signal::Terminate, None);
+        let mut command = Command::new(binary);
         command.args(["server", "start-dev", "--ip", "127.0.0.1"]);
         command
             .args(["--port", &options.port.to_string(), "--log-level", "warn"])
@@ -90,17 +98,19 @@ impl TemporalServer {
             command.arg("--headless");
         }
         command.stdout(log.try_clone()?).stderr(log);
-        let leash =
-            Leash::start(command).context("cannot start a shell for the Temporal server")?;
+        let mut program = Program::new(&END)?;
+        program
+            .start(command)
+            .context("cannot start the Temporal server")?;
         Ok(Self {
-            leash,
+            program,
             log: options.log.clone(),
         })
     }
 
     /// Waits for the server to end by itself, which it should not.
     pub async fn ended(&mut self) -> anyhow::Error {
-        let status = self.leash.ended().await;
+        let status = self.program.ended().await;
         anyhow::anyhow!(
             "the Temporal server ended ({status:?}); see {}",
             self.log.display()
@@ -108,12 +118,12 @@ impl TemporalServer {
     }
 
     /// Stops the server and waits until it is gone.
-    pub async fn stop(self) {
-        self.leash.stop().await;
+    pub async fn stop(mut self) {
+        self.program.stop().await;
     }
 }
 
-/// Looks the binary up, so that a missing one gets a sentence and not the shell's.
+/// Looks the binary up, so that a missing one gets a sentence that says what to do.
 fn find(binary: &Path) -> anyhow::Result<PathBuf> {
     if binary.components().count() > 1 {
         if binary.is_file() {

@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use everturn_supervisor::{GroupEnd, ProcessGroup, Signal};
 use rmcp::{
     RoleClient,
     model::{ClientRequest, JsonRpcMessage, RequestId},
@@ -29,20 +30,13 @@ const READ_AHEAD: usize = 4;
 /// What the child may take to end once its input is closed, and again once it was told to.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long what a child wrote before it ended may take to be read.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 /// One line of a server's standard error in our log.
 const MAX_LOG_BYTES: u64 = 2000;
 /// Variables of the worker that a server gets without asking: what programs need to run, and no keys.
 const COMMON_VARIABLES: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
-/// A signal to a process group: the standard library reaches only the leader.
-const SIGNAL_GROUP: &str = r#"kill -s "$1" -- "-$2" 2>/dev/null"#;
-
-/// Ends the group of a server whose worker was killed, in case the end of its input is not enough: one that still works
-/// on a call goes on otherwise. In the same group, so that it ends with the server.
-const WATCH: &str = r#"while kill -0 "$1" 2>/dev/null; do sleep 2; done; kill -s KILL -- "-$2""#;
-
 type Message = RxJsonRpcMessage<RoleClient>;
 
 /// Why our side ended a connection: too large a message. Read by the calls that were in flight.
@@ -58,12 +52,10 @@ pub(super) struct ChildTransport {
 
 struct Process {
     child: Child,
-    /// Group of the child and of what it starts.
-    group: Option<u32>,
+    /// The child and what it starts.
+    group: ProcessGroup,
     messages: mpsc::Receiver<Message>,
     has_ended: bool,
-    /// Reaped with this.
-    _watch: Option<Child>,
 }
 
 /// A server that was slow to start may answer `server/discover` when it was already given up for `initialize`. It answers
@@ -113,6 +105,9 @@ impl ChildTransport {
         let common = COMMON_VARIABLES
             .into_iter()
             .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
+        // A Ctrl-C in the worker's terminal is for the worker, which ends things in order. A worker that is killed does
+        // not: the end of its input is not enough for a server that still works on a call.
+        let group = ProcessGroup::start(&GroupEnd::KILL)?;
         let mut child = command
             .env_clear()
             .envs(common)
@@ -120,8 +115,7 @@ impl ChildTransport {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A Ctrl-C in the worker's terminal is for the worker, which ends things in order.
-            .process_group(0)
+            .process_group(group.id())
             .kill_on_drop(true)
             .spawn()?;
         let (Some(stdin), Some(stdout), Some(stderr)) =
@@ -138,8 +132,6 @@ impl ChildTransport {
             ending,
         ));
         tokio::spawn(log_lines(name.to_owned(), stderr));
-        let group = child.id();
-        let watch = group.and_then(|group| watch(name, group));
         Ok(Self {
             stdin: Arc::new(Mutex::new(Some(stdin))),
             probe: Arc::default(),
@@ -148,7 +140,6 @@ impl ChildTransport {
                 group,
                 messages,
                 has_ended: false,
-                _watch: watch,
             })),
         })
     }
@@ -202,7 +193,7 @@ impl Process {
                 _status = self.child.wait() => self.has_ended = true,
             }
         }
-        timeout(LAST_WORDS, self.messages.recv())
+        timeout(DRAIN_TIMEOUT, self.messages.recv())
             .await
             .ok()
             .flatten()
@@ -215,59 +206,15 @@ impl Process {
             self.child.wait().await
         };
         if timeout(END_TIMEOUT, leave).await.is_err() {
-            self.signal_and_wait("TERM").await;
+            if let Err(error) = self.group.signal(Signal::SIGTERM) {
+                tracing::warn!(%error, "an MCP server cannot be told to end");
+            }
+            let _still_runs = timeout(END_TIMEOUT, self.child.wait()).await;
         }
-        // What the child left behind, too.
-        self.signal_and_wait("KILL").await;
-        self.group = None;
+        // Kills what still runs, and what the child left behind.
+        self.group.end().await;
+        let _killed = timeout(END_TIMEOUT, self.child.wait()).await;
     }
-
-    fn signal(&self, name: &str) -> Option<std::process::Command> {
-        let mut command = std::process::Command::new("/bin/sh");
-        command.args(["-c", SIGNAL_GROUP, "sh", name, &self.group?.to_string()]);
-        Some(command)
-    }
-
-    async fn signal_and_wait(&mut self, name: &str) {
-        if let Some(command) = self.signal(name)
-            && let Err(error) = Command::from(command).status().await
-        {
-            tracing::warn!(%error, "an MCP server cannot be told to end");
-        }
-        let _still_runs = timeout(END_TIMEOUT, self.child.wait()).await;
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Takes a few milliseconds; the way here is a connection that could not be closed in order.
-        if let Some(mut command) = self.signal("KILL") {
-            let _best_effort = command.status();
-        }
-    }
-}
-
-fn watch(server: &str, group: u32) -> Option<Child> {
-    let mut command = Command::new("/bin/sh");
-    command.args([
-        "-c",
-        WATCH,
-        "sh",
-        &std::process::id().to_string(),
-        &group.to_string(),
-    ]);
-    command
-        .process_group(i32::try_from(group).ok()?)
-        .kill_on_drop(true);
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    // A group that is gone already needs no watch.
-    command
-        .spawn()
-        .inspect_err(|error| tracing::debug!(server, %error, "an MCP server is not watched"))
-        .ok()
 }
 
 /// Reads messages until the server's output ends, nobody listens, or a message is larger than it may be.

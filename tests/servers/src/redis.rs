@@ -4,16 +4,16 @@
 use std::{path::Path, time::Duration};
 
 use anyhow::{Context, ensure};
-use everturn_worker::dev::Signal;
+use everturn_supervisor::Signal;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
     net::TcpStream,
 };
 
 use crate::{
     account::{self, Account},
     ports::free_port,
-    server::{Place, Server, Spec},
+    server::{Server, ServerLocation, ServerSpec},
 };
 
 /// How long a command may take.
@@ -32,19 +32,19 @@ pub struct Redis {
 impl Redis {
     /// Starts one on a free port; panics when it cannot.
     pub async fn start() -> Self {
-        Self::start_at(Place::Scratch).await.unwrap()
+        Self::start_at(ServerLocation::Scratch).await.unwrap()
     }
 
     /// Starts one, and waits until it answers.
-    pub async fn start_at(place: Place) -> anyhow::Result<Self> {
+    pub async fn start_at(location: ServerLocation) -> anyhow::Result<Self> {
         ensure!(
             Path::new(PROGRAM).is_file(),
             "{PROGRAM} is missing: run `make deps` in the project"
         );
         let account = Account::unprivileged()?;
-        let (directory, port, is_scratch) = match place {
-            Place::Scratch => (account::scratch("redis", account)?, free_port(), true),
-            Place::Lasting { directory, port } => {
+        let (directory, port, is_scratch) = match location {
+            ServerLocation::Scratch => (account::scratch("redis", account)?, free_port(), true),
+            ServerLocation::Lasting { directory, port } => {
                 account::lasting(&directory, account)?;
                 (directory, port, false)
             }
@@ -59,16 +59,20 @@ impl Redis {
             "",
             "--appendonly",
             "no",
+            // Tests look at what it keeps.
+            "--enable-debug-command",
+            "local",
         ];
-        let server = Server::start(Spec {
+        let server = Server::new(ServerSpec {
             name: "Redis",
             program: PROGRAM.into(),
             args: args.map(str::to_owned).to_vec(),
-            stop: Signal::Terminate,
+            stop: Signal::SIGTERM,
             directory,
             is_scratch,
             account,
         })?;
+        server.start().await?;
         let redis = Self { server, port };
         redis.answers().await?;
         Ok(redis)
@@ -84,36 +88,57 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.port)
     }
 
-    /// Runs a command and returns the first line of the reply.
+    /// Runs a command on a connection of its own, and returns its reply: the text of a longer one, else its first line.
+    /// An error that Redis answers is one here.
     pub async fn command(&self, command: &str) -> anyhow::Result<String> {
-        let run = async {
-            let mut connection =
-                BufReader::new(TcpStream::connect(("127.0.0.1", self.port)).await?);
-            connection
-                .write_all(format!("{command}\r\n").as_bytes())
-                .await?;
-            let mut reply = String::new();
-            connection.read_line(&mut reply).await?;
-            let reply = reply.trim_end();
-            ensure!(
-                !reply.is_empty() && !reply.starts_with('-'),
-                "{command}: {reply}"
-            );
-            Ok(reply.to_owned())
-        };
-        tokio::time::timeout(COMMAND_TIMEOUT, run)
-            .await
+        let reply = tokio::time::timeout(COMMAND_TIMEOUT, self.ask(command)).await;
+        reply
             .context("Redis does not answer")?
+            .with_context(|| format!("{command} failed"))
+    }
+
+    async fn ask(&self, command: &str) -> anyhow::Result<String> {
+        let mut connection = BufReader::new(TcpStream::connect(("127.0.0.1", self.port)).await?);
+        connection
+            .write_all(format!("{command}\r\n").as_bytes())
+            .await?;
+        let mut line = String::new();
+        connection.read_line(&mut line).await?;
+        let line = line.trim_end();
+        ensure!(!line.is_empty() && !line.starts_with('-'), "{line}");
+        let Some(length) = line.strip_prefix('$') else {
+            return Ok(line.to_owned());
+        };
+        let mut text = vec![0; length.parse().context("there is no such value")?];
+        connection.read_exact(&mut text).await?;
+        Ok(String::from_utf8(text)?)
+    }
+
+    /// A number from INFO.
+    pub async fn info(&self, name: &str) -> u64 {
+        let info = self.command("INFO everything").await.unwrap();
+        let value = info
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        value
+            .and_then(|value| value.trim().parse().ok())
+            .unwrap_or_else(|| panic!("INFO has no number {name}"))
+    }
+
+    /// How many keys it holds, without those that have expired.
+    pub async fn keys(&self) -> u64 {
+        let size = self.command("DBSIZE").await.unwrap();
+        size.trim_start_matches(':').parse().unwrap()
     }
 
     /// kill -9.
     pub async fn kill(&self) {
-        self.server.end(Signal::Kill).await.unwrap();
+        self.server.end(Signal::SIGKILL).await.unwrap();
     }
 
     /// Starts it again after [`Redis::kill`]: on the same port, empty.
     pub async fn start_again(&self) {
-        self.server.start_again().await.unwrap();
+        self.server.start().await.unwrap();
         self.answers().await.unwrap();
     }
 
@@ -127,6 +152,16 @@ impl Redis {
         self.command(&format!("CLIENT PAUSE {} ALL", duration.as_millis()))
             .await
             .unwrap();
+    }
+
+    /// Stops it from doing anything, with its connections open, until [`Redis::resume`].
+    pub async fn pause(&self) {
+        self.server.pause().await.unwrap();
+    }
+
+    /// Goes on after [`Redis::pause`].
+    pub async fn resume(&self) {
+        self.server.resume().await.unwrap();
     }
 
     /// Stops it and waits until it is gone.

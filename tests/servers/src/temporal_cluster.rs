@@ -7,14 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
-use everturn_worker::dev::Signal;
-use temporalio_client::Client;
+use everturn_supervisor::Signal;
 use tokio::process::Command;
-use tokio_util::sync::CancellationToken;
 
 use crate::{
-    account, ports::free_port, postgres, postgres::Postgres, search_attributes, server::Place,
-    server::Server, server::Spec, temporal,
+    account,
+    ports::free_port,
+    postgres::{self, Postgres},
+    server::{Server, ServerLocation, ServerSpec},
+    temporal_cli,
 };
 
 /// Databases in PostgreSQL, with the schema of each in the tool.
@@ -25,8 +26,8 @@ const DATABASES: [(&str, &str); 2] = [
 
 const NAMESPACE: &str = "default";
 
-/// FACTS "The engine": the same as the dev server gets. The namespace cache is what the services learn of new search
-/// attributes from.
+/// As the dev server is tuned (`everturn_worker::dev`). The namespace cache is what the services learn of new search attributes
+/// from.
 const DYNAMIC_CONFIG: &str = "\
 history.transferProcessorMaxPollRPS: [{value: 2000}]
 history.timerProcessorMaxPollRPS: [{value: 2000}]
@@ -52,14 +53,14 @@ struct Ports {
 }
 
 impl TemporalCluster {
-    /// Prepares its databases, starts it, and waits until a workflow can run in the namespace `default`.
-    pub async fn start(postgres: &Postgres, place: Place) -> anyhow::Result<Self> {
+    /// Prepares its databases, starts it, and waits until it has the namespace `default`.
+    pub async fn start(postgres: &Postgres, location: ServerLocation) -> anyhow::Result<Self> {
         let program = tool("temporal-server")?;
         let [one, two] = DATABASES.map(|(name, schema)| prepare_database(postgres, name, schema));
         tokio::try_join!(one, two)?;
-        let (directory, ports, is_scratch) = match place {
-            Place::Scratch => (account::scratch("temporal", None)?, Ports::free(), true),
-            Place::Lasting { directory, port } => {
+        let (directory, ports, is_scratch) = match location {
+            ServerLocation::Scratch => (account::scratch("temporal", None)?, Ports::free(), true),
+            ServerLocation::Lasting { directory, port } => {
                 account::lasting(&directory, None)?;
                 (directory, Ports::from(port), false)
             }
@@ -76,25 +77,24 @@ impl TemporalCluster {
             "--allow-no-auth",
             "start",
         ];
-        let server = Server::start(Spec {
+        let server = Server::new(ServerSpec {
             name: "Temporal",
             program,
             args: args.map(str::to_owned).to_vec(),
-            // What is thrown away need not say goodbye to the other members of its cluster.
+            // What is thrown away need not leave its cluster in order.
             stop: if is_scratch {
-                Signal::Kill
+                Signal::SIGKILL
             } else {
-                Signal::Terminate
+                Signal::SIGTERM
             },
             directory,
             is_scratch,
             account: None,
         })?;
-        let cluster = Self {
-            server,
-            port: ports.frontend.0,
-        };
-        cluster.prepare_namespace().await?;
+        server.start().await?;
+        let port = ports.frontend.0;
+        let cluster = Self { server, port };
+        cluster.answers(|| cluster.create_namespace()).await?;
         Ok(cluster)
     }
 
@@ -105,9 +105,17 @@ impl TemporalCluster {
 
     /// kill -9, and a start on the same databases.
     pub async fn restart(&self) {
-        self.server.end(Signal::Kill).await.unwrap();
-        self.server.start_again().await.unwrap();
-        self.prepare_namespace().await.unwrap();
+        self.server.end(Signal::SIGKILL).await.unwrap();
+        self.server.start().await.unwrap();
+        self.answers(|| self.create_namespace()).await.unwrap();
+    }
+
+    /// Waits until `probe` succeeds; fails with the end of the log when it does not in time.
+    pub async fn answers<F: Future<Output = anyhow::Result<()>>>(
+        &self,
+        probe: impl FnMut() -> F,
+    ) -> anyhow::Result<()> {
+        self.server.answers(probe).await
     }
 
     /// Stops it and waits until it is gone.
@@ -125,25 +133,6 @@ impl TemporalCluster {
         self.server.directory()
     }
 
-    async fn prepare_namespace(&self) -> anyhow::Result<()> {
-        let client = self.client().await?;
-        self.server.answers(|| self.create_namespace()).await?;
-        self.server
-            .answers(|| search_attributes::register(&client))
-            .await?;
-        self.server
-            .answers(|| search_attributes::are_usable(&client))
-            .await
-    }
-
-    async fn client(&self) -> anyhow::Result<Client> {
-        let stop = CancellationToken::new();
-        tokio::select! {
-            client = everturn_worker::connections::local_temporal(self.port, &stop) => client,
-            error = self.ended() => Err(error),
-        }
-    }
-
     async fn create_namespace(&self) -> anyhow::Result<()> {
         let address = format!("127.0.0.1:{}", self.port);
         let args = [
@@ -155,7 +144,7 @@ impl TemporalCluster {
             "--retention",
             "1d",
         ];
-        let output = temporal::cli(&address, &args).await;
+        let output = temporal_cli::cli(&address, &args).await;
         let errors = String::from_utf8_lossy(&output.stderr);
         let is_there = output.status.success() || errors.to_lowercase().contains("already");
         ensure!(
@@ -201,10 +190,7 @@ impl Ports {
 
 /// A program that `make temporal-server` installs.
 fn tool(name: &str) -> anyhow::Result<PathBuf> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../.tools/bin")
-        .join(name);
-    program
+    temporal_cli::tool(name)
         .canonicalize()
         .with_context(|| format!("{name} is missing: run `make temporal-server` in the project"))
 }

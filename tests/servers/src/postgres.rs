@@ -1,21 +1,22 @@
 //! A PostgreSQL of its own: the real server from Debian's package, to work with and to break.
 
 use std::{
-    fs::{self, File},
+    fs,
     path::{Path, PathBuf},
+    process::Command,
     sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context, ensure};
-use everturn_worker::dev::{Leash, Signal};
+use everturn_supervisor::Signal;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
 
 use crate::{
     account::{self, Account},
     ports::free_port,
-    server::{Place, Server, Spec},
+    server::{Server, ServerLocation, ServerSpec},
     wait,
 };
 
@@ -51,34 +52,39 @@ pub async fn shared() -> Arc<Postgres> {
 impl Postgres {
     /// Starts one in a scratch directory; panics when it cannot.
     pub async fn start() -> Self {
-        Self::start_at(Place::Scratch).await.unwrap()
+        Self::start_at(ServerLocation::Scratch).await.unwrap()
     }
 
     /// Starts one, and waits until it answers.
-    pub async fn start_at(place: Place) -> anyhow::Result<Self> {
+    pub async fn start_at(location: ServerLocation) -> anyhow::Result<Self> {
         let account = Account::unprivileged()?;
         let programs = programs()?;
-        let (directory, port, is_scratch) = match place {
-            Place::Scratch => (account::scratch("postgres", account)?, free_port(), true),
-            Place::Lasting { directory, port } => {
+        let (directory, port, is_scratch) = match location {
+            ServerLocation::Scratch => (account::scratch("postgres", account)?, free_port(), true),
+            ServerLocation::Lasting { directory, port } => {
                 account::lasting(&directory, account)?;
                 (directory, port, false)
             }
         };
         let data = directory.join("data");
-        if !data.join("PG_VERSION").exists() {
-            create_cluster(&programs, &directory, is_scratch, account).await?;
-        }
-        let server = Server::start(Spec {
+        let server = Server::new(ServerSpec {
             name: "PostgreSQL",
             program: programs.join("postgres"),
             args: arguments(&data, port, is_scratch),
-            // Fast: the default, SIGTERM, would wait for clients to leave.
-            stop: Signal::Interrupt,
+            // Fast, or at once when nothing is kept: the default, SIGTERM, would wait for clients to leave.
+            stop: if is_scratch {
+                Signal::SIGQUIT
+            } else {
+                Signal::SIGINT
+            },
             directory,
             is_scratch,
             account,
         })?;
+        if !data.join("PG_VERSION").exists() {
+            create_cluster(&server, &programs).await?;
+        }
+        server.start().await?;
         let postgres = Self { server, port };
         postgres.answers().await?;
         Ok(postgres)
@@ -96,9 +102,13 @@ impl Postgres {
 
     /// Creates a database.
     pub async fn create_database(&self, name: &str) {
-        self.execute("postgres", &format!("CREATE DATABASE \"{name}\""))
-            .await
-            .unwrap();
+        self.copy_database("template1", name).await;
+    }
+
+    /// Creates a database that has what another one has, to which nobody is connected.
+    pub async fn copy_database(&self, template: &str, name: &str) {
+        let sql = format!("CREATE DATABASE \"{name}\" TEMPLATE \"{template}\"");
+        self.execute("postgres", &sql).await.unwrap();
     }
 
     /// Creates a database, unless it is there.
@@ -131,17 +141,17 @@ impl Postgres {
 
     /// Stops it as an administrator does (running transactions are rolled back), and starts it again.
     pub async fn restart_fast(&self) {
-        self.restart(Signal::Interrupt).await;
+        self.restart(Signal::SIGINT).await;
     }
 
     /// Ends it at once, as a crash does, and starts it again: it recovers from its log.
     pub async fn restart_immediate(&self) {
-        self.restart(Signal::Quit).await;
+        self.restart(Signal::SIGQUIT).await;
     }
 
     async fn restart(&self, signal: Signal) {
         self.server.end(signal).await.unwrap();
-        self.server.start_again().await.unwrap();
+        self.server.start().await.unwrap();
         self.answers().await.unwrap();
     }
 
@@ -154,7 +164,7 @@ impl Postgres {
 
     /// Freezes all of its processes: connections stay open and hang.
     pub async fn pause(&self) {
-        self.server.signal(Signal::Pause).await.unwrap();
+        self.server.pause().await.unwrap();
         wait::until("PostgreSQL is paused", || async {
             self.is_frozen().then_some(())
         })
@@ -163,7 +173,7 @@ impl Postgres {
 
     /// Goes on after [`Postgres::pause`].
     pub async fn resume(&self) {
-        self.server.signal(Signal::Resume).await.unwrap();
+        self.server.resume().await.unwrap();
         wait::until("PostgreSQL goes on", || async {
             (!self.is_frozen()).then_some(())
         })
@@ -239,42 +249,26 @@ fn arguments(data: &Path, port: u16, is_scratch: bool) -> Vec<String> {
     args
 }
 
-/// On a leash of its own, so that nothing is left of one that is interrupted; and under its name only when complete.
-async fn create_cluster(
-    programs: &Path,
-    directory: &Path,
-    is_scratch: bool,
-    account: Option<Account>,
-) -> anyhow::Result<()> {
-    let (initdb, new, log) = (
-        programs.join("initdb"),
-        directory.join("new"),
-        directory.join("initdb.log"),
-    );
+/// In the group of the server, so that nothing is left of one that is interrupted; and under its name only when complete.
+async fn create_cluster(server: &Server, programs: &Path) -> anyhow::Result<()> {
+    let directory = server.directory();
+    let new = directory.join("new");
     if new.exists() {
         fs::remove_dir_all(&new).with_context(|| format!("cannot remove {}", new.display()))?;
     }
-    let output = File::create(&log).with_context(|| format!("cannot write {}", log.display()))?;
-    let mut command = Leash::command(&initdb, Signal::Terminate, is_scratch.then_some(directory));
+    let mut command = Command::new(programs.join("initdb"));
     command
-        .arg("-D")
-        .arg(&new)
-        .args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"]);
-    command
-        .args(["--locale", "C.UTF-8", "--no-sync"])
-        .current_dir(directory);
-    command.stdout(output.try_clone()?).stderr(output);
-    account::run_as(&mut command, account);
-    let status = Leash::start(command)
-        .with_context(|| format!("cannot run {}", initdb.display()))?
-        .ended()
-        .await?;
-    ensure!(
-        status.success(),
-        "initdb failed: {}",
-        fs::read_to_string(&log).unwrap_or_default()
-    );
+        .args(["--username", USER, "--auth", "trust", "--encoding", "UTF8"])
+        .args(["--locale", "C.UTF-8", "--no-sync", "-D"])
+        .arg(&new);
+    let status = server.prepare(command).await?;
+    ensure!(status.success(), "initdb failed; {}", server.log_end());
     fs::rename(&new, directory.join("data")).context("cannot rename the new cluster")
+}
+
+/// One of PostgreSQL's programs, of the server's version.
+pub fn program(name: &str) -> anyhow::Result<PathBuf> {
+    Ok(programs()?.join(name))
 }
 
 /// The directory of PostgreSQL's programs.

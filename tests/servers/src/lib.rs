@@ -1,0 +1,26 @@
+//! The servers that tests run on: real ones, started for the tests, to work with and to break. They end with the process
+//! that started them.
+//!
+//! - [`postgres`], [`redis`]: PostgreSQL and Redis from Debian's packages
+//! - [`temporal_cluster`]: the production Temporal server, on PostgreSQL
+//! - [`temporal_cli`]: the `temporal` binary
+//! - [`server`]: what all of them have in common: a process with a directory and a log of its own
+//! - [`proxy`]: a TCP connection to a server, which holds back, loses or ends what is said
+//! - [`ports`]: ports that no other test gets
+//! - [`wait`]: waiting on conditions, never on time
+//!
+//! Nothing here knows Everturn, so the tests of any crate may stand on it. The dev server of Temporal is a part of the
+//! product, `everturn_worker::dev`, and is tested as such.
+
+// A test that cannot set up its servers should stop with a message, not return it.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
+
+mod account;
+pub mod ports;
+pub mod postgres;
+pub mod proxy;
+pub mod redis;
+pub mod server;
+pub mod temporal_cli;
+pub mod temporal_cluster;
+pub mod wait;
