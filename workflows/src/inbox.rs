@@ -199,13 +199,19 @@ mod tests {
 
     #[test]
     fn a_message_goes_on_as_it_was_submitted() {
-        for text in [
-            r#"{"message_id":"a"}"#,
-            r#"{"message_id":"a","content":"Hello","on_busy":"steer","cancel_reason":"why"}"#,
-        ] {
-            let submit: Submit = serde_json::from_str(text).unwrap();
-            let carried = Submit::from(Message::submitted("a".to_owned(), submit));
-            assert_eq!(serde_json::to_string(&carried).unwrap(), text);
+        let bare = Submit {
+            message_id: Some("a".to_owned()),
+            ..Submit::default()
+        };
+        let full = Submit {
+            content: Some("Hello".to_owned()),
+            on_busy: Some("steer".to_owned()),
+            cancel_reason: Some("why".to_owned()),
+            ..bare.clone()
+        };
+        for submit in [bare, full] {
+            let message = Message::submitted("a".to_owned(), submit.clone());
+            assert_eq!(Submit::from(message), submit);
         }
     }
 }

@@ -5,13 +5,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::Path,
 };
 
 use crate::{
     paths::{ModulePath, named_paths},
-    root, sources,
+    repository::{files, root},
 };
 
 /// The rooms of a folder, each with the rooms of that folder that it may name. The folder's own `lib.rs` or `mod.rs`
@@ -142,24 +141,25 @@ fn files_do_not_name_one_another_in_a_circle() {
 
 /// The modules of a folder and the paths that each names in it, all from the folder on.
 fn named_in(folder: &str) -> BTreeMap<ModulePath, Vec<ModulePath>> {
-    let (crate_source, inner) = folder.split_once("src").unwrap();
-    let crate_source = root().join(crate_source).join("src");
+    let (crate_folder, inner) = folder.split_once("src").unwrap();
+    let crate_source = format!("{crate_folder}src/");
     let inner: ModulePath = inner
         .split('/')
         .filter(|part| !part.is_empty())
         .map(str::to_owned)
         .collect();
-    let mut files = Vec::new();
-    sources(&root().join(folder), &mut files);
-    let of_file = |file: &Path| {
-        let module = module_of(file.strip_prefix(&crate_source).unwrap());
-        let text = fs::read_to_string(file).unwrap();
-        let names = named_paths(&text, &module)
+    let mut named = BTreeMap::new();
+    for source in files(&[".rs"]) {
+        if !source.path.starts_with(&format!("{folder}/")) {
+            continue;
+        }
+        let module = module_of(Path::new(source.path.strip_prefix(&crate_source).unwrap()));
+        let names = named_paths(&source.text, &module)
             .into_iter()
             .filter_map(|named| Some(named.strip_prefix(inner.as_slice())?.to_vec()));
-        (module[inner.len()..].to_vec(), names.collect())
-    };
-    files.iter().map(|file| of_file(file)).collect()
+        named.insert(module[inner.len()..].to_vec(), names.collect());
+    }
+    named
 }
 
 /// The module of a source file, from the crate's root on.

@@ -1,0 +1,176 @@
+//! What every source file keeps to: a header, a length, functions that fit a screen.
+
+use crate::repository::{Source, files};
+
+/// The longest a file may be, however well it is ordered.
+const MAX_FILE_LINES: usize = 500;
+/// The longest a function may be, from `fn` to its closing brace: a reader sees it at once.
+const MAX_FUNCTION_LINES: usize = 70;
+
+/// Files that are still longer. Each is to be split by what it is about; nothing may be added here.
+const LONG_FILES: &[&str] = &[
+    "activities/src/egress/tests.rs",
+    "gateway/tests/rest.rs",
+    "gateway/tests/sse.rs",
+    "store/src/api/mod.rs",
+    "store/src/batch/tests/mod.rs",
+    "store/src/rows.rs",
+    "store/src/sql/mod.rs",
+    "store/tests/conformance/delegation.rs",
+    "store/tests/postgres_cost.rs",
+    "stream/tests/conformance/mod.rs",
+    "stream/tests/redis_faults.rs",
+    "tests/src/stack.rs",
+    "tests/tests/e2e/mcp.rs",
+    "tests/tests/e2e/readers.rs",
+    "tests/tests/e2e/subagents.rs",
+    "worker/src/config/check.rs",
+    "worker/src/config/tests.rs",
+];
+
+/// Functions that are still longer, each `path::name`. Nothing may be added here.
+const LONG_FUNCTIONS: &[&str] = &[
+    "gateway/src/routes/client_tools.rs::accept",
+    "gateway/tests/auth/tokens.rs::keys_of_each_type_check_only_what_fits_them",
+    "gateway/tests/auth/tokens.rs::signatures_that_prove_nothing_are_refused",
+    "gateway/tests/outside.rs::what_is_stored_is_refused_without_asking",
+    "gateway/tests/rest.rs::everything_wrong_is_a_problem",
+    "store/src/backend/delegate.rs::begin_sub_agent",
+    "store/tests/conformance/conversations.rs::a_caller_sees_only_what_is_theirs",
+    "store/tests/conformance/delegation.rs::executions_are_a_tree_of_pages",
+    "store/tests/conformance/delegation.rs::its_end_ends_the_call_that_started_it",
+    "store/tests/conformance/lost.rs::the_resume_point_is_what_is_not_finished",
+    "store/tests/conformance/outside.rs::a_call_runs_only_when_it_is_approved",
+    "store/tests/conformance/saves.rs::cancel_closes_every_open_act",
+    "store/tests/postgres_cost.rs::a_sub_agent",
+    "store/tests/postgres_cost.rs::hot_queries_read_what_they_return_at_a_million_events",
+    "store/tests/postgres_cost.rs::turn_with",
+    "stream/tests/redis_faults.rs::fence_holds_after_everything_was_lost",
+    "tests/tests/e2e/isolation.rs::what_is_somebody_elses_does_not_exist",
+    "tests/tests/e2e/keys.rs::keys_open_the_gateway_until_they_are_revoked",
+    "tests/tests/e2e/mcp.rs::the_reference_servers_serve_a_turn",
+    "tests/tests/e2e/own_tools.rs::hostile_tools_are_observed_and_the_worker_lives",
+    "tests/tests/e2e/readers.rs::readers_that_are_cut_see_what_others_see",
+    "tests/tests/e2e/subagents.rs::a_tree_of_three_levels_is_one_order",
+    "tests/tests/e2e/turn.rs::a_turn_with_two_tools_in_parallel",
+    "worker/src/config/tests.rs::a_wrong_tool_is_explained",
+    "worker/src/config/tests.rs::errors_name_file_line_key_and_remedy",
+    "worker/src/config/tests.rs::tools_may_ask_a_person_or_the_client",
+    "worker/src/dev/mod.rs::serve",
+];
+
+#[test]
+fn every_file_says_what_lives_in_it_and_fits_a_reader() {
+    let files = files(&[".rs"]);
+    assert!(files.len() > 50);
+    for Source { path, text } in files {
+        assert!(text.starts_with("//! "), "{path} has no //! header");
+        let lines = text.lines().count();
+        assert!(
+            lines <= MAX_FILE_LINES || LONG_FILES.contains(&path.as_str()),
+            "{path} has {lines} lines; split it by what it is about"
+        );
+    }
+}
+
+#[test]
+fn every_function_fits_a_screen() {
+    let mut count = 0;
+    let mut too_long = Vec::new();
+    for Source { path, text } in files(&[".rs"]) {
+        for Function { name, line, lines } in functions(&text) {
+            count += 1;
+            let id = format!("{path}::{name}");
+            if lines > MAX_FUNCTION_LINES && !LONG_FUNCTIONS.contains(&id.as_str()) {
+                too_long.push(format!("{path}:{line}: {name} has {lines} lines"));
+            }
+        }
+    }
+    assert!(count > 1000, "only {count} functions were found");
+    assert!(
+        too_long.is_empty(),
+        "these functions have more than {MAX_FUNCTION_LINES} lines; split them by what they do:\n{}",
+        too_long.join("\n")
+    );
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Function<'a> {
+    name: &'a str,
+    line: usize,
+    lines: usize,
+}
+
+/// The functions of a file as rustfmt writes them: the body of one begins with the first `{` that ends a line, and ends with
+/// a brace that stands as deep as the function itself.
+fn functions(text: &str) -> Vec<Function<'_>> {
+    let lines: Vec<_> = text.lines().collect();
+    let mut found = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let Some((name, depth)) = head(line) else {
+            continue;
+        };
+        let opening = |line: &&str| line.ends_with(['{', ';', '}']);
+        let Some(head_lines) = lines[at..].iter().position(opening) else {
+            continue;
+        };
+        // A declaration without a body, or one with nothing in it.
+        if !lines[at + head_lines].ends_with('{') {
+            continue;
+        }
+        let end = format!("{}}}", " ".repeat(depth));
+        let closing = lines[at + head_lines..]
+            .iter()
+            .position(|line| *line == end);
+        let closing = closing.unwrap_or_else(|| panic!("{name} has no end"));
+        found.push(Function {
+            name,
+            line: at + 1,
+            lines: head_lines + closing + 1,
+        });
+    }
+    found
+}
+
+/// The name of the function that begins in this line, and how deep it stands.
+fn head(line: &str) -> Option<(&str, usize)> {
+    let text = line.trim_start();
+    let (before, after) = text.split_once("fn ")?;
+    let is_qualifier = |word: &str| {
+        matches!(word, "pub" | "const" | "async" | "unsafe" | "default") || word.starts_with("pub(")
+    };
+    let name = after
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .next()?;
+    let is_head = !name.is_empty() && before.split_whitespace().all(is_qualifier);
+    is_head.then_some((name, line.len() - text.len()))
+}
+
+#[test]
+fn functions_are_counted_from_fn_to_their_brace() {
+    let text = "\
+pub(crate) fn one() {
+    two(|| {
+        3
+    });
+}
+
+trait Trait {
+    fn declared(
+        &self,
+    );
+    async fn given(
+        &self,
+    ) -> u32 {
+        4
+    }
+    fn nothing() {}
+}
+";
+    let functions = functions(text);
+    let found: Vec<_> = functions
+        .iter()
+        .map(|function| (function.name, function.line, function.lines))
+        .collect();
+    assert_eq!(found, [("one", 1, 5), ("given", 11, 5)]);
+}
