@@ -53,8 +53,8 @@ mod tests {
             serde_json::from_str(r#"{"content":"hi","later":true}"#).unwrap();
         let submit = submit.0.unwrap();
         assert_eq!(
-            (submit.content.as_str(), submit.on_busy.as_str()),
-            ("hi", "")
+            (submit.content.as_deref(), submit.on_busy.as_deref()),
+            (Some("hi"), None)
         );
     }
 }

@@ -152,25 +152,23 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     }
 
     pub async fn observe(&self, step: u32, index: usize, failure: &str) -> Saved {
-        let (execution_id, failure) = (self.execution_id(step, index), failure.into());
         self.save(
             step,
             Batch::Observe(SaveObserve {
-                execution_id,
-                failure: (!failure.is_empty()).then_some(failure),
+                execution_id: self.execution_id(step, index),
+                failure: (!failure.is_empty()).then(|| failure.into()),
             }),
         )
         .await
     }
 
     pub async fn end(&self, step: u32, status: &str) -> Saved {
-        let (code, message) = ("a_code".into(), "why".into());
         self.save(
             step,
             Batch::End(SaveEnd {
                 status: status.into(),
-                code: (!code.is_empty()).then_some(code),
-                message: (!message.is_empty()).then_some(message),
+                code: Some("a_code".into()),
+                message: Some("why".into()),
             }),
         )
         .await

@@ -36,12 +36,11 @@ fn thought(step: u32) -> SaveRequest {
 }
 
 fn observe(step: u32, execution_id: &str, failure: &str) -> SaveRequest {
-    let (execution_id, failure) = (execution_id.into(), failure.into());
     request(
         step,
         save_request::Batch::Observe(SaveObserve {
-            execution_id,
-            failure: (!failure.is_empty()).then_some(failure),
+            execution_id: execution_id.into(),
+            failure: (!failure.is_empty()).then(|| failure.into()),
         }),
     )
 }
@@ -73,13 +72,12 @@ fn steer(message_id: &str) -> SaveRequest {
 }
 
 fn end(step: u32, status: &str) -> SaveRequest {
-    let (code, message) = ("code".into(), "why".into());
     request(
         step,
         save_request::Batch::End(SaveEnd {
             status: status.into(),
-            code: (!code.is_empty()).then_some(code),
-            message: (!message.is_empty()).then_some(message),
+            code: Some("code".into()),
+            message: Some("why".into()),
         }),
     )
 }
