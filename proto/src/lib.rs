@@ -4,6 +4,7 @@
 //! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states (A3)
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1)
+//! - [`Thread`]: whose messages are the context of an agent execution
 //! - `approval`: what an answer to an approval must be
 //! - [`words`]: the strings of statuses, event types, signals and search attributes
 //! - [`limits`]: sizes that all parts must agree on
@@ -18,11 +19,13 @@ mod json;
 mod lenient;
 
 pub mod limits;
+mod thread;
 mod typed;
 pub mod words;
 
 pub use json::Json;
 pub use lenient::Lenient;
+pub use thread::Thread;
 
 /// Events as readers see them. Generated from `event.proto`.
 pub mod event {

@@ -17,6 +17,9 @@ pub const TOOL_RESULT_INLINE_BYTES: usize = 16 * 1024;
 /// A tool result past this is an error (invariant 10).
 pub const TOOL_RESULT_MAX_BYTES: usize = 1024 * 1024;
 
+/// What is read of a tool's whole result at once, in bytes: a page that a client or a model still gets quickly.
+pub const TOOL_RESULT_SLICE_MAX_BYTES: usize = 256 * 1024;
+
 /// Input of a remote tool: it travels by value, through the history.
 pub const REMOTE_INPUT_MAX_BYTES: usize = 256 * 1024;
 

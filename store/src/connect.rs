@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use crate::{
     api::{
         AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Result, Retention,
-        TurnStore,
+        ToolResults, TurnStore,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -25,6 +25,8 @@ pub struct Store {
     pub outside: Arc<dyn OutsideTools>,
     /// For gateways.
     pub executions: Arc<dyn AgentExecutions>,
+    /// For gateways and workers.
+    pub results: Arc<dyn ToolResults>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
@@ -39,6 +41,7 @@ impl Store {
         + TurnStore
         + OutsideTools
         + AgentExecutions
+        + ToolResults
         + Retention
         + Keys
         + 'static,
@@ -50,6 +53,7 @@ impl Store {
             turns: store.clone(),
             outside: store.clone(),
             executions: store.clone(),
+            results: store.clone(),
             retention: store.clone(),
             keys: store,
         }

@@ -102,7 +102,7 @@ fn cut(result: Json) -> (Json, Option<Json>) {
     let shown: String = result.decode().unwrap_or_else(|_| text.to_owned());
     let cut = json!({
         "truncated": true,
-        "total_bytes": text.len(),
+        "total_bytes": shown.len(),
         "note": "The result was cut; the whole is kept with the tool execution.",
         "text": beginning(&shown),
     });

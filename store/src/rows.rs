@@ -13,7 +13,8 @@ use sqlx::{FromRow, types::Json as Column};
 use crate::{
     api::{
         Access, AgentExecution, ApiKey, BegunTurn, ContextMessage, Conversation, KeyKind,
-        OutsideTool, ParentCall, Removed, Result, ToolEnd, ToolRecord, ToolResult,
+        OutsideTool, ParentCall, Removed, Result, ResultRange, ResultSlice, ToolEnd, ToolRecord,
+        ToolResult,
     },
     batch::{AssistantRow, Delegation, Delegator, ToolRow, Totals, WaitingMessage},
     error::StoreError,
@@ -366,6 +367,19 @@ impl From<ExpiredRow> for Removed {
             conversations: count(row.conversations),
             events: count(row.events),
         }
+    }
+}
+
+/// A part of a tool's result, as bytes.
+#[derive(FromRow)]
+pub(crate) struct ResultSliceRow {
+    bytes: Vec<u8>,
+    total_bytes: i64,
+}
+
+impl ResultSliceRow {
+    pub(crate) fn slice(self, range: ResultRange) -> Result<ResultSlice> {
+        Ok(range.slice(&self.bytes, narrow(self.total_bytes)?))
     }
 }
 

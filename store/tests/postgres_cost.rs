@@ -16,7 +16,8 @@ use everturn_proto::{
 };
 use everturn_store::{
     AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery, MAX_SCANNED,
-    NewConversation, NewKey, PostgresOptions, PostgresStore, TurnStore, hot,
+    NewConversation, NewKey, PostgresOptions, PostgresStore, ResultRange, ToolResults, TurnStore,
+    hot,
 };
 use fixture::{Turn, new_message, tenant};
 use serde_json::Value;
@@ -177,6 +178,18 @@ async fn turn_with(
         )
         .await
         .unwrap();
+    costs
+        .of(
+            "tool_result",
+            store.tool_result(
+                &tenant(),
+                id,
+                &turn.execution_id(0, 0),
+                ResultRange::new(0, 100),
+            ),
+        )
+        .await
+        .unwrap();
     let lost = Turn::begun(store.clone(), id, "lost").await;
     lost.queue("next").await;
     let next = Turn::new(store.clone(), id, "next");
@@ -242,7 +255,7 @@ async fn turn_with(
 }
 
 /// The numbers of `store/src/backend/mod.rs`.
-const COSTS: [(&str, u32); 32] = [
+const COSTS: [(&str, u32); 33] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -253,6 +266,7 @@ const COSTS: [(&str, u32); 32] = [
     ("begin_turn, repeated", 4),
     ("begin_turn, after a lost one", 18),
     ("resume_point", 1),
+    ("tool_result", 1),
     ("withdraw_message", 4),
     ("claim_step", 1),
     ("claim_step, stored", 3),
@@ -269,7 +283,7 @@ const COSTS: [(&str, u32); 32] = [
     ("save end", 12),
     ("save end, cancelled with open tools", 14),
     ("events", 1),
-    ("execution_status", 1),
+    ("conversation_status", 1),
     ("last_sequences", 1),
     ("conversation", 1),
     ("list_conversations", 1),
@@ -439,7 +453,7 @@ async fn a_sub_agent() {
         ("begin_sub_agent", 12),
         ("begin_sub_agent, repeated", 4),
         ("save end of a sub-agent", 14),
-        ("executions", 1),
+        ("agent_executions", 1),
     ];
     assert_eq!(costs.measured, expected);
 }
@@ -745,6 +759,20 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
             hot::WAITING_TOOLS,
             "text, text, text, bigint",
             "'c5000', 't', NULL, 100",
+            2,
+        ),
+        (
+            "slice of a result",
+            hot::TOOL_RESULT.postgres,
+            "text, text, text, bigint, bigint, text",
+            "'c5000', 'exec_1', 't', 10, 100, NULL",
+            2,
+        ),
+        (
+            "slice of a result, for the model",
+            hot::TOOL_RESULT_OF_THREAD.postgres,
+            "text, text, text, bigint, bigint",
+            "'c5000', 'exec_1', NULL, 10, 100",
             2,
         ),
         (

@@ -17,12 +17,14 @@ use everturn_proto::{
 
 mod executions;
 mod retention;
+mod tool_results;
 
 pub use self::{
     executions::*,
     keys::{ApiKey, KeyKind, Keys, NewKey},
     outside::{OutsideTool, OutsideTools},
     retention::*,
+    tool_results::{ResultRange, ResultSlice, ToolResults},
 };
 pub use crate::{
     error::Result,

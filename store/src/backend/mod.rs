@@ -2,7 +2,8 @@
 //! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
 //! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
 //!
-//! - `reader.rs`, `executions.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`, `outside.rs`: the traits
+//! - `reader.rs`, `executions.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`, `outside.rs`,
+//!   `tool_results.rs`: the traits
 //! - `begin.rs`, `delegate.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
 //! - `removal.rs`: whole conversations, for retention and for a person who deletes one
@@ -35,7 +36,7 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `execution_status`, `last_sequences`, `context`, `used_call_ids`, `executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `events`, `conversation_status`, `last_sequences`, `context`, `used_call_ids`, `agent_executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
@@ -53,7 +54,7 @@
 //! | `save`: end | 12; with open tools: 14; of a sub-agent: 14 |
 //! | `save`: approval | as observe, and its record, its answer, its grant |
 //! | `save`, repeated | 4; a thought: 5 |
-//! | `waiting_tools`, `outside_tool`, `granted_tools` | 1 |
+//! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `store_client_result` | 2 |
 //! | a turn of two steps with two tools, all its calls together | 73 |
 
@@ -70,6 +71,7 @@ mod removal;
 mod retention;
 mod save;
 mod snapshot;
+mod tool_results;
 mod turns;
 mod write;
 

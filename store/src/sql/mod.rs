@@ -74,11 +74,14 @@ pub use sub_agents::*;
 // Behind the macros that it uses.
 mod outside;
 
+mod tool_results;
+
 pub use outside::WAITING_TOOLS;
 pub(crate) use outside::{
     ANSWERED_TOOLS, APPROVE_TOOL, GRANTED_TOOLS, INSERT_GRANT, OUTSIDE_TOOL, SET_TOOL_CALLS,
     STORE_CLIENT_RESULT,
 };
+pub use tool_results::{TOOL_RESULT, TOOL_RESULT_OF_THREAD};
 
 // ---- reader ----------------------------------------------------------------------------------------
 

@@ -22,12 +22,14 @@ pub mod outside;
 pub mod races;
 pub mod retention;
 pub mod saves;
+pub mod tool_results;
 pub mod turns;
 
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Retention, TurnStore,
+    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Retention, ToolResults,
+    TurnStore,
 };
 
 /// An empty database of one back end.
@@ -37,6 +39,7 @@ pub trait Backend: Send + Sync {
         + TurnStore
         + OutsideTools
         + AgentExecutions
+        + ToolResults
         + Retention
         + Keys
         + Clone
@@ -131,6 +134,10 @@ macro_rules! conformance_suite {
             conversations::a_message_needs_its_conversation,
             conversations::a_tenant_has_a_limit_of_turns,
             conversations::a_conversation_is_renamed,
+            tool_results::a_whole_result_is_read_in_slices,
+            tool_results::a_slice_may_begin_anywhere,
+            tool_results::a_result_is_read_by_those_who_may,
+            tool_results::a_model_reads_results_of_its_thread,
             lists::lists_are_paged_by_last_update,
             lists::titles_are_searched_alike,
             lists::a_search_is_bounded_and_goes_on,

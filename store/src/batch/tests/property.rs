@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use everturn_proto::{
     turn::ToolCall,
-    words::{approval, effect, event_type, execution_status, tool_status},
+    words::{EventType, approval, effect, event_type, execution_status, tool_status},
 };
 use proptest::prelude::*;
 
@@ -118,10 +118,11 @@ proptest! {
             let approval = tool.record.approval.as_str();
             prop_assert!(matches!(approval, approval::NOT_NEEDED | approval::APPROVED), "what was not approved never ran");
         }
-        let ends = model.events.iter().filter(|event| event.event_type().ends_agent_execution()).count();
+        let is_end = |event: &super::NewEvent| EventType::from(event.event_type.as_str()).ends_agent_execution();
+        let ends = model.events.iter().filter(|event| is_end(event)).count();
         prop_assert_eq!(ends, 1);
         prop_assert_eq!(model.delegation_end.is_some(), is_sub_agent, "a sub-agent's end ends the call that started it");
-        prop_assert!(model.events.last().unwrap().event_type().ends_agent_execution());
+        prop_assert!(is_end(model.events.last().unwrap()));
         let counted = |event: &&super::NewEvent| {
             let is_answer = event.event_type == event_type::ASSISTANT_MESSAGE && !is_sub_agent;
             is_answer || event.event_type == event_type::USER_MESSAGE

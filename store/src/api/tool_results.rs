@@ -1,0 +1,150 @@
+//! Whole results of tools. A model and the readers see a large result cut; here the rest of it is read.
+
+use async_trait::async_trait;
+use everturn_proto::{Thread, limits::TOOL_RESULT_SLICE_MAX_BYTES};
+
+use super::{Access, Result};
+
+/// Characters are cut between, so a slice must have room for the longest one.
+const MIN_SLICE_BYTES: u32 = 4;
+
+/// PostgreSQL counts bytes from 1, in 31 bits. No result is that long.
+const MAX_OFFSET_BYTES: u32 = i32::MAX.unsigned_abs() - 1;
+
+/// Reads the whole results of tool executions, a slice at a time. For gateways and workers.
+///
+/// A result that is a JSON string is read as the text that it holds, any other one as its JSON, in the notation of the
+/// database (PostgreSQL writes JSON in its own way). `None`: there is no such tool execution, or it has no result yet.
+#[async_trait]
+pub trait ToolResults: Send + Sync {
+    /// For a caller: a tool execution of a conversation that they may see.
+    async fn tool_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        range: ResultRange,
+    ) -> Result<Option<ResultSlice>>;
+
+    /// For the model: a tool execution of its own thread, whose results are its context.
+    async fn tool_result_of_thread(
+        &self,
+        conversation_id: &str,
+        thread: &Thread,
+        execution_id: &str,
+        range: ResultRange,
+    ) -> Result<Option<ResultSlice>>;
+}
+
+/// Which part of a result to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResultRange {
+    offset_bytes: u32,
+    max_bytes: u32,
+}
+
+impl ResultRange {
+    /// At most `max_bytes` from this offset. Never more than [`TOOL_RESULT_SLICE_MAX_BYTES`] are read, nor fewer than
+    /// one character.
+    pub fn new(offset_bytes: u32, max_bytes: u32) -> Self {
+        let most = u32::try_from(TOOL_RESULT_SLICE_MAX_BYTES).unwrap_or(u32::MAX);
+        Self {
+            offset_bytes: offset_bytes.min(MAX_OFFSET_BYTES),
+            max_bytes: max_bytes.clamp(MIN_SLICE_BYTES, most),
+        }
+    }
+
+    pub(crate) fn offset_bytes(self) -> u32 {
+        self.offset_bytes
+    }
+
+    pub(crate) fn max_bytes(self) -> u32 {
+        self.max_bytes
+    }
+
+    /// The slice that these bytes are. They begin and end anywhere; characters that were cut at either end are left out.
+    pub(crate) fn slice(self, bytes: &[u8], total_bytes: u32) -> ResultSlice {
+        let is_inside_character = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
+        let skipped = bytes.iter().take_while(is_inside_character).count();
+        let text = match std::str::from_utf8(&bytes[skipped..]) {
+            Ok(text) => text,
+            Err(cut) => {
+                let whole = &bytes[skipped..skipped + cut.valid_up_to()];
+                std::str::from_utf8(whole).unwrap_or_default()
+            }
+        };
+        let skipped = u32::try_from(skipped).unwrap_or(u32::MAX);
+        ResultSlice {
+            text: text.to_owned(),
+            offset_bytes: self.offset_bytes.saturating_add(skipped).min(total_bytes),
+            total_bytes,
+        }
+    }
+}
+
+/// A part of a result, cut between characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultSlice {
+    /// The text; empty behind the end of the result.
+    pub text: String,
+    /// Where it begins: at the first whole character from the offset that was asked for.
+    pub offset_bytes: u32,
+    /// Length of the whole result.
+    pub total_bytes: u32,
+}
+
+impl ResultSlice {
+    /// Where the next slice begins; `None` when this one reaches the end.
+    pub fn next_offset_bytes(&self) -> Option<u32> {
+        let length = u32::try_from(self.text.len()).unwrap_or(u32::MAX);
+        let next = self.offset_bytes.saturating_add(length);
+        (next < self.total_bytes).then_some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is read of a text from this offset.
+    fn read(text: &str, offset_bytes: u32, max_bytes: u32) -> ResultSlice {
+        let range = ResultRange::new(offset_bytes, max_bytes);
+        let from = usize::try_from(offset_bytes).unwrap().min(text.len());
+        let end = (from + usize::try_from(range.max_bytes()).unwrap()).min(text.len());
+        range.slice(
+            &text.as_bytes()[from..end],
+            u32::try_from(text.len()).unwrap(),
+        )
+    }
+
+    #[test]
+    fn slices_from_any_offset_give_the_whole_text() {
+        let text = "aü€\u{1f600}".repeat(7);
+        for max_bytes in 0..12 {
+            let (mut whole, mut next) = (String::new(), Some(0));
+            while let Some(offset_bytes) = next {
+                let slice = read(&text, offset_bytes, max_bytes);
+                assert_eq!(slice.offset_bytes, offset_bytes);
+                whole.push_str(&slice.text);
+                next = slice.next_offset_bytes();
+            }
+            assert_eq!(whole, text, "{max_bytes}");
+        }
+    }
+
+    #[test]
+    fn a_slice_begins_at_a_character_and_goes_on() {
+        let slice = read("\u{1f600}ab", 1, 4);
+        assert_eq!((slice.text.as_str(), slice.offset_bytes), ("a", 4));
+        assert_eq!(slice.next_offset_bytes(), Some(5));
+        let behind = read("ab", 9, 4);
+        assert_eq!((behind.text.as_str(), behind.offset_bytes), ("", 2));
+        assert_eq!(behind.next_offset_bytes(), None);
+    }
+
+    #[test]
+    fn a_slice_has_a_limit() {
+        let range = ResultRange::new(0, u32::MAX);
+        assert_eq!(range.max_bytes() as usize, TOOL_RESULT_SLICE_MAX_BYTES);
+    }
+}
