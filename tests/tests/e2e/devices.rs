@@ -166,7 +166,7 @@ async fn has_timeline(
     );
 }
 
-/// An event as docs/api.md says that a chat window shows it.
+/// An event as docs/api/events.md says that a chat window shows it.
 fn item(event: &Value) -> Option<Value> {
     let (number, kind) = (&event["sequence_number"], event["type"].as_str().unwrap());
     let mut item = match kind {

@@ -31,7 +31,7 @@ pub struct ServerOptions {
 }
 
 impl ServerOptions {
-    /// A server with the defaults that docs/tools.md gives reasons for.
+    /// A server with the defaults that docs/tools/mcp.md gives reasons for.
     pub fn new(name: impl Into<String>, location: ServerLocation) -> Self {
         Self {
             name: name.into(),

@@ -1,5 +1,5 @@
 //! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in `tests/`,
-//! a section in `docs/api.md`, and `make openapi`.
+//! a row in `docs/api.md`, a section in `docs/api/`, and `make openapi`.
 
 mod approvals;
 mod cancel;
