@@ -227,3 +227,38 @@ fn every_document_that_the_code_names_exists() {
     }
     assert!(count > 5, "{count} names found");
 }
+
+/// The names of the invariants in ARCHITECTURE.md, in their order.
+fn invariants() -> Vec<String> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let section = text.split("## Invariants").nth(1).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let names = section.lines().filter_map(|line| line.split_once(". **"));
+    names
+        .map(|(_, rest)| rest.split_once(".**").unwrap().0.to_lowercase())
+        .collect()
+}
+
+#[test]
+fn every_invariant_that_a_comment_cites_has_this_number_and_name() {
+    let names = invariants();
+    assert_eq!(names.len(), 10, "{names:?}");
+    for file in files(&root(), &["rs", "toml", "sql", "lua"]) {
+        let text = comments(&fs::read_to_string(&file).unwrap()).to_lowercase();
+        for rest in text.split("invariant ").skip(1) {
+            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let Ok(number) = rest[..digits].parse::<usize>() else {
+                continue;
+            };
+            let name = number.checked_sub(1).and_then(|index| names.get(index));
+            let place = file.display();
+            let name = name.unwrap_or_else(|| panic!("{place} cites invariant {number}"));
+            let behind = rest[digits..].strip_prefix(", ").unwrap_or_default();
+            let named = names.iter().find(|name| behind.starts_with(name.as_str()));
+            assert!(
+                named.is_none_or(|named| named == name),
+                "{place} cites invariant {number} with the name of another one"
+            );
+        }
+    }
+}
