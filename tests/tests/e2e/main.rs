@@ -26,6 +26,7 @@ mod own_tools;
 mod parallel;
 mod races;
 mod readers;
+mod readme;
 mod remote;
 mod resume;
 mod skills;
