@@ -3,6 +3,7 @@
 //! - `crates`: which crate may name which
 //! - `sources`: module headers, and the lengths of files and functions
 //! - `citations`: what a comment or a document names exists
+//! - `facts`: the facts and invariants that comments cite by name
 //! - `commands`: the commands and variables of the documents exist
 //! - `documents`: what the documents must not leave out
 //! - `rooms`: which module of a crate may name which; `paths`: what a source file names
@@ -14,6 +15,7 @@ mod citations;
 mod commands;
 mod crates;
 mod documents;
+mod facts;
 mod paths;
 mod repository;
 mod rooms;
