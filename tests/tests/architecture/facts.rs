@@ -86,6 +86,7 @@ fn invariants_that_are_cited_by_number_and_name_are_one() {
             let Ok(number) = number.parse::<usize>() else {
                 continue;
             };
+            let behind = behind.trim_start_matches('"');
             let named = names.iter().position(|name| behind.starts_with(name));
             if named.is_some_and(|index| index + 1 != number) {
                 let shown: String = behind.chars().take(30).collect();
