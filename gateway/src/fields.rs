@@ -1,6 +1,6 @@
 //! The fields of a JSON object, each kept to the letter.
 
-use everturn_proto::Json;
+use everturn_proto::{Json, event::Event};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, MapAccess, Visitor},
@@ -16,6 +16,11 @@ impl<'a> Fields<'a> {
     /// The fields of `json`; none when it is not an object.
     pub(crate) fn of(json: &'a Json) -> Self {
         serde_json::from_str(json.as_str()).unwrap_or_default()
+    }
+
+    /// The fields of an event's data.
+    pub(crate) fn of_event(event: &'a Event) -> Self {
+        event.event_data.as_ref().map(Self::of).unwrap_or_default()
     }
 
     /// The field as a `T`; `None` when it is missing, null or something else.

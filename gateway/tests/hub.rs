@@ -8,16 +8,13 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig,
-    live::{
-        hub::{End, Hub, Reader},
-        tail::Frame,
-    },
+    live::{LiveFrame, LiveHub, LiveReader, ReaderEnd},
 };
 use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Published, StreamOptions, StreamWriter};
 use futures::FutureExt;
 use proptest::prelude::*;
-use support::world::{Onlooker, POLL, World, elapse};
+use support::world::{Onlooker, POLL, World, elapse, settle};
 use tokio::time::Instant;
 
 fn access() -> Access {
@@ -32,8 +29,8 @@ fn config() -> GatewayConfig {
 }
 
 /// A gateway in front of the world.
-fn hub(world: &World, config: &GatewayConfig) -> Hub {
-    Hub::new(
+fn hub(world: &World, config: &GatewayConfig) -> LiveHub {
+    LiveHub::new(
         Arc::new(world.store.clone()),
         Arc::new(world.stream.clone()),
         config,
@@ -41,7 +38,7 @@ fn hub(world: &World, config: &GatewayConfig) -> Hub {
 }
 
 /// A reader from after `cursor`, as a request opens one.
-async fn open(hub: &Hub, world: &World, cursor: u32) -> Reader {
+async fn open(hub: &LiveHub, world: &World, cursor: u32) -> LiveReader {
     let conversation = world
         .store
         .conversation(&access(), "c")
@@ -51,16 +48,9 @@ async fn open(hub: &Hub, world: &World, cursor: u32) -> Reader {
     hub.open(access(), &conversation, cursor)
 }
 
-/// Lets the tails do all that they can do now.
-async fn settle() {
-    for _ in 0..20 {
-        tokio::task::yield_now().await;
-    }
-}
-
 /// Somebody who comes back with a cursor when the stream ends.
 struct Client {
-    reader: Reader,
+    reader: LiveReader,
     seen: Onlooker,
     cursor: u32,
     /// How often it was cut.
@@ -68,7 +58,7 @@ struct Client {
 }
 
 impl Client {
-    async fn connect(hub: &Hub, world: &World, cursor: u32) -> Self {
+    async fn connect(hub: &LiveHub, world: &World, cursor: u32) -> Self {
         let seen =
             Onlooker::having(&world.store.log("c")[..cursor.min(world.last_sequence()) as usize]);
         Self {
@@ -84,20 +74,20 @@ impl Client {
         self.seen.events.last().copied().unwrap_or(self.cursor)
     }
 
-    async fn come_back(&mut self, hub: &Hub, world: &World) {
+    async fn come_back(&mut self, hub: &LiveHub, world: &World) {
         self.reader = open(hub, world, self.place()).await;
         self.seen.texts.clear();
     }
 
     /// Takes at most `count` frames of those that are there; comes back to `hub` when it is cut.
-    async fn read(&mut self, hub: &Hub, world: &World, count: usize) {
+    async fn read(&mut self, hub: &LiveHub, world: &World, count: usize) {
         settle().await;
         for _ in 0..count {
             match self.reader.next().now_or_never() {
                 None => return,
                 Some(Ok(rendered)) => self.seen.take(&rendered.frame),
                 Some(Err(end)) => {
-                    assert_eq!(end, End::TooSlow);
+                    assert_eq!(end, ReaderEnd::TooSlow);
                     self.cuts += 1;
                     self.come_back(hub, world).await;
                     settle().await;
@@ -106,7 +96,7 @@ impl Client {
         }
     }
 
-    async fn read_all(&mut self, hub: &Hub, world: &World) {
+    async fn read_all(&mut self, hub: &LiveHub, world: &World) {
         self.read(hub, world, usize::MAX).await;
     }
 }
@@ -260,10 +250,10 @@ async fn readers_learn_that_a_conversation_is_gone() {
     world.store.remove("c");
     let started = Instant::now();
     for reader in &mut readers {
-        assert_eq!(reader.next().await.unwrap_err(), End::Deleted);
+        assert_eq!(reader.next().await.unwrap_err(), ReaderEnd::Deleted);
     }
     assert!(started.elapsed() <= POLL);
-    assert_eq!(replaying.next().await.unwrap_err(), End::Deleted);
+    assert_eq!(replaying.next().await.unwrap_err(), ReaderEnd::Deleted);
     assert_eq!(hub.tails(), 0);
 }
 
@@ -280,10 +270,10 @@ async fn a_conversation_made_anew_is_not_for_readers_of_the_old_one() {
     settle().await;
     assert_eq!(
         old.next().now_or_never().unwrap().unwrap_err(),
-        End::Deleted
+        ReaderEnd::Deleted
     );
     assert!(
-        matches!(new.next().now_or_never(), Some(Ok(rendered)) if matches!(rendered.frame, Frame::TextStart(_)))
+        matches!(new.next().now_or_never(), Some(Ok(rendered)) if matches!(rendered.frame, LiveFrame::TextStart(_)))
     );
 }
 
@@ -308,7 +298,7 @@ async fn a_store_that_is_away_is_waited_for_but_not_for_ever() {
 
     let mut replaying = open(&hub, &world, 0).await;
     world.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
-    assert_eq!(replaying.next().await.unwrap_err(), End::Unreadable);
+    assert_eq!(replaying.next().await.unwrap_err(), ReaderEnd::Unreadable);
 }
 
 /// One thing that happens.

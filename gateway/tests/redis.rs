@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig,
-    live::{hub::Hub, tail::Frame},
+    live::{LiveFrame, LiveHub},
 };
 use everturn_store::{Access, Conversations};
 use everturn_stream::{
@@ -36,7 +36,7 @@ struct Screen {
 /// A process of its own that serves readers.
 struct Gateway {
     store: MemoryStore,
-    hub: Hub,
+    hub: LiveHub,
 }
 
 impl Gateway {
@@ -46,7 +46,7 @@ impl Gateway {
             poll_interval: INTERVAL,
             ..GatewayConfig::default()
         };
-        let hub = Hub::new(Arc::new(store.clone()), Arc::new(stream), &config);
+        let hub = LiveHub::new(Arc::new(store.clone()), Arc::new(stream), &config);
         Self {
             store: store.clone(),
             hub,
@@ -76,9 +76,9 @@ impl Gateway {
 
 impl Screen {
     /// Objects to everything a reader must not see.
-    fn take(&mut self, frame: Frame) {
+    fn take(&mut self, frame: LiveFrame) {
         match frame {
-            Frame::Event(event) => {
+            LiveFrame::Event(event) => {
                 let data = event.event_data.unwrap().to_value();
                 self.texts.retain(|key, _| {
                     data["step"]
@@ -87,11 +87,11 @@ impl Screen {
                 });
                 self.events.push((event.sequence_number, event.event_type));
             }
-            Frame::TextStart(text) => {
+            LiveFrame::TextStart(text) => {
                 let older = self.texts.insert(text.key, (text.generation, text.text));
                 assert!(older.is_none_or(|(generation, _)| generation <= text.generation));
             }
-            Frame::TextDelta(piece) => {
+            LiveFrame::TextDelta(piece) => {
                 let (generation, text) = self
                     .texts
                     .get_mut(&piece.key)
@@ -100,7 +100,7 @@ impl Screen {
                 text.push_str(&piece.text);
                 self.deltas += 1;
             }
-            Frame::TextEnd { .. } => {}
+            LiveFrame::TextEnd { .. } => {}
         }
     }
 }

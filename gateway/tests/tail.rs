@@ -1,4 +1,5 @@
-//! The tail itself: the seam between replay and live (invariants 7 and 8). What readers see of it is tested in `hub.rs`.
+//! The tail: the seam between replay and live (invariants 7 and 8), as its readers see it. Many readers are tested in
+//! `hub.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,58 +14,70 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_gateway::live::{
-    tail::{Frame, Tail},
-    watcher::Watcher,
+use everturn_gateway::{
+    GatewayConfig,
+    live::{LiveFrame, LiveHub, LiveReader, ReaderEnd},
 };
-use everturn_store::{Access, StoreError};
+use everturn_proto::event::Event;
+use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{
     Following, Item, OpenText, Piece, Published, StreamError, StreamOptions, StreamReader,
     StreamWriter,
 };
 use futures::FutureExt;
-use support::world::{Onlooker, POLL, World, elapse};
-use tokio::time::Instant;
+use support::world::{Onlooker, POLL, World, elapse, settle};
+use tokio::time::{Instant, timeout};
 
-/// A tail of the world's conversation from after `cursor`.
-fn tail_from(world: &World, cursor: u32) -> Tail {
-    tail_of(world, Arc::new(world.stream.clone()), cursor)
+/// A reader of the world's conversation from after `cursor`, at a gateway of its own.
+async fn reader_from(world: &World, cursor: u32) -> LiveReader {
+    reader_of(world, Arc::new(world.stream.clone()), cursor).await
 }
 
-fn tail_of(world: &World, stream: Arc<dyn StreamReader>, cursor: u32) -> Tail {
-    let store = Arc::new(world.store.clone());
-    let watcher = Watcher::new(store.clone(), POLL);
-    Tail::new(
-        store,
-        stream,
-        Access::tenant("default"),
-        "c",
-        cursor,
-        &watcher,
-    )
+async fn reader_of(world: &World, stream: Arc<dyn StreamReader>, cursor: u32) -> LiveReader {
+    let config = GatewayConfig {
+        poll_interval: POLL,
+        ..GatewayConfig::default()
+    };
+    let hub = LiveHub::new(Arc::new(world.store.clone()), stream, &config);
+    let access = Access::tenant("default");
+    let found = world.store.conversation(&access, "c").await.unwrap();
+    let reader = hub.open(access, &found.unwrap(), cursor);
+    settle().await;
+    reader
 }
 
-/// Somebody who reads a tail.
-struct Reader {
-    tail: Tail,
+/// The next frame, which must be an event.
+async fn next_event(reader: &mut LiveReader) -> Event {
+    match reader.next().await.unwrap().frame.clone() {
+        LiveFrame::Event(event) => event,
+        other => panic!("no event, but {other:?}"),
+    }
+}
+
+/// Somebody who reads, and objects to what a reader must not see.
+struct Watching {
+    reader: LiveReader,
     seen: Onlooker,
 }
 
-impl Reader {
-    fn new(tail: Tail) -> Self {
-        Self {
-            tail,
+impl Watching {
+    async fn from(world: &World, cursor: u32) -> Self {
+        let mut watching = Self {
+            reader: reader_from(world, cursor).await,
             seen: Onlooker::default(),
-        }
+        };
+        watching.read(1000).await;
+        watching
     }
 
     /// Takes at most `count` frames of those that are there.
-    fn read(&mut self, count: usize) {
+    async fn read(&mut self, count: usize) {
+        settle().await;
         for _ in 0..count {
-            let Some(frame) = self.tail.next().now_or_never() else {
+            let Some(frame) = self.reader.next().now_or_never() else {
                 return;
             };
-            self.seen.take(&frame.unwrap());
+            self.seen.take(&frame.unwrap().frame);
         }
     }
 }
@@ -80,14 +93,12 @@ async fn open_text_sealed_before_the_cursor_is_not_shown() {
     world.save(false).await;
     let last = 152;
     for cursor in [0, 150, last] {
-        let mut reader = Reader::new(tail_from(&world, cursor));
-        reader.read(1000);
+        let reader = Watching::from(&world, cursor).await;
         assert!(reader.seen.texts.is_empty(), "from {cursor}");
         assert_eq!(reader.seen.events, (cursor + 1..=last).collect::<Vec<_>>());
     }
     world.say("next").await;
-    let mut reader = Reader::new(tail_from(&world, last));
-    reader.read(10);
+    let reader = Watching::from(&world, last).await;
     assert_eq!(reader.seen.texts.len(), 1);
 }
 
@@ -95,42 +106,39 @@ async fn open_text_sealed_before_the_cursor_is_not_shown() {
 async fn late_deltas_of_a_sealed_step_are_dropped() {
     let mut world = World::new(StreamOptions::default());
     world.say("a").await;
-    let mut reader = Reader::new(tail_from(&world, 0));
-    reader.read(10);
+    let mut reader = Watching::from(&world, 0).await;
+    assert_eq!(reader.seen.texts.len(), 1);
     let late = world.piece(world.generation, 1, "b");
     world.save(false).await;
     elapse(POLL).await;
-    reader.read(10);
+    reader.read(10).await;
     // The stream does not know yet that the text is sealed.
     assert_eq!(
         world.stream.publish("c", late).await.unwrap(),
         Published::Accepted
     );
-    reader.read(10);
+    reader.read(10).await;
     assert_eq!((reader.seen.events.len(), reader.seen.texts.len()), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn announced_events_come_at_once() {
     let mut world = World::new(StreamOptions::default());
-    let mut reader = Reader::new(tail_from(&world, 0));
-    reader.read(1);
+    let mut reader = Watching::from(&world, 0).await;
     world.say("a").await;
     world.save(true).await;
-    reader.read(10);
+    reader.read(10).await;
     assert_eq!((reader.seen.events.len(), reader.seen.texts.len()), (2, 0));
 }
 
 #[tokio::test(start_paused = true)]
 async fn events_nobody_announced_come_with_the_next_poll() {
     let mut world = World::new(StreamOptions::default());
-    let mut tail = tail_from(&world, 0);
-    assert!(tail.next().now_or_never().is_none());
-    world.save(false).await;
     let started = Instant::now();
-    let Frame::Event(event) = tail.next().await.unwrap() else {
-        panic!("no event")
-    };
+    let mut reader = reader_from(&world, 0).await;
+    assert!(reader.next().now_or_never().is_none());
+    world.save(false).await;
+    let event = next_event(&mut reader).await;
     assert_eq!((event.sequence_number, started.elapsed()), (1, POLL));
 }
 
@@ -140,30 +148,38 @@ async fn cut_follower_comes_back_by_itself() {
         follower_buffer: 2,
         ..StreamOptions::default()
     });
-    let mut reader = Reader::new(tail_from(&world, 0));
-    reader.read(1);
+    let mut reader = Watching::from(&world, 0).await;
     elapse(POLL / 2).await;
     for _ in 0..10 {
         world.say("word ").await;
     }
-    reader.read(100);
+    reader.read(100).await;
     assert_eq!(reader.seen.texts[&world.key()], (1, "word ".repeat(10)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn store_that_is_away_for_a_while_is_waited_for() {
+    let unavailable = || StoreError::Unavailable("away".into());
     let mut world = World::new(StreamOptions::default());
-    world.save(false).await;
-    world.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
-    let mut tail = tail_from(&world, 0);
-    assert!(tokio::time::timeout(POLL * 5, tail.next()).await.is_err());
+    let mut reader = reader_from(&world, 0).await;
+    world.save(true).await;
+    world.store.lock().broken = Some(unavailable);
+    assert!(timeout(POLL * 5, reader.next()).await.is_err());
     world.store.lock().broken = None;
-    assert!(matches!(tail.next().await, Ok(Frame::Event(_))));
+    assert_eq!(next_event(&mut reader).await.sequence_number, 1);
 
-    world.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
-    assert!(tail_from(&world, 0).next().await.is_err(), "not for ever");
-    world.store.lock().broken = Some(|| StoreError::Corrupt("odd".to_owned()));
-    assert!(tail_from(&world, 0).next().now_or_never().unwrap().is_err());
+    for (error, patience) in [
+        (unavailable as fn() -> StoreError, POLL * 31),
+        (|| StoreError::Corrupt("odd".to_owned()), POLL / 2),
+    ] {
+        let last = world.last_sequence();
+        let mut reader = reader_from(&world, last).await;
+        world.save(true).await;
+        world.store.lock().broken = Some(error);
+        let end = timeout(patience, reader.next()).await;
+        assert_eq!(end.expect("for ever").unwrap_err(), ReaderEnd::Unreadable);
+        world.store.lock().broken = None;
+    }
 }
 
 /// A stream that is down, or cuts every follower at once.
@@ -196,11 +212,13 @@ async fn every_event_comes_without_the_stream() {
             is_cutting: is_cutting.into(),
             ..BadStream::default()
         });
-        let mut tail = tail_of(&world, Arc::clone(&bad) as Arc<dyn StreamReader>, 0);
+        let stream = Arc::clone(&bad) as Arc<dyn StreamReader>;
+        let mut reader = reader_of(&world, stream, 0).await;
         world.save(true).await;
-        assert!(matches!(tail.next().await, Ok(Frame::Event(_))));
-        assert!(matches!(tail.next().await, Ok(Frame::Event(_))));
-        assert!(tokio::time::timeout(POLL * 10, tail.next()).await.is_err());
+        for number in [1, 2] {
+            assert_eq!(next_event(&mut reader).await.sequence_number, number);
+        }
+        assert!(timeout(POLL * 10, reader.next()).await.is_err());
         assert!(
             bad.follows.load(Ordering::Relaxed) <= 12,
             "not in a busy loop"
@@ -257,9 +275,10 @@ async fn a_reader_never_goes_back_to_an_older_generation() {
         (vec![open(2, "new")], late()),
         (vec![open(1, "old")], late()),
     ]);
-    let mut tail = tail_of(&world, Arc::new(Scripted(Mutex::new(scripts))), 0);
-    assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open(2, "new")));
-    assert!(tokio::time::timeout(POLL * 5, tail.next()).await.is_err());
+    let mut reader = reader_of(&world, Arc::new(Scripted(Mutex::new(scripts))), 0).await;
+    let first = reader.next().await.unwrap();
+    assert_eq!(first.frame, LiveFrame::TextStart(open(2, "new")));
+    assert!(timeout(POLL * 5, reader.next()).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -285,9 +304,11 @@ async fn a_text_that_skips_a_piece_is_shown_anew() {
         (vec![open("abc")], skipping),
         (vec![open("abcde?")], Vec::new()),
     ]);
-    let mut tail = tail_of(&world, Arc::new(Scripted(Mutex::new(scripts))), 0);
-    assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open("abc")));
-    assert_eq!(tail.next().await.unwrap(), Frame::TextStart(open("abcde?")));
+    let mut reader = reader_of(&world, Arc::new(Scripted(Mutex::new(scripts))), 0).await;
+    for text in ["abc", "abcde?"] {
+        let shown = reader.next().await.unwrap();
+        assert_eq!(shown.frame, LiveFrame::TextStart(open(text)));
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -296,16 +317,15 @@ async fn the_first_text_is_searched_for_in_the_past() {
     let mut world = World::new(StreamOptions::default());
     let late = world.piece(1, 0, "late");
     world.save(false).await;
-    let mut reader = Reader::new(tail_from(&world, 2));
-    reader.read(10);
+    let mut reader = Watching::from(&world, 2).await;
     assert_eq!(
         world.stream.publish("c", late).await.unwrap(),
         Published::Accepted
     );
-    reader.read(10);
+    reader.read(10).await;
     assert!(reader.seen.texts.is_empty());
     world.say("new").await;
-    reader.read(10);
+    reader.read(10).await;
     assert_eq!(reader.seen.texts.len(), 1);
 }
 
@@ -313,19 +333,16 @@ async fn the_first_text_is_searched_for_in_the_past() {
 async fn a_conversation_that_is_gone_ends_the_tail() {
     let mut world = World::new(StreamOptions::default());
     world.save(false).await;
-    let mut gone = tail_from(&world, 2);
-    assert!(tokio::time::timeout(POLL * 3, gone.next()).await.is_err());
+    let mut gone = reader_from(&world, 2).await;
+    assert!(timeout(POLL * 3, gone.next()).await.is_err());
     world.store.remove("c");
-    assert!(matches!(
-        gone.next().await,
-        Err(StoreError::NotFound { .. })
-    ));
-    // One of the same name is another one.
-    let mut replaced = tail_from(&world, 2);
+    assert_eq!(gone.next().await.unwrap_err(), ReaderEnd::Deleted);
+    // One of the same name, with fewer events, is another one.
+    world.store.add("c", "default");
+    world.save(false).await;
+    let mut replaced = reader_from(&world, 2).await;
+    world.store.remove("c");
     world.store.add("c", "default");
     world.store.append("c", "m", "act", "{}");
-    assert!(matches!(
-        replaced.next().await,
-        Err(StoreError::Conflict(_))
-    ));
+    assert_eq!(replaced.next().await.unwrap_err(), ReaderEnd::Unreadable);
 }

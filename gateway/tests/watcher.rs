@@ -6,46 +6,45 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_gateway::live::{
-    tail::{Frame, Tail},
-    watcher::Watcher,
+use everturn_gateway::{
+    GatewayConfig,
+    live::{LiveFrame, LiveHub, LiveReader, News, Watcher},
 };
-use everturn_store::{Access, StoreError};
+use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Announcement, InProcessStream, StreamWriter};
 use futures::FutureExt;
-use support::memory::MemoryStore;
+use support::{memory::MemoryStore, world::settle};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
+/// A gateway whose tails end with their last reader.
 struct Gateway {
     store: MemoryStore,
     stream: InProcessStream,
-    watcher: Watcher,
+    hub: LiveHub,
 }
 
 impl Gateway {
     fn new() -> Self {
-        let store = MemoryStore::default();
-        let watcher = Watcher::new(Arc::new(store.clone()), INTERVAL);
-        Self {
-            store,
-            stream: InProcessStream::default(),
-            watcher,
-        }
+        let (store, stream) = (MemoryStore::default(), InProcessStream::default());
+        let config = GatewayConfig {
+            poll_interval: INTERVAL,
+            linger: Duration::ZERO,
+            ..GatewayConfig::default()
+        };
+        let (events, texts) = (Arc::new(store.clone()), Arc::new(stream.clone()));
+        let hub = LiveHub::new(events, texts, &config);
+        Self { store, stream, hub }
     }
 
-    fn tail(&self, conversation_id: &str) -> Tail {
+    async fn reader(&self, conversation_id: &str) -> LiveReader {
         self.store.add(conversation_id, "default");
-        let (events, stream) = (Arc::new(self.store.clone()), Arc::new(self.stream.clone()));
-        Tail::new(
-            events,
-            stream,
-            Access::tenant("default"),
-            conversation_id,
-            0,
-            &self.watcher,
-        )
+        let access = Access::tenant("default");
+        let found = self.store.conversation(&access, conversation_id).await;
+        let reader = self.hub.open(access, &found.unwrap().unwrap(), 0);
+        settle().await;
+        reader
     }
 
     fn looks(&self) -> Vec<usize> {
@@ -62,39 +61,41 @@ impl Gateway {
     }
 }
 
-/// Lets tails that are up to date wait for `time`.
-async fn wait(tails: &mut [Tail], time: Duration) {
-    let waiting = futures::future::select_all(tails.iter_mut().map(|tail| tail.next().boxed()));
+/// Lets readers that are up to date wait for `time`.
+async fn wait(readers: &mut [LiveReader], time: Duration) {
+    let waiting =
+        futures::future::select_all(readers.iter_mut().map(|reader| reader.next().boxed()));
     assert!(timeout(time, waiting).await.is_err(), "nothing is to come");
 }
 
-async fn next_sequence(tail: &mut Tail) -> u32 {
-    let Frame::Event(event) = tail.next().await.unwrap() else {
-        panic!("no event")
-    };
-    event.sequence_number
+async fn next_sequence(reader: &mut LiveReader) -> u32 {
+    match &reader.next().await.unwrap().frame {
+        LiveFrame::Event(event) => event.sequence_number,
+        other => panic!("no event, but {other:?}"),
+    }
 }
 
 #[tokio::test(start_paused = true)]
 async fn one_query_an_interval_serves_every_tail() {
     let gateway = Gateway::new();
-    let mut tails: Vec<_> = (0..50)
-        .map(|number| gateway.tail(&format!("c{}", number % 10)))
-        .collect();
-    wait(&mut tails, INTERVAL * 3 + Duration::from_millis(10)).await;
+    let mut readers = Vec::new();
+    for number in 0..50 {
+        readers.push(gateway.reader(&format!("c{}", number % 10)).await);
+    }
+    wait(&mut readers, INTERVAL * 3 + Duration::from_millis(10)).await;
     assert_eq!(gateway.looks(), [10, 10, 10]);
     let reads = gateway.store.lock().reads;
-    assert_eq!(reads, 50, "a tail that is up to date reads nothing");
+    assert_eq!(reads, 10, "a tail that is up to date reads nothing");
 
     // Fewer are left, then none: the looks end, and begin again with the next tail.
-    tails.truncate(1);
-    wait(&mut tails, INTERVAL).await;
+    readers.truncate(1);
+    wait(&mut readers, INTERVAL).await;
     assert_eq!(gateway.looks(), [1]);
-    tails.clear();
+    readers.clear();
     sleep(INTERVAL * 5).await;
     assert_eq!(gateway.looks(), [0; 0]);
     wait(
-        &mut [gateway.tail("c")],
+        &mut [gateway.reader("c").await],
         INTERVAL * 2 + Duration::from_millis(10),
     )
     .await;
@@ -104,7 +105,7 @@ async fn one_query_an_interval_serves_every_tail() {
 #[tokio::test(start_paused = true)]
 async fn a_missed_announcement_is_healed() {
     let gateway = Gateway::new();
-    let (mut one, mut other) = (gateway.tail("one"), gateway.tail("other"));
+    let (mut one, mut other) = (gateway.reader("one").await, gateway.reader("other").await);
     assert!(one.next().now_or_never().is_none() && other.next().now_or_never().is_none());
     let started = Instant::now();
     gateway.append("one");
@@ -130,29 +131,30 @@ async fn a_missed_announcement_is_healed() {
 #[tokio::test(start_paused = true)]
 async fn queries_are_bounded() {
     let gateway = Gateway::new();
-    let mut tails: Vec<_> = (0..2500)
-        .map(|number| gateway.tail(&format!("c{number}")))
-        .collect();
-    wait(&mut tails, INTERVAL + Duration::from_millis(10)).await;
+    let mut readers = Vec::new();
+    for number in 0..2500 {
+        readers.push(gateway.reader(&format!("c{number}")).await);
+    }
+    wait(&mut readers, INTERVAL + Duration::from_millis(10)).await;
     assert_eq!(gateway.looks(), [1000, 1000, 500]);
     gateway.append("c77");
     gateway.append("c2477");
     for number in [77, 2477] {
-        assert_eq!(next_sequence(&mut tails[number]).await, 1);
+        assert_eq!(next_sequence(&mut readers[number]).await, 1);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_look_that_fails_is_made_good_by_the_next() {
     let gateway = Gateway::new();
-    let mut tail = gateway.tail("c");
-    assert!(tail.next().now_or_never().is_none());
+    let mut reader = gateway.reader("c").await;
+    assert!(reader.next().now_or_never().is_none());
     gateway.append("c");
     gateway.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
-    assert!(timeout(INTERVAL * 3, tail.next()).await.is_err());
+    assert!(timeout(INTERVAL * 3, reader.next()).await.is_err());
     gateway.store.lock().broken = None;
     let started = Instant::now();
-    assert_eq!(next_sequence(&mut tail).await, 1);
+    assert_eq!(next_sequence(&mut reader).await, 1);
     assert!(started.elapsed() <= INTERVAL);
 }
 
@@ -160,12 +162,12 @@ async fn a_look_that_fails_is_made_good_by_the_next() {
 async fn a_look_that_outran_the_tail_is_not_forgotten() {
     // The tail's own cursor decides: what a look found while the tail was busy is found by its next wait.
     let gateway = Gateway::new();
-    let mut tail = gateway.tail("c");
-    assert!(tail.next().now_or_never().is_none());
+    let watcher = Watcher::new(Arc::new(gateway.store.clone()), INTERVAL);
+    let mut watched = watcher.watch("c");
     gateway.append("c");
     for _ in 0..3 {
         advance(INTERVAL).await;
-        tokio::task::yield_now().await;
+        settle().await;
     }
-    assert_eq!(next_sequence(&mut tail).now_or_never(), Some(1));
+    assert_eq!(watched.news(0).now_or_never(), Some(News::Behind));
 }

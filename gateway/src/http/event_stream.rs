@@ -9,7 +9,7 @@ use axum::{
 };
 use futures::StreamExt;
 
-use crate::live::feed::Feed;
+use crate::live::Feed;
 
 /// The response whose body is the feed.
 pub(crate) fn response(feed: Feed) -> Response {

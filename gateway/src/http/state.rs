@@ -14,7 +14,7 @@ use crate::{
         problem::{Code, Problem},
     },
     limits::Limits,
-    live::{feed::Feed, hub::Hub, sse},
+    live::{Feed, LiveHub, sse},
     ports::Ports,
 };
 
@@ -32,14 +32,14 @@ pub struct GatewayState {
     /// Cancelled some time later: open streams end.
     pub(crate) closing: CancellationToken,
     pub(crate) limits: Limits,
-    hub: Hub,
+    hub: LiveHub,
 }
 
 impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let limits = Limits::new(&config);
-        let hub = Hub::new(
+        let hub = LiveHub::new(
             Arc::clone(&ports.events),
             Arc::clone(&ports.stream),
             &config,

@@ -10,19 +10,17 @@ use futures::{Stream, future::BoxFuture};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    config::GatewayConfig,
-    limits::StreamPermit,
-    live::{
-        hub::{End, Reader},
-        sse::{self, EndReason, Rendered},
-        tail::Frame,
-    },
+use super::{
+    end::ReaderEnd,
+    frame::LiveFrame,
+    reader::LiveReader,
+    sse::{self, RenderedFrame, StreamEnd},
 };
+use crate::{config::GatewayConfig, limits::StreamPermit};
 
 /// A stream of server-sent events.
 pub struct Feed {
-    reader: Reader,
+    reader: LiveReader,
     /// The message whose turn alone is wanted, up to its end; `None`: everything.
     turn: Option<String>,
     /// What goes out before the reader's frames.
@@ -33,7 +31,7 @@ pub struct Feed {
     /// Resolves when the reader may read no more.
     until: BoxFuture<'static, ()>,
     /// The last frame, once the others have gone out.
-    last: Option<EndReason>,
+    last: Option<StreamEnd>,
     is_over: bool,
     _permit: StreamPermit,
 }
@@ -41,7 +39,7 @@ pub struct Feed {
 impl Feed {
     /// What the reader gets, behind the frame `replay`.
     pub(crate) fn new(
-        reader: Reader,
+        reader: LiveReader,
         replay: &str,
         config: Arc<GatewayConfig>,
         closing: CancellationToken,
@@ -98,11 +96,11 @@ impl Feed {
                     self.is_over = true;
                     return Some(sse::reconnect(self.config.retry_delay()).into());
                 }
-                () = &mut self.until => self.end(EndReason::TokenExpired),
+                () = &mut self.until => self.end(StreamEnd::TokenExpired),
                 next = self.reader.next() => match next {
                     Ok(rendered) if self.wants(&rendered) => return Some(rendered.bytes.clone()),
                     Ok(_) => {}
-                    Err(End::Deleted) => self.end(EndReason::ConversationDeleted),
+                    Err(ReaderEnd::Deleted) => self.end(StreamEnd::ConversationDeleted),
                     Err(end) => {
                         tracing::info!(?end, "a stream ends; its reader has a cursor to come back with");
                         self.is_over = true;
@@ -114,21 +112,21 @@ impl Feed {
         self.last.take().map(|reason| sse::end(reason).into())
     }
 
-    fn end(&mut self, reason: EndReason) {
+    fn end(&mut self, reason: StreamEnd) {
         self.last = Some(reason);
         self.is_over = true;
     }
 
     /// False for a frame of another turn than the one asked for. The last frame of that one ends the feed.
-    fn wants(&mut self, rendered: &Rendered) -> bool {
+    fn wants(&mut self, rendered: &RenderedFrame) -> bool {
         let Some(message_id) = &self.turn else {
             return true;
         };
         if rendered.frame.message_id() != message_id {
             return false;
         }
-        if matches!(&rendered.frame, Frame::Event(event) if event.ends_turn()) {
-            self.end(EndReason::TurnEnded);
+        if matches!(&rendered.frame, LiveFrame::Event(event) if event.ends_turn()) {
+            self.end(StreamEnd::TurnEnded);
         }
         true
     }

@@ -25,17 +25,17 @@ const MAX_IDS: usize = 1000;
 /// Looks into the store for all tails of a gateway. Clones share the looks.
 #[derive(Clone)]
 pub struct Watcher {
-    inner: Arc<Inner>,
+    shared: Arc<SharedWatcher>,
 }
 
-struct Inner {
+struct SharedWatcher {
     events: Arc<dyn EventReader>,
     interval: Duration,
-    watched: Mutex<Conversations>,
+    watched: Mutex<WatchedConversations>,
 }
 
 #[derive(Default)]
-struct Conversations {
+struct WatchedConversations {
     /// What the last look found; `None`: no such conversation.
     last_sequences: HashMap<String, watch::Sender<Option<u32>>>,
     is_running: bool,
@@ -43,7 +43,7 @@ struct Conversations {
 
 /// A watched conversation. Dropping it ends the watch.
 #[derive(Debug)]
-pub struct Watched {
+pub struct WatchedConversation {
     last_sequence: watch::Receiver<Option<u32>>,
 }
 
@@ -61,7 +61,7 @@ impl Watcher {
     pub fn new(events: Arc<dyn EventReader>, interval: Duration) -> Self {
         let interval = interval.max(Duration::from_millis(1));
         Self {
-            inner: Arc::new(Inner {
+            shared: Arc::new(SharedWatcher {
                 events,
                 interval,
                 watched: Mutex::default(),
@@ -70,35 +70,35 @@ impl Watcher {
     }
 
     /// Watches a conversation. Must be called within a tokio runtime.
-    pub fn watch(&self, conversation_id: &str) -> Watched {
-        let mut watched = self.inner.lock();
+    pub fn watch(&self, conversation_id: &str) -> WatchedConversation {
+        let mut watched = self.shared.lock();
         if !watched.is_running {
             watched.is_running = true;
-            tokio::spawn(Arc::clone(&self.inner).run(self.pace()));
+            tokio::spawn(Arc::clone(&self.shared).run(self.ticks()));
         }
         let sender = watched
             .last_sequences
             .entry(conversation_id.to_owned())
             .or_insert_with(|| watch::Sender::new(Some(0)));
-        Watched {
+        WatchedConversation {
             last_sequence: sender.subscribe(),
         }
     }
 
     /// Time between two looks.
     pub(crate) fn interval(&self) -> Duration {
-        self.inner.interval
+        self.shared.interval
     }
 
     /// Ticks at the pace of the looks, for whoever wants to try something again.
-    pub(crate) fn pace(&self) -> Interval {
-        let mut ticks = interval_at(Instant::now() + self.inner.interval, self.inner.interval);
+    pub(crate) fn ticks(&self) -> Interval {
+        let mut ticks = interval_at(Instant::now() + self.shared.interval, self.shared.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks
     }
 }
 
-impl Watched {
+impl WatchedConversation {
     /// Waits for a look that finds anything else than the event `cursor` at the end. Each look that does so counts, so
     /// that a reader whose replica of the store is late is told again. Cancel safe.
     pub async fn news(&mut self, cursor: u32) -> News {
@@ -116,7 +116,7 @@ impl Watched {
     }
 }
 
-impl Inner {
+impl SharedWatcher {
     async fn run(self: Arc<Self>, mut ticks: Interval) {
         loop {
             ticks.tick().await;
@@ -155,7 +155,7 @@ impl Inner {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Conversations> {
+    fn lock(&self) -> MutexGuard<'_, WatchedConversations> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_gateway::live::tail::Frame;
+use everturn_gateway::live::LiveFrame;
 use everturn_proto::event::Event;
 use everturn_stream::{
     Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey,
@@ -106,6 +106,13 @@ impl World {
     }
 }
 
+/// Lets the tails do all that they can do now.
+pub async fn settle() {
+    for _ in 0..20 {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// Lets time pass, and the watcher look when it is time.
 pub async fn elapse(time: Duration) {
     advance(time).await;
@@ -143,13 +150,13 @@ impl Onlooker {
         }
     }
 
-    pub fn take(&mut self, frame: &Frame) {
+    pub fn take(&mut self, frame: &LiveFrame) {
         match frame {
-            Frame::Event(event) => {
+            LiveFrame::Event(event) => {
                 self.events.push(event.sequence_number);
                 self.note(event);
             }
-            Frame::TextStart(text) => {
+            LiveFrame::TextStart(text) => {
                 assert!(
                     Some(text.key.step) > self.sealed_step,
                     "a text that an event has replaced"
@@ -159,7 +166,7 @@ impl Onlooker {
                     .insert(text.key.clone(), (text.generation, text.text.clone()));
                 assert!(older.is_none_or(|(generation, _)| generation <= text.generation));
             }
-            Frame::TextDelta(piece) => {
+            LiveFrame::TextDelta(piece) => {
                 let (generation, text) = self
                     .texts
                     .get_mut(&piece.key)
@@ -167,7 +174,7 @@ impl Onlooker {
                 assert_eq!((*generation, text.len()), (piece.generation, piece.offset));
                 text.push_str(&piece.text);
             }
-            Frame::TextEnd { key, .. } => assert!(self.texts.contains_key(key)),
+            LiveFrame::TextEnd { key, .. } => assert!(self.texts.contains_key(key)),
         }
     }
 }

@@ -70,6 +70,31 @@ impl EventType {
         }
     }
 
+    /// True for an event that holds the whole text of a step: what was streamed of it is replaced.
+    pub fn holds_text_of_a_step(&self) -> bool {
+        match self {
+            Self::Thought | Self::AssistantMessage => true,
+            Self::UserMessage
+            | Self::Act
+            | Self::Observe
+            | Self::WorkPlan
+            | Self::PlanStepStart
+            | Self::PlanStepEnd
+            | Self::PatternMatch
+            | Self::SkillMatched
+            | Self::SkillExecutionStart
+            | Self::SkillExecutionComplete
+            | Self::Complete
+            | Self::Error
+            | Self::Cancelled
+            | Self::ApprovalRequested
+            | Self::ApprovalResolved
+            | Self::ClientToolRequested
+            | Self::SubAgentStart
+            | Self::Unknown(_) => false,
+        }
+    }
+
     /// True for an event that a tool or a matcher may emit with its result. Every other event is the runtime's own
     /// account of the turn, which a tool must not be able to forge.
     pub fn may_be_emitted_by_tools(&self) -> bool {

@@ -63,11 +63,25 @@ const GATEWAY_HTTP: Rooms = &[
 ];
 
 const GATEWAY_LIVE: Rooms = &[
-    ("feed", &["hub", "sse", "tail"]),
-    ("hub", &["sse", "tail", "watcher"]),
-    ("sse", &["tail"]),
-    ("tail", &["watcher"]),
+    ("feed", &["reader", "sse", "frame", "end"]),
+    (
+        "hub",
+        &["tail", "reader", "broadcast", "watcher", "log", "end"],
+    ),
+    ("tail", &["broadcast", "open_texts", "watcher", "log"]),
+    (
+        "reader",
+        &["broadcast", "queue", "log", "sse", "frame", "end"],
+    ),
+    ("broadcast", &["queue", "open_texts", "sse", "frame", "end"]),
+    ("queue", &["sse", "end"]),
+    ("open_texts", &["seals", "sse", "frame"]),
+    ("seals", &[]),
     ("watcher", &[]),
+    ("log", &[]),
+    ("sse", &["frame"]),
+    ("frame", &[]),
+    ("end", &[]),
     ("timeline", &[]),
 ];
 

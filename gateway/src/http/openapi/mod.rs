@@ -24,7 +24,7 @@ use utoipa::{
     },
 };
 
-pub(crate) use shapes::{Frame, IdempotencyKey, LastEventId, LoggedEvent, MessageText};
+pub(crate) use shapes::{AnyFrame, IdempotencyKey, LastEventId, LoggedEvent, MessageText};
 
 use self::shapes::EventFrame;
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
         auth::SECURE_COOKIE,
         problem::{Code, ProblemBody, REQUEST_ID},
     },
-    live::sse::{End, Reconnect, Replay, Started, TextBody},
+    live::sse::{ChatFrame, EndFrame, ReconnectFrame, ReplayFrame, TextFrame},
     schema::{Id, Sequence, one_of},
 };
 
@@ -62,7 +62,7 @@ const SESSION: &str = "session";
                        takes callers who present none as the tenant `default`."
     ),
     components(schemas(
-        ProblemBody, Frame, EventFrame, TextBody, Started, Replay, Reconnect, End, Id, Sequence, MessageText
+        ProblemBody, AnyFrame, EventFrame, TextFrame, ChatFrame, ReplayFrame, ReconnectFrame, EndFrame, Id, Sequence, MessageText
     )),
     tags(
         (name = "conversations"),

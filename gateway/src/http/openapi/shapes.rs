@@ -138,8 +138,9 @@ pub(crate) struct EventFrame {
 /// A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
 /// Only events have an `id`, their sequence number: what a browser sends back as `Last-Event-ID` is a cursor.
 #[derive(ToSchema)]
+#[schema(as = Frame)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
-pub(crate) struct Frame {
+pub(crate) struct AnyFrame {
     #[schema(pattern = "^[1-9][0-9]*$", nullable = false)]
     id: Option<String>,
     /// The `type` of its data, but `turn_error` for the event `error`: `EventSource` has one of its own. The frame

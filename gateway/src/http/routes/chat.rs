@@ -16,7 +16,7 @@ use crate::{
     http::{
         event_stream,
         extract::{Body, Caller},
-        openapi::{Frame, IdempotencyKey, MessageText, problems},
+        openapi::{AnyFrame, IdempotencyKey, MessageText, problems},
         problem::{Code, Problem},
         state::GatewayState,
     },
@@ -61,7 +61,7 @@ problems!(
         (
             status = 200, description = "The turn's frames", content_type = "text/event-stream",
             headers(("x-conversation-id" = Id, description = "The conversation the message went to")),
-            item_schema = Frame
+            item_schema = AnyFrame
         ),
         Refusals
     )

@@ -9,7 +9,7 @@ use crate::{
     http::{
         event_stream,
         extract::{Caller, ConversationId, Params},
-        openapi::{Frame, LastEventId, LoggedEvent, problems},
+        openapi::{AnyFrame, LastEventId, LoggedEvent, problems},
         problem::{Code, Problem},
         state::GatewayState,
     },
@@ -92,7 +92,7 @@ problems!(
     get, path = "/conversations/{id}/events/stream", tag = "events", operation_id = "stream_events",
     params(ConversationId, StreamQuery, LastEventId),
     responses(
-        (status = 200, description = "The frames", content_type = "text/event-stream", item_schema = Frame),
+        (status = 200, description = "The frames", content_type = "text/event-stream", item_schema = AnyFrame),
         StreamRefusals
     )
 )]

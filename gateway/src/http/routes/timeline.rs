@@ -11,7 +11,7 @@ use crate::{
         problem::Problem,
         state::GatewayState,
     },
-    live::timeline::{Item, Timeline},
+    live::timeline::{Timeline, TimelineItem},
 };
 
 /// Events read at a time.
@@ -24,7 +24,7 @@ const PAGE: u32 = 500;
 pub(super) struct Shown {
     conversation_id: String,
     /// The newest items, in order.
-    timeline: Vec<Item>,
+    timeline: Vec<TimelineItem>,
     /// Items there are, those left out included.
     total: usize,
 }

@@ -2,10 +2,7 @@
 
 use std::collections::VecDeque;
 
-use everturn_proto::{
-    event::Event,
-    words::event_type::{ASSISTANT_MESSAGE, THOUGHT},
-};
+use everturn_proto::event::Event;
 use everturn_stream::TextKey;
 
 use crate::fields::Fields;
@@ -13,23 +10,20 @@ use crate::fields::Fields;
 /// Agent executions remembered: more than a conversation can have speaking at once.
 const MAX_EXECUTIONS: usize = 256;
 
-/// The last sealed step of each agent execution; `u32::MAX` once it has ended. Steps of one execution follow one
-/// another, so a seal covers the steps before it.
+/// The last sealed step of each agent execution; `u32::MAX` once it has ended. Its steps follow one another, so a seal
+/// covers the steps before it.
 #[derive(Debug, Default)]
-pub(crate) struct Seals(VecDeque<(String, u32)>);
+pub(super) struct Seals(VecDeque<(String, u32)>);
 
 impl Seals {
     /// Notes what an event seals. Most seal nothing.
-    pub(crate) fn note(&mut self, event: &Event) {
-        let is_end = event.event_type().ends_agent_execution();
-        if !is_end && !matches!(event.event_type.as_str(), THOUGHT | ASSISTANT_MESSAGE) {
+    pub(super) fn note(&mut self, event: &Event) {
+        let event_type = event.event_type();
+        let is_end = event_type.ends_agent_execution();
+        if !is_end && !event_type.holds_text_of_a_step() {
             return;
         }
-        let fields = event
-            .event_data
-            .as_ref()
-            .map(Fields::of)
-            .unwrap_or_default();
+        let fields = Fields::of_event(event);
         // Old events name neither; they cannot belong to a text that is open now.
         let Some(execution) = fields
             .get::<String>("agent_execution_id")
@@ -48,7 +42,7 @@ impl Seals {
     }
 
     /// True when the reader has the event that replaced this text.
-    pub(crate) fn cover(&self, key: &TextKey) -> bool {
+    pub(super) fn cover(&self, key: &TextKey) -> bool {
         self.0
             .iter()
             .any(|(execution, step)| *execution == key.agent_execution_id && key.step <= *step)

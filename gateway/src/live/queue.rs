@@ -1,5 +1,5 @@
 //! What one reader has not taken yet: bounded in bytes, so that a reader that falls behind costs nobody else anything
-//! (invariant 10).
+//! (invariant 10, "nothing grows without a bound").
 
 use std::{
     collections::VecDeque,
@@ -8,32 +8,31 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::end::End;
-use crate::live::sse::Rendered;
+use super::{end::ReaderEnd, sse::RenderedFrame};
 
 /// Frames for which an empty queue keeps its memory.
 const KEPT_CAPACITY: usize = 16;
 
 /// Filled by the tail, emptied by one reader.
 #[derive(Debug)]
-pub(super) struct Queue {
-    waiting: Mutex<Waiting>,
+pub(super) struct ReaderQueue {
+    waiting: Mutex<WaitingFrames>,
     changed: Notify,
 }
 
 #[derive(Debug)]
-struct Waiting {
-    frames: VecDeque<Arc<Rendered>>,
+struct WaitingFrames {
+    frames: VecDeque<Arc<RenderedFrame>>,
     bytes: usize,
     /// Bytes at the most. A single frame may be larger.
     limit: usize,
-    end: Option<End>,
+    end: Option<ReaderEnd>,
 }
 
-impl Queue {
+impl ReaderQueue {
     /// A queue in which `limit` bytes may wait.
     pub(super) fn new(limit: usize) -> Self {
-        let waiting = Waiting {
+        let waiting = WaitingFrames {
             frames: VecDeque::new(),
             bytes: 0,
             limit,
@@ -46,7 +45,7 @@ impl Queue {
     }
 
     /// Adds the texts a reader begins with. They come all at once, so the limit does not count them.
-    pub(super) fn begin(&self, texts: impl IntoIterator<Item = Arc<Rendered>>) {
+    pub(super) fn begin(&self, texts: impl IntoIterator<Item = Arc<RenderedFrame>>) {
         let mut waiting = self.lock();
         for text in texts {
             waiting.limit += text.bytes.len();
@@ -56,26 +55,26 @@ impl Queue {
     }
 
     /// Adds a frame; false, and the end of the queue, when its reader has fallen too far behind.
-    pub(super) fn push(&self, frame: Arc<Rendered>) -> bool {
+    pub(super) fn push(&self, frame: Arc<RenderedFrame>) -> bool {
         let mut waiting = self.lock();
         let fits = waiting.frames.is_empty() || waiting.bytes + frame.bytes.len() <= waiting.limit;
         if fits && waiting.end.is_none() {
             waiting.add(frame);
         } else {
-            waiting.end(End::TooSlow);
+            waiting.end(ReaderEnd::TooSlow);
         }
         self.changed.notify_one();
         waiting.end.is_none()
     }
 
     /// Ends the queue behind what waits in it. The first end stands.
-    pub(super) fn end(&self, end: End) {
+    pub(super) fn end(&self, end: ReaderEnd) {
         self.lock().end.get_or_insert(end);
         self.changed.notify_one();
     }
 
     /// The next frame, or why there is none any more. For one reader only. Cancel safe.
-    pub(super) async fn next(&self) -> Result<Arc<Rendered>, End> {
+    pub(super) async fn next(&self) -> Result<Arc<RenderedFrame>, ReaderEnd> {
         loop {
             if let Some(next) = self.lock().take() {
                 return next;
@@ -84,25 +83,25 @@ impl Queue {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
+    fn lock(&self) -> MutexGuard<'_, WaitingFrames> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
-    fn add(&mut self, frame: Arc<Rendered>) {
+impl WaitingFrames {
+    fn add(&mut self, frame: Arc<RenderedFrame>) {
         self.bytes += frame.bytes.len();
         self.frames.push_back(frame);
     }
 
     /// Ends it, and lets go at once of what nobody may come to take.
-    fn end(&mut self, end: End) {
+    fn end(&mut self, end: ReaderEnd) {
         self.end.get_or_insert(end);
         self.frames = VecDeque::new();
         self.bytes = 0;
     }
 
-    fn take(&mut self) -> Option<Result<Arc<Rendered>, End>> {
+    fn take(&mut self) -> Option<Result<Arc<RenderedFrame>, ReaderEnd>> {
         let Some(frame) = self.frames.pop_front() else {
             return self.end.map(Err);
         };
@@ -122,17 +121,17 @@ mod tests {
     use futures::FutureExt;
 
     use super::*;
-    use crate::live::tail::Frame;
+    use crate::live::frame::LiveFrame;
 
-    fn frame() -> Arc<Rendered> {
+    fn frame() -> Arc<RenderedFrame> {
         let key = TextKey {
             agent_execution_id: "run".to_owned(),
             step: 0,
             part: Part::Text,
         };
-        Arc::new(Rendered::new(
+        Arc::new(RenderedFrame::new(
             "c",
-            Frame::TextEnd {
+            LiveFrame::TextEnd {
                 message_id: "m".to_owned(),
                 key,
                 generation: 1,
@@ -143,20 +142,20 @@ mod tests {
     #[tokio::test]
     async fn a_reader_that_takes_nothing_is_cut() {
         let size = frame().bytes.len();
-        let queue = Queue::new(3 * size);
+        let queue = ReaderQueue::new(3 * size);
         assert!((0..3).all(|_| queue.push(frame())));
         assert!(queue.next().await.is_ok());
         assert!(queue.push(frame()), "there is room again");
         assert!(!queue.push(frame()));
-        assert_eq!(queue.next().await.unwrap_err(), End::TooSlow);
+        assert_eq!(queue.next().await.unwrap_err(), ReaderEnd::TooSlow);
         assert!(!queue.push(frame()), "it stays cut");
-        queue.end(End::Deleted);
-        assert_eq!(queue.next().await.unwrap_err(), End::TooSlow);
+        queue.end(ReaderEnd::Deleted);
+        assert_eq!(queue.next().await.unwrap_err(), ReaderEnd::TooSlow);
     }
 
     #[tokio::test]
     async fn a_frame_that_is_larger_than_the_limit_passes() {
-        let queue = Queue::new(1);
+        let queue = ReaderQueue::new(1);
         assert!(queue.push(frame()));
         assert!(queue.next().await.is_ok());
         assert!(queue.next().now_or_never().is_none());
@@ -165,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn the_texts_a_reader_begins_with_do_not_count() {
         let size = frame().bytes.len();
-        let queue = Queue::new(size);
+        let queue = ReaderQueue::new(size);
         queue.begin([frame(), frame()]);
         assert!(queue.push(frame()));
         assert!(!queue.push(frame()));
@@ -173,10 +172,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_end_comes_behind_what_waits() {
-        let queue = Queue::new(1000);
+        let queue = ReaderQueue::new(1000);
         queue.push(frame());
-        queue.end(End::Deleted);
+        queue.end(ReaderEnd::Deleted);
         assert!(queue.next().await.is_ok());
-        assert_eq!(queue.next().await.unwrap_err(), End::Deleted);
+        assert_eq!(queue.next().await.unwrap_err(), ReaderEnd::Deleted);
     }
 }

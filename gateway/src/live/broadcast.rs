@@ -1,0 +1,271 @@
+//! What the tail of a conversation has shown so far, and the readers who get the rest.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use chrono::{DateTime, Utc};
+use everturn_proto::event::Event;
+use everturn_store::Conversation;
+use everturn_stream::{OpenText, Piece};
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep_until},
+};
+
+use super::{
+    end::ReaderEnd,
+    frame::LiveFrame,
+    open_texts::{MissingPiece, OpenTexts},
+    queue::ReaderQueue,
+    sse::RenderedFrame,
+};
+
+/// One conversation as its tail shows it to all readers.
+#[derive(Debug)]
+pub(super) struct Broadcast {
+    conversation_id: String,
+    tenant_id: String,
+    /// Tells the conversation from another one of the same id, after this one was removed.
+    created_at: DateTime<Utc>,
+    reader_buffer: usize,
+    state: Mutex<BroadcastState>,
+    /// The tail is to look at what its readers want.
+    ask: Notify,
+}
+
+#[derive(Debug)]
+struct BroadcastState {
+    /// The last event that was shown.
+    sequence: u32,
+    texts: OpenTexts,
+    subscriptions: BTreeMap<u64, Subscription>,
+    next_id: u64,
+    /// Readers who are subscribed, or still on their way.
+    readers: usize,
+    /// Since when there are none.
+    idle_since: Instant,
+    end: Option<ReaderEnd>,
+}
+
+#[derive(Debug)]
+struct Subscription {
+    queue: Arc<ReaderQueue>,
+    /// The reader has events up to this one, which the tail has yet to read. Until then it gets nothing, because a text
+    /// may be one that those events have replaced.
+    ahead: Option<u32>,
+}
+
+/// Where a reader stands to the tail.
+#[derive(Debug)]
+pub(super) enum Subscribed {
+    /// Nowhere yet: the reader lacks events up to this one, which were shown before it came.
+    Behind { last_sequence: u32 },
+    /// It gets everything from now on, and has missed nothing.
+    Yes {
+        /// For [`Broadcast::leave`].
+        id: u64,
+        /// What it gets.
+        queue: Arc<ReaderQueue>,
+    },
+    /// The tail has ended.
+    Over(ReaderEnd),
+}
+
+impl Broadcast {
+    /// Begins behind the conversation's last event.
+    pub(super) fn new(conversation: &Conversation, reader_buffer: usize) -> Self {
+        let state = BroadcastState {
+            sequence: conversation.last_sequence,
+            texts: OpenTexts::default(),
+            subscriptions: BTreeMap::new(),
+            next_id: 0,
+            readers: 0,
+            idle_since: Instant::now(),
+            end: None,
+        };
+        Self {
+            conversation_id: conversation.id.clone(),
+            tenant_id: conversation.tenant_id.clone(),
+            created_at: conversation.created_at,
+            reader_buffer,
+            state: Mutex::new(state),
+            ask: Notify::new(),
+        }
+    }
+
+    pub(super) fn conversation_id(&self) -> &str {
+        &self.conversation_id
+    }
+
+    /// False for another conversation of the same id, and after the end.
+    pub(super) fn is_of(&self, conversation: &Conversation) -> bool {
+        let is_same =
+            self.tenant_id == conversation.tenant_id && self.created_at == conversation.created_at;
+        is_same && self.lock().end.is_none()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BroadcastState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// For readers.
+impl Broadcast {
+    /// Counts a reader in, until it leaves.
+    pub(super) fn enter(&self) {
+        self.lock().readers += 1;
+    }
+
+    /// Counts a reader out, and ends its subscription.
+    pub(super) fn leave(&self, subscription: Option<u64>) {
+        let mut state = self.lock();
+        if let Some(id) = subscription {
+            state.subscriptions.remove(&id);
+        }
+        state.readers -= 1;
+        if state.readers == 0 {
+            state.idle_since = Instant::now();
+            self.ask.notify_one();
+        }
+    }
+
+    /// Subscribes a reader that has every event up to `cursor`, if it has all that were shown. It begins with the texts
+    /// that are open at exactly this point.
+    pub(super) fn subscribe(&self, cursor: u32) -> Subscribed {
+        let mut state = self.lock();
+        if let Some(end) = state.end {
+            return Subscribed::Over(end);
+        }
+        let last_sequence = state.sequence;
+        if cursor < last_sequence {
+            return Subscribed::Behind { last_sequence };
+        }
+        let queue = Arc::new(ReaderQueue::new(self.reader_buffer));
+        let ahead = (cursor > last_sequence).then_some(cursor);
+        if ahead.is_some() {
+            self.ask.notify_one();
+        } else {
+            queue.begin(state.texts.frames(&self.conversation_id));
+        }
+        let id = state.next_id;
+        state.next_id += 1;
+        let subscription = Subscription {
+            queue: Arc::clone(&queue),
+            ahead,
+        };
+        state.subscriptions.insert(id, subscription);
+        Subscribed::Yes { id, queue }
+    }
+}
+
+/// For the tail.
+impl Broadcast {
+    /// Shows events, the next ones after those that were shown.
+    pub(super) fn show_events(&self, events: Vec<Event>) {
+        let mut state = self.lock();
+        for event in events {
+            state.sequence = event.sequence_number;
+            state.texts.note(&event);
+            self.hand_out(&mut state, LiveFrame::Event(event));
+        }
+    }
+
+    /// Notes events that readers had before the tail began: a text that they have replaced is not open.
+    pub(super) fn note_past(&self, events: &[Event]) {
+        let mut state = self.lock();
+        for event in events {
+            state.texts.note(event);
+        }
+    }
+
+    /// Shows texts as the stream has them now.
+    pub(super) fn start_texts(&self, texts: impl IntoIterator<Item = OpenText>) {
+        let mut state = self.lock();
+        for text in texts {
+            for frame in state.texts.start(text) {
+                self.hand_out(&mut state, frame);
+            }
+        }
+    }
+
+    /// Shows more of a text.
+    pub(super) fn append(&self, piece: Piece) -> Result<(), MissingPiece> {
+        let mut state = self.lock();
+        for frame in state.texts.append(piece)? {
+            self.hand_out(&mut state, frame);
+        }
+        Ok(())
+    }
+
+    /// The stream is followed anew: pieces may have been missed.
+    pub(super) fn doubt_texts(&self) {
+        self.lock().texts.doubt();
+    }
+
+    /// Nothing comes any more. The first end stands.
+    pub(super) fn end(&self, end: ReaderEnd) {
+        let mut state = self.lock();
+        state.end.get_or_insert(end);
+        for subscription in std::mem::take(&mut state.subscriptions).into_values() {
+            subscription.queue.end(end);
+        }
+        self.ask.notify_one();
+    }
+
+    /// Waits for a reader that wants something, or for the last one to leave. Cancel safe.
+    pub(super) async fn asked(&self) {
+        self.ask.notified().await;
+    }
+
+    /// True while a reader has events that the tail has not.
+    pub(super) fn is_behind_a_reader(&self) -> bool {
+        let state = self.lock();
+        let mut subscriptions = state.subscriptions.values();
+        subscriptions.any(|subscription| subscription.ahead.is_some())
+    }
+
+    /// Waits until nobody has read for `linger`; for ever while somebody does. Cancel safe.
+    pub(super) async fn lingered(&self, linger: Duration) {
+        let until = self.lock().idle_until(linger);
+        match until {
+            Some(until) => sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// True after the end, and when nobody has read for `linger`.
+    pub(super) fn is_over(&self, linger: Duration) -> bool {
+        let state = self.lock();
+        let idle_until = state.idle_until(linger);
+        state.end.is_some() || idle_until.is_some_and(|until| until <= Instant::now())
+    }
+
+    /// Gives a frame, rendered once, to every subscribed reader. The memory of open texts has it already.
+    fn hand_out(&self, state: &mut BroadcastState, frame: LiveFrame) {
+        let rendered = Arc::new(RenderedFrame::new(&self.conversation_id, frame));
+        let (sequence, texts) = (state.sequence, &mut state.texts);
+        state.subscriptions.retain(|_, subscription| {
+            match subscription.ahead {
+                None => return subscription.queue.push(Arc::clone(&rendered)),
+                // An event that the reader has already: from here on it gets what the others get.
+                Some(cursor) if sequence >= cursor => {
+                    subscription.ahead = None;
+                    subscription
+                        .queue
+                        .begin(texts.frames(&self.conversation_id));
+                }
+                Some(_) => {}
+            }
+            true
+        });
+    }
+}
+
+impl BroadcastState {
+    fn idle_until(&self, linger: Duration) -> Option<Instant> {
+        (self.readers == 0).then(|| self.idle_since + linger)
+    }
+}

@@ -1,0 +1,28 @@
+//! Why a reader gets no more.
+
+use everturn_store::StoreError;
+
+/// Why a reader gets no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReaderEnd {
+    /// The conversation is gone: there is nothing to come back for.
+    Deleted,
+    /// The reader took too little for too long. It comes back with its cursor.
+    TooSlow,
+    /// The store could not be read. The reader comes back with its cursor.
+    Unreadable,
+}
+
+impl From<&StoreError> for ReaderEnd {
+    fn from(error: &StoreError) -> Self {
+        match error {
+            StoreError::NotFound { .. } => Self::Deleted,
+            StoreError::Unavailable(_)
+            | StoreError::QueueFull { .. }
+            | StoreError::TooManyTurns { .. }
+            | StoreError::OtherContent { .. }
+            | StoreError::Conflict(_)
+            | StoreError::Corrupt(_) => Self::Unreadable,
+        }
+    }
+}

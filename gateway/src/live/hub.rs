@@ -1,0 +1,171 @@
+//! One live tail per conversation, however many readers (invariant 8, "a cursor never expires").
+//!
+//! The first reader starts it; it reads the store once per announcement and shows each frame, rendered once, to all. A
+//! reader replays pages of its own until it is where the tail is, and then subscribes: under one lock it gets the texts
+//! open at exactly that point, and every frame after it. A tail that nobody has read for a while ends.
+//!
+//! Must not be here: HTTP; the order of events and texts, which is the tail's matter.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_store::{Access, Conversation, EventReader};
+use everturn_stream::StreamReader;
+
+use super::{
+    broadcast::Broadcast, end::ReaderEnd, log::LogCursor, reader::LiveReader, tail::Tail,
+    watcher::Watcher,
+};
+use crate::config::GatewayConfig;
+
+/// The live tails of a gateway. Clones share them.
+#[derive(Clone)]
+pub struct LiveHub {
+    shared: Arc<SharedHub>,
+}
+
+struct SharedHub {
+    events: Arc<dyn EventReader>,
+    stream: Arc<dyn StreamReader>,
+    watcher: Watcher,
+    /// See [`GatewayConfig::reader_buffer`].
+    reader_buffer: usize,
+    /// See [`GatewayConfig::linger`].
+    linger: Duration,
+    /// By conversation id. No more than there are readers, and those who left within `linger`.
+    broadcasts: Mutex<HashMap<String, Arc<Broadcast>>>,
+}
+
+impl LiveHub {
+    /// A hub without tails.
+    pub fn new(
+        events: Arc<dyn EventReader>,
+        stream: Arc<dyn StreamReader>,
+        config: &GatewayConfig,
+    ) -> Self {
+        let watcher = Watcher::new(Arc::clone(&events), config.poll_interval);
+        let shared = SharedHub {
+            events,
+            stream,
+            watcher,
+            reader_buffer: config.reader_buffer,
+            linger: config.linger,
+            broadcasts: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// A reader that has every event up to `cursor`. `access` is the reader's own, and must see the conversation. Must
+    /// be called within a tokio runtime.
+    pub fn open(&self, access: Access, conversation: &Conversation, cursor: u32) -> LiveReader {
+        let log = self.shared.log(access, &conversation.id, cursor);
+        let mut broadcasts = self.shared.lock();
+        let broadcast = match broadcasts.get(&conversation.id) {
+            Some(broadcast) if broadcast.is_of(conversation) => Arc::clone(broadcast),
+            replaced => {
+                // Removed and created anew between two looks: what comes now is not for those who read the old one.
+                if let Some(broadcast) = replaced {
+                    broadcast.end(ReaderEnd::Deleted);
+                }
+                let broadcast = self.start_tail(conversation);
+                broadcasts.insert(conversation.id.clone(), Arc::clone(&broadcast));
+                broadcast
+            }
+        };
+        // Counted in while nobody can take the tail away.
+        LiveReader::new(log, broadcast)
+    }
+
+    /// Conversations tailed now, for metrics and tests.
+    pub fn tails(&self) -> usize {
+        self.shared.lock().len()
+    }
+
+    /// Starts a tail for all readers of the conversation, from its end on: what is before, readers read for themselves.
+    fn start_tail(&self, conversation: &Conversation) -> Arc<Broadcast> {
+        let shared = Arc::clone(&self.shared);
+        let broadcast = Arc::new(Broadcast::new(conversation, shared.reader_buffer));
+        let access = Access::tenant(&conversation.tenant_id);
+        let log = shared.log(access, &conversation.id, conversation.last_sequence);
+        let stream = Arc::clone(&shared.stream);
+        let tail = Tail::new(log, stream, Arc::clone(&broadcast), &shared.watcher);
+        let task = TailTask {
+            shared,
+            broadcast: Arc::clone(&broadcast),
+        };
+        tokio::spawn(task.run(tail));
+        broadcast
+    }
+}
+
+impl SharedHub {
+    fn log(&self, access: Access, conversation_id: &str, cursor: u32) -> LogCursor {
+        let (events, pace) = (Arc::clone(&self.events), self.watcher.interval());
+        LogCursor::new(events, access, conversation_id, cursor, pace)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Broadcast>>> {
+        self.broadcasts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The task of one tail. However it ends, its readers learn of it.
+struct TailTask {
+    shared: Arc<SharedHub>,
+    broadcast: Arc<Broadcast>,
+}
+
+impl TailTask {
+    async fn run(self, mut tail: Tail) {
+        while !self.is_done() {
+            tokio::select! {
+                stepped = tail.step() => if let Err(error) = stepped {
+                    let conversation_id = self.broadcast.conversation_id();
+                    tracing::info!(%error, conversation_id, "a live tail ends");
+                    return self.broadcast.end(ReaderEnd::from(&error));
+                },
+                () = self.broadcast.asked() => {
+                    if self.broadcast.is_behind_a_reader() {
+                        tail.look();
+                    }
+                }
+                () = self.broadcast.lingered(self.shared.linger) => {}
+            }
+        }
+    }
+
+    /// True when the tail was ended, or nobody has read it for long; then nobody finds it any more.
+    fn is_done(&self) -> bool {
+        let mut broadcasts = self.shared.lock();
+        let is_done = self.broadcast.is_over(self.shared.linger);
+        if is_done {
+            self.remove_from(&mut broadcasts);
+        }
+        is_done
+    }
+
+    fn remove_from(&self, broadcasts: &mut HashMap<String, Arc<Broadcast>>) {
+        let id = self.broadcast.conversation_id();
+        if broadcasts
+            .get(id)
+            .is_some_and(|held| Arc::ptr_eq(held, &self.broadcast))
+        {
+            broadcasts.remove(id);
+        }
+    }
+}
+
+impl Drop for TailTask {
+    fn drop(&mut self) {
+        self.remove_from(&mut self.shared.lock());
+        // The first end stands; this one is for a task that panicked or was dropped.
+        self.broadcast.end(ReaderEnd::Unreadable);
+    }
+}

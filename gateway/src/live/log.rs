@@ -1,0 +1,112 @@
+//! Reads a conversation's event log from a cursor, page by page. A tail and a reader's replay read it alike.
+
+use std::{sync::Arc, time::Duration};
+
+use everturn_proto::event::Event;
+use everturn_store::{Access, ConversationStatus, EventPage, EventReader, StoreError};
+use tokio::time::sleep;
+
+/// Events read at a time: bounds what a tail or a reader holds.
+const PAGE: u32 = 200;
+
+/// Reads that may fail in a row, one each `pace`, before readers are sent away to come back later.
+const MAX_FAILURES: u32 = 30;
+
+/// A place in a conversation's event log, and the way on from there.
+pub(super) struct LogCursor {
+    events: Arc<dyn EventReader>,
+    access: Access,
+    conversation_id: String,
+    /// The last event that was read.
+    sequence: u32,
+    /// Between two tries of a read that failed.
+    pace: Duration,
+    failures: u32,
+}
+
+impl LogCursor {
+    /// A place behind the event `sequence`.
+    pub(super) fn new(
+        events: Arc<dyn EventReader>,
+        access: Access,
+        conversation_id: &str,
+        sequence: u32,
+        pace: Duration,
+    ) -> Self {
+        Self {
+            events,
+            access,
+            conversation_id: conversation_id.to_owned(),
+            sequence,
+            pace,
+            failures: 0,
+        }
+    }
+
+    /// The number of the last event that was read.
+    pub(super) fn sequence(&self) -> u32 {
+        self.sequence
+    }
+
+    /// Reads the events behind the cursor and moves it. The log is known to reach `known_last`, so a page without any of
+    /// the events up to there is one of a replica that is late, or of a conversation that was removed just now.
+    ///
+    /// `None`: the read failed, and a while has passed; try again. Cancel safe.
+    pub(super) async fn next_page(
+        &mut self,
+        known_last: u32,
+    ) -> Result<Option<EventPage>, StoreError> {
+        let page = match self.read(self.sequence.saturating_add(1)).await {
+            Ok(page) if page.events.is_empty() && self.sequence < known_last => {
+                let late = "the event log ends before an event that is known";
+                return self.wait_after(StoreError::Unavailable(late.into())).await;
+            }
+            Ok(page) => page,
+            Err(error) => return self.wait_after(error).await,
+        };
+        self.failures = 0;
+        if let Some(last) = page.events.last() {
+            self.sequence = last.sequence_number;
+        }
+        Ok(Some(page))
+    }
+
+    /// Reads the events before the cursor, as many as one page has; `None` as in [`LogCursor::next_page`].
+    pub(super) async fn page_before(&mut self) -> Result<Option<Vec<Event>>, StoreError> {
+        let from = self.sequence.saturating_sub(PAGE).saturating_add(1);
+        match self.read(from).await {
+            Ok(page) => {
+                let cursor = self.sequence;
+                let is_before = |event: &Event| event.sequence_number <= cursor;
+                Ok(Some(page.events.into_iter().filter(is_before).collect()))
+            }
+            Err(error) => self.wait_after(error).await,
+        }
+    }
+
+    /// Where the conversation stands; `None` when there is none.
+    pub(super) async fn conversation_status(
+        &self,
+    ) -> Result<Option<ConversationStatus>, StoreError> {
+        self.events
+            .conversation_status(&self.access, &self.conversation_id)
+            .await
+    }
+
+    async fn read(&self, from: u32) -> Result<EventPage, StoreError> {
+        self.events
+            .events(&self.access, &self.conversation_id, from, PAGE)
+            .await
+    }
+
+    /// Waits for the next try, unless there is none.
+    async fn wait_after<T>(&mut self, error: StoreError) -> Result<Option<T>, StoreError> {
+        self.failures += 1;
+        if !error.is_retryable() || self.failures >= MAX_FAILURES {
+            return Err(error);
+        }
+        tracing::debug!(%error, failures = self.failures, "readers wait for the event log");
+        sleep(self.pace).await;
+        Ok(None)
+    }
+}

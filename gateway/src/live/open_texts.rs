@@ -1,0 +1,131 @@
+//! The texts that are open for whoever has seen every frame so far. A conversation has one such memory: it decides what of
+//! the stream is news, and it is what a reader begins with who comes in the middle of a text.
+
+use std::sync::Arc;
+
+use everturn_proto::event::Event;
+use everturn_stream::{OpenText, Piece};
+
+use super::{frame::LiveFrame, seals::Seals, sse::RenderedFrame};
+
+/// Open texts that are remembered at the most; the stream has fewer. A text past it is shown anew when it goes on.
+const MAX_TEXTS: usize = 256;
+
+/// The open texts of a conversation.
+#[derive(Debug, Default)]
+pub(super) struct OpenTexts {
+    seals: Seals,
+    /// By their beginning.
+    texts: Vec<ShownText>,
+}
+
+/// An open text as it was shown.
+#[derive(Debug)]
+struct ShownText {
+    text: OpenText,
+    /// False since the stream is followed anew: pieces may have been missed. What was shown stays, above all its
+    /// generation: the stream may have lost it, and readers must not go back.
+    is_certain: bool,
+    /// Its `text_start` as it is now: many readers may begin between two pieces.
+    rendered: Option<Arc<RenderedFrame>>,
+}
+
+/// The stream contradicts what was shown of a text: pieces are missing in between.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct MissingPiece;
+
+impl OpenTexts {
+    /// Takes in an event that every reader has or gets: the texts that it replaces are open no more.
+    pub(super) fn note(&mut self, event: &Event) {
+        self.seals.note(event);
+        self.texts
+            .retain(|shown| !self.seals.cover(&shown.text.key));
+    }
+
+    /// A text as the stream has it now. Returns what is to be shown of it: nothing when an event has replaced it, or a
+    /// newer generation is shown.
+    pub(super) fn start(&mut self, text: OpenText) -> Vec<LiveFrame> {
+        if self.seals.cover(&text.key) {
+            return Vec::new();
+        }
+        let mut frames = vec![LiveFrame::TextStart(text.clone())];
+        frames.extend(text.is_ended.then(|| LiveFrame::end_of(&text)));
+        let shown = self
+            .texts
+            .iter_mut()
+            .find(|shown| shown.text.key == text.key);
+        if shown
+            .as_ref()
+            .is_some_and(|shown| text.generation < shown.text.generation)
+        {
+            return Vec::new();
+        }
+        let now = ShownText {
+            text,
+            is_certain: true,
+            rendered: None,
+        };
+        if let Some(shown) = shown {
+            *shown = now;
+            return frames;
+        }
+        if self.texts.len() >= MAX_TEXTS {
+            self.texts.remove(0);
+        }
+        self.texts.push(now);
+        frames
+    }
+
+    /// More of a text. Returns what is to be shown of it.
+    pub(super) fn append(&mut self, piece: Piece) -> Result<Vec<LiveFrame>, MissingPiece> {
+        if self.seals.cover(&piece.key) {
+            return Ok(Vec::new());
+        }
+        let shown = self
+            .texts
+            .iter_mut()
+            .find(|shown| shown.text.key == piece.key);
+        let Some(ShownText {
+            text,
+            is_certain,
+            rendered,
+        }) = shown
+        else {
+            return Err(MissingPiece);
+        };
+        if piece.generation < text.generation {
+            return Ok(Vec::new());
+        }
+        let is_next = (piece.generation, piece.offset) == (text.generation, text.text.len());
+        if !*is_certain || !is_next {
+            return Err(MissingPiece);
+        }
+        *rendered = None;
+        text.text.push_str(&piece.text);
+        text.is_ended |= piece.is_end;
+        let end = piece.is_end.then(|| LiveFrame::end_of(text));
+        let delta = (!piece.text.is_empty()).then_some(LiveFrame::TextDelta(piece));
+        Ok(delta.into_iter().chain(end).collect())
+    }
+
+    /// The stream is followed anew: what it says of a text counts again from the text's next start.
+    pub(super) fn doubt(&mut self) {
+        for shown in &mut self.texts {
+            shown.is_certain = false;
+        }
+    }
+
+    /// The frames that show every open text to somebody who begins now.
+    pub(super) fn frames(&mut self, conversation_id: &str) -> Vec<Arc<RenderedFrame>> {
+        let mut frames = Vec::new();
+        for ShownText { text, rendered, .. } in &mut self.texts {
+            let render = |frame| Arc::new(RenderedFrame::new(conversation_id, frame));
+            let start = rendered.get_or_insert_with(|| render(LiveFrame::TextStart(text.clone())));
+            frames.push(Arc::clone(start));
+            if text.is_ended {
+                frames.push(render(LiveFrame::end_of(text)));
+            }
+        }
+        frames
+    }
+}

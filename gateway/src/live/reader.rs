@@ -1,0 +1,73 @@
+//! One reader's way: its own replay from its cursor, then what the tail shows to all.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use everturn_proto::event::Event;
+
+use super::{
+    broadcast::{Broadcast, Subscribed},
+    end::ReaderEnd,
+    frame::LiveFrame,
+    log::LogCursor,
+    queue::ReaderQueue,
+    sse::RenderedFrame,
+};
+
+/// A reader of one conversation. Dropping it touches nothing but the reader.
+pub struct LiveReader {
+    /// Read with the reader's own access; of no use once subscribed.
+    log: LogCursor,
+    broadcast: Arc<Broadcast>,
+    page: VecDeque<Event>,
+    subscription: Option<(u64, Arc<ReaderQueue>)>,
+}
+
+impl LiveReader {
+    /// A reader that has every event up to where `log` stands.
+    pub(super) fn new(log: LogCursor, broadcast: Arc<Broadcast>) -> Self {
+        broadcast.enter();
+        Self {
+            log,
+            broadcast,
+            page: VecDeque::new(),
+            subscription: None,
+        }
+    }
+
+    /// The conversation it reads.
+    pub fn conversation_id(&self) -> &str {
+        self.broadcast.conversation_id()
+    }
+
+    /// The next frame; waits until there is one. Cancel safe: dropping the future loses nothing.
+    pub async fn next(&mut self) -> Result<Arc<RenderedFrame>, ReaderEnd> {
+        loop {
+            if let Some(event) = self.page.pop_front() {
+                let frame = RenderedFrame::new(self.conversation_id(), LiveFrame::Event(event));
+                return Ok(Arc::new(frame));
+            }
+            if let Some((_, queue)) = &self.subscription {
+                return queue.next().await;
+            }
+            match self.broadcast.subscribe(self.log.sequence()) {
+                Subscribed::Over(end) => return Err(end),
+                Subscribed::Yes { id, queue } => {
+                    self.page = VecDeque::new();
+                    self.subscription = Some((id, queue));
+                }
+                Subscribed::Behind { last_sequence } => {
+                    let read = self.log.next_page(last_sequence).await;
+                    let page = read.map_err(|error| ReaderEnd::from(&error))?;
+                    self.page = page.map(|page| page.events.into()).unwrap_or_default();
+                }
+            }
+        }
+    }
+}
+
+impl Drop for LiveReader {
+    fn drop(&mut self) {
+        let subscription = self.subscription.as_ref().map(|(id, _)| *id);
+        self.broadcast.leave(subscription);
+    }
+}

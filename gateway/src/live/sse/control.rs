@@ -1,0 +1,160 @@
+//! Frames of the stream itself: where it begins, and how it ends.
+
+use std::time::Duration;
+
+use serde::Serialize;
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use super::message::{StreamFrame, json, message};
+use crate::schema::{Id, Sequence, one_of};
+
+/// A comment: keeps proxies from cutting an idle stream.
+pub(crate) const HEARTBEAT: &str = ": still here\n\n";
+
+/// How long the reader should wait before it comes back.
+pub(crate) fn retry(after: Duration) -> String {
+    format!("retry: {}\n\n", after.as_millis())
+}
+
+/// `data` of the first frame: where this connection begins.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReplayFrame)]
+pub(crate) struct ReplayFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = replay_type)]
+    kind: &'a str,
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    /// The first event that will come.
+    from_sequence: u32,
+    /// The last one there is now.
+    #[schema(value_type = Sequence)]
+    last_sequence: u32,
+}
+
+fn replay_type() -> Object {
+    one_of(&[StreamFrame::Replay.as_str()])
+}
+
+/// Where the replay begins: the first event that will come, and the last one there is now.
+pub(crate) fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u32) -> String {
+    let body = ReplayFrame {
+        kind: StreamFrame::Replay.as_str(),
+        conversation_id,
+        from_sequence,
+        last_sequence,
+    };
+    message(None, body.kind, &json(&body))
+}
+
+/// `data` of the last frame of a gateway that stops: come back, after a while.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ReconnectFrame)]
+pub(crate) struct ReconnectFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = reconnect_type)]
+    kind: &'a str,
+    /// Another time for each reader.
+    #[schema(value_type = u64)]
+    delay_ms: u128,
+}
+
+fn reconnect_type() -> Object {
+    one_of(&[StreamFrame::Reconnect.as_str()])
+}
+
+/// This gateway stops: connect again, after a while.
+pub(crate) fn reconnect(delay: Duration) -> String {
+    let body = ReconnectFrame {
+        kind: StreamFrame::Reconnect.as_str(),
+        delay_ms: delay.as_millis(),
+    };
+    // In the frame itself: a client that reads no `delay_ms` has the same from its library.
+    format!(
+        "retry: {}\n{}",
+        delay.as_millis(),
+        message(None, body.kind, &json(&body))
+    )
+}
+
+/// Why there is nothing to come back for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = EndReason)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamEnd {
+    /// The turn that was asked for has ended.
+    TurnEnded,
+    /// The conversation is gone.
+    ConversationDeleted,
+    /// The reader's credential is no longer valid; with another one it may come back.
+    TokenExpired,
+}
+
+/// `data` of the last frame of a stream that its reader need not open again.
+#[derive(Serialize, ToSchema)]
+#[schema(as = EndFrame)]
+pub(crate) struct EndFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = end_type)]
+    kind: &'a str,
+    reason: StreamEnd,
+    /// Always false.
+    reconnect: bool,
+}
+
+fn end_type() -> Object {
+    one_of(&[StreamFrame::End.as_str()])
+}
+
+/// The last frame of a stream that its reader need not open again.
+pub(crate) fn end(reason: StreamEnd) -> String {
+    let body = EndFrame {
+        kind: StreamFrame::End.as_str(),
+        reason,
+        reconnect: false,
+    };
+    message(None, body.kind, &json(&body))
+}
+
+/// The first frame of a chat: where the message went.
+pub(crate) fn conversation(conversation_id: &str, message_id: &str) -> String {
+    message(
+        None,
+        StreamFrame::Conversation.as_str(),
+        &json(&ChatFrame {
+            conversation_id,
+            message_id,
+        }),
+    )
+}
+
+/// `data` of the first frame of a chat: where the message went.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ChatFrame)]
+pub(crate) struct ChatFrame<'a> {
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    message_id: &'a str,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_of_the_stream_itself_carry_no_id() {
+        assert_eq!(
+            replay("c", 5, 9),
+            "event: replay\ndata: {\"type\":\"replay\",\"conversation_id\":\"c\",\"from_sequence\":5,\"last_sequence\":9}\n\n"
+        );
+        assert_eq!(
+            reconnect(Duration::from_millis(1200)),
+            "retry: 1200\nevent: reconnect\ndata: {\"type\":\"reconnect\",\"delay_ms\":1200}\n\n"
+        );
+        assert_eq!(
+            end(StreamEnd::ConversationDeleted),
+            "event: end\ndata: {\"type\":\"end\",\"reason\":\"conversation_deleted\",\"reconnect\":false}\n\n"
+        );
+    }
+}

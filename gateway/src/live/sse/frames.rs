@@ -1,0 +1,202 @@
+//! What a conversation's readers get, as server-sent events: events and texts.
+
+use axum::body::Bytes;
+use everturn_proto::event::Event;
+use everturn_stream::{OpenText, Part, Piece, TextKey};
+use serde::{Serialize, Serializer, ser::SerializeMap};
+use utoipa::{ToSchema, openapi::schema::Object};
+
+use super::message::{StreamFrame, json, message};
+use crate::{
+    fields::Fields,
+    live::frame::LiveFrame,
+    schema::{Id, one_of},
+};
+
+/// A frame and its bytes, made once for all who read it.
+#[derive(Debug)]
+pub struct RenderedFrame {
+    /// What it says.
+    pub frame: LiveFrame,
+    /// Its bytes on the wire.
+    pub bytes: Bytes,
+}
+
+impl RenderedFrame {
+    /// Renders a frame of the conversation.
+    pub fn new(conversation_id: &str, frame: LiveFrame) -> Self {
+        let bytes = Bytes::from(render(conversation_id, &frame));
+        Self { frame, bytes }
+    }
+}
+
+/// The text of a frame.
+fn render(conversation_id: &str, frame: &LiveFrame) -> String {
+    match frame {
+        LiveFrame::Event(event) => message(
+            Some(event.sequence_number),
+            event_name(&event.event_type),
+            &json(&FlatEvent(event)),
+        ),
+        LiveFrame::TextStart(OpenText {
+            message_id,
+            key,
+            generation,
+            text,
+            ..
+        }) => TextFrame {
+            text: Some(text),
+            ..TextFrame::new(
+                StreamFrame::TextStart,
+                conversation_id,
+                message_id,
+                key,
+                *generation,
+            )
+        }
+        .message(),
+        LiveFrame::TextDelta(Piece {
+            message_id,
+            key,
+            generation,
+            offset,
+            text,
+            ..
+        }) => TextFrame {
+            offset: Some(*offset),
+            text: Some(text),
+            ..TextFrame::new(
+                StreamFrame::TextDelta,
+                conversation_id,
+                message_id,
+                key,
+                *generation,
+            )
+        }
+        .message(),
+        LiveFrame::TextEnd {
+            message_id,
+            key,
+            generation,
+        } => TextFrame::new(
+            StreamFrame::TextEnd,
+            conversation_id,
+            message_id,
+            key,
+            *generation,
+        )
+        .message(),
+    }
+}
+
+/// What `event:` says for an event of this type. A browser's `EventSource` has events of its own, which those of a conversation must not be
+/// taken for: an `error` there is a broken connection.
+pub fn event_name(event_type: &str) -> &str {
+    match event_type {
+        "error" => "turn_error",
+        "message" | "open" => "event",
+        other => other,
+    }
+}
+
+/// `data` of a text's frame: what the model is writing now. Its key is `agent_execution_id`, `step` and `part`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = TextFrame)]
+pub(crate) struct TextFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = text_frames)]
+    kind: &'a str,
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    message_id: &'a str,
+    agent_execution_id: &'a str,
+    step: u32,
+    #[schema(schema_with = parts)]
+    part: Part,
+    /// The try that wrote the text: with a larger one, the text begins anew.
+    generation: u32,
+    /// Bytes of UTF-8 before this piece.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    offset: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    text: Option<&'a str>,
+}
+
+fn text_frames() -> Object {
+    one_of(
+        &[
+            StreamFrame::TextStart,
+            StreamFrame::TextDelta,
+            StreamFrame::TextEnd,
+        ]
+        .map(StreamFrame::as_str),
+    )
+}
+
+fn parts() -> Object {
+    one_of(&["text", "reasoning"])
+}
+
+impl<'a> TextFrame<'a> {
+    fn new(
+        kind: StreamFrame,
+        conversation_id: &'a str,
+        message_id: &'a str,
+        key: &'a TextKey,
+        generation: u32,
+    ) -> Self {
+        let (agent_execution_id, step, part) = (&key.agent_execution_id, key.step, key.part);
+        Self {
+            kind: kind.as_str(),
+            conversation_id,
+            message_id,
+            agent_execution_id,
+            step,
+            part,
+            generation,
+            offset: None,
+            text: None,
+        }
+    }
+
+    fn message(&self) -> String {
+        message(None, self.kind, &json(self))
+    }
+}
+
+/// An event with the fields of its data beside its own, each kept to the letter.
+///
+/// `message_id` is the data's when it has one (as in `assistant_message`, whose own id it is), else the id of
+/// the message whose turn it is.
+struct FlatEvent<'a>(&'a Event);
+
+impl Serialize for FlatEvent<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(event) = self;
+        let fields = Fields::of_event(event);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("type", &event.event_type)?;
+        map.serialize_entry("conversation_id", &event.conversation_id)?;
+        if fields.raw("message_id").is_none() {
+            map.serialize_entry("message_id", &event.message_id)?;
+        }
+        map.serialize_entry("sequence_number", &event.sequence_number)?;
+        map.serialize_entry("created_at", &event.created_at)?;
+        for (name, value) in fields.iter() {
+            // The envelope is ours: data cannot pretend to be another event.
+            if !matches!(
+                name,
+                "type" | "conversation_id" | "sequence_number" | "created_at"
+            ) {
+                map.serialize_entry(name, value)?;
+            }
+        }
+        map.end()
+    }
+}
+
+#[cfg(test)]
+#[path = "frames_tests.rs"]
+mod tests;

@@ -1,0 +1,25 @@
+//! Frames as server-sent events.
+//!
+//! - `frames`: what a conversation's readers get: events and texts
+//! - `control`: what the stream says about itself
+//! - `message`: one server-sent event as text
+//!
+//! Only persisted events carry an `id:`, their sequence number: what a browser sends back as `Last-Event-ID` is always a
+//! cursor (invariant 8, "a cursor never expires").
+
+mod control;
+mod frames;
+mod message;
+
+pub use self::{
+    control::StreamEnd,
+    frames::{RenderedFrame, event_name},
+    message::StreamFrame,
+};
+pub(crate) use self::{
+    control::{
+        ChatFrame, EndFrame, HEARTBEAT, ReconnectFrame, ReplayFrame, conversation, end, reconnect,
+        replay, retry,
+    },
+    frames::TextFrame,
+};

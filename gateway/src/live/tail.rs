@@ -1,0 +1,212 @@
+//! The seam between replay and live: every event after a cursor, once and in order, and the texts being written now
+//! (invariant 8, "a cursor never expires"). One path for newcomers, returners and retried steps.
+//!
+//! The order that makes it hold: follow the stream first, read the store until caught up, then show the open texts that
+//! no event shown so far has replaced, then go live. Live, an announcement only makes the tail read the store; events
+//! never come from the stream.
+//!
+//! Must not be here: single readers, who are the matter of the broadcast.
+
+use std::{sync::Arc, time::Duration};
+
+use everturn_store::StoreError;
+use everturn_stream::{Item, OpenText, StreamReader};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, Interval},
+};
+
+use super::{
+    broadcast::Broadcast,
+    log::LogCursor,
+    open_texts::MissingPiece,
+    watcher::{News, WatchedConversation, Watcher},
+};
+
+/// Shortest time between two followings: a stream that cuts its followers at once must not make a busy loop.
+const MIN_FOLLOWED: Duration = Duration::from_millis(50);
+
+/// Reads one conversation and shows it to its readers.
+pub(super) struct Tail {
+    stream: Arc<dyn StreamReader>,
+    log: LogCursor,
+    broadcast: Arc<Broadcast>,
+    items: Option<mpsc::Receiver<Item>>,
+    /// Texts that are open, to be shown once caught up.
+    snapshot: Vec<OpenText>,
+    /// False after trouble with the stream, until it is time to try again.
+    may_follow: bool,
+    followed_at: Instant,
+    is_behind: bool,
+    /// The events before the first cursor have not been searched for those that replace texts.
+    is_past_unknown: bool,
+    /// Says when events came that nobody announced.
+    watched: WatchedConversation,
+    /// When to follow again what could not be followed.
+    retry: Interval,
+}
+
+impl Tail {
+    /// Begins where `log` stands. Must be called within a tokio runtime.
+    pub(super) fn new(
+        log: LogCursor,
+        stream: Arc<dyn StreamReader>,
+        broadcast: Arc<Broadcast>,
+        watcher: &Watcher,
+    ) -> Self {
+        Self {
+            watched: watcher.watch(broadcast.conversation_id()),
+            retry: watcher.ticks(),
+            is_past_unknown: log.sequence() > 0,
+            stream,
+            log,
+            broadcast,
+            items: None,
+            snapshot: Vec::new(),
+            may_follow: true,
+            followed_at: Instant::now(),
+            is_behind: true,
+        }
+    }
+
+    /// Reads the store with the next [`Tail::step`]: somebody knows of events that have not been announced here.
+    pub(super) fn look(&mut self) {
+        self.is_behind = true;
+    }
+
+    /// Does the next thing: follows, reads, or waits for news. The error [`StoreError::NotFound`] means that the
+    /// conversation is gone, any other that its readers should come back later. Cancel safe: dropping the future loses
+    /// nothing.
+    pub(super) async fn step(&mut self) -> Result<(), StoreError> {
+        if self.items.is_none() && self.may_follow {
+            self.follow().await;
+        }
+        if self.is_behind {
+            self.catch_up().await
+        } else {
+            self.wait().await
+        }
+    }
+
+    async fn follow(&mut self) {
+        match self.stream.follow(self.broadcast.conversation_id()).await {
+            Ok(following) => {
+                self.followed_at = Instant::now();
+                self.items = Some(following.items);
+                self.snapshot = following.open;
+                self.broadcast.doubt_texts();
+                // What was announced before this moment is in the store, and nowhere else.
+                self.is_behind = true;
+            }
+            Err(error) => {
+                // Readers get every event all the same, and the stream is tried again.
+                tracing::debug!(%error, "readers go without live texts");
+                self.may_follow = false;
+            }
+        }
+    }
+
+    /// Reads one page. After the last one, shows the texts that were open when following began.
+    async fn catch_up(&mut self) -> Result<(), StoreError> {
+        // A text may have been replaced by an event that readers had before the tail began: its announcement may have
+        // been lost, and then the stream still holds the text as open.
+        if self.is_past_unknown && !self.snapshot.is_empty() {
+            let Some(past) = self.log.page_before().await? else {
+                return Ok(());
+            };
+            self.broadcast.note_past(&past);
+            self.is_past_unknown = false;
+        }
+        let known_last = self.log.sequence();
+        let Some(page) = self.log.next_page(known_last).await? else {
+            return Ok(());
+        };
+        self.broadcast.show_events(page.events);
+        if !page.has_more {
+            self.is_behind = false;
+            self.broadcast
+                .start_texts(std::mem::take(&mut self.snapshot));
+        }
+        Ok(())
+    }
+
+    /// Waits for news.
+    async fn wait(&mut self) -> Result<(), StoreError> {
+        let item = tokio::select! {
+            item = receive(self.items.as_mut()) => item,
+            news = self.watched.news(self.log.sequence()) => match news {
+                News::Behind => {
+                    self.is_behind = true;
+                    return Ok(());
+                }
+                News::Doubtful => return self.check_presence().await,
+            },
+            _ = self.retry.tick(), if self.items.is_none() => {
+                self.may_follow = true;
+                return Ok(());
+            }
+        };
+        match item {
+            // Its event may be one of those before the first cursor: shown after a search there, as the snapshot is.
+            Some(Item::Start(text)) if self.is_past_unknown => {
+                self.snapshot.push(text);
+                self.is_behind = true;
+            }
+            Some(Item::Start(text)) => self.broadcast.start_texts([text]),
+            Some(Item::Delta(piece)) => {
+                if let Err(MissingPiece) = self.broadcast.append(piece) {
+                    self.follow_anew_later();
+                }
+            }
+            Some(Item::Announced(news)) => {
+                self.is_behind |= news.last_sequence > self.log.sequence()
+            }
+            // Cut for being slow: begin again from the cursor.
+            None => {
+                self.items = None;
+                self.may_follow = self.followed_at.elapsed() >= MIN_FOLLOWED;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks for the conversation by itself after a look that found less of it than was read.
+    async fn check_presence(&self) -> Result<(), StoreError> {
+        match self.log.conversation_status().await {
+            Ok(None) => Err(StoreError::not_found(
+                "conversation",
+                self.broadcast.conversation_id(),
+            )),
+            // Removed and created anew, or a replica that is late: readers who come back are told which.
+            Ok(Some(status)) if status.last_sequence < self.log.sequence() => {
+                Err(StoreError::Conflict(
+                    "the event log is shorter than what was read of it".to_owned(),
+                ))
+            }
+            Ok(Some(_)) => Ok(()),
+            // The next look says more.
+            Err(error) => {
+                tracing::debug!(%error, "cannot tell whether a conversation is still there");
+                Ok(())
+            }
+        }
+    }
+
+    /// The stream contradicts what was shown. Follows anew in a while, not at once: a stream that goes on contradicting
+    /// must not make this a busy loop.
+    fn follow_anew_later(&mut self) {
+        tracing::warn!(
+            conversation_id = self.broadcast.conversation_id(),
+            "the stream skipped a piece of a text"
+        );
+        self.items = None;
+        self.may_follow = false;
+    }
+}
+
+async fn receive(items: Option<&mut mpsc::Receiver<Item>>) -> Option<Item> {
+    match items {
+        Some(items) => items.recv().await,
+        None => std::future::pending().await,
+    }
+}
