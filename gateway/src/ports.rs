@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use everturn_store::{AgentExecutions, Conversations, EventReader, Keys, OutsideTools};
+use everturn_store::{
+    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, ToolResults,
+};
 use everturn_stream::StreamReader;
 
 use crate::turns::TurnStarter;
@@ -18,6 +20,8 @@ pub struct Ports {
     pub executions: Arc<dyn AgentExecutions>,
     /// Tool calls that wait for a person or for the client.
     pub outside: Arc<dyn OutsideTools>,
+    /// Whole results of tools.
+    pub results: Arc<dyn ToolResults>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
     /// Texts in the making.

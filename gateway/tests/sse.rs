@@ -304,6 +304,7 @@ async fn a_stream_ends_when_its_credential_does() {
         conversations: Arc::new(store.clone()),
         executions: Arc::new(store.clone()),
         outside: Arc::new(store.clone()),
+        results: Arc::new(store.clone()),
         keys: Arc::new(keys),
         stream: Arc::new(InProcessStream::default()),
         turns: Arc::new(RecordingTurns::default()),

@@ -7,12 +7,12 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{Json, event::Event};
+use everturn_proto::{Json, Thread, event::Event};
 use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Conversation, ConversationStatus,
     Conversations, EventPage, EventReader, ListPage, ListPlace, ListQuery, NewConversation,
-    NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResumePoint, StoreError, TakenBy,
-    ToolEnd,
+    NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResultRange, ResultSlice, ResumePoint,
+    StoreError, TakenBy, ToolEnd, ToolResults,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -31,6 +31,10 @@ pub struct Tables {
     pub executions: Vec<(String, AgentExecution)>,
     /// Tool calls that someone outside answers, each with its conversation.
     pub outside: Vec<(String, OutsideTool)>,
+    /// Results of tools, each with its conversation and its execution.
+    pub results: Vec<(String, String, ResultSlice)>,
+    /// What was asked for of them.
+    pub result_ranges: Vec<ResultRange>,
     /// What there is to resume, in every conversation.
     pub resume_point: Option<ResumePoint>,
     pub current: Option<String>,
@@ -449,5 +453,35 @@ impl OutsideTools for MemoryStore {
         }
         self.outside_tool(access, conversation_id, execution_id)
             .await
+    }
+}
+
+#[async_trait]
+impl ToolResults for MemoryStore {
+    async fn tool_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        range: ResultRange,
+    ) -> Result<Option<ResultSlice>> {
+        let mut tables = self.open()?;
+        tables.result_ranges.push(range);
+        let found = tables.results.iter().find(|(conversation, execution, _)| {
+            conversation == conversation_id
+                && execution == execution_id
+                && tables.shows(access, conversation)
+        });
+        Ok(found.map(|(.., slice)| slice.clone()))
+    }
+
+    async fn tool_result_of_thread(
+        &self,
+        _: &str,
+        _: &Thread,
+        _: &str,
+        _: ResultRange,
+    ) -> Result<Option<ResultSlice>> {
+        unreachable!("gateways read for callers")
     }
 }

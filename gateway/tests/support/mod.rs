@@ -240,6 +240,7 @@ impl TestGateway {
             conversations: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
+            results: Arc::new(store.clone()),
             keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,

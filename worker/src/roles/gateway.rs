@@ -95,6 +95,7 @@ pub async fn serve(
         conversations: parts.store.conversations,
         executions: parts.store.executions,
         outside: parts.store.outside,
+        results: parts.store.results,
         keys: parts.store.keys,
         stream: parts.stream.reader,
         turns: Arc::new(TemporalTurns::new(parts.client, options)),

@@ -15,6 +15,7 @@ mod resume;
 mod session;
 mod status;
 mod timeline;
+mod tool_results;
 
 use std::sync::Arc;
 
@@ -68,6 +69,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(approvals::list))
         .routes(routes!(client_tools::list))
         .routes(routes!(client_tools::accept))
+        .routes(routes!(tool_results::read))
         .routes(routes!(chat::chat))
         .route_layer(middleware::from_fn(auth::check_scope))
         .merge(approving);

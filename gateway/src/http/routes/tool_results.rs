@@ -1,0 +1,99 @@
+//! Whole results of tools: events, timelines and models have the beginning of a large one, and here is the rest.
+
+use axum::{Json, extract::State};
+use everturn_proto::limits::TOOL_RESULT_SLICE_MAX_BYTES;
+use everturn_store::ResultRange;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::{
+    http::{
+        extract::{Caller, ExecutionPath, Params},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::Id,
+};
+
+/// The fewest bytes of a slice: the longest character has as many.
+const MIN_LIMIT: u32 = 4;
+/// Bytes of a slice when the request does not say.
+const DEFAULT_LIMIT: u32 = 64 * 1024;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct SliceQuery {
+    /// Bytes of the result before the slice. One in the middle of a character means the next character.
+    #[serde(default)]
+    #[param(minimum = 0, maximum = 4_294_967_295_u32, default = 0)]
+    offset: u32,
+    /// Bytes of the slice at the most.
+    #[param(minimum = 4, maximum = 262_144, default = 65536)]
+    limit: Option<u32>,
+}
+
+/// A slice of a tool's result, cut between characters.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ToolResultSlice)]
+pub(super) struct SliceBody {
+    #[schema(value_type = Id)]
+    execution_id: String,
+    /// A result that is a string is read as its text, any other one as its JSON. Empty behind the end.
+    text: String,
+    /// Where the slice begins, in bytes of UTF-8.
+    offset: u32,
+    /// Length of the whole result, in bytes of UTF-8.
+    total_bytes: u32,
+    /// `offset` of the next slice; null at the end.
+    #[schema(required = true)]
+    next_offset: Option<u32>,
+}
+
+problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound, ExecutionNotFound);
+
+/// Reads the whole result of a tool execution, a slice at a time.
+///
+/// What is over 16 KiB is cut in events and timelines, and for the model. An execution that has not ended has no result
+/// yet, and is not found.
+#[utoipa::path(
+    get, path = "/conversations/{id}/tool-executions/{execution_id}/result", tag = "tools",
+    operation_id = "read_tool_result", params(ExecutionPath, SliceQuery),
+    responses((status = 200, body = SliceBody, description = "A slice"), Refusals)
+)]
+pub(super) async fn read(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    path: ExecutionPath,
+    Params(query): Params<SliceQuery>,
+) -> Result<Json<SliceBody>, Problem> {
+    let max_limit = u32::try_from(TOOL_RESULT_SLICE_MAX_BYTES).unwrap_or(u32::MAX);
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(MIN_LIMIT..=max_limit).contains(&limit) {
+        let detail = format!("`limit` is {MIN_LIMIT} to {max_limit} bytes.");
+        return Err(Problem::new(Code::InvalidParameter, detail));
+    }
+    let ExecutionPath {
+        conversation_id,
+        execution_id,
+    } = path;
+    state.conversation(&caller, &conversation_id).await?;
+    let range = ResultRange::new(query.offset, limit);
+    let slice = state
+        .ports
+        .results
+        .tool_result(&caller.access, &conversation_id, &execution_id, range)
+        .await?
+        .ok_or_else(|| {
+            Problem::execution_not_found(&execution_id).with_detail(format!(
+                "The conversation has no tool execution `{execution_id}` with a result."
+            ))
+        })?;
+    Ok(Json(SliceBody {
+        execution_id,
+        next_offset: slice.next_offset_bytes(),
+        text: slice.text,
+        offset: slice.offset_bytes,
+        total_bytes: slice.total_bytes,
+    }))
+}
