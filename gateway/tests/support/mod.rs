@@ -259,7 +259,10 @@ impl TestGateway {
     }
 
     pub fn url(&self, path: &str) -> String {
-        let is_whole = path.starts_with("/api") || path.starts_with("/docs") || path.ends_with('z');
+        let is_whole = path == "/"
+            || path.starts_with("/api")
+            || path.starts_with("/docs")
+            || path.ends_with('z');
         let prefix = if is_whole { "" } else { "/api/v1/agent" };
         format!("http://{}{prefix}{path}", self.address)
     }

@@ -69,9 +69,11 @@ fn rule(name: &str) -> Rule {
         "GET /api/v1/auth/session"
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,
-        "GET /livez" | "GET /readyz" | "GET /api/v1/openapi.json" | "GET /docs/errors/{code}" => {
-            Rule::Open
-        }
+        "GET /"
+        | "GET /livez"
+        | "GET /readyz"
+        | "GET /api/v1/openapi.json"
+        | "GET /docs/errors/{code}" => Rule::Open,
         name if name.contains("/conversations/{id}") => Rule::InPath,
         _ => panic!("{name} is new: what does it do with what is somebody else's?"),
     }

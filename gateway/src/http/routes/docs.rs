@@ -64,6 +64,11 @@ pub(super) async fn document(Extension(Document(text)): Extension<Document>) -> 
     ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }
 
+/// The error codes that have a page.
+pub(super) fn error_codes() -> impl Iterator<Item = &'static str> {
+    PAGES.iter().map(|(code, _)| *code)
+}
+
 problems!(only NoPage: NotFound);
 
 /// Explains an error code: what happened, and what to do.

@@ -10,6 +10,7 @@ mod docs;
 mod events;
 mod executions;
 mod health;
+mod home;
 mod messages;
 mod resume;
 mod session;
@@ -84,6 +85,7 @@ fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
         .nest("/api/v1", api)
         .routes(routes!(health::livez))
         .routes(routes!(health::readyz))
+        .routes(routes!(home::home))
         .routes(routes!(docs::document))
         .routes(routes!(docs::error_page))
 }
