@@ -1,4 +1,4 @@
-//! Tool executions that stop at a failpoint, each conversation's at a place of its own (`activities/src/failpoint.rs`).
+//! Workers, and tool executions of one conversation, that stop at a failpoint (`activities/src/failpoint.rs`).
 
 use std::fs;
 
@@ -10,6 +10,29 @@ use crate::{
 const FOLDER: &str = "failpoints";
 
 impl Stack {
+    /// Starts a worker that stops at a failpoint, and waits there to be killed.
+    pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
+        let file = self.path(failpoint);
+        self.worker_with(&[(
+            "EVERTURN_FAILPOINT",
+            &format!("{failpoint}={}", file.display()),
+        )])
+    }
+
+    /// Waits until a worker has stopped at a failpoint.
+    pub async fn reached(&self, failpoint: &str) {
+        let file = self.path(failpoint);
+        wait::until(&format!("{failpoint} is reached"), || async {
+            file.exists().then_some(())
+        })
+        .await;
+    }
+
+    /// Lets a worker go on from the failpoint it has stopped at.
+    pub fn pass(&self, failpoint: &str) {
+        fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();
+    }
+
     /// Starts a worker whose tool executions stop where [`Stack::hold`] says, with more environment.
     pub fn worker_holding(&self, environment: &[(&str, &str)]) -> Process {
         let folder = self.path(FOLDER);

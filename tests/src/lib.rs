@@ -6,7 +6,8 @@
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`mcp`]: MCP servers that nobody here wrote
 //! - [`python`]: the worker of `examples/python-tool`
-//! - `failpoints`: tool executions that stop where a test says
+//! - `failpoints`: workers and tool executions that stop where a test says
+//! - [`events`]: the events of a conversation, as a test looks at them
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and what they read from
 //! - [`random`]: numbers by a seed
@@ -20,6 +21,7 @@
 pub mod arena;
 pub mod backends;
 pub mod crowd;
+pub mod events;
 mod failpoints;
 pub mod mcp;
 pub mod model;

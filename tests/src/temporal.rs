@@ -152,15 +152,21 @@ impl Temporal {
         cli(&self.address(), args).await
     }
 
-    /// Runs the CLI, which must succeed, and reads its JSON.
-    pub async fn json(&self, args: &[&str]) -> Value {
-        let args: Vec<_> = args.iter().copied().chain(["--output", "json"]).collect();
-        let output = self.cli(&args).await;
+    /// Runs the CLI, which must succeed.
+    pub async fn succeed(&self, args: &[&str]) -> Output {
+        let output = self.cli(args).await;
         assert!(
             output.status.success(),
             "temporal {args:?}: {}",
             String::from_utf8_lossy(&output.stderr)
         );
+        output
+    }
+
+    /// Runs the CLI, which must succeed, and reads its JSON.
+    pub async fn json(&self, args: &[&str]) -> Value {
+        let args: Vec<_> = args.iter().copied().chain(["--output", "json"]).collect();
+        let output = self.succeed(&args).await;
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 

@@ -272,15 +272,7 @@ async fn record_histories_of_what_waits_or_was_lost_when_asked() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("use two tools").await;
     stack.asked(2).await;
-    let workflow_id = ids::workflow_id(&conversation);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    stack.terminate(&conversation).await;
     stack
         .post(&format!("/conversations/{conversation}/resume"), &json!({}))
         .await;

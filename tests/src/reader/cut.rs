@@ -9,7 +9,7 @@ const SEARCH_BYTES: usize = 2048;
 
 /// Which byte is the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum CutPlace {
     /// Any.
     Anywhere,
     /// That of `id:`, before the number.
@@ -25,15 +25,15 @@ enum Place {
 pub struct Cut {
     /// Bytes that go through; `None` for a connection that is never cut.
     after: Option<usize>,
-    place: Place,
+    place: CutPlace,
     seen: usize,
     last: [u8; 4],
-    places: Places,
+    places: CutPlaces,
 }
 
 /// What the cuts of readers hit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct CutPlaces {
     /// Cuts in all.
     pub cuts: usize,
     /// In the middle of a frame.
@@ -51,20 +51,20 @@ impl Cut {
     pub fn never() -> Self {
         Self {
             after: None,
-            place: Place::Anywhere,
+            place: CutPlace::Anywhere,
             seen: 0,
             last: [0; 4],
-            places: Places::default(),
+            places: CutPlaces::default(),
         }
     }
 
     /// A cut after some bytes, up to `limit` and never none.
     pub fn within(limit: usize, random: &mut Random) -> Self {
         let place = *random.pick(&[
-            Place::Anywhere,
-            Place::BehindId,
-            Place::InCharacter,
-            Place::AtTextEnd,
+            CutPlace::Anywhere,
+            CutPlace::BehindId,
+            CutPlace::InCharacter,
+            CutPlace::AtTextEnd,
         ]);
         Self {
             after: Some(1 + random.below(limit)),
@@ -91,7 +91,7 @@ impl Cut {
     pub fn note_place(&mut self, rest: &[u8]) {
         let is_in_character =
             std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
-        self.places += Places {
+        self.places += CutPlaces {
             cuts: 1,
             in_frame: usize::from(!rest.is_empty()),
             behind_id: usize::from(rest == b"id:"),
@@ -101,22 +101,22 @@ impl Cut {
     }
 
     /// What it has hit.
-    pub fn places(&self) -> Places {
+    pub fn places(&self) -> CutPlaces {
         self.places
     }
 
     fn is_place(&self) -> bool {
         match self.place {
-            Place::Anywhere => true,
-            Place::BehindId => self.last == *b"\nid:",
+            CutPlace::Anywhere => true,
+            CutPlace::BehindId => self.last == *b"\nid:",
             // The first byte of a character of two to four.
-            Place::InCharacter => self.last[3] >= 0xC0,
-            Place::AtTextEnd => self.last == *b"_end",
+            CutPlace::InCharacter => self.last[3] >= 0xC0,
+            CutPlace::AtTextEnd => self.last == *b"_end",
         }
     }
 }
 
-impl AddAssign for Places {
+impl AddAssign for CutPlaces {
     fn add_assign(&mut self, other: Self) {
         self.cuts += other.cuts;
         self.in_frame += other.in_frame;
@@ -130,7 +130,7 @@ impl AddAssign for Places {
 mod tests {
     use super::*;
 
-    fn cut(place: Place, after: usize) -> Cut {
+    fn cut(place: CutPlace, after: usize) -> Cut {
         Cut {
             after: Some(after),
             place,
@@ -152,9 +152,9 @@ mod tests {
             None
         };
         for size in 1..text.len() {
-            assert_eq!(through(cut(Place::Anywhere, 4), size), Some(4));
-            assert_eq!(through(cut(Place::InCharacter, 4), size), Some(7));
-            assert_eq!(through(cut(Place::BehindId, 4), size), Some(13));
+            assert_eq!(through(cut(CutPlace::Anywhere, 4), size), Some(4));
+            assert_eq!(through(cut(CutPlace::InCharacter, 4), size), Some(7));
+            assert_eq!(through(cut(CutPlace::BehindId, 4), size), Some(13));
             assert_eq!(through(Cut::never(), size), None);
         }
     }
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_place_that_does_not_come_is_not_waited_for() {
         assert_eq!(
-            cut(Place::BehindId, 1).through(&[b'x'; 2 * SEARCH_BYTES]),
+            cut(CutPlace::BehindId, 1).through(&[b'x'; 2 * SEARCH_BYTES]),
             Some(1 + SEARCH_BYTES)
         );
     }
@@ -172,7 +172,7 @@ mod tests {
         let noted = |rest: &[u8]| {
             let mut cut = Cut::never();
             cut.note_place(rest);
-            let Places {
+            let CutPlaces {
                 cuts,
                 in_frame,
                 behind_id,

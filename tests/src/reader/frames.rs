@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// A frame with data.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Frame {
+pub struct SseFrame {
     /// `id:`.
     pub id: Option<u32>,
     /// `event:`.
@@ -15,13 +15,13 @@ pub struct Frame {
 
 /// Assembles frames from pieces that are cut anywhere.
 #[derive(Debug, Default)]
-pub struct Frames {
+pub struct FrameReader {
     rest: Vec<u8>,
 }
 
-impl Frames {
+impl FrameReader {
     /// The frames that these bytes complete. An error means that they are no frames.
-    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<Frame>, String> {
+    pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<SseFrame>, String> {
         self.rest.extend_from_slice(bytes);
         let mut frames = Vec::new();
         let mut begin = 0;
@@ -43,7 +43,7 @@ impl Frames {
 }
 
 /// A frame; none when it has no data, like a comment or `retry:`.
-fn parse(bytes: &[u8]) -> Result<Option<Frame>, String> {
+fn parse(bytes: &[u8]) -> Result<Option<SseFrame>, String> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| format!("a frame is not UTF-8: {error}"))?;
     let (mut id, mut event, mut data) = (None, String::new(), Vec::new());
@@ -74,7 +74,7 @@ fn parse(bytes: &[u8]) -> Result<Option<Frame>, String> {
     }
     let data = serde_json::from_str(&data.join("\n"))
         .map_err(|error| format!("data is not JSON ({error}): {text}"))?;
-    Ok(Some(Frame { id, event, data }))
+    Ok(Some(SseFrame { id, event, data }))
 }
 
 #[cfg(test)]
@@ -88,18 +88,18 @@ mod tests {
 
     #[test]
     fn every_cut_gives_the_same_frames() {
-        let thought = Frame {
+        let thought = SseFrame {
             id: Some(1),
             event: "thought".into(),
             data: json!({"thought": "ü"}),
         };
-        let start = Frame {
+        let start = SseFrame {
             id: None,
             event: "text_start".into(),
             data: json!({}),
         };
         for cut in 0..STREAM.len() {
-            let mut frames = Frames::default();
+            let mut frames = FrameReader::default();
             let mut found = frames.push(&STREAM.as_bytes()[..cut]).unwrap();
             found.extend(frames.push(&STREAM.as_bytes()[cut..]).unwrap());
             assert_eq!(found, [thought.clone(), start.clone()], "cut at {cut}");
@@ -115,7 +115,7 @@ mod tests {
             b"id: 1\n\n",
             b"data: \xff\n\n",
         ] {
-            Frames::default().push(bytes).unwrap_err();
+            FrameReader::default().push(bytes).unwrap_err();
         }
     }
 }

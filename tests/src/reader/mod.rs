@@ -13,7 +13,7 @@ pub mod view;
 use futures::StreamExt;
 
 pub use self::{cut::Cut, view::View};
-use crate::reader::frames::Frames;
+use crate::reader::frames::FrameReader;
 
 /// How a reader hands over its cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ impl Reader {
             return Ok(Left::Refused);
         };
         self.view.begin_anew();
-        let mut frames = Frames::default();
+        let mut frames = FrameReader::default();
         let mut chunks = response.bytes_stream();
         while !is_satisfied(&self.view) {
             let Some(Ok(chunk)) = chunks.next().await else {

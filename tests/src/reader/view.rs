@@ -7,19 +7,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use everturn_proto::words::{
-    EventType,
-    event_type::{ASSISTANT_MESSAGE, THOUGHT},
-};
+use everturn_proto::words::EventType;
 use serde_json::Value;
 
-use crate::reader::frames::Frame;
+use crate::reader::frames::SseFrame;
 
 /// Which text: agent execution, step and part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct TextKey {
     /// The agent execution.
-    pub execution: String,
+    pub agent_execution_id: String,
     /// Its step.
     pub step: u64,
     /// `text` or `reasoning`.
@@ -28,7 +25,7 @@ pub struct Key {
 
 /// What was shown of one generation of a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownText {
     /// The longest that was shown.
     pub text: String,
     /// Whether `text_end` came.
@@ -40,9 +37,9 @@ pub struct Shown {
 pub struct View {
     events: Vec<Value>,
     /// Texts open on this connection, with their generation.
-    open: BTreeMap<Key, (u64, String)>,
+    open: BTreeMap<TextKey, (u64, String)>,
     /// Everything that was ever shown, by generation.
-    shown: BTreeMap<Key, BTreeMap<u64, Shown>>,
+    shown: BTreeMap<TextKey, BTreeMap<u64, ShownText>>,
     /// The last sealed step of each agent execution.
     sealed: HashMap<String, u64>,
 }
@@ -59,14 +56,14 @@ impl View {
     }
 
     /// The texts that are open, with the newest text of each.
-    pub fn open(&self) -> impl Iterator<Item = (&Key, &str)> {
+    pub fn open(&self) -> impl Iterator<Item = (&TextKey, &str)> {
         self.open
             .iter()
             .map(|(key, (_, text))| (key, text.as_str()))
     }
 
     /// What was shown of a text, by generation.
-    pub fn shown(&self, key: &Key) -> Option<&BTreeMap<u64, Shown>> {
+    pub fn shown(&self, key: &TextKey) -> Option<&BTreeMap<u64, ShownText>> {
         self.shown.get(key)
     }
 
@@ -90,7 +87,7 @@ impl View {
     }
 
     /// Takes a frame. An error says which rule it breaks.
-    pub fn take(&mut self, frame: &Frame) -> Result<(), String> {
+    pub fn take(&mut self, frame: &SseFrame) -> Result<(), String> {
         let taken = match frame.event.as_str() {
             _ if frame.id.is_some() || frame.data.get("sequence_number").is_some() => {
                 self.event(frame)
@@ -111,7 +108,7 @@ impl View {
         })
     }
 
-    fn event(&mut self, frame: &Frame) -> Result<(), String> {
+    fn event(&mut self, frame: &SseFrame) -> Result<(), String> {
         let data = &frame.data;
         let number = u64::from(frame.id.unwrap_or_default());
         ensure(
@@ -127,16 +124,16 @@ impl View {
             "it is not the next event",
         )?;
         self.events.push(data.clone());
-        let step = match frame.event.as_str() {
-            THOUGHT | ASSISTANT_MESSAGE => data["step"].as_u64(),
-            ended if EventType::from(ended).ends_agent_execution() => Some(u64::MAX),
+        let step = match EventType::from(frame.event.as_str()) {
+            EventType::Thought | EventType::AssistantMessage => data["step"].as_u64(),
+            event_type if event_type.ends_agent_execution() => Some(u64::MAX),
             _ => None,
         };
         if let Some(step) = step {
-            let execution = word(data, "agent_execution_id").to_owned();
+            let agent_execution_id = word(data, "agent_execution_id").to_owned();
             self.open
-                .retain(|key, _| key.execution != execution || key.step > step);
-            let sealed = self.sealed.entry(execution).or_default();
+                .retain(|key, _| key.agent_execution_id != agent_execution_id || key.step > step);
+            let sealed = self.sealed.entry(agent_execution_id).or_default();
             *sealed = step.max(*sealed);
         }
         Ok(())
@@ -193,23 +190,23 @@ impl View {
     }
 
     /// The text a frame is about, unless an event has sealed it.
-    fn unsealed(&self, data: &Value) -> Result<Key, String> {
+    fn unsealed(&self, data: &Value) -> Result<TextKey, String> {
         let step = data["step"].as_u64().ok_or("it names no step")?;
-        let execution = word(data, "agent_execution_id").to_owned();
+        let agent_execution_id = word(data, "agent_execution_id").to_owned();
         let is_open = self
             .sealed
-            .get(&execution)
+            .get(&agent_execution_id)
             .is_none_or(|sealed| step > *sealed);
         ensure(is_open, "its text is sealed")?;
-        Ok(Key {
-            execution,
+        Ok(TextKey {
+            agent_execution_id,
             step,
             part: word(data, "part").to_owned(),
         })
     }
 
     /// Notes what one has of a text now.
-    fn note(&mut self, key: &Key, generation: u64, text: &str) -> Result<(), String> {
+    fn note(&mut self, key: &TextKey, generation: u64, text: &str) -> Result<(), String> {
         let shown = self
             .shown
             .entry(key.clone())
@@ -258,7 +255,7 @@ mod tests {
 
     use super::*;
 
-    fn frame(name: &str, data: &Value) -> Frame {
+    fn frame(name: &str, data: &Value) -> SseFrame {
         let id = data["sequence_number"]
             .as_u64()
             .map(|id| u32::try_from(id).unwrap());
@@ -270,7 +267,7 @@ mod tests {
         if id.is_none() {
             (data["step"], data["part"]) = (0.into(), "text".into());
         }
-        Frame {
+        SseFrame {
             id,
             event: name.to_owned(),
             data,

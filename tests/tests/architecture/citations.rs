@@ -44,7 +44,7 @@ fn is_number(word: &str) -> bool {
 #[test]
 #[ignore = "until the last citation is mended"]
 fn no_requirement_is_cited_by_a_number_that_is_not_here() {
-    // `A4`, `B10`: numbers of a list that is not in the repository.
+    // A capital letter and a number: an item of a list that is not in the repository.
     let is_id = |word: &&str| {
         let is_section = matches!(word.as_bytes()[0], b'A'..=b'E');
         is_section && (2..=3).contains(&word.len()) && is_number(&word[1..])

@@ -2,11 +2,11 @@
 //! need.
 
 /// A module from its crate's root on: `http::auth` is `["http", "auth"]`, and the root is empty.
-pub type ModulePath = Vec<String>;
+pub(crate) type ModulePath = Vec<String>;
 
 /// The paths into its own crate that a file names: after `crate::`, `super::` or `self::`, or by the name of a module
 /// that it declares. Unit tests at the end of a file and lines of comments do not count.
-pub fn named_paths(text: &str, module: &[String]) -> Vec<ModulePath> {
+pub(crate) fn named_paths(text: &str, module: &[String]) -> Vec<ModulePath> {
     let text = without_tests_and_comments(text);
     let children = declared_modules(&text);
     let tokens = tokens(&text);

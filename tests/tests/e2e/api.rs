@@ -11,7 +11,7 @@ use tokio::process::Command;
 use crate::keys::{AUTH, create};
 
 /// More than the program takes by its own limit; it may have to wait for other tests.
-const PATIENCE: Duration = Duration::from_secs(300);
+const FUZZING_LIMIT: Duration = Duration::from_secs(300);
 
 /// Characters of a line of its report that are shown: it prints bodies of any length.
 const LINE: usize = 400;
@@ -48,7 +48,7 @@ async fn no_answer_is_outside_the_document() {
         .current_dir(stack.directory())
         .kill_on_drop(true)
         .output();
-    let output = tokio::time::timeout(PATIENCE, run)
+    let output = tokio::time::timeout(FUZZING_LIMIT, run)
         .await
         .expect("schemathesis ends")
         .unwrap();

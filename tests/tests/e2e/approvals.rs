@@ -3,6 +3,7 @@
 
 use everturn_proto::ids;
 use everturn_tests::{
+    events::{data, types},
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
@@ -23,23 +24,6 @@ pub(crate) fn one_call(request: &Request) -> Reply {
 }
 
 pub(crate) const APPROVED_TURN: &str = "user_message thought act approval_requested approval_resolved observe assistant_message complete";
-
-pub(crate) fn types(events: &[Value]) -> String {
-    events
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// Data of the events of this type.
-pub(crate) fn data<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a Value> {
-    events
-        .iter()
-        .filter(|event| event["event_type"] == event_type)
-        .map(|event| &event["event_data"])
-        .collect()
-}
 
 pub(crate) fn code((status, body): &(u16, Value)) -> (u16, &str) {
     (*status, body["code"].as_str().unwrap_or_default())

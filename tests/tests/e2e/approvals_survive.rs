@@ -1,12 +1,14 @@
 //! Approvals that are waited for while workers, gateways and workflows come and go.
 
 use everturn_proto::ids;
-use everturn_tests::{model::Model, stack::Stack};
+use everturn_tests::{
+    events::{data, types},
+    model::Model,
+    stack::Stack,
+};
 use serde_json::{Value, json};
 
-use crate::approvals::{
-    APPROVED_TURN, ASKING, answer, code, data, one_call, pending, try_answer, types,
-};
+use crate::approvals::{APPROVED_TURN, ASKING, answer, code, one_call, pending, try_answer};
 
 fn yes() -> Value {
     json!({"decision": "approve"})
@@ -88,15 +90,7 @@ async fn its_workflow_is_terminated_and_resumed() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
-    let workflow_id = ids::workflow_id(&conversation);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    stack.terminate(&conversation).await;
     assert_eq!(
         code(&try_answer(&stack, &conversation, &call, yes()).await),
         (409, "turn_not_running")
@@ -123,21 +117,10 @@ async fn its_workflow_is_reset_while_it_waits_and_after() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("do it").await;
     let call = pending(&stack, &conversation, 1).await.remove(0);
-    let workflow_id = ids::workflow_id(&conversation);
-    let reset = [
-        "workflow",
-        "reset",
-        "--workflow-id",
-        &workflow_id,
-        "--type",
-        "FirstWorkflowTask",
-        "--reason",
-        "test",
-    ];
-    assert!(stack.temporal.cli(&reset).await.status.success());
+    stack.reset(&conversation).await;
     assert_eq!(answer(&stack, &conversation, &call, yes()).await.0, 200);
     ran_once(&stack, &conversation).await;
-    assert!(stack.temporal.cli(&reset).await.status.success());
+    stack.reset(&conversation).await;
     ran_once(&stack, &conversation).await;
 }
 
@@ -150,14 +133,7 @@ async fn what_is_left_of_its_time_counts_after_a_resume() {
     let call = pending(&stack, &conversation, 1).await.remove(0);
     worker.kill().await;
     let workflow_id = ids::workflow_id(&conversation);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    stack.terminate(&conversation).await;
     let expired = answer(&stack, &conversation, &call, yes());
     let late = everturn_tests::wait::until("its time is over", || async {
         let refused = try_answer(&stack, &conversation, &call, yes()).await;

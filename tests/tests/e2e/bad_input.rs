@@ -1,20 +1,13 @@
-//! Models and callers that misbehave: each ends in a clear error or a visible retry, never in a hang (A8).
+//! Models and callers that misbehave: each ends in a clear error or a visible retry, never in a hang.
 
 use everturn_proto::ids;
 use everturn_tests::{
+    events::types,
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
 };
 use serde_json::{Value, json};
-
-fn types(events: &[Value]) -> String {
-    events
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
 
 async fn run(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> (Stack, Vec<Value>) {
     run_agent(script, "tools = [\"calculate\", \"test_read\"]\n").await

@@ -1,10 +1,11 @@
-//! Operators use the `temporal` CLI (A7): the commands of the README, as they are written there.
+//! Operators use the `temporal` CLI: the commands of the README, as they are written there.
 
 use std::path::Path;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::ids;
 use everturn_tests::{
+    events::types,
     model::{Model, Reply, Request},
     stack::Stack,
     temporal, wait,
@@ -144,7 +145,7 @@ async fn an_approval_is_found_and_answered_as_the_readme_says() {
     )
     .await;
     assert_eq!(
-        approvals::types(&stack.ended(&conversation, 1).await),
+        types(&stack.ended(&conversation, 1).await),
         approvals::APPROVED_TURN
     );
     assert_eq!(stack.effects().len(), 1);

@@ -1,14 +1,14 @@
 //! Tools that run at the client: the turn waits for what the client posts, whatever is restarted in between.
 
-use everturn_proto::ids;
 use everturn_tests::{
+    events::{data, types},
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
 };
 use serde_json::{Value, json};
 
-use crate::approvals::{answer, code, data, pending, types};
+use crate::approvals::{answer, code, pending};
 
 const AGENT: &str = r#"
 tools = ["open_file", { name = "delete_file", approval = "always" }, { name = "hurry", timeout = "2s" }]
@@ -204,15 +204,7 @@ async fn its_workflow_is_gone_as_the_result_comes() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("open_file").await;
     let call = waiting(&stack, &conversation).await;
-    let workflow_id = ids::workflow_id(&conversation);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    stack.terminate(&conversation).await;
     assert_eq!(
         post(&stack, &conversation, &call, &json!({"result": "kept"}))
             .await

@@ -1,4 +1,4 @@
-//! What a turn costs: rows and history events (B7, DESIGN "Linear history").
+//! What a turn costs: rows and history events (invariant 4, linear history).
 
 use everturn_proto::ids;
 use everturn_tests::{

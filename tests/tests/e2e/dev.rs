@@ -3,8 +3,9 @@
 use std::{future::Future, process::Stdio};
 
 use everturn_tests::{
+    events::assert_gap_free,
     model::{Model, Reply, Request},
-    stack::{Process, Stack, assert_gap_free, binary, frames_until, ready},
+    stack::{Process, Stack, binary, frames_until, ready},
     temporal, wait,
 };
 use everturn_worker::client::{Frame, GatewayClient};

@@ -1,5 +1,5 @@
-//! One person, several devices and conversations (B4): whoever leaves a conversation and comes back while it runs, and
-//! whoever stays, end with the same timeline, which is the gateway's own (B9).
+//! One person, several devices and conversations: whoever leaves a conversation and comes back while it runs, and
+//! whoever stays, end with the same timeline, which is the gateway's own (invariant 8, a cursor never expires).
 
 use everturn_tests::{
     backends,

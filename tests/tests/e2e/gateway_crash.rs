@@ -5,9 +5,10 @@
 
 use everturn_proto::ids;
 use everturn_tests::{
+    events::types,
     model::{Model, Reply, Request},
     proxy::{Passing, Proxy},
-    reader::frames::{Frame, Frames},
+    reader::frames::{FrameReader, SseFrame},
     stack::Stack,
     wait,
 };
@@ -204,9 +205,9 @@ async fn accepted(request: RequestBuilder, route: Route) -> Result<String, Strin
         .to_owned())
 }
 
-/// Frames of a response, up to one that is the last, or to its end.
-async fn frames(response: reqwest::Response, is_last: impl Fn(&Frame) -> bool) -> Vec<Frame> {
-    let (mut frames, mut seen) = (Frames::default(), Vec::new());
+/// The frames of a response, up to one that is the last, or to its end.
+async fn frames(response: reqwest::Response, is_last: impl Fn(&SseFrame) -> bool) -> Vec<SseFrame> {
+    let (mut frames, mut seen) = (FrameReader::default(), Vec::new());
     let mut chunks = response.bytes_stream();
     while let Some(Ok(chunk)) = chunks.next().await {
         for frame in frames.push(&chunk).unwrap() {
@@ -293,27 +294,18 @@ async fn killed_on(route: Route, moment: Moment) {
 }
 
 /// Whole turns: of the message, and of the one before it.
-const TURN: [&str; 6] = [
-    "user_message",
-    "thought",
-    "act",
-    "observe",
-    "assistant_message",
-    "complete",
-];
-const TURN_BEFORE: [&str; 3] = ["user_message", "assistant_message", "complete"];
+const TURN: &str = "user_message thought act observe assistant_message complete";
+const TURN_BEFORE: &str = "user_message assistant_message complete";
 
 impl Case<'_> {
     /// There is one turn of the message with this id, and nothing was paid or done twice.
     async fn is_one_turn(&self, moment: Moment, message_id: &str) {
         let (stack, conversation) = (self.stack, &self.conversation);
-        let before = if moment == Moment::QueuedBehind {
-            &TURN_BEFORE[..]
+        let (turns, expected) = if moment == Moment::QueuedBehind {
+            (2, format!("{TURN_BEFORE} {TURN}"))
         } else {
-            &[]
+            (1, TURN.to_owned())
         };
-        let turns = 1 + usize::from(!before.is_empty());
-        let expected = [before, &TURN].concat();
         assert_eq!(types(&stack.ended(conversation, turns).await), expected);
         stack.workflow_status(conversation, "COMPLETED").await;
 
@@ -335,19 +327,18 @@ impl Case<'_> {
             let names: Vec<_> = replayed
                 .iter()
                 .filter(|frame| frame.id.is_some())
-                .map(|frame| &frame.event)
+                .map(|frame| frame.event.as_str())
                 .collect();
-            assert_eq!(names, TURN);
+            assert_eq!(names.join(" "), TURN);
         }
         let events = stack.ended(conversation, turns).await;
         assert_eq!(types(&events), expected);
+        let own = &events[events.len() - TURN.split(' ').count()..];
         assert!(
-            events[before.len()..]
-                .iter()
-                .all(|event| event["message_id"] == message_id),
+            own.iter().all(|event| event["message_id"] == message_id),
             "{events:#?}"
         );
-        assert_eq!(events[before.len()]["event_data"]["content"], CONTENT);
+        assert_eq!(own[0]["event_data"]["content"], CONTENT);
         assert_eq!(
             stack.model.requests().len(),
             turns + 1,
@@ -355,13 +346,6 @@ impl Case<'_> {
         );
         assert_eq!(stack.effects().len(), 1);
     }
-}
-
-fn types(events: &[Value]) -> Vec<&str> {
-    events
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect()
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use axum::{
     routing::any,
 };
 use everturn_tests::{
+    events::{error, observe},
     model::{Model, Reply, Request},
     stack::Stack,
 };
@@ -129,23 +130,6 @@ async fn turn(agent: &str, calls: &[(&'static str, Value)]) -> (Stack, Vec<Value
     let peak = worker.peak_memory_bytes();
     assert!(peak < MAX_PEAK_BYTES, "a worker held {peak} bytes");
     (stack, events)
-}
-
-/// The observe of a tool.
-fn observe<'a>(events: &'a [Value], tool: &str) -> &'a Value {
-    let of_tool = |event: &&Value| {
-        event["event_type"] == "observe" && event["event_data"]["tool_name"] == tool
-    };
-    &events
-        .iter()
-        .find(of_tool)
-        .unwrap_or_else(|| panic!("no observe of {tool}: {events:#?}"))["event_data"]
-}
-
-fn error<'a>(events: &'a [Value], tool: &str) -> &'a str {
-    let observe = observe(events, tool);
-    assert_eq!(observe["is_error"], true, "{observe}");
-    observe["result"]["error"].as_str().unwrap()
 }
 
 #[tokio::test]

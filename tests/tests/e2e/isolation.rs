@@ -3,6 +3,7 @@
 
 use everturn_gateway::openapi_document;
 use everturn_tests::{
+    events::types,
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
@@ -154,6 +155,29 @@ impl Operation {
             self.name
         );
     }
+
+    /// A stranger who tries it learns nothing of somebody else's conversation.
+    async fn shows_nothing_to(&self, stack: &Stack, stranger: &str) {
+        match self.rule {
+            Rule::InPath => {
+                self.is_refused(stack, Some(stranger), 404, "conversation_not_found")
+                    .await;
+            }
+            Rule::InBody(_, status, code) => {
+                self.is_refused(stack, Some(stranger), status, code).await;
+            }
+            Rule::NotListed(field) => {
+                let answer = self.ask(stack, Some(stranger), THEIRS).await;
+                let listed: Value = answer.json().await.unwrap();
+                assert_eq!(listed[field], json!([]), "{}", self.name);
+            }
+            Rule::OfCaller | Rule::Open => {
+                let answer = self.ask(stack, Some(stranger), THEIRS).await;
+                let status = answer.status();
+                assert!(status.is_success(), "{}: {status}", self.name);
+            }
+        }
+    }
 }
 
 /// What the owner of a conversation sees of it.
@@ -236,36 +260,7 @@ async fn what_is_somebody_elses_does_not_exist() {
 
     for operation in operations() {
         for stranger in &strangers {
-            match operation.rule {
-                Rule::InPath => {
-                    operation
-                        .is_refused(&stack, Some(stranger), 404, "conversation_not_found")
-                        .await
-                }
-                Rule::InBody(_, status, code) => {
-                    operation
-                        .is_refused(&stack, Some(stranger), status, code)
-                        .await
-                }
-                Rule::NotListed(field) => {
-                    let listed: Value = operation
-                        .ask(&stack, Some(stranger), THEIRS)
-                        .await
-                        .json()
-                        .await
-                        .unwrap();
-                    assert_eq!(listed[field], json!([]), "{}", operation.name);
-                }
-                Rule::OfCaller | Rule::Open => {
-                    let answer = operation.ask(&stack, Some(stranger), THEIRS).await;
-                    assert!(
-                        answer.status().is_success(),
-                        "{}: {}",
-                        operation.name,
-                        answer.status()
-                    );
-                }
-            }
+            operation.shows_nothing_to(&stack, stranger).await;
             assert_eq!(
                 seen(&stack, &ann).await,
                 before,
@@ -283,21 +278,15 @@ async fn what_is_somebody_elses_does_not_exist() {
     let events = wait::until("both turns have ended", || async {
         let events =
             get(&stack, &ann, &format!("/conversations/{THEIRS}/events")).await["events"].take();
-        (types(&events).matches(" complete").count() == 2).then_some(events)
+        (types(events.as_array().unwrap())
+            .matches(" complete")
+            .count()
+            == 2)
+            .then_some(events)
     })
     .await;
     let turn = "user_message assistant_message complete";
-    assert_eq!(types(&events), format!("{turn} {turn}"));
-}
-
-fn types(events: &Value) -> String {
-    events
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect::<Vec<_>>()
-        .join(" ")
+    assert_eq!(types(events.as_array().unwrap()), format!("{turn} {turn}"));
 }
 
 /// The same requests for what is one's own: what is refused above is refused for whose it is.

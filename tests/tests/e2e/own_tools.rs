@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use everturn_tests::{
+    events::data,
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
@@ -11,13 +12,6 @@ use serde_json::{Value, json};
 
 /// What a worker may hold at its peak: much more than it takes (65 MB here), much less than a flood (1 GB).
 const MAX_PEAK_BYTES: u64 = 300 << 20;
-
-fn observes(events: &[Value]) -> Vec<Value> {
-    let observes = events
-        .iter()
-        .filter(|event| event["event_type"] == "observe");
-    observes.map(|event| event["event_data"].clone()).collect()
-}
 
 #[tokio::test]
 async fn a_binary_with_a_tool_of_its_own_runs_turns() {
@@ -32,7 +26,7 @@ async fn a_binary_with_a_tool_of_its_own_runs_turns() {
     let _running = (stack.gateway().await, stack.worker_of("own-tool"));
     let (conversation, _) = stack.ask("count").await;
     let events = stack.ended(&conversation, 1).await;
-    let observes = observes(&events);
+    let observes = data(&events, "observe");
     let result = |wanted: &str| {
         observes
             .iter()
@@ -88,39 +82,10 @@ async fn hostile_tools_are_observed_and_the_worker_lives() {
         "{events:#?}"
     );
 
-    let act_of = |observe: &Value| {
-        let asked = events.iter().find(|event| {
-            event["event_type"] == "act"
-                && event["event_data"]["execution_id"] == observe["execution_id"]
-        });
-        asked.unwrap()["event_data"]["tool_input"]["act"]
-            .as_str()
-            .unwrap()
-            .to_owned()
-    };
-    let observes = observes(&events);
+    let observes = data(&events, "observe");
     assert_eq!(observes.len(), acts.len());
     for observe in &observes {
-        let act = act_of(observe);
-        let result = &observe["result"];
-        let is_as_expected = match act.as_str() {
-            "hang" | "block" | "fork" => result["error"]
-                .as_str()
-                .unwrap()
-                .contains("did not finish within 10 s"),
-            "flood" => result["error"]
-                .as_str()
-                .unwrap()
-                .contains("more than 1048576 bytes"),
-            "program_flood" => result["truncated"] == true,
-            "invalid_utf8" => {
-                *result == json!({"encoding": "base64", "type": "text/plain", "data": "Yf/+eg=="})
-            }
-            "nul" => result["encoding"] == "base64",
-            "orphan" => result["is_cut"] == false,
-            other => panic!("{other}"),
-        };
-        assert!(is_as_expected, "{act}: {observe:#}");
+        is_as_expected(&events, observe);
     }
 
     let pids = stack.effects();
@@ -172,4 +137,26 @@ fn is_gone(pid: &str) -> bool {
         std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
     stat.rsplit_once(')')
         .is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
+}
+
+/// What the model is told of a tool that misbehaved in this way.
+fn is_as_expected(events: &[Value], observe: &Value) {
+    let act = data(events, "act")
+        .into_iter()
+        .find(|act| act["execution_id"] == observe["execution_id"]);
+    let act = act.unwrap()["tool_input"]["act"].as_str().unwrap();
+    let result = &observe["result"];
+    let has_error = |part: &str| result["error"].as_str().unwrap().contains(part);
+    let is_as_expected = match act {
+        "hang" | "block" | "fork" => has_error("did not finish within 10 s"),
+        "flood" => has_error("more than 1048576 bytes"),
+        "program_flood" => result["truncated"] == true,
+        "invalid_utf8" => {
+            *result == json!({"encoding": "base64", "type": "text/plain", "data": "Yf/+eg=="})
+        }
+        "nul" => result["encoding"] == "base64",
+        "orphan" => result["is_cut"] == false,
+        other => panic!("{other}"),
+    };
+    assert!(is_as_expected, "{act}: {observe:#}");
 }

@@ -2,30 +2,14 @@
 
 use everturn_proto::ids;
 use everturn_tests::{
+    events::{contents, types},
     model::{Model, Reply, Request},
     stack::{Process, Stack},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 fn echo(request: &Request) -> Reply {
     Reply::text(&format!("You said {}.", request.last("user")))
-}
-
-fn contents(events: &[Value], event_type: &str) -> Vec<String> {
-    let of_type = events
-        .iter()
-        .filter(|event| event["event_type"] == event_type);
-    of_type
-        .map(|event| event["event_data"]["content"].as_str().unwrap().to_owned())
-        .collect()
-}
-
-fn types(events: &[Value]) -> String {
-    events
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect::<Vec<_>>()
-        .join(" ")
 }
 
 /// A turn that is stopped in its final save, which has taken effect.

@@ -83,25 +83,9 @@ impl Remote {
 
     async fn reset(&self, conversation: &str, to: &str) {
         let id = ids::workflow_id(conversation);
-        let output = self
-            .stack()
-            .temporal
-            .cli(&[
-                "workflow",
-                "reset",
-                "--workflow-id",
-                &id,
-                "--type",
-                to,
-                "--reason",
-                "test",
-            ])
-            .await;
-        assert!(
-            output.status.success(),
-            "{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        let reset = ["workflow", "reset", "--workflow-id", &id];
+        let command = [&reset[..], &["--type", to, "--reason", "test"]].concat();
+        self.stack().temporal.succeed(&command).await;
     }
 }
 
@@ -191,7 +175,7 @@ async fn a_person_approves_a_python_tool_with_another_input() {
     assert_eq!(result["booked"], 7);
     assert_eq!(
         result["tool_call_id"], asked["event_data"]["call_id"],
-        "the tool knows its call (D1)"
+        "the tool knows its call"
     );
     assert_eq!(remote.begun(), 1);
 }

@@ -1,10 +1,10 @@
-//! Conversations whose workflow is gone (B5): terminated at the worst instants, or lost with its Temporal. What was
+//! Conversations whose workflow is gone: terminated at the worst instants, or lost with its Temporal. What was
 //! completed is neither paid nor done again, and a reader that stays connected sees what a replay shows.
 
 use everturn_gateway::turns::{TemporalTurns, TemporalTurnsOptions, TurnStarter};
-use everturn_proto::ids;
 use everturn_tests::{
     backends,
+    events::types,
     model::{Model, Reply, Request},
     stack::{Process, Stack},
     temporal::Temporal,
@@ -16,14 +16,6 @@ use serde_json::{Value, json};
 use crate::faults::{assembled, persisted};
 
 const WHOLE_TURN: &str = "user_message thought act observe assistant_message complete";
-
-fn types(events: &[Value]) -> String {
-    events
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
 
 fn echo(request: &Request) -> Reply {
     Reply::text(&format!("You said {}.", request.last("user")))
@@ -194,18 +186,7 @@ async fn a_resumed_turn_may_be_reset() {
     let (stack, _running, conversation) = terminated_in_mid_stream().await;
     assert_eq!(resume(&stack, &conversation).await, resuming(0));
     ended_once(&stack, &conversation).await;
-    let workflow_id = ids::workflow_id(&conversation);
-    let reset = [
-        "workflow",
-        "reset",
-        "--workflow-id",
-        &workflow_id,
-        "--type",
-        "FirstWorkflowTask",
-        "--reason",
-        "test",
-    ];
-    assert!(stack.temporal.cli(&reset).await.status.success());
+    stack.reset(&conversation).await;
     ended_once(&stack, &conversation).await;
 }
 

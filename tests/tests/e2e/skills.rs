@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use everturn_tests::{
+    events::types,
     model::{Model, Reply, Request},
     stack::Stack,
 };
@@ -15,14 +16,6 @@ fn examples() -> String {
         .canonicalize()
         .unwrap();
     folder.display().to_string()
-}
-
-fn types(events: &[Value]) -> String {
-    let types: Vec<_> = events
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect();
-    types.join(" ")
 }
 
 #[tokio::test]

@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
     proxy::{Direction, Proxy},
@@ -147,26 +146,6 @@ async fn judge(stack: &Stack, cases: &[Case]) {
     }
 }
 
-async fn reset(stack: &Stack, case: &Case) {
-    let id = ids::workflow_id(&case.conversation);
-    let reset = [
-        "workflow",
-        "reset",
-        "--workflow-id",
-        &id,
-        "--type",
-        "FirstWorkflowTask",
-        "--reason",
-        "test",
-    ];
-    let output = stack.temporal.cli(&reset).await;
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-}
-
 #[tokio::test]
 async fn a_killed_worker_does_nothing_twice_and_forgets_nothing() {
     let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
@@ -185,7 +164,7 @@ async fn nor_does_a_reset_after_the_kill() {
     let worker = stack.worker_holding(&[]);
     let cases = begin(&stack, &PLACES).await;
     worker.kill().await;
-    join_all(cases.iter().map(|case| reset(&stack, case))).await;
+    join_all(cases.iter().map(|case| stack.reset(&case.conversation))).await;
     let _next = stack.worker();
     judge(&stack, &cases).await;
 }

@@ -1,6 +1,7 @@
-//! What a turn does when nothing goes wrong (A1, A2, B3, B6, B9, C, D1).
+//! What a turn does when nothing goes wrong.
 
 use everturn_tests::{
+    events::{data, types},
     model::{Model, Reply, Request},
     stack::Stack,
 };
@@ -26,53 +27,14 @@ async fn a_turn_with_two_tools_in_parallel() {
         .await;
     let events = stack.ended(&conversation, 1).await;
 
-    let types: Vec<_> = events
-        .iter()
-        .map(|event| event["event_type"].as_str().unwrap())
-        .collect();
     let expected = "user_message thought act act observe observe assistant_message complete";
-    assert_eq!(types.join(" "), expected);
-    let acts: Vec<_> = events
-        .iter()
-        .filter(|event| event["event_type"] == "act")
-        .collect();
-    let tools: Vec<_> = acts
-        .iter()
-        .map(|act| act["event_data"]["tool_name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        tools,
-        ["calculate", "current_time"],
-        "acts are in call order"
-    );
-    for act in acts {
-        let id = act["event_data"]["execution_id"].as_str().unwrap();
-        assert!(
-            id.strip_prefix("exec_").is_some_and(|hex| hex.len() == 12),
-            "{id}"
-        );
-        assert_eq!(act["event_data"]["status"], "running");
-    }
-    let answers = events
-        .iter()
-        .filter(|event| event["event_type"] == "observe");
-    assert!(
-        answers
-            .clone()
-            .all(|observe| observe["event_data"]["is_error"] == false),
-        "{events:#?}"
-    );
-    assert!(
-        answers
-            .into_iter()
-            .any(|observe| observe["event_data"]["result"]["value"] == "42"),
-        "{events:#?}"
-    );
+    assert_eq!(types(&events), expected);
     assert!(
         events
             .iter()
             .all(|event| event["message_id"] == message.as_str())
     );
+    the_tools_ran_as_asked(&events);
 
     let requests = stack.model.requests();
     assert_eq!(requests.len(), 2);
@@ -86,7 +48,40 @@ async fn a_turn_with_two_tools_in_parallel() {
         json!(roles),
         json!(["system", "user", "assistant", "tool", "tool"])
     );
+    the_views_show_the_turn(&stack, &conversation).await;
+}
 
+fn the_tools_ran_as_asked(events: &[Value]) {
+    let acts = data(events, "act");
+    let tools: Vec<_> = acts.iter().map(|act| &act["tool_name"]).collect();
+    assert_eq!(
+        tools,
+        ["calculate", "current_time"],
+        "acts are in call order"
+    );
+    for act in acts {
+        let id = act["execution_id"].as_str().unwrap();
+        assert!(
+            id.strip_prefix("exec_").is_some_and(|hex| hex.len() == 12),
+            "{id}"
+        );
+        assert_eq!(act["status"], "running");
+    }
+    let observes = data(events, "observe");
+    assert!(
+        observes.iter().all(|observe| observe["is_error"] == false),
+        "{events:#?}"
+    );
+    assert!(
+        observes
+            .iter()
+            .any(|observe| observe["result"]["value"] == "42"),
+        "{events:#?}"
+    );
+}
+
+/// The conversation's status and its timeline.
+async fn the_views_show_the_turn(stack: &Stack, conversation: &str) {
     let status = stack
         .get(&format!("/conversations/{conversation}/execution-status"))
         .await;

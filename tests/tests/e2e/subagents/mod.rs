@@ -1,14 +1,15 @@
-//! Sub-agents: trees of them in one order, their ends and their limits (D3, D4, E2).
+//! Sub-agents: trees of them in one order, their ends and their limits.
+
+mod tree;
 
 use everturn_proto::ids;
 use everturn_tests::{
+    events::{count, data},
     model::{Model, Reply, Request},
     stack::Stack,
     wait,
 };
 use serde_json::{Value, json};
-
-use crate::faults::{assembled, persisted};
 
 /// Three agents: `default` delegates to `lead`, which delegates to `helper`. `more` goes into `[agents.default]`.
 fn agents(more: &str) -> String {
@@ -63,22 +64,7 @@ fn answering(request: &Request) -> Reply {
     Reply::text(&format!("Helper did {}.", request.last("user")))
 }
 
-fn count(events: &[Value], event_type: &str) -> usize {
-    events
-        .iter()
-        .filter(|event| event["event_type"] == event_type)
-        .count()
-}
-
-fn of_type<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a Value> {
-    events
-        .iter()
-        .filter(|event| event["event_type"] == event_type)
-        .map(|event| &event["event_data"])
-        .collect()
-}
-
-async fn executions(stack: &Stack, conversation: &str) -> Vec<Value> {
+async fn agent_executions(stack: &Stack, conversation: &str) -> Vec<Value> {
     let page = stack
         .get(&format!("/conversations/{conversation}/executions"))
         .await;
@@ -100,162 +86,13 @@ async fn nothing_runs(stack: &Stack, conversation: &str) {
         (running(stack, conversation).await == 0).then_some(())
     })
     .await;
-    let executions = executions(stack, conversation).await;
+    let agent_executions = agent_executions(stack, conversation).await;
     assert!(
-        executions
+        agent_executions
             .iter()
             .all(|execution| execution["status"] != "running"),
-        "{executions:#?}"
+        "{agent_executions:#?}"
     );
-}
-
-#[tokio::test]
-async fn a_tree_of_three_levels_is_one_order() {
-    let stack = stack(tree(answering), "").await;
-    let _running = stack.start().await;
-    let conversation = stack.client().create_conversation(None).await.unwrap();
-    let message = stack
-        .client()
-        .submit(&conversation, "Do much.", None)
-        .await
-        .unwrap();
-    let root = ids::root_execution_id(&conversation, &message);
-    let is_last = |frame: &everturn_worker::client::Frame| {
-        frame.event == "complete" && frame.data["agent_execution_id"] == root.as_str()
-    };
-    let live = stack.frames_until(&conversation, 0, is_last).await;
-    let events = stack.ended(&conversation, 1).await;
-    let counts = [
-        "sub_agent_start",
-        "act",
-        "observe",
-        "assistant_message",
-        "complete",
-    ]
-    .map(|t| count(&events, t));
-    assert_eq!(counts, [6, 6, 6, 7, 7], "{events:#?}");
-    assert_eq!(
-        events.last().unwrap()["event_data"]["agent_execution_id"],
-        root.as_str(),
-        "the turn's own end is last"
-    );
-    assert!(
-        events
-            .iter()
-            .all(|event| event["message_id"] == message.as_str())
-    );
-    let replayed = stack.frames_until(&conversation, 0, is_last).await;
-    assert_eq!(
-        persisted(&live),
-        persisted(&replayed),
-        "live and replayed differ"
-    );
-    assert_eq!(assembled(&live), assembled(&replayed));
-
-    let calls = stack.model.requests().len();
-    assert_eq!(calls, 2 + 3 * 2 + 3, "each step is asked for once");
-    for request in stack
-        .model
-        .requests()
-        .iter()
-        .filter(|request| !is(request, "helper") && !is(request, "lead"))
-    {
-        assert!(
-            !request.body.to_string().contains("Helper did"),
-            "the parent does not see what its children's do"
-        );
-    }
-    let last = &stack.model.requests()[calls - 1].body["messages"];
-    let results: Vec<_> = last
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|message| message["role"] == "tool")
-        .collect();
-    for (result, task) in results.iter().zip(["one", "two", "three"]) {
-        assert!(
-            result["content"]
-                .to_string()
-                .contains(&format!("Lead did {task}.")),
-            "in call order: {results:?}"
-        );
-    }
-
-    let executions = executions(&stack, &conversation).await;
-    assert_eq!(executions.len(), 7);
-    for execution in &executions {
-        assert_eq!(
-            (&execution["status"], &execution["root_execution_id"]),
-            (&json!("completed"), &json!(root))
-        );
-        let mut place = execution;
-        // Every child leads through its tool call to its parent, up to the turn's own.
-        while let Some(parent) = place["parent_execution_id"].as_str() {
-            let act = of_type(&events, "act").into_iter().find(|act| {
-                act["execution_id"] == place["parentActToolCall"]["execution_id"]
-                    && act["agent_execution_id"] == parent
-                    && act["call_id"] == place["parentActToolCall"]["call_id"]
-            });
-            assert_eq!(
-                act.unwrap()["tool_input"],
-                place["parentActToolCall"]["tool_input"]
-            );
-            place = executions
-                .iter()
-                .find(|execution| execution["id"] == parent)
-                .unwrap();
-        }
-        assert_eq!(place["id"], root.as_str());
-        let id = execution["id"].as_str().unwrap();
-        let one = stack
-            .get(&format!("/conversations/{conversation}/executions/{id}"))
-            .await;
-        assert_eq!(&one, execution);
-    }
-    let conversation_row = stack.get(&format!("/conversations/{conversation}")).await;
-    assert_eq!(
-        conversation_row["message_count"], 2,
-        "sub-agents' messages do not count (B8)"
-    );
-    let timeline = stack
-        .get(&format!("/conversations/{conversation}/messages"))
-        .await;
-    let items = timeline["timeline"].as_array().unwrap();
-    let own: Vec<_> = items
-        .iter()
-        .filter(|item| item.get("parentToolCallId").is_none())
-        .collect();
-    assert_eq!(
-        own.len(),
-        1 + 1 + 3 + 3 + 1,
-        "the turn's own items are as without sub-agents: {own:#?}"
-    );
-    let call_ids: Vec<_> = items
-        .iter()
-        .filter_map(|item| item["callId"].as_str())
-        .collect();
-    for item in items
-        .iter()
-        .filter_map(|item| item["parentToolCallId"].as_str())
-    {
-        assert!(
-            call_ids.contains(&item),
-            "{item} is no call of the timeline"
-        );
-    }
-    nothing_runs(&stack, &conversation).await;
-
-    stack.workflow_status(&conversation, "COMPLETED").await;
-    let history = stack
-        .temporal
-        .history(&ids::workflow_id(&conversation))
-        .await;
-    let length = history["events"].as_array().unwrap().len();
-    assert!(
-        length <= 20 + 3 * 13,
-        "{length} events for two steps and three sub-agents"
-    );
-    println!("a turn of two steps with three sub-agents: {length} history events");
 }
 
 #[tokio::test]
@@ -264,7 +101,7 @@ async fn cancel_in_the_middle_leaves_nothing_running() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Do much.").await;
     stack.asked(1 + 3 + 3).await;
-    assert_eq!(executions(&stack, &conversation).await.len(), 7);
+    assert_eq!(agent_executions(&stack, &conversation).await.len(), 7);
     stack.client().cancel(&conversation).await.unwrap();
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(
@@ -304,7 +141,7 @@ async fn a_killed_worker_loses_no_sub_agent() {
         "{events:#?}"
     );
     assert!(
-        of_type(&events, "observe")
+        data(&events, "observe")
             .iter()
             .all(|observe| observe["is_error"] == false),
         "{events:#?}"
@@ -319,15 +156,7 @@ async fn a_terminated_turn_is_resumed_with_its_sub_agents() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Do much.").await;
     stack.asked(1 + 3 + 3).await;
-    let workflow_id = ids::workflow_id(&conversation);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    stack.terminate(&conversation).await;
     stack.workflow_status(&conversation, "TERMINATED").await;
     stack.model.release();
     let (status, body) = stack
@@ -344,7 +173,7 @@ async fn a_terminated_turn_is_resumed_with_its_sub_agents() {
         "{events:#?}"
     );
     assert!(
-        of_type(&events, "observe")
+        data(&events, "observe")
             .iter()
             .all(|observe| observe["is_error"] == false),
         "{events:#?}"
@@ -376,23 +205,7 @@ async fn a_reset_turn_finds_its_sub_agents() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Do much.").await;
     stack.asked(1 + 3 + 3).await;
-    let workflow_id = ids::workflow_id(&conversation);
-    let reset = [
-        "workflow",
-        "reset",
-        "--workflow-id",
-        &workflow_id,
-        "--type",
-        "FirstWorkflowTask",
-        "--reason",
-        "test",
-    ];
-    let output = stack.temporal.cli(&reset).await;
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    stack.reset(&conversation).await;
     stack.model.release();
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(
@@ -404,7 +217,7 @@ async fn a_reset_turn_finds_its_sub_agents() {
         "{events:#?}"
     );
     assert!(
-        of_type(&events, "observe")
+        data(&events, "observe")
             .iter()
             .all(|observe| observe["is_error"] == false),
         "{events:#?}"
@@ -430,7 +243,7 @@ async fn a_sub_agent_that_fails_is_an_observe() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Try.").await;
     let events = stack.ended(&conversation, 1).await;
-    let observe = of_type(&events, "observe")[0];
+    let observe = data(&events, "observe")[0];
     assert_eq!(observe["is_error"], true);
     assert!(
         observe["result"]["error"]
@@ -443,8 +256,8 @@ async fn a_sub_agent_that_fails_is_an_observe() {
         (count(&events, "error"), count(&events, "complete")),
         (1, 1)
     );
-    let executions = executions(&stack, &conversation).await;
-    assert_eq!(executions[1]["status"], "failed");
+    let agent_executions = agent_executions(&stack, &conversation).await;
+    assert_eq!(agent_executions[1]["status"], "failed");
     nothing_runs(&stack, &conversation).await;
 }
 
@@ -460,19 +273,13 @@ async fn a_sub_agent_that_is_terminated_is_an_observe() {
     let (conversation, _) = stack.ask("Try.").await;
     stack.asked(2).await;
     let events = stack.events(&conversation).await;
-    let execution_id = of_type(&events, "act")[0]["execution_id"].as_str().unwrap();
+    let execution_id = data(&events, "act")[0]["execution_id"].as_str().unwrap();
     let workflow_id = ids::sub_agent_workflow_id(&conversation, execution_id);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "terminate", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    let terminate = ["workflow", "terminate", "--workflow-id", &workflow_id];
+    stack.temporal.succeed(&terminate).await;
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(of_type(&events, "error")[0]["code"], "sub_agent_lost");
-    let observe = of_type(&events, "observe")[0];
+    assert_eq!(data(&events, "error")[0]["code"], "sub_agent_lost");
+    let observe = data(&events, "observe")[0];
     assert!(
         observe["result"]["error"]
             .as_str()
@@ -494,7 +301,7 @@ async fn depth_and_number_of_sub_agents_are_limited() {
         (3, 6),
         "{events:#?}"
     );
-    let refused = of_type(&events, "observe")
+    let refused = data(&events, "observe")
         .into_iter()
         .filter(|observe| observe["is_error"] == true);
     assert!(
@@ -514,7 +321,7 @@ async fn depth_and_number_of_sub_agents_are_limited() {
         (4, 6),
         "{events:#?}"
     );
-    let refused = of_type(&events, "observe")
+    let refused = data(&events, "observe")
         .into_iter()
         .filter(|observe| observe["is_error"] == true);
     assert!(refused.clone().all(|observe| {
@@ -536,7 +343,7 @@ async fn a_turn_that_runs_out_of_time_ends_with_its_sub_agents() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("Do much.").await;
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(of_type(&events, "error")[0]["code"], "turn_timeout");
+    assert_eq!(data(&events, "error")[0]["code"], "turn_timeout");
     assert_eq!(
         count(&events, "sub_agent_start"),
         count(&events, "cancelled"),
@@ -563,7 +370,7 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
     for asked in 0..2 {
         let request = wait::until("an approval is asked for", || async {
             let events = stack.events(&conversation).await;
-            of_type(&events, "approval_requested")
+            data(&events, "approval_requested")
                 .get(asked)
                 .map(|request| (*request).clone())
         })
@@ -586,7 +393,7 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(stack.effects().len(), 1);
     assert!(
-        of_type(&events, "observe")
+        data(&events, "observe")
             .iter()
             .all(|observe| observe["is_error"] == false),
         "{events:#?}"

@@ -1,18 +1,24 @@
 //! Tools of MCP servers that nobody here wrote, in whole turns, and what happens when a server misbehaves or dies.
 
-use std::{fs, path::Path, process::Stdio};
+mod over_url;
+mod reference;
+
+use std::{fs, path::Path};
 
 use everturn_proto::ids;
 use everturn_tests::{
+    events::{error, observe, result},
     mcp::{self, EVERYTHING, FILESYSTEM},
     model::{Model, Reply, Request},
-    ports::free_port,
     stack::Stack,
     wait,
 };
+use nix::{
+    sys::signal::{self, Signal},
+    unistd::Pid,
+};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::process::{Child, Command};
 
 /// A model that makes these calls in its first step of a turn, then answers.
 async fn calling(calls: Vec<(&'static str, Value)>) -> Model {
@@ -27,34 +33,6 @@ async fn calling(calls: Vec<(&'static str, Value)>) -> Model {
         },
     )
     .await
-}
-
-fn observes(events: &[Value]) -> Vec<&Value> {
-    events
-        .iter()
-        .filter(|event| event["event_type"] == "observe")
-        .map(|event| &event["event_data"])
-        .collect()
-}
-
-fn of_tool<'a>(events: &'a [Value], tool: &str) -> &'a Value {
-    let found = observes(events)
-        .into_iter()
-        .find(|observe| observe["tool_name"] == tool);
-    found.unwrap_or_else(|| panic!("{tool} was not observed: {events:#?}"))
-}
-
-/// The result of a tool that did not fail.
-fn result(events: &[Value], tool: &str) -> Value {
-    let observe = of_tool(events, tool);
-    assert_eq!(observe["is_error"], false, "{observe:#?}");
-    observe["result"].clone()
-}
-
-fn error(events: &[Value], tool: &str) -> String {
-    let observe = of_tool(events, tool);
-    assert_eq!(observe["is_error"], true, "{observe:#?}");
-    observe["result"]["error"].as_str().unwrap().to_owned()
 }
 
 /// Names of the tools a request offered.
@@ -88,15 +66,8 @@ fn processes(directory: &Path, server: &str) -> Vec<String> {
     pids.lines().map(str::to_owned).collect()
 }
 
-async fn kill(pid: &str) {
-    assert!(
-        Command::new("kill")
-            .args(["-KILL", pid])
-            .status()
-            .await
-            .unwrap()
-            .success()
-    );
+fn kill(id: &str) {
+    signal::kill(Pid::from_raw(id.parse().unwrap()), Signal::SIGKILL).unwrap();
 }
 
 /// What a watched server was told, one message each.
@@ -125,249 +96,6 @@ const LONG: &str = "slow__trigger-long-running-operation";
 fn slow(directory: &Path, effect: &str, more: &str) -> String {
     let more = format!("effects = {{\"trigger-long-running-operation\" = \"{effect}\"}}\n{more}");
     mcp::watched("slow", EVERYTHING, directory, &more)
-}
-
-#[tokio::test]
-async fn the_reference_servers_serve_a_turn() {
-    let files = TempDir::new().unwrap();
-    let root = files.path().canonicalize().unwrap();
-    let at = |name: &str| root.join(name).display().to_string();
-    fs::write(root.join("hello.txt"), "Hello from a file").unwrap();
-    let git = |arguments: &[&str]| {
-        let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com"];
-        let status = std::process::Command::new("git")
-            .current_dir(&root)
-            .args(identity)
-            .args(arguments)
-            .status();
-        assert!(status.unwrap().success());
-    };
-    git(&["init", "-q"]);
-    git(&["add", "."]);
-    git(&["commit", "-q", "-m", "The first commit"]);
-    let node = |package: &str| mcp::npm(package).display().to_string();
-    let python = |program: &str| mcp::python(program).display().to_string();
-    let tables = [
-        mcp::command("everything", &["node", &node(EVERYTHING)], ""),
-        mcp::command(
-            "files",
-            &["node", &node(FILESYSTEM), &root.display().to_string()],
-            "",
-        ),
-        mcp::command(
-            "time",
-            &[&python("mcp-server-time"), "--local-timezone", "UTC"],
-            "",
-        ),
-        mcp::command(
-            "git",
-            &[&python("mcp-server-git")],
-            "tools = [\"git_log\", \"git_status\"]",
-        ),
-    ];
-    let calls = vec![
-        ("everything__echo", json!({"message": "9007199254740993"})),
-        ("everything__get-sum", json!({"a": 2, "b": 3})),
-        (
-            "everything__get-structured-content",
-            json!({"location": "Chicago"}),
-        ),
-        ("everything__get-tiny-image", json!({})),
-        (
-            "everything__get-resource-reference",
-            json!({"resourceType": "Blob", "resourceId": 1}),
-        ),
-        ("files__read_text_file", json!({"path": at("hello.txt")})),
-        (
-            "files__write_file",
-            json!({"path": at("new.txt"), "content": "Written by an agent"}),
-        ),
-        ("files__read_file", json!({"path": "/etc/hostname"})),
-        (
-            "time__convert_time",
-            json!({"source_timezone": "UTC", "time": "12:00", "target_timezone": "Asia/Tokyo"}),
-        ),
-        ("git__git_log", json!({"repo_path": root})),
-    ];
-    let all =
-        "[\"calculate\", \"everything__*\", \"files__*\", \"time__convert_time\", \"git__*\"]";
-    let (stack, events) = turn(calls, all, &tables.concat()).await;
-    assert_eq!(events.last().unwrap()["event_type"], "complete");
-    let tools = offered(&stack.model.requests()[0]);
-    assert_eq!(tools[0], "calculate");
-    assert!(
-        !tools.contains(&"time__get_current_time".to_owned()),
-        "one tool of a server was named: {tools:?}"
-    );
-    let of_git: Vec<_> = tools
-        .iter()
-        .filter(|tool| tool.starts_with("git__"))
-        .collect();
-    assert_eq!(
-        of_git,
-        ["git__git_log", "git__git_status"],
-        "filtered by the server's `tools`"
-    );
-
-    assert_eq!(
-        result(&events, "everything__echo"),
-        "Echo: 9007199254740993"
-    );
-    assert_eq!(
-        result(&events, "everything__get-sum"),
-        "The sum of 2 and 3 is 5."
-    );
-    assert_eq!(
-        result(&events, "everything__get-structured-content")["humidity"],
-        82
-    );
-    let image = &result(&events, "everything__get-tiny-image")[1];
-    assert_eq!(
-        (&image["encoding"], &image["type"]),
-        (&json!("base64"), &json!("image/png"))
-    );
-    let parts = result(&events, "everything__get-resource-reference");
-    assert!(
-        parts
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|part| part["uri"].is_string() && part["data"].is_string()),
-        "{parts}"
-    );
-    let read = result(&events, "files__read_text_file");
-    assert!(read.to_string().contains("Hello from a file"), "{read}");
-    assert_eq!(
-        fs::read_to_string(root.join("new.txt")).unwrap(),
-        "Written by an agent"
-    );
-    assert!(error(&events, "files__read_file").contains("outside allowed directories"));
-    assert!(
-        result(&events, "time__convert_time")
-            .to_string()
-            .contains("21:00")
-    );
-    assert!(
-        result(&events, "git__git_log")
-            .to_string()
-            .contains("The first commit")
-    );
-}
-
-/// A server behind a URL, killed when dropped.
-fn over_http(port: u16) -> Child {
-    Command::new("node")
-        .arg(mcp::npm(EVERYTHING))
-        .arg("streamableHttp")
-        .env("PORT", port.to_string())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap()
-}
-
-async fn listens(port: u16) {
-    wait::until("the MCP server listens", || async {
-        tokio::net::TcpStream::connect(("127.0.0.1", port))
-            .await
-            .ok()
-            .map(drop)
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_server_behind_a_url_may_be_restarted() {
-    let port = free_port();
-    let mut server = over_http(port);
-    listens(port).await;
-    let table = format!(
-        "\n[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\nheaders_env = {{authorization = \"SCRIPTED_KEY\"}}\n"
-    );
-    let calls = vec![
-        ("web__echo", json!({"message": "over HTTP"})),
-        (
-            "web__trigger-long-running-operation",
-            json!({"duration": 1, "steps": 4}),
-        ),
-    ];
-    let stack = stack(calling(calls).await, "[\"web__*\"]", &table).await;
-    let _running = stack.start().await;
-    let (conversation, _) = stack.ask("go").await;
-    let events = stack.ended(&conversation, 1).await;
-    assert_eq!(result(&events, "web__echo"), "Echo: over HTTP");
-    assert!(
-        result(&events, "web__trigger-long-running-operation")
-            .as_str()
-            .unwrap()
-            .contains("completed")
-    );
-
-    server.kill().await.unwrap();
-    let (conversation, _) = stack.ask("go").await;
-    let events = stack.ended(&conversation, 1).await;
-    assert!(
-        error(&events, "web__echo").contains("MCP server `web`"),
-        "{events:#?}"
-    );
-
-    let _server = over_http(port);
-    listens(port).await;
-    wait::until("the server is used again", || async {
-        let (conversation, _) = stack.ask("go").await;
-        let events = stack.ended(&conversation, 1).await;
-        (of_tool(&events, "web__echo")["is_error"] == false).then_some(())
-    })
-    .await;
-}
-
-/// A worker that has a session with the server, and calls nothing while it is restarted, does not know of it.
-#[tokio::test]
-async fn a_server_behind_a_url_may_be_restarted_between_two_turns() {
-    let port = free_port();
-    let mut server = over_http(port);
-    listens(port).await;
-    let table = format!("\n[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n");
-    let calls = vec![("web__echo", json!({"message": "here"}))];
-    let stack = stack(calling(calls).await, "[\"web__*\"]", &table).await;
-    let _running = stack.start().await;
-    // Enough turns for every worker to have had one.
-    let turns = async || {
-        for turn in 1..=6 {
-            let (conversation, _) = stack.ask("go").await;
-            let events = stack.ended(&conversation, 1).await;
-            assert_eq!(result(&events, "web__echo"), "Echo: here", "turn {turn}");
-        }
-    };
-    turns().await;
-    server.kill().await.unwrap();
-    let _server = over_http(port);
-    listens(port).await;
-    turns().await;
-}
-
-#[tokio::test]
-async fn a_server_behind_a_url_that_dies_in_mid_call_leaves_the_outcome_unknown() {
-    let port = free_port();
-    let mut server = over_http(port);
-    listens(port).await;
-    let effects = "effects = {\"trigger-long-running-operation\" = \"once\"}";
-    let table = format!("\n[mcp.web]\nurl = \"http://127.0.0.1:{port}/mcp\"\n{effects}\n");
-    let calls = vec![(
-        "web__trigger-long-running-operation",
-        json!({"duration": 600, "steps": 1200}),
-    )];
-    let stack = stack(calling(calls).await, "[\"web__*\"]", &table).await;
-    let _running = stack.start().await;
-    let (conversation, _) = stack.ask("go").await;
-    progress(&stack, &conversation).await;
-    server.kill().await.unwrap();
-    let events = stack.ended(&conversation, 1).await;
-    assert!(
-        error(&events, "web__trigger-long-running-operation").contains("may or may not"),
-        "{events:#?}"
-    );
 }
 
 /// The progress of the tool that runs, as the last heartbeat that carried one says it.
@@ -452,7 +180,7 @@ async fn a_cancelled_turn_cancels_the_call_at_the_server() {
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(events.last().unwrap()["event_type"], "cancelled");
 
-    let observe = of_tool(&events, LONG);
+    let observe = observe(&events, LONG);
     let (execution, meta) = (
         observe["execution_id"].as_str().unwrap(),
         &call["params"]["_meta"],
@@ -479,7 +207,7 @@ async fn killed_in_mid_call(effect: &str) -> (Vec<Value>, usize) {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     was_told(files.path(), "tools/call").await;
-    kill(&processes(files.path(), "slow")[0]).await;
+    kill(&processes(files.path(), "slow")[0]);
     let events = stack.ended(&conversation, 1).await;
     let calls = told(files.path(), "slow")
         .iter()
@@ -527,7 +255,7 @@ async fn a_server_killed_between_calls_is_started_again() {
         let (conversation, _) = stack.ask("go").await;
         let events = stack.ended(&conversation, 1).await;
         assert_eq!(result(&events, "slow__echo"), "Echo: here", "turn {turn}");
-        kill(processes(files.path(), "slow").last().unwrap()).await;
+        kill(processes(files.path(), "slow").last().unwrap());
     }
     assert!(processes(files.path(), "slow").len() >= 3);
     assert_eq!(worker.terminate().await, Some(0));
@@ -627,7 +355,7 @@ async fn a_result_too_large_or_not_text_is_a_clear_observe() {
         ("latin1", "caf\u{FFFD}"),
     ] {
         let (_stack, events) = turn(vec![read(name)], "[\"files__*\"]", &table).await;
-        let observe = of_tool(&events, "files__read_file");
+        let observe = observe(&events, "files__read_file");
         assert!(
             observe["result"].to_string().contains(expected),
             "{name}: {observe}"

@@ -4,30 +4,33 @@
 //! Many conversations side by side, one for each seed, share the kills; some are cancelled. `EVERTURN_SEED=7` runs the one of seed 7 again;
 //! the kills then fall elsewhere.
 
+mod script;
+
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use everturn_proto::words::event_type::{ASSISTANT_MESSAGE, THOUGHT, USER_MESSAGE};
+use everturn_proto::words::EventType;
 use everturn_tests::{
     backends,
-    model::{Model, Reply, Request},
+    model::{Model, Request},
     random::Random,
     reader::{
         CursorIn, Cut, Left, Reader, View,
-        cut::Places,
-        view::{Key, Shown},
+        cut::CutPlaces,
+        view::{ShownText, TextKey},
     },
     stack::{Process, Stack},
     wait,
 };
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
 };
+
+use self::script::{Script, is_cancelled, turns};
 
 /// Conversations: over Redis, and where gateways see no live texts.
 const SEEDS: u64 = 200;
@@ -47,100 +50,11 @@ const FIRST_LIMIT: usize = 1024;
 const MAX_FIRST_LIMIT: usize = 4 * 1024;
 const MAX_LIMIT: usize = 1024 * 1024;
 
-/// Between two pieces of the model: a text lasts about a second, and is seen by several connections.
-const PACE: Duration = Duration::from_millis(60);
-
 /// One conversation, from its first message to its end, however long the machine takes.
 const SEED_LIMIT: Duration = Duration::from_mins(2);
 
-/// Words of one to four bytes a character, and what JSON and SSE have to escape or split.
-const WORDS: [&str; 8] = [
-    "plain ",
-    "größer ",
-    "漢字かな交じり ",
-    "🦀🦞 ",
-    "Ωμέγα ",
-    "two\nlines ",
-    "\"quoted\\\" ",
-    "👩‍👩‍👧 ",
-];
-
-/// Which call of the model: seed, turn and step.
-type Call = (u64, usize, usize);
-
-/// A model whose every try of every step says something of its own, so that no two can be taken for one another.
-#[derive(Clone, Default)]
-struct Script {
-    tries: Arc<Mutex<HashMap<Call, u64>>>,
-}
-
-impl Script {
-    fn reply(&self, request: &Request) -> Reply {
-        let content = request.last("user");
-        let mut numbers = content
-            .split_whitespace()
-            .filter_map(|word| word.parse::<u64>().ok());
-        let (seed, turn) = (numbers.next().unwrap(), numbers.next().unwrap());
-        let step = request.results_since_user();
-        let call = (seed, usize::try_from(turn).unwrap(), step);
-        let attempt = *self
-            .tries
-            .lock()
-            .unwrap()
-            .entry(call)
-            .and_modify(|tries| *tries += 1)
-            .or_insert(1);
-        let reply = Reply::pieces(pieces(call, attempt), PACE);
-        if step < tools(seed) {
-            reply.call("test_read", &json!({"sleep_ms": seed % 100}))
-        } else {
-            reply
-        }
-    }
-
-    /// What each try of a call said, or was about to say when it was killed.
-    fn texts(&self, call: Call) -> Vec<String> {
-        let tries = self
-            .tries
-            .lock()
-            .unwrap()
-            .get(&call)
-            .copied()
-            .unwrap_or_default();
-        (1..=tries)
-            .map(|attempt| pieces(call, attempt).concat())
-            .collect()
-    }
-}
-
-fn pieces((seed, turn, step): Call, attempt: u64) -> Vec<String> {
-    let mut random = Random::of(&[seed, turn as u64, step as u64, attempt]);
-    let piece = |random: &mut Random| {
-        (0..=random.below(12))
-            .map(|_| *random.pick(&WORDS))
-            .collect()
-    };
-    (0..8 + random.below(16))
-        .map(|_| piece(&mut random))
-        .collect()
-}
-
-/// Tools of each turn, one after the other.
-fn tools(seed: u64) -> usize {
-    if seed.is_multiple_of(2) { 1 } else { 2 }
-}
-
-fn turns(seed: u64) -> usize {
-    if seed.is_multiple_of(5) { 2 } else { 1 }
-}
-
-/// Whether the first turn is cancelled on its way.
-fn is_cancelled(seed: u64) -> bool {
-    seed % 7 == 3
-}
-
 /// What all conversations share.
-struct Arena {
+struct Run {
     stack: Stack,
     script: Script,
     http: reqwest::Client,
@@ -149,9 +63,9 @@ struct Arena {
 }
 
 /// What a conversation came to.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Outcome {
-    places: Places,
+    places: CutPlaces,
     /// Texts that were seen before their event came, by the reader that is cut.
     compared: usize,
     /// Those of which more than one try was seen, by the other.
@@ -200,7 +114,7 @@ async fn readers_that_are_cut_see_what_others_see() {
         gateways.push(stack.gateway_on(number, &[]).await);
     }
     let workers = [(); 2].map(|()| stack.spawn(&["worker"], "worker", &[]));
-    let arena = Arc::new(Arena {
+    let arena = Arc::new(Run {
         stack,
         script,
         http: reqwest::Client::new(),
@@ -222,59 +136,63 @@ async fn readers_that_are_cut_see_what_others_see() {
         ended = run(&arena, &seeds) => ended,
         () = harm(&arena, seeds.len(), gateways, workers.into(), &mut harms) => unreachable!(),
     };
-    let failed: Vec<_> = ended
-        .iter()
-        .filter_map(|(seed, ended)| Some((seed, ended.as_ref().err()?)))
-        .collect();
-    for (seed, error) in &failed {
-        eprintln!("EVERTURN_SEED={seed}: {error}");
-    }
-    assert!(
-        failed.is_empty(),
-        "{} of {} seeds failed, after {harms:?}",
-        failed.len(),
-        seeds.len()
-    );
-    let outcomes: Vec<_> = ended
-        .into_iter()
-        .filter_map(|(_, outcome)| outcome.ok())
-        .collect();
-    let mut places = Places::default();
-    for outcome in &outcomes {
-        places += outcome.places;
-    }
-    let compared: usize = outcomes.iter().map(|outcome| outcome.compared).sum();
-    let retried: usize = outcomes.iter().map(|outcome| outcome.retried).sum();
+    let (all, number) = (outcomes(ended, &harms), seeds.len());
     println!(
-        "{} seeds in {:?}: {places:?}, {harms:?}",
-        seeds.len(),
+        "{number} seeds in {:?}: {all:?}, {harms:?}",
         begun.elapsed()
     );
-    println!("{compared} texts seen before their event, {retried} seen to begin anew");
     if one.is_none() {
-        assert!(
-            places.cuts > 2 * seeds.len() && places.in_character > 0 && places.behind_id > 0,
-            "{places:?}"
-        );
-        assert!(
-            harms.gateways_killed > 1 && harms.workers_killed > 0,
-            "{harms:?}"
-        );
-        if backends::is_production() {
-            assert!(
-                harms.redis_flushed > 1 && places.at_text_end > 0,
-                "{harms:?}, {places:?}"
-            );
-            assert!(
-                compared > seeds.len() && retried > 0,
-                "{compared} compared, {retried} retried"
-            );
+        enough_was_seen(number, &all, &harms);
+    }
+}
+
+/// What all conversations came to together; panics when one failed.
+fn outcomes(ended: Vec<(u64, Result<Outcome, String>)>, harms: &Harms) -> Outcome {
+    let number = ended.len();
+    let mut failed = 0;
+    let mut all = Outcome::default();
+    for (seed, outcome) in ended {
+        match outcome {
+            Ok(outcome) => {
+                all.places += outcome.places;
+                all.compared += outcome.compared;
+                all.retried += outcome.retried;
+            }
+            Err(error) => {
+                failed += 1;
+                eprintln!("EVERTURN_SEED={seed}: {error}");
+            }
         }
+    }
+    assert!(
+        failed == 0,
+        "{failed} of {number} seeds failed, after {harms:?}"
+    );
+    all
+}
+
+/// The test is worth something only when readers were cut everywhere, and the stack was harmed.
+fn enough_was_seen(seeds: usize, all: &Outcome, harms: &Harms) {
+    let places = &all.places;
+    assert!(
+        places.cuts > 2 * seeds && places.in_character > 0 && places.behind_id > 0,
+        "{places:?}"
+    );
+    assert!(
+        harms.gateways_killed > 1 && harms.workers_killed > 0,
+        "{harms:?}"
+    );
+    if backends::is_production() {
+        assert!(
+            harms.redis_flushed > 1 && places.at_text_end > 0,
+            "{harms:?}, {places:?}"
+        );
+        assert!(all.compared > seeds && all.retried > 0, "{all:?}");
     }
 }
 
 /// Runs every seed's conversation, some at once.
-async fn run(arena: &Arc<Arena>, seeds: &[u64]) -> Vec<(u64, Result<Outcome, String>)> {
+async fn run(arena: &Arc<Run>, seeds: &[u64]) -> Vec<(u64, Result<Outcome, String>)> {
     let turnstile = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
     for seed in seeds.iter().copied() {
@@ -289,7 +207,7 @@ async fn run(arena: &Arc<Arena>, seeds: &[u64]) -> Vec<(u64, Result<Outcome, Str
 
 /// Does harm, the next each time half of the readers were cut once more. Ends never.
 async fn harm(
-    arena: &Arena,
+    arena: &Run,
     seeds: usize,
     gateways: Vec<Process>,
     workers: Vec<Process>,
@@ -329,7 +247,7 @@ async fn harm(
     }
 }
 
-impl Arena {
+impl Run {
     /// A conversation with two readers, from its first message to its end.
     async fn conversation(&self, seed: u64) -> Result<Outcome, String> {
         // The gateway that is never killed.
@@ -406,10 +324,10 @@ impl Arena {
         }
     }
 
-    async fn cut(&self, seed: u64, conversation: &str) -> Result<(View, Places), String> {
+    async fn cut(&self, seed: u64, conversation: &str) -> Result<(View, CutPlaces), String> {
         let mut random = Random::of(&[seed]);
         let first_limit = FIRST_LIMIT + random.below(MAX_FIRST_LIMIT - FIRST_LIMIT);
-        let (mut gateway, mut limit, mut places) = (0, first_limit, Places::default());
+        let (mut gateway, mut limit, mut places) = (0, first_limit, CutPlaces::default());
         let mut reader = Reader::new(&self.http, conversation);
         loop {
             gateway = (gateway + 1 + random.below(GATEWAYS - 1)) % GATEWAYS;
@@ -472,23 +390,23 @@ impl Arena {
     fn compare_texts(&self, seed: u64, view: &View) -> Result<(usize, usize), String> {
         let (mut turn, mut compared, mut retried) = (0, 0, 0);
         for event in view.events() {
-            let sealed = match event["type"].as_str().unwrap() {
-                USER_MESSAGE => {
+            let sealed = match EventType::from(event["type"].as_str().unwrap()) {
+                EventType::UserMessage => {
                     turn += 1;
                     continue;
                 }
-                THOUGHT => event["thought"].as_str().unwrap(),
-                ASSISTANT_MESSAGE => event["content"].as_str().unwrap(),
+                EventType::Thought => event["thought"].as_str().unwrap(),
+                EventType::AssistantMessage => event["content"].as_str().unwrap(),
                 _ => continue,
             };
             let step = event["step"].as_u64().unwrap();
-            let execution = event["agent_execution_id"].as_str().unwrap().to_owned();
+            let agent_execution_id = event["agent_execution_id"].as_str().unwrap().to_owned();
             let tries = self
                 .script
                 .texts((seed, turn, usize::try_from(step).unwrap()));
             let shown: Vec<_> = view
-                .shown(&Key {
-                    execution,
+                .shown(&TextKey {
+                    agent_execution_id,
                     step,
                     part: "text".to_owned(),
                 })
@@ -512,8 +430,9 @@ impl Arena {
                 .collect();
             let seen = tries_of(&shown, &tries)
                 .map_err(|error| format!("turn {turn}, step {step}: {error}"))?;
-            let is_more =
-                |(shown, at): (&&Shown, &usize)| saved == [*at] && !sealed.starts_with(&shown.text);
+            let is_more = |(shown, at): (&&ShownText, &usize)| {
+                saved == [*at] && !sealed.starts_with(&shown.text)
+            };
             if saved.is_empty() || shown.iter().zip(&seen).any(is_more) {
                 return Err(format!(
                     "turn {turn}, step {step} saved {sealed:?}; shown was {shown:?}; said was {tries:?}"
@@ -527,10 +446,10 @@ impl Arena {
 }
 
 /// Which tries the texts of rising generations are of: each one's text, or the beginning of it.
-fn tries_of(shown: &[&Shown], tries: &[String]) -> Result<Vec<usize>, String> {
+fn tries_of(shown: &[&ShownText], tries: &[String]) -> Result<Vec<usize>, String> {
     let mut seen = Vec::new();
     let mut next = 0;
-    for Shown { text, is_ended } in shown.iter().copied() {
+    for ShownText { text, is_ended } in shown.iter().copied() {
         let is_its = |said: &String| {
             if *is_ended {
                 said == text

@@ -1,0 +1,171 @@
+//! What a test asks of a stack's gateway, and what it waits for.
+
+use everturn_proto::{ids, words::EventType};
+use everturn_worker::client::{Frame, GatewayClient};
+use futures::StreamExt;
+use serde_json::Value;
+
+use super::Stack;
+use crate::{events::assert_gap_free, wait};
+
+impl Stack {
+    /// A client of the gateway.
+    pub fn client(&self) -> GatewayClient {
+        GatewayClient::new(&self.url()).unwrap()
+    }
+
+    /// Creates a conversation with one message, and returns both ids.
+    pub async fn ask(&self, content: &str) -> (String, String) {
+        let client = self.client();
+        let conversation_id = client.create_conversation(None).await.unwrap();
+        let message_id = client
+            .submit(&conversation_id, content, None)
+            .await
+            .unwrap();
+        (conversation_id, message_id)
+    }
+
+    /// Reads a URL of the gateway's API.
+    pub async fn get(&self, path: &str) -> Value {
+        let url = format!("{}/api/v1/agent{path}", self.url());
+        reqwest::get(url).await.unwrap().json().await.unwrap()
+    }
+
+    /// Posts to the gateway's API: status and body.
+    pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let url = format!("{}/api/v1/agent{path}", self.url());
+        let answer = reqwest::Client::new()
+            .post(url)
+            .json(body)
+            .send()
+            .await
+            .unwrap();
+        (
+            answer.status().as_u16(),
+            answer.json().await.unwrap_or_default(),
+        )
+    }
+
+    /// All events of a conversation.
+    pub async fn events(&self, conversation_id: &str) -> Vec<Value> {
+        let page = self
+            .get(&format!(
+                "/conversations/{conversation_id}/events?limit=1000"
+            ))
+            .await;
+        page["events"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Types of all events of a conversation.
+    pub async fn event_types(&self, conversation_id: &str) -> Vec<String> {
+        let events = self.events(conversation_id).await;
+        events
+            .iter()
+            .map(|event| event["event_type"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// Waits until this many turns of the conversation have ended, not counting sub-agents, and returns its events.
+    pub async fn ended(&self, conversation_id: &str, turns: usize) -> Vec<Value> {
+        let what = format!("{turns} turns of {conversation_id} have ended");
+        let events = wait::until(&what, || async {
+            let events = self.events(conversation_id).await;
+            let ends = events.iter().filter(|event| {
+                EventType::from(event["event_type"].as_str().unwrap()).ends_turn(
+                    conversation_id,
+                    event["message_id"].as_str().unwrap(),
+                    event["event_data"]["agent_execution_id"].as_str(),
+                )
+            });
+            (ends.count() >= turns).then_some(events)
+        })
+        .await;
+        assert_gap_free(&events);
+        events
+    }
+
+    /// Waits until the conversation has an event of this type.
+    pub async fn saw(&self, conversation_id: &str, event_type: &str) {
+        wait::until(&format!("{conversation_id} has {event_type}"), || async {
+            self.event_types(conversation_id)
+                .await
+                .iter()
+                .any(|found| found == event_type)
+                .then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the model was asked this often.
+    pub async fn asked(&self, times: usize) {
+        wait::until(&format!("the model was asked {times} times"), || async {
+            (self.model.requests().len() >= times).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until the workflow of a conversation has this status, and returns its description.
+    pub async fn workflow_status(&self, conversation_id: &str, status: &str) -> Value {
+        let workflow_id = ids::workflow_id(conversation_id);
+        wait::until(&format!("{workflow_id} is {status}"), || async {
+            let described = self
+                .temporal
+                .json(&["workflow", "describe", "--workflow-id", &workflow_id])
+                .await;
+            let found = described["workflowExecutionInfo"]["status"]
+                .as_str()
+                .unwrap_or_default();
+            found.ends_with(status).then_some(described)
+        })
+        .await
+    }
+
+    /// Terminates the workflow of a conversation: it is gone, and the store does not know.
+    pub async fn terminate(&self, conversation_id: &str) {
+        let workflow_id = ids::workflow_id(conversation_id);
+        let terminate = ["workflow", "terminate", "--workflow-id", &workflow_id];
+        self.temporal.succeed(&terminate).await;
+    }
+
+    /// Resets the workflow of a conversation to its beginning: a new run replays what the store has already.
+    pub async fn reset(&self, conversation_id: &str) {
+        let workflow_id = ids::workflow_id(conversation_id);
+        let reset = ["workflow", "reset", "--workflow-id", &workflow_id];
+        let to_its_beginning = ["--type", "FirstWorkflowTask", "--reason", "test"];
+        let command = [&reset[..], &to_its_beginning].concat();
+        self.temporal.succeed(&command).await;
+    }
+
+    /// Frames of the event stream until one matches.
+    pub async fn frames_until(
+        &self,
+        conversation_id: &str,
+        cursor: u32,
+        is_last: impl Fn(&Frame) -> bool,
+    ) -> Vec<Frame> {
+        frames_until(&self.client(), conversation_id, cursor, is_last).await
+    }
+}
+
+/// Frames of an event stream until one matches.
+pub async fn frames_until(
+    client: &GatewayClient,
+    conversation_id: &str,
+    cursor: u32,
+    is_last: impl Fn(&Frame) -> bool,
+) -> Vec<Frame> {
+    let mut frames = std::pin::pin!(client.follow(conversation_id, cursor));
+    let mut seen = Vec::new();
+    let collect = async {
+        while let Some(frame) = frames.next().await {
+            seen.push(frame.clone());
+            if is_last(&frame) {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), collect)
+        .await
+        .expect("the stream stays silent");
+    seen
+}

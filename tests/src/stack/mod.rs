@@ -1,0 +1,206 @@
+//! Worker and gateway processes of one test, with a database, a configuration and a task queue of their own.
+//!
+//! - `processes`: starting, killing and ending them
+//! - `conversations`: what a test asks of the gateway, and what it waits for
+
+mod conversations;
+mod processes;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicUsize, Ordering},
+};
+
+use sqlx::{Row, sqlite::SqliteConnectOptions, sqlite::SqlitePool};
+use tempfile::TempDir;
+
+use crate::{
+    backends::Backends,
+    model::Model,
+    postgres::Postgres,
+    redis::Redis,
+    temporal::{self, Temporal, free_port},
+};
+
+pub use self::{
+    conversations::frames_until,
+    processes::{Process, binary, ready},
+};
+
+/// Everything one test needs.
+pub struct Stack {
+    /// The model its agents use.
+    pub model: Model,
+    /// The server its turns run on.
+    pub temporal: &'static Temporal,
+    /// Task queue of its workers.
+    pub task_queue: String,
+    directory: TempDir,
+    backends: Backends,
+    /// One port for each gateway process.
+    gateway_ports: Vec<u16>,
+    /// Requests go to the gateways in turn.
+    next_gateway: AtomicUsize,
+}
+
+/// Keys of `[agents.default]` besides provider and model.
+const DEFAULT_AGENT: &str = r#"
+tools = ["calculate", "current_time", "work_plan", "test_once", "test_read", "test_idempotent"]
+"#;
+
+/// Keys of `[gateway]`: nothing balances between the gateways of a test.
+const GATEWAY: &str = "drain = \"0s\"";
+
+impl Stack {
+    /// A stack with the default agent; nothing of it runs yet but the model and Temporal.
+    pub async fn new(model: Model) -> Self {
+        Self::with_agent(model, DEFAULT_AGENT).await
+    }
+
+    /// A stack with these keys in `[agents.default]`.
+    pub async fn with_agent(model: Model, agent: &str) -> Self {
+        let backends = Backends::shared().await;
+        Self::on(backends, model, agent).await
+    }
+
+    /// A stack on a PostgreSQL and a Redis of its own, to be broken; `None` on the embedded backends.
+    pub async fn breakable(model: Model) -> Option<Self> {
+        let backends = Backends::own().await?;
+        Some(Self::on(backends, model, DEFAULT_AGENT).await)
+    }
+
+    async fn on(backends: Backends, model: Model, agent: &str) -> Self {
+        // HTTP clients of the test panic without a TLS backend, even for http.
+        let _already_installed = rustls::crypto::ring::default_provider().install_default();
+        let temporal = temporal::shared().await;
+        let directory = tempfile::Builder::new()
+            .prefix("everturn-test-")
+            .tempdir()
+            .unwrap();
+        let config = format!(
+            "[providers.scripted]\nkind = \"openai\"\nbase_url = \"{}\"\napi_key_env = \"SCRIPTED_KEY\"\n\n\
+             [agents.default]\nprovider = \"scripted\"\nmodel = \"scripted\"\ninstructions = \"Do as scripted.\"\n{agent}\n\n\
+             [gateway]\n{GATEWAY}\n",
+            model.base_url()
+        );
+        fs::write(directory.path().join("everturn.toml"), config).unwrap();
+        let task_queue = format!("test-{}", uuid::Uuid::new_v4().simple());
+        let gateway_ports = (0..backends.processes()).map(|_| free_port()).collect();
+        let next_gateway = AtomicUsize::new(0);
+        Self {
+            model,
+            temporal,
+            task_queue,
+            directory,
+            backends,
+            gateway_ports,
+            next_gateway,
+        }
+    }
+
+    /// Adds tables to the configuration, for what starts from now on.
+    pub fn configure(&self, tables: &str) {
+        let file = self.path("everturn.toml");
+        let text = fs::read_to_string(&file).unwrap();
+        fs::write(file, format!("{text}\n{tables}")).unwrap();
+    }
+
+    /// Adds to the table `[gateway]` of processes started from now on.
+    pub fn configure_gateway(&self, keys: &str) {
+        let path = self.path("everturn.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(path, format!("{text}\n{keys}\n")).unwrap();
+    }
+
+    /// The same stack with this many gateways, each on a port of its own.
+    #[must_use]
+    pub fn with_gateways(mut self, count: usize) -> Self {
+        self.gateway_ports = (0..count).map(|_| free_port()).collect();
+        self
+    }
+
+    /// The PostgreSQL of a breakable stack.
+    pub fn postgres(&self) -> &Postgres {
+        self.backends.postgres().expect("a breakable stack")
+    }
+
+    /// The Redis of a breakable stack.
+    pub fn redis(&self) -> &Redis {
+        self.backends.redis().expect("a breakable stack")
+    }
+
+    /// A file of the stack.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The directory of the stack.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Base URL of a gateway, each time of the next one.
+    pub fn url(&self) -> String {
+        self.gateway_url(
+            self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len(),
+        )
+    }
+
+    /// Base URL of one of the gateways.
+    pub fn gateway_url(&self, number: usize) -> String {
+        format!("http://127.0.0.1:{}", self.gateway_port(number))
+    }
+
+    /// Port of one of the gateways on 127.0.0.1.
+    pub fn gateway_port(&self, number: usize) -> u16 {
+        self.gateway_ports[number]
+    }
+
+    /// Lines of the file to which test tools append their effects.
+    pub fn effects(&self) -> Vec<String> {
+        fs::read_to_string(self.effects_file())
+            .unwrap_or_default()
+            .lines()
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Rows in each table of the store that belongs to the schema.
+    pub async fn rows(&self) -> Vec<(String, i64)> {
+        if let Some(rows) = self.backends.rows().await {
+            return rows;
+        }
+        let options = SqliteConnectOptions::new()
+            .filename(self.path("everturn.db"))
+            .read_only(true);
+        let pool = SqlitePool::connect_with(options).await.unwrap();
+        let tables = sqlx::query("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '_sqlx%' ORDER BY name")
+            .fetch_all(&pool)
+            .await
+            .unwrap();
+        let mut rows = Vec::new();
+        for table in tables {
+            let name: String = table.get(0);
+            let count = sqlx::query(sqlx::AssertSqlSafe(format!("SELECT count(*) FROM {name}")));
+            rows.push((name, count.fetch_one(&pool).await.unwrap().get(0)));
+        }
+        rows
+    }
+
+    fn effects_file(&self) -> PathBuf {
+        self.path("effects")
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for log in ["worker.log", "gateway.log", "dev.log"] {
+                let text = fs::read_to_string(self.path(log)).unwrap_or_default();
+                let from = text.char_indices().rev().nth(4000).map_or(0, |(at, _)| at);
+                eprintln!("---- end of {log} ----\n{}", &text[from..]);
+            }
+        }
+    }
+}

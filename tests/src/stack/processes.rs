@@ -1,0 +1,194 @@
+//! The processes of a stack: started, killed, told to end.
+
+use std::{fs, path::PathBuf, process::Stdio};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+use tokio::process::{Child, Command};
+
+use super::Stack;
+use crate::wait;
+
+/// The processes of one role, killed when dropped.
+pub struct Process {
+    children: Vec<Child>,
+}
+
+impl Stack {
+    /// A worker and a gateway, both up.
+    pub async fn start(&self) -> (Process, Process) {
+        let gateway = self.gateway().await;
+        (self.worker(), gateway)
+    }
+
+    /// Starts a worker.
+    pub fn worker(&self) -> Process {
+        self.worker_with(&[])
+    }
+
+    /// Starts a worker with more environment.
+    pub fn worker_with(&self, environment: &[(&str, &str)]) -> Process {
+        let each =
+            (0..self.backends.processes()).map(|_| self.spawn(&["worker"], "worker", environment));
+        Process {
+            children: each.flat_map(|process| process.children).collect(),
+        }
+    }
+
+    /// Starts a worker of another binary, one of the examples.
+    pub fn worker_of(&self, program: &str) -> Process {
+        let spawn = |_| self.spawn_command(self.command_of(program, &["worker"], &[]), "worker");
+        Process {
+            children: (0..self.backends.processes()).map(spawn).collect(),
+        }
+    }
+
+    /// Starts every gateway and waits until all answer.
+    pub async fn gateway(&self) -> Process {
+        self.gateway_with(&[]).await
+    }
+
+    /// Starts every gateway with more environment, and waits until all answer.
+    pub async fn gateway_with(&self, environment: &[(&str, &str)]) -> Process {
+        let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, environment));
+        let each = futures::future::join_all(each).await;
+        Process {
+            children: each
+                .into_iter()
+                .flat_map(|process| process.children)
+                .collect(),
+        }
+    }
+
+    /// Starts one of the gateways, with more environment, and waits until it answers.
+    pub async fn gateway_on(&self, number: usize, environment: &[(&str, &str)]) -> Process {
+        let listen = format!("127.0.0.1:{}", self.gateway_port(number));
+        let process = self.spawn(&["gateway", "--listen", &listen], "gateway", environment);
+        ready(&self.gateway_url(number)).await;
+        process
+    }
+
+    /// Starts any role of the binary.
+    pub fn spawn(&self, args: &[&str], log: &str, environment: &[(&str, &str)]) -> Process {
+        Process {
+            children: vec![self.spawn_command(self.command(args, environment), log)],
+        }
+    }
+
+    fn spawn_command(&self, mut command: Command, log: &str) -> Child {
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.path(&format!("{log}.log")))
+            .unwrap();
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap()
+    }
+
+    /// A command of the binary in this stack's surroundings.
+    pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
+        self.command_of("everturn", args, environment)
+    }
+
+    fn command_of(&self, program: &str, args: &[&str], environment: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(built(program));
+        command
+            .args(args)
+            .current_dir(self.directory.path())
+            .env("EVERTURN_DATA_DIR", self.directory.path())
+            .env("EVERTURN_TASK_QUEUE", &self.task_queue)
+            .env("EVERTURN_TEST_TOOLS", self.effects_file())
+            .env("SCRIPTED_KEY", "no secret")
+            .env("TEMPORAL_ADDRESS", self.temporal.address())
+            .env_remove("EVERTURN_FAILPOINT")
+            .envs(self.backends.environment())
+            .envs(environment.iter().copied());
+        command
+    }
+}
+
+impl Process {
+    /// The ids of its processes.
+    pub fn ids(&self) -> Vec<u32> {
+        self.children.iter().filter_map(Child::id).collect()
+    }
+
+    /// kill -9.
+    pub async fn kill(mut self) {
+        for child in &mut self.children {
+            child.kill().await.unwrap();
+        }
+    }
+
+    /// The most memory that one of the processes has held at a time.
+    pub fn peak_memory_bytes(&self) -> u64 {
+        let peak = |child: &Child| {
+            let status =
+                fs::read_to_string(format!("/proc/{}/status", child.id().unwrap())).unwrap();
+            let line = status
+                .lines()
+                .find_map(|line| line.strip_prefix("VmHWM:"))
+                .unwrap();
+            line.split_whitespace()
+                .next()
+                .unwrap()
+                .parse::<u64>()
+                .unwrap()
+                * 1024
+        };
+        self.children.iter().map(peak).max().unwrap()
+    }
+
+    /// SIGTERM; returns the exit code, the worst one of several processes.
+    pub async fn terminate(mut self) -> Option<i32> {
+        for id in self.ids() {
+            let process = Pid::from_raw(i32::try_from(id).unwrap());
+            kill(process, Signal::SIGTERM).unwrap();
+        }
+        let mut worst = Some(0);
+        for child in &mut self.children {
+            let code = child.wait().await.unwrap().code();
+            worst = if code == Some(0) { worst } else { code };
+        }
+        worst
+    }
+}
+
+/// The binary under test.
+pub fn binary() -> PathBuf {
+    built("everturn")
+}
+
+/// A binary of the workspace: in the directory of this one, or above it as tests are below (cargo build made it).
+fn built(program: &str) -> PathBuf {
+    let this = std::env::current_exe().unwrap();
+    let found = this
+        .ancestors()
+        .skip(1)
+        .take(2)
+        .map(|directory| directory.join(program))
+        .find(|file| file.is_file());
+    found.unwrap_or_else(|| {
+        panic!("{program} is missing: run `make test`, or `cargo build --workspace` first")
+    })
+}
+
+/// Waits until the gateway at `url` answers.
+pub async fn ready(url: &str) {
+    let url = format!("{url}/readyz");
+    wait::until("the gateway is ready", || async {
+        reqwest::get(&url)
+            .await
+            .ok()
+            .filter(|answer| answer.status().is_success())
+            .map(drop)
+    })
+    .await;
+}
