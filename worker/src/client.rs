@@ -36,17 +36,21 @@ impl Frame {
     /// True for the event that ends the turn of this message.
     pub fn ends_turn(&self, conversation_id: &str, message_id: &str) -> bool {
         let agent_execution_id = self.data["agent_execution_id"].as_str();
-        EventType::from(self.event.as_str()).ends_turn(
-            conversation_id,
-            message_id,
-            agent_execution_id,
-        )
+        self.event_type()
+            .ends_turn(conversation_id, message_id, agent_execution_id)
+    }
+
+    /// The type of a persisted event. Frames of texts and of the stream itself are `Unknown`.
+    pub fn event_type(&self) -> EventType {
+        EventType::from(self.event.as_str())
     }
 
     /// True for what the own agent of this message's turn does, and false for what a sub-agent of it does.
     pub fn is_own(&self, conversation_id: &str, message_id: &str) -> bool {
-        let execution = self.data["agent_execution_id"].as_str().unwrap_or_default();
-        execution.is_empty() || execution == ids::root_execution_id(conversation_id, message_id)
+        let agent_execution = self.data["agent_execution_id"].as_str();
+        agent_execution
+            .filter(|id| !id.is_empty())
+            .is_none_or(|id| id == ids::root_execution_id(conversation_id, message_id))
     }
 }
 

@@ -68,7 +68,7 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
 /// must be (`everturn migrate`).
 pub async fn store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Store> {
     let database = common.database();
-    patiently("the database", shutdown, StoreError::is_retryable, || {
+    retry_with_back_off("the database", shutdown, StoreError::is_retryable, || {
         everturn_store::connect(&database, StoreOptions::default())
     })
     .await
@@ -78,7 +78,7 @@ pub async fn store(common: &Common, shutdown: &CancellationToken) -> anyhow::Res
 /// Creates the tables or brings them up to date.
 pub async fn migrate_store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<()> {
     let database = common.database();
-    patiently("the database", shutdown, StoreError::is_retryable, || {
+    retry_with_back_off("the database", shutdown, StoreError::is_retryable, || {
         everturn_store::migrate(&database, StoreOptions::default())
     })
     .await
@@ -98,7 +98,7 @@ pub fn shown(database: &str) -> String {
 }
 
 /// Tries until it works, saying what is waited for, or until the error is one that waiting does not help.
-async fn patiently<T, E, F>(
+async fn retry_with_back_off<T, E, F>(
     what: &str,
     shutdown: &CancellationToken,
     is_passing: impl Fn(&E) -> bool,
@@ -176,7 +176,7 @@ async fn connect(
     let started = Instant::now();
     let is_passing = |_: &_| limit.is_none_or(|limit| started.elapsed() <= limit);
     let what = format!("Temporal at {address}");
-    let connected = patiently(&what, shutdown, is_passing, || {
+    let connected = retry_with_back_off(&what, shutdown, is_passing, || {
         Connection::connect(options.clone())
     })
     .await;

@@ -1,5 +1,6 @@
 //! Events as lines of a terminal.
 
+use everturn_proto::words::EventType;
 use serde_json::Value;
 
 use crate::client::Frame;
@@ -7,58 +8,50 @@ use crate::client::Frame;
 /// Longest text shown of one event, in characters: a line or two of a terminal.
 const MAX_CHARS: usize = 160;
 
-/// The line of a persisted event; `None` for deltas and what this version does not know.
+/// The line of a persisted event; `None` for deltas and other frames that are not persisted.
 pub fn line(frame: &Frame) -> Option<String> {
     let sequence = frame.id?;
-    let data = &frame.data;
-    let text = match frame.event.as_str() {
-        "user_message" | "assistant_message" => text(&data["content"]),
-        "thought" => text(&data["thought"]),
-        "act" => format!("{} {}", text(&data["tool_name"]), data["tool_input"]),
-        "observe" => {
-            let mark = if data["is_error"] == true {
-                "failed: "
-            } else {
-                ""
-            };
-            format!(
-                "{} → {mark}{} ({} ms)",
-                text(&data["tool_name"]),
-                data["result"],
-                data["duration_ms"]
-            )
-        }
-        "approval_requested" | "client_tool_requested" => {
+    let text = about(frame.event_type(), &frame.data);
+    let text = shortened(&text);
+    Some(format!("{sequence:>4}  {:<18} {text}", frame.event))
+}
+
+/// What the event says, in its own words.
+fn about(event_type: EventType, data: &Value) -> String {
+    match event_type {
+        EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
+        EventType::Thought => text(&data["thought"]),
+        EventType::Act | EventType::ApprovalRequested | EventType::ClientToolRequested => {
             format!("{} {}", text(&data["tool_name"]), data["tool_input"])
         }
-        "approval_resolved" => {
-            format!(
-                "{} {} {}",
-                text(&data["tool_name"]),
-                text(&data["decision"]),
-                text(&data["reason"])
-            )
+        EventType::Observe => {
+            let is_error = data["is_error"] == true;
+            let mark = if is_error { "failed: " } else { "" };
+            let (tool, result) = (text(&data["tool_name"]), &data["result"]);
+            format!("{tool} → {mark}{result} ({} ms)", data["duration_ms"])
         }
-        "complete" if data["steps"] == 1 => "1 step".to_owned(),
-        "complete" => format!("{} steps", data["steps"]),
-        "sub_agent_start" => format!("{}: {}", text(&data["agent"]), text(&data["task"])),
-        "error" => format!("{}: {}", text(&data["code"]), text(&data["message"])),
-        "cancelled" => text(&data["reason"]),
-        "work_plan" => text(&data["title"]),
-        "skill_matched" => format!(
-            "{}: {}",
-            text(&data["skill_name"]),
-            text(&data["description"])
-        ),
-        "skill_execution_start" | "skill_execution_complete" => text(&data["skill_name"]),
-        "step_start" | "step_end" => format!("step {}", data["step_number"]),
-        _ => String::new(),
-    };
-    Some(format!(
-        "{sequence:>4}  {:<18} {}",
-        frame.event,
-        shortened(&text)
-    ))
+        EventType::ApprovalResolved => {
+            let (tool, decision) = (text(&data["tool_name"]), text(&data["decision"]));
+            format!("{tool} {decision} {}", text(&data["reason"]))
+        }
+        EventType::Complete if data["steps"] == 1 => "1 step".to_owned(),
+        EventType::Complete => format!("{} steps", data["steps"]),
+        EventType::Error => format!("{}: {}", text(&data["code"]), text(&data["message"])),
+        EventType::Cancelled => text(&data["reason"]),
+        EventType::SubAgentStart => format!("{}: {}", text(&data["agent"]), text(&data["task"])),
+        EventType::WorkPlan => text(&data["title"]),
+        EventType::PlanStepStart | EventType::PlanStepEnd => {
+            format!("step {}", data["step_number"])
+        }
+        EventType::SkillMatched => {
+            let skill = text(&data["skill_name"]);
+            format!("{skill}: {}", text(&data["description"]))
+        }
+        EventType::SkillExecutionStart | EventType::SkillExecutionComplete => {
+            text(&data["skill_name"])
+        }
+        EventType::PatternMatch | EventType::Unknown(_) => String::new(),
+    }
 }
 
 fn text(value: &Value) -> String {

@@ -1,22 +1,19 @@
 //! `everturn chat`: a conversation in the terminal.
 
 mod approval;
+mod printer;
 
 use std::{
     io::{IsTerminal, Write},
     process::ExitCode,
 };
 
-use everturn_proto::words::event_type;
+use everturn_proto::words::EventType;
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use self::approval::Input;
-use crate::{
-    cli::ChatOptions,
-    client::{Frame, GatewayClient},
-    show, shutdown,
-};
+use self::{approval::Input, printer::Printer};
+use crate::{cli::ChatOptions, client::GatewayClient, shutdown};
 
 /// Sends messages and prints answers until the input ends; Ctrl-C cancels the running turn, or leaves.
 pub async fn run(options: ChatOptions) -> anyhow::Result<ExitCode> {
@@ -94,17 +91,10 @@ async fn turn(
         if !is_ours {
             continue;
         }
-        // Of sub-agents only the lines: several may speak at once.
         let is_own = frame.is_own(conversation_id, &message_id);
-        if is_own
-            || !matches!(
-                frame.event.as_str(),
-                "text_start" | "text_delta" | "thought" | "assistant_message"
-            )
-        {
-            printer.print(&frame);
-        }
-        if frame.event == event_type::APPROVAL_REQUESTED && !is_cancelling {
+        printer.print(&frame, is_own);
+        let event_type = frame.event_type();
+        if event_type == EventType::ApprovalRequested && !is_cancelling {
             let answer = tokio::select! {
                 answer = input.decide(&frame.data) => answer?,
                 // The cancel above answers for all.
@@ -121,67 +111,7 @@ async fn turn(
         }
         if frame.ends_turn(conversation_id, &message_id) {
             println!();
-            return Ok(frame.event == event_type::COMPLETE);
+            return Ok(event_type == EventType::Complete);
         }
-    }
-}
-
-/// Prints the text as it comes, and tools as lines.
-#[derive(Default)]
-struct Printer {
-    /// What is on the terminal of the open text.
-    printed: String,
-}
-
-impl Printer {
-    fn print(&mut self, frame: &Frame) {
-        let text = |key: &str| frame.data[key].as_str().unwrap_or_default().to_owned();
-        match frame.event.as_str() {
-            "text_start" if text("part") == "text" => self.replace(&text("text")),
-            "text_delta" if text("part") == "text" => self.append(&text("text")),
-            // The whole text is what counts: it fills in what the stream lost.
-            "thought" => self.seal(&text("thought")),
-            "assistant_message" => self.seal(&text("content")),
-            "act"
-            | "observe"
-            | "approval_resolved"
-            | "client_tool_requested"
-            | "error"
-            | "cancelled"
-            | "sub_agent_start" => {
-                if let Some(line) = show::line(frame) {
-                    println!("{line}");
-                }
-            }
-            _ => {}
-        }
-        let _unseen = std::io::stdout().flush();
-    }
-
-    fn append(&mut self, text: &str) {
-        print!("{}", show::printable(text));
-        self.printed.push_str(text);
-    }
-
-    /// A text that begins anew: what is there already and fits stays.
-    fn replace(&mut self, text: &str) {
-        let rest = text.strip_prefix(self.printed.as_str()).map(str::to_owned);
-        if let Some(rest) = rest {
-            self.append(&rest);
-        } else {
-            println!("\n(the model was asked again)");
-            self.printed.clear();
-            self.append(text);
-        }
-    }
-
-    fn seal(&mut self, whole: &str) {
-        if !whole.is_empty() && self.printed != whole {
-            self.replace(whole);
-        }
-        if !self.printed.is_empty() {
-            println!();
-        }
-        self.printed.clear();
     }
 }

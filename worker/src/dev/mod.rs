@@ -2,36 +2,28 @@
 
 mod adopted;
 mod hints;
+mod prepare;
 mod progress;
 mod temporal_server;
 mod turn;
 
 use std::{
-    fs::File,
     net::{Ipv4Addr, SocketAddr},
-    path::Path,
     process::ExitCode,
     sync::Arc,
     time::Duration,
 };
 
 use anyhow::{Context, bail};
-use everturn_activities::{
-    model::{Provider, ProviderKind, Providers},
-    tools::{Tool, ToolRegistry},
-};
-use everturn_store::Store;
-use temporalio_client::Client;
+use everturn_activities::tools::{Tool, ToolRegistry};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, DevOptions},
     client::GatewayClient,
-    config::{self, Config},
-    connections,
-    demo::DemoModel,
-    roles, shutdown,
+    config::Config,
+    connections, roles, shutdown,
 };
 
 use hints::Hints;
@@ -63,7 +55,7 @@ pub async fn run(
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir)
         .with_context(|| format!("cannot create {}", data_dir.display()))?;
-    let _lock = lock(&data_dir)?;
+    let _lock = prepare::lock(&data_dir)?;
     println!("everturn dev · data in {}", data_dir.display());
 
     let mut temporal = start_temporal(common, &options).await?;
@@ -78,20 +70,6 @@ pub async fn run(
         stopping.done("");
     }
     served
-}
-
-/// Two processes on one data directory would run two Temporal servers on one database. Held until the process ends,
-/// however it ends.
-fn lock(data_dir: &Path) -> anyhow::Result<File> {
-    let path = data_dir.join("dev.lock");
-    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(_) => bail!(
-            "another everturn dev uses {}; stop it, or choose another --data-dir",
-            data_dir.display()
-        ),
-    }
 }
 
 async fn start_temporal(
@@ -130,9 +108,9 @@ async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
-    let client = connect_temporal(common, options, is_adopted, &shutdown).await?;
-    let store = open_database(common, &shutdown).await?;
-    let (providers, _demo_model) = providers(&config).await?;
+    let client = prepare::connect_temporal(common, options, is_adopted, &shutdown).await?;
+    let store = prepare::open_database(common, &shutdown).await?;
+    let (providers, _demo_model) = prepare::providers(&config).await?;
     let stream = connections::stream(common)?;
     let url = format!("http://{}", reachable(listener.local_addr()?));
     let task_queue = common.task_queue.clone();
@@ -170,53 +148,6 @@ async fn serve(
     gateway.await.context("the gateway panicked")??;
     worked?;
     code
-}
-
-/// Waits for the Temporal server, and prepares it.
-async fn connect_temporal(
-    common: &Common,
-    options: &DevOptions,
-    is_adopted: bool,
-    shutdown: &CancellationToken,
-) -> anyhow::Result<Client> {
-    let waiting = Progress::start("Temporal server");
-    let client = connections::local_temporal(options.temporal_port, shutdown).await?;
-    let address = format!("127.0.0.1:{}", options.temporal_port);
-    if is_adopted {
-        adopted::check(&client, &common.task_queue, &address).await?;
-    }
-    connections::register_search_attributes(&client).await?;
-    waiting.done(&if is_adopted {
-        format!("{address}, which ran already")
-    } else {
-        address
-    });
-    Ok(client)
-}
-
-async fn open_database(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Store> {
-    let waiting = Progress::start("database");
-    connections::migrate_store(common, shutdown).await?;
-    let store = connections::store(common, shutdown).await?;
-    waiting.done(&connections::shown(&common.database()));
-    Ok(store)
-}
-
-/// The configured providers; with the demo model, which runs until it is dropped, when an agent needs it.
-async fn providers(config: &Config) -> anyhow::Result<(Providers, Option<DemoModel>)> {
-    let mut providers = config.providers.clone();
-    if !config.needs_demo_model() {
-        return Ok((providers, None));
-    }
-    let demo = DemoModel::start().await?;
-    let provider = Provider {
-        kind: ProviderKind::OpenAi,
-        base_url: Some(demo.base_url()),
-        api_key: "demo".to_owned(),
-    };
-    providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
-    Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
-    Ok((providers, Some(demo)))
 }
 
 /// An address by which this machine reaches what listens there.

@@ -1,6 +1,6 @@
 //! One turn, printed as it happens.
 
-use everturn_proto::words::event_type;
+use everturn_proto::words::EventType;
 use futures::StreamExt;
 
 use crate::{client::GatewayClient, show};
@@ -20,7 +20,8 @@ pub(crate) async fn run_and_print(
             println!("{line}");
         }
         if frame.ends_turn(&conversation_id, &message_id) {
-            return Ok((conversation_id, frame.event == event_type::COMPLETE));
+            let is_complete = frame.event_type() == EventType::Complete;
+            return Ok((conversation_id, is_complete));
         }
     }
     Ok((conversation_id, false))

@@ -25,7 +25,7 @@ use crate::{
     shutdown,
 };
 
-/// A dead worker's workflow tasks wait on its sticky queue for this long (A4: taken over within 10 s).
+/// A dead worker's workflow tasks wait on its sticky queue for this long (a killed worker's turn is taken over within 10 s).
 const STICKY_TIMEOUT: Duration = Duration::from_secs(1);
 /// Activities learn of a cancel with a heartbeat: at most this often, whatever the heartbeat time-out.
 const HEARTBEAT_THROTTLE: Duration = Duration::from_secs(1);

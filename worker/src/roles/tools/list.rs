@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, process::ExitCode, time::Duration};
 
 use everturn_activities::tools::{Effect, ToolRegistry, ToolSpec, delegate, names};
-use everturn_proto::{turn::AgentDefinition, words::tool_kind};
+use everturn_proto::{turn::AgentDefinition, words::ToolKind};
 use futures::future::try_join_all;
 use serde::Serialize;
 use serde_json::Value;
@@ -72,7 +72,7 @@ async fn listing<'a>(
     let (delegating, registered): (Vec<_>, Vec<_>) = agent
         .tools
         .iter()
-        .partition(|tool| tool.kind == tool_kind::DELEGATE);
+        .partition(|tool| tool.kind() == ToolKind::Delegate);
     let asked = registered.into_iter().map(|listed| async move {
         tools
             .offered([&listed.name])
@@ -121,10 +121,10 @@ fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
         .unwrap_or_default();
     Row {
         name: spec.name,
-        kind: match listed.kind.as_str() {
-            tool_kind::CLIENT => "client",
-            tool_kind::REMOTE => "remote",
-            _ => kind,
+        kind: match listed.kind() {
+            ToolKind::Client => "client",
+            ToolKind::Remote => "remote",
+            ToolKind::Worker | ToolKind::Delegate | ToolKind::Unknown(_) => kind,
         },
         effect: spec.effect,
         timeout_ms: listed.timeout_ms,

@@ -1,0 +1,81 @@
+//! What `everturn dev` prepares before its gateway and its worker start, a line of progress each.
+
+use std::{fs::File, path::Path};
+
+use anyhow::{Context, bail};
+use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_store::Store;
+use temporalio_client::Client;
+use tokio_util::sync::CancellationToken;
+
+use super::{adopted, progress::Progress};
+use crate::{
+    cli::{Common, DevOptions},
+    config::{self, Config},
+    connections,
+    demo::DemoModel,
+};
+
+/// Two processes on one data directory would run two Temporal servers on one database. Held until the process ends,
+/// however it ends.
+pub(super) fn lock(data_dir: &Path) -> anyhow::Result<File> {
+    let path = data_dir.join("dev.lock");
+    let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(_) => bail!(
+            "another everturn dev uses {}; stop it, or choose another --data-dir",
+            data_dir.display()
+        ),
+    }
+}
+
+/// Waits for the Temporal server, and prepares it.
+pub(super) async fn connect_temporal(
+    common: &Common,
+    options: &DevOptions,
+    is_adopted: bool,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Client> {
+    let waiting = Progress::start("Temporal server");
+    let client = connections::local_temporal(options.temporal_port, shutdown).await?;
+    let address = format!("127.0.0.1:{}", options.temporal_port);
+    if is_adopted {
+        adopted::check(&client, &common.task_queue, &address).await?;
+    }
+    connections::register_search_attributes(&client).await?;
+    waiting.done(&if is_adopted {
+        format!("{address}, which ran already")
+    } else {
+        address
+    });
+    Ok(client)
+}
+
+pub(super) async fn open_database(
+    common: &Common,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Store> {
+    let waiting = Progress::start("database");
+    connections::migrate_store(common, shutdown).await?;
+    let store = connections::store(common, shutdown).await?;
+    waiting.done(&connections::shown(&common.database()));
+    Ok(store)
+}
+
+/// The configured providers; with the demo model, which runs until it is dropped, when an agent needs it.
+pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Option<DemoModel>)> {
+    let mut providers = config.providers.clone();
+    if !config.needs_demo_model() {
+        return Ok((providers, None));
+    }
+    let demo = DemoModel::start().await?;
+    let provider = Provider {
+        kind: ProviderKind::OpenAi,
+        base_url: Some(demo.base_url()),
+        api_key: "demo".to_owned(),
+    };
+    providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
+    Progress::start("demo model").done("no provider's key is configured: a set of rules answers");
+    Ok((providers, Some(demo)))
+}
