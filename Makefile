@@ -50,7 +50,7 @@ lint: ## Run clippy with the workspace's lints.
 
 # With --workspace the features of dependencies are those of all the crates, so that `make test` builds none of them again.
 everturn: ## Build the binary everturn, and nothing else.
-	@echo "▸ everturn, and beside it temporal where there is none (the first time FIRST_BUILD minutes on 2 cores)"
+	@echo "▸ everturn, and beside it temporal where there is none; the first time takes some minutes"
 	@cargo build --workspace --bin everturn --locked
 
 build: ## Build all binaries: everturn, the examples, the stack, the benchmark.
