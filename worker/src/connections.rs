@@ -32,7 +32,7 @@ const NEWSWORTHY_WAIT: Duration = Duration::from_secs(1);
 /// A server on this machine that has not answered by then is not one.
 const LOCAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// Texts in the making: where they are written and read.
+/// Where texts that are still being written go, and where they are read.
 #[derive(Clone)]
 pub struct Stream {
     /// For workers.
@@ -55,7 +55,7 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
         });
     };
     let stream = RedisStream::connect(url, RedisStreamOptions::default())
-        .with_context(|| format!("`{}` is not the URL of a Redis", shown(url)))?;
+        .with_context(|| format!("`{}` is not the URL of a Redis", without_password(url)))?;
     let stream = Arc::new(stream);
     Ok(Stream {
         writer: stream.clone(),
@@ -72,7 +72,7 @@ pub async fn store(common: &Common, shutdown: &CancellationToken) -> anyhow::Res
         everturn_store::connect(&database, StoreOptions::default())
     })
     .await
-    .with_context(|| format!("cannot open the database {}", shown(&database)))
+    .with_context(|| format!("cannot open the database {}", without_password(&database)))
 }
 
 /// Creates the tables or brings them up to date.
@@ -82,18 +82,23 @@ pub async fn migrate_store(common: &Common, shutdown: &CancellationToken) -> any
         everturn_store::migrate(&database, StoreOptions::default())
     })
     .await
-    .with_context(|| format!("cannot prepare the database {}", shown(&database)))
+    .with_context(|| {
+        format!(
+            "cannot prepare the database {}",
+            without_password(&database)
+        )
+    })
 }
 
-/// A database without its password.
-pub fn shown(database: &str) -> String {
-    match database.parse::<url::Url>() {
+/// A URL without its password; a path as it is.
+pub fn without_password(url: &str) -> String {
+    match url.parse::<url::Url>() {
         Ok(mut url) if url.password().is_some() => {
             // Only a URL that cannot have a password refuses a new one.
-            let _has_one = url.set_password(Some("…"));
+            let _has_one = url.set_password(Some("***"));
             url.to_string()
         }
-        _ => database.to_owned(),
+        _ => url.to_owned(),
     }
 }
 

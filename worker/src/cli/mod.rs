@@ -69,7 +69,7 @@ pub struct Common {
         hide_env_values = true
     )]
     pub database: Option<String>,
-    /// Redis for texts in the making, redis://host:port; without it they reach only gateways in the worker's process.
+    /// Redis for texts that are still being written, redis://host:port; without it they reach only gateways in the worker's process.
     #[arg(
         long,
         global = true,

@@ -59,7 +59,7 @@ pub(super) async fn open_database(
     let waiting = Progress::start("database");
     connections::migrate_store(common, shutdown).await?;
     let store = connections::store(common, shutdown).await?;
-    waiting.done(&connections::shown(&common.database()));
+    waiting.done(&connections::without_password(&common.database()));
     Ok(store)
 }
 

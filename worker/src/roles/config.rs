@@ -38,7 +38,10 @@ pub fn check(
     }
     let database = common.database();
     let checked = everturn_store::check_url(&database).map_err(anyhow::Error::from);
-    report.add("database", checked.map(|()| connections::shown(&database)));
+    report.add(
+        "database",
+        checked.map(|()| connections::without_password(&database)),
+    );
     report.add("redis", connections::stream(common).map(|_| redis(common)));
     report.add("temporal", connections::describe_temporal());
     report.add("task queue", Ok(common.task_queue.clone()));
@@ -124,8 +127,11 @@ fn gateway(listen: SocketAddr, config: &Config) -> String {
 
 fn redis(common: &Common) -> String {
     common.redis.as_deref().map_or_else(
-        || "none: texts in the making reach only gateways in the worker's process".to_owned(),
-        connections::shown,
+        || {
+            "none: texts that are still being written reach only gateways in the worker's process"
+                .to_owned()
+        },
+        connections::without_password,
     )
 }
 

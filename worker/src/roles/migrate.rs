@@ -10,7 +10,7 @@ pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
     connections::migrate_store(common, &shutdown).await?;
     println!(
         "database    {} is up to date",
-        connections::shown(&common.database())
+        connections::without_password(&common.database())
     );
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;

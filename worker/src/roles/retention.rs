@@ -24,7 +24,7 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         let expired = store.count_expired(before).await?;
         println!(
             "would remove {} whose last event is before {at}",
-            said(expired)
+            counted(expired)
         );
         return Ok(ExitCode::SUCCESS);
     }
@@ -35,7 +35,7 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         total.conversations += batch.removed.conversations;
         total.events += batch.removed.events;
         if batch.removed.conversations > 0 {
-            println!("removed {} so far", said(total));
+            println!("removed {} so far", counted(total));
         }
         after = batch.next;
         if shutdown.is_cancelled() && after.is_some() {
@@ -43,11 +43,14 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
             return Ok(ExitCode::FAILURE);
         }
     }
-    println!("removed {} whose last event was before {at}", said(total));
+    println!(
+        "removed {} whose last event was before {at}",
+        counted(total)
+    );
     Ok(ExitCode::SUCCESS)
 }
 
-fn said(removed: Removed) -> String {
+fn counted(removed: Removed) -> String {
     format!(
         "{} conversations with {} events",
         removed.conversations, removed.events

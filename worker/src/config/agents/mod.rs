@@ -207,7 +207,8 @@ impl AgentTable {
                 defaults::MAX_SUB_AGENTS,
                 1000,
             ),
-            max_output_tokens: self.max_output_tokens,
+            // 0 is how files say that the provider's limit holds.
+            max_output_tokens: self.max_output_tokens.filter(|tokens| *tokens > 0),
             llm_timeout_ms: milliseconds(check.duration(
                 "llm_timeout",
                 &self.llm_timeout,

@@ -29,6 +29,19 @@ fn an_agent_takes_what_is_written() {
 }
 
 #[test]
+fn an_output_has_no_limit_unless_one_is_written() {
+    let limit = |line: &str| {
+        let text =
+            format!("{PROVIDER}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n{line}");
+        let config = parse(&text, &[("KEY", "secret")]).unwrap();
+        config.agents[0].max_output_tokens
+    };
+    assert_eq!(limit(""), None);
+    assert_eq!(limit("max_output_tokens = 0\n"), None);
+    assert_eq!(limit("max_output_tokens = 77\n"), Some(77));
+}
+
+#[test]
 fn an_agent_with_delegates_has_the_tool_with_its_policy() {
     let agent = |more: &str| {
         let text = format!(
