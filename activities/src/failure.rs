@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use everturn_proto::words::failure;
-use everturn_store::StoreError;
+use everturn_store::{Missing, StoreError};
 use temporalio_common::{ActivityError, error::ApplicationFailure};
 
 use crate::model::ModelError;
@@ -31,7 +31,8 @@ pub(crate) fn from_store(error: &StoreError) -> ActivityError {
     match error {
         StoreError::Unavailable(_) => transient(failure::STORE_UNAVAILABLE, error.to_string()),
         StoreError::NotFound {
-            what: "message", ..
+            what: Missing::Message,
+            ..
         } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
         _ => permanent(failure::INTERNAL, error.to_string()),
     }

@@ -26,7 +26,7 @@ pub(crate) async fn load_turn(
         conversation_id: request.conversation_id,
         tenant_id: tenant_id.unwrap_or_else(|| DEFAULT_TENANT.to_owned()),
         message_id: request.message_id,
-        content: request.content.unwrap_or_default(),
+        content: request.content,
         agent_execution_id: request.agent_execution_id,
         // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
         agent: known.unwrap_or_else(|| AgentDefinition {
@@ -85,7 +85,7 @@ async fn loaded(
     let age_ms = u32::try_from(begun.age.as_millis()).unwrap_or(u32::MAX);
     let timeout_ms = begun.agent.turn_timeout_ms;
     LoadedTurn {
-        status: begun.status,
+        status: begun.status.into(),
         agent: begun.agent.name,
         agent_hash: begun.agent_hash,
         max_steps: begun.agent.max_steps,

@@ -85,7 +85,7 @@ pub(crate) async fn record(
         .map_err(|error| fail::from_store(&error))?;
     failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
     Ok(RunToolResult {
-        status: stored.status,
+        status: stored.status.into(),
     })
 }
 

@@ -42,7 +42,7 @@ pub(crate) async fn run_tool(
     let end = match claim {
         ToolClaim::Ended(record) => {
             return Ok(RunToolResult {
-                status: record.status,
+                status: record.status.into(),
             });
         }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
@@ -52,7 +52,7 @@ pub(crate) async fn run_tool(
     let stored = attempt::insist(ctx, || activities.turns.finish_tool(&key, end.clone())).await?;
     at("tool.after_record").await;
     Ok(RunToolResult {
-        status: stored.status,
+        status: stored.status.into(),
     })
 }
 
@@ -98,10 +98,7 @@ async fn run(
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(output)) => {
-            let events = ToolOutput::allowed_events(output.events)
-                .into_iter()
-                .map(|(event_type, data)| (event_type.into(), data))
-                .collect();
+            let events = ToolOutput::allowed_events(output.events);
             Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(events))
         }
         Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),

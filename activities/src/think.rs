@@ -4,7 +4,7 @@
 //! to run. A step whose checkpoint is stored is answered from it.
 
 use everturn_proto::{
-    ids,
+    Thread, ids,
     turn::{AgentDefinition, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
     words::{FinishReason, ToolKind, failure},
 };
@@ -111,8 +111,8 @@ impl Call<'_> {
     }
 
     /// Whose messages are the context.
-    fn thread(&self) -> &str {
-        ids::thread(
+    fn thread(&self) -> Thread {
+        Thread::of(
             &self.step.conversation_id,
             &self.step.message_id,
             &self.step.agent_execution_id,
@@ -123,7 +123,7 @@ impl Call<'_> {
         let (conversation, limit) = (&self.step.conversation_id, agent.max_context_messages);
         let thread = self.thread();
         attempt::insist(self.ctx, || {
-            self.activities.turns.context(conversation, thread, limit)
+            self.activities.turns.context(conversation, &thread, limit)
         })
         .await
     }
@@ -215,7 +215,7 @@ impl Call<'_> {
                 index,
             );
             // Sub-agents think at the same time: two might be given the same id before either is stored.
-            let is_usable = self.thread().is_empty()
+            let is_usable = !self.thread().is_sub_agents()
                 && ids::is_valid(&call.call_id)
                 && !used.contains(&call.call_id);
             let call_id = if is_usable {

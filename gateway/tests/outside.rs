@@ -9,7 +9,7 @@ use everturn_gateway::turns::ApprovalOutcome;
 use everturn_proto::{
     Json,
     turn::ToolCall,
-    words::{approval, refusal, tool_kind, tool_status},
+    words::{ApprovalState, ToolKind, ToolStatus, refusal},
 };
 use everturn_store::{OutsideTool, StoreError, ToolRecord};
 use serde_json::{Value, json};
@@ -27,29 +27,26 @@ fn waiting(execution_id: &str) -> OutsideTool {
         tool_name: "refund".to_owned(),
         tool_input: Some(Json::parse(r#"{"amount":9007199254740993}"#).unwrap()),
         kind: if is_client {
-            tool_kind::CLIENT
+            ToolKind::Client
         } else {
-            tool_kind::WORKER
+            ToolKind::Worker
         }
-        .to_owned(),
+        .into(),
         timeout_ms: 3_600_000,
         input_hash: "h".to_owned(),
         ..ToolCall::default()
     };
     let approval = if is_client {
-        approval::NOT_NEEDED
+        ApprovalState::NotNeeded
     } else {
-        approval::PENDING
-    }
-    .to_owned();
+        ApprovalState::Pending
+    };
     OutsideTool {
         message_id: "m".to_owned(),
         agent_execution_id: "run_1".to_owned(),
         record: ToolRecord {
-            call,
-            status: tool_status::PENDING.to_owned(),
             approval,
-            ..ToolRecord::default()
+            ..ToolRecord::pending(call)
         },
         requested_at: Utc::now(),
         expires_at: Some(Utc::now() + TimeDelta::hours(1)),
@@ -74,7 +71,7 @@ fn answer(decision: &str) -> Value {
 #[tokio::test]
 async fn lists_show_what_waits_for_whom() {
     let mut done = waiting("exec_done");
-    approval::APPROVED.clone_into(&mut done.record.approval);
+    done.record.approval = ApprovalState::Approved;
     let gateway = gateway(vec![waiting("exec_1"), waiting("client_1"), done]).await;
     let list = gateway.get(APPROVALS).await;
     let shown = &list.json()["approvals"];
@@ -168,19 +165,19 @@ async fn what_the_turn_says_becomes_a_problem() {
 
 #[tokio::test]
 async fn what_is_stored_is_refused_without_asking() {
-    let with = |id: &str, approval: &str| {
+    let with = |id: &str, approval: ApprovalState| {
         let mut call = waiting(id);
-        approval.clone_into(&mut call.record.approval);
+        call.record.approval = approval;
         call
     };
     let mut late = waiting("exec_late");
     late.expires_at = Some(Utc::now() - TimeDelta::seconds(1));
     let calls = vec![
-        with("exec_yes", approval::APPROVED),
-        with("exec_no", approval::DENIED),
-        with("exec_expired", approval::EXPIRED),
-        with("exec_cancelled", approval::CANCELLED),
-        with("exec_free", approval::NOT_NEEDED),
+        with("exec_yes", ApprovalState::Approved),
+        with("exec_no", ApprovalState::Denied),
+        with("exec_expired", ApprovalState::Expired),
+        with("exec_cancelled", ApprovalState::Cancelled),
+        with("exec_free", ApprovalState::NotNeeded),
         late,
         waiting("exec_1"),
     ];
@@ -288,11 +285,11 @@ async fn a_result_is_stored_and_then_the_turn_is_told() {
 #[tokio::test]
 async fn a_result_that_comes_too_early_or_too_late_is_refused() {
     let mut early = waiting("client_early");
-    approval::PENDING.clone_into(&mut early.record.approval);
+    early.record.approval = ApprovalState::Pending;
     let mut late = waiting("client_late");
     late.expires_at = Some(Utc::now() - TimeDelta::seconds(1));
     let mut ended = waiting("client_ended");
-    tool_status::CANCELLED.clone_into(&mut ended.record.status);
+    ended.record.status = ToolStatus::Cancelled;
     let gateway = gateway(vec![early, late, ended]).await;
     for (id, code) in [
         ("client_early", "conflict"),

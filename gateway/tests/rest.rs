@@ -5,6 +5,7 @@
 mod support;
 
 use everturn_gateway::{GatewayConfig, problem::Code};
+use everturn_proto::words::AgentExecutionStatus;
 use everturn_store::{AgentExecution, ParentCall, StoreError};
 use serde_json::{Value, json};
 use support::{Answer, TestGateway};
@@ -473,7 +474,7 @@ fn execution(number: u32) -> AgentExecution {
         id: name(number),
         message_id: "m".to_owned(),
         agent: "a".to_owned(),
-        status: "running".to_owned(),
+        status: AgentExecutionStatus::Running,
         depth: u32::from(is_sub_agent),
         parent_execution_id: is_sub_agent.then(|| name(0)),
         root_execution_id: name(0),

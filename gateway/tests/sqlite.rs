@@ -75,7 +75,7 @@ impl Stack {
             conversation_id: conversation_id.to_owned(),
             tenant_id: "default".to_owned(),
             message_id: message_id.to_owned(),
-            content: String::new(),
+            content: None,
             agent_execution_id: agent_execution_id.clone(),
             agent: AgentDefinition {
                 name: "default".to_owned(),

@@ -72,17 +72,17 @@ pub struct StoreOptions {
 /// Opens the store at `url`: `postgres://…` (or `postgresql://…`) is a server whose tables must be up to date;
 /// `sqlite://<path>` or a bare path is a file, which is created and migrated as needed.
 pub async fn connect(url: &str, options: StoreOptions) -> Result<Store> {
-    Ok(match Place::of(url)? {
-        Place::Postgres => Store::new(PostgresStore::connect(url, options.postgres).await?),
-        Place::Sqlite(path) => Store::new(SqliteStore::open(path, options.sqlite).await?),
+    Ok(match Location::of(url)? {
+        Location::Postgres => Store::new(PostgresStore::connect(url, options.postgres).await?),
+        Location::Sqlite(path) => Store::new(SqliteStore::open(path, options.sqlite).await?),
     })
 }
 
 /// Creates the tables at `url` or brings them up to date.
 pub async fn migrate(url: &str, options: StoreOptions) -> Result<()> {
-    match Place::of(url)? {
-        Place::Postgres => PostgresStore::migrate(url).await,
-        Place::Sqlite(path) => {
+    match Location::of(url)? {
+        Location::Postgres => PostgresStore::migrate(url).await,
+        Location::Sqlite(path) => {
             SqliteStore::open(path, options.sqlite).await?.close().await;
             Ok(())
         }
@@ -91,21 +91,22 @@ pub async fn migrate(url: &str, options: StoreOptions) -> Result<()> {
 
 /// Checks that this is the URL of a database, without connecting to it.
 pub fn check_url(url: &str) -> Result<()> {
-    match Place::of(url)? {
-        Place::Postgres => PostgresOptions::check_url(url),
-        Place::Sqlite(_) => Ok(()),
+    match Location::of(url)? {
+        Location::Postgres => PostgresOptions::check_url(url),
+        Location::Sqlite(_) => Ok(()),
     }
 }
 
+/// Where a URL says that the store is.
 #[derive(Debug, PartialEq, Eq)]
-enum Place<'a> {
+enum Location<'a> {
     Postgres,
     Sqlite(&'a Path),
 }
 
-impl<'a> Place<'a> {
+impl<'a> Location<'a> {
     fn of(url: &'a str) -> Result<Self> {
-        let place = match url.split_once("://") {
+        let location = match url.split_once("://") {
             Some(("postgres" | "postgresql", _)) => Self::Postgres,
             Some(("sqlite", path)) => Self::Sqlite(Path::new(path)),
             None => Self::Sqlite(Path::new(url)),
@@ -116,28 +117,28 @@ impl<'a> Place<'a> {
                 )));
             }
         };
-        match place {
+        match location {
             Self::Sqlite(path) if path.as_os_str().is_empty() => {
                 Err(StoreError::Conflict("the store's URL names no file".into()))
             }
-            place => Ok(place),
+            location => Ok(location),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Path, Place};
+    use super::{Location, Path};
 
     #[test]
     fn the_url_says_which_database() {
-        let file = |path: &'static str| Some(Place::Sqlite(Path::new(path)));
+        let file = |path: &'static str| Some(Location::Sqlite(Path::new(path)));
         let cases = [
             (
                 "postgres://user:secret@host/db?sslmode=require",
-                Some(Place::Postgres),
+                Some(Location::Postgres),
             ),
-            ("postgresql://host/db", Some(Place::Postgres)),
+            ("postgresql://host/db", Some(Location::Postgres)),
             (
                 "sqlite:///var/lib/everturn.db",
                 file("/var/lib/everturn.db"),
@@ -150,15 +151,15 @@ mod tests {
             ("", None),
         ];
         for (url, expected) in cases {
-            let place = Place::of(url);
+            let location = Location::of(url);
             assert!(
-                place
+                location
                     .as_ref()
                     .err()
                     .is_none_or(|error| !error.to_string().contains("secret")),
                 "{url}"
             );
-            assert_eq!(place.ok(), expected, "{url}");
+            assert_eq!(location.ok(), expected, "{url}");
         }
     }
 }

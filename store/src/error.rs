@@ -1,5 +1,7 @@
 //! What can go wrong in the store, by what the caller can do about it.
 
+use std::fmt;
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -9,8 +11,8 @@ pub enum StoreError {
     /// What was asked for does not exist.
     #[error("there is no {what} `{id}`")]
     NotFound {
-        /// Kind of the thing: "conversation", "message", …
-        what: &'static str,
+        /// The kind of thing.
+        what: Missing,
         /// The id that was asked for.
         id: String,
     },
@@ -44,9 +46,36 @@ pub enum StoreError {
     Corrupt(String),
 }
 
+/// The kind of a thing that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Missing {
+    /// A conversation.
+    Conversation,
+    /// A message of a user.
+    Message,
+    /// A turn, or a sub-agent's part of one.
+    AgentExecution,
+    /// A tool execution.
+    ToolExecution,
+    /// An API key or a session.
+    Key,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Conversation => "conversation",
+            Self::Message => "message",
+            Self::AgentExecution => "agent execution",
+            Self::ToolExecution => "tool execution",
+            Self::Key => "key",
+        })
+    }
+}
+
 impl StoreError {
     /// Shorthand for [`StoreError::NotFound`].
-    pub fn not_found(what: &'static str, id: impl Into<String>) -> Self {
+    pub fn not_found(what: Missing, id: impl Into<String>) -> Self {
         Self::NotFound {
             what,
             id: id.into(),

@@ -1,11 +1,11 @@
-//! What becomes of a tool's output: cut for the model and the readers, whole by reference, an error past the hard
-//! limit (invariants 4 and 10).
+//! What becomes of a tool's output. A large one is cut for the model and the readers, and kept whole by reference
+//! (invariant 4, linear history); one past the hard limit becomes an error (invariant 10, nothing grows without a bound).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
     Json,
     limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES},
-    words::tool_status,
+    words::{EventType, ToolStatus},
 };
 use serde_json::json;
 
@@ -23,11 +23,10 @@ impl ToolEnd {
         }
         let (result, full_result) = cut(storable(result));
         let status = if is_error {
-            tool_status::FAILED
+            ToolStatus::Failed
         } else {
-            tool_status::COMPLETED
-        }
-        .to_owned();
+            ToolStatus::Completed
+        };
         Self {
             status,
             result,
@@ -42,9 +41,8 @@ impl ToolEnd {
     /// character.
     pub fn failed(message: &str, duration_ms: u32) -> Self {
         let result = Json::of(&json!({ "error": error_text(message) }));
-        let status = tool_status::FAILED.to_owned();
         Self {
-            status,
+            status: ToolStatus::Failed,
             result,
             full_result: None,
             is_error: true,
@@ -57,15 +55,18 @@ impl ToolEnd {
     pub fn unknown(message: &str, duration_ms: u32) -> Self {
         let message = format!("{message} It may or may not have had its effect.");
         Self {
-            status: tool_status::UNKNOWN.to_owned(),
+            status: ToolStatus::OutcomeUnknown,
             ..Self::failed(&message, duration_ms)
         }
     }
 
     /// Adds the events that the tool itself emits.
     #[must_use]
-    pub fn with_events(self, events: Vec<(String, Json)>) -> Self {
-        let storable = |(name, data): (String, Json)| (name, data.made_storable().unwrap_or(data));
+    pub fn with_events(self, events: Vec<(EventType, Json)>) -> Self {
+        let storable = |(event_type, data): (EventType, Json)| {
+            let data = data.made_storable().unwrap_or(data);
+            (event_type, data)
+        };
         Self {
             events: events.into_iter().map(storable).collect(),
             ..self

@@ -1,16 +1,17 @@
-//! Errors of sqlx, by what the caller can do about them. What a database's own codes mean is its `dialect`'s.
+//! Errors of sqlx, by what the caller can do about them.
 
 use sqlx::{
     Error,
     error::{DatabaseError, ErrorKind},
     migrate::MigrateError,
+    postgres::PgDatabaseError,
 };
 
 use crate::error::StoreError;
 
 /// What an error that a database reports means for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+enum Verdict {
     /// The same call may succeed later.
     Transient,
     /// The database cannot hold what it was given.
@@ -19,40 +20,96 @@ pub(crate) enum Verdict {
     Unexpected,
 }
 
-/// Maps an error of a statement; `judge` knows the database's codes.
-pub(crate) fn store_error(error: Error, judge: fn(&dyn DatabaseError) -> Verdict) -> StoreError {
-    match &error {
-        Error::Database(database) => match (database.kind(), judge(database.as_ref())) {
-            (ErrorKind::UniqueViolation | ErrorKind::ForeignKeyViolation, _) => {
-                StoreError::Conflict(format!("the store's keys refuse this: {database}"))
-            }
-            (_, Verdict::Transient) => StoreError::Unavailable(error.into()),
-            (_, Verdict::Refused) => {
-                StoreError::Conflict(format!("the store cannot hold this: {database}"))
-            }
-            (_, Verdict::Unexpected) => StoreError::Corrupt(error.to_string()),
-        },
-        Error::Io(_)
-        | Error::Tls(_)
-        | Error::PoolTimedOut
-        | Error::PoolClosed
-        | Error::WorkerCrashed
-        | Error::BeginFailed
-        | Error::Protocol(_) => StoreError::Unavailable(error.into()),
-        _ => StoreError::Corrupt(error.to_string()),
+impl From<Error> for StoreError {
+    fn from(error: Error) -> Self {
+        match &error {
+            Error::Database(database) => match (database.kind(), verdict(database.as_ref())) {
+                (ErrorKind::UniqueViolation | ErrorKind::ForeignKeyViolation, _) => {
+                    Self::Conflict(format!("the store's keys refuse this: {database}"))
+                }
+                (_, Verdict::Transient) => Self::Unavailable(error.into()),
+                (_, Verdict::Refused) => {
+                    Self::Conflict(format!("the store cannot hold this: {database}"))
+                }
+                (_, Verdict::Unexpected) => Self::Corrupt(error.to_string()),
+            },
+            Error::Io(_)
+            | Error::Tls(_)
+            | Error::PoolTimedOut
+            | Error::PoolClosed
+            | Error::WorkerCrashed
+            | Error::BeginFailed
+            | Error::Protocol(_) => Self::Unavailable(error.into()),
+            _ => Self::Corrupt(error.to_string()),
+        }
     }
 }
 
-/// Maps an error of a migration. A database of a newer version, or one whose migrations were edited, is `Corrupt`.
-pub(crate) fn migration_error(
-    error: MigrateError,
-    sql_error: fn(Error) -> StoreError,
-) -> StoreError {
-    match error {
-        MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => sql_error(error),
-        MigrateError::VersionMissing(version) => StoreError::Corrupt(format!(
-            "its tables (version {version}) are of a newer Everturn than this one"
-        )),
-        other => StoreError::Corrupt(other.to_string()),
+/// A database of a newer version, or one whose migrations were edited, is `Corrupt`.
+impl From<MigrateError> for StoreError {
+    fn from(error: MigrateError) -> Self {
+        match error {
+            MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => error.into(),
+            MigrateError::VersionMissing(version) => Self::Corrupt(format!(
+                "its tables (version {version}) are of a newer Everturn than this one"
+            )),
+            other => Self::Corrupt(other.to_string()),
+        }
+    }
+}
+
+fn verdict(error: &dyn DatabaseError) -> Verdict {
+    let code = error.code().unwrap_or_default();
+    if error.try_downcast_ref::<PgDatabaseError>().is_some() {
+        postgres::verdict(&code)
+    } else {
+        sqlite::verdict(&code)
+    }
+}
+
+/// SQLSTATEs of PostgreSQL.
+mod postgres {
+    use super::Verdict;
+
+    /// Classes after which the same call may succeed later: connection, transaction rollback (serialization, deadlock),
+    /// resources, operator (shut-down, statement time-out), system (I/O); and login, whose password may be rotating.
+    const TRANSIENT_CLASSES: [&str; 6] = ["08", "28", "40", "53", "57", "58"];
+    /// Single states of that kind: lock time-out, read-only after a fail-over, transaction ended by a time-out, no such
+    /// database yet, object in use, a privilege that was not granted yet.
+    const TRANSIENT_STATES: [&str; 7] = [
+        "55P03", "25006", "25P03", "25P04", "3D000", "55006", "42501",
+    ];
+    /// Data that a column cannot hold (NUL, a number too large), and limits of the program (nesting too deep).
+    const REFUSED_CLASSES: [&str; 2] = ["22", "54"];
+
+    pub(super) fn verdict(state: &str) -> Verdict {
+        let class = state.get(..2).unwrap_or_default();
+        if TRANSIENT_CLASSES.contains(&class) || TRANSIENT_STATES.contains(&state) {
+            Verdict::Transient
+        } else if REFUSED_CLASSES.contains(&class) {
+            Verdict::Refused
+        } else {
+            Verdict::Unexpected
+        }
+    }
+}
+
+/// Result codes of SQLite.
+mod sqlite {
+    use super::Verdict;
+
+    /// Primary result codes after which the same call may succeed later: busy, locked, no memory, read-only,
+    /// interrupted, I/O error, full, cannot open, protocol (locking).
+    const TRANSIENT: [i32; 9] = [5, 6, 7, 8, 9, 10, 13, 14, 15];
+    /// Primary result code: a string or a blob over the limit (1 GB).
+    const TOO_BIG: i32 = 18;
+
+    pub(super) fn verdict(code: &str) -> Verdict {
+        // The lower byte is the primary code, the rest says more about it.
+        match code.parse::<i32>().map(|code| code & 0xff) {
+            Ok(code) if TRANSIENT.contains(&code) => Verdict::Transient,
+            Ok(TOO_BIG) => Verdict::Refused,
+            _ => Verdict::Unexpected,
+        }
     }
 }

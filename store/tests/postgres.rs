@@ -11,7 +11,7 @@ use conformance::{
     Backend,
     fixture::{Turn, json, state, tenant, tool_end},
 };
-use everturn_proto::words::{effect, execution_status};
+use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
     Conversations, EventReader, PostgresOptions, PostgresStore, StoreError, StoreOptions,
     ToolClaim, TurnStore,
@@ -48,6 +48,11 @@ impl Backend for Database {
                 .unwrap();
         }
         rows
+    }
+
+    async fn run(&self, text: &'static str) {
+        let mut connection = self.connection().await;
+        sqlx::query(text).execute(&mut connection).await.unwrap();
     }
 }
 
@@ -128,10 +133,10 @@ async fn workers_need_no_right_to_create_tables() {
         .await
         .unwrap();
     let turn = Turn::begun(store, "c", "m").await;
-    turn.asks(0, "", &[effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read]).await;
     turn.runs(0, 0).await;
     turn.complete(1, "answer", &[]).await;
-    turn.end(1, execution_status::COMPLETED).await;
+    turn.end(1, AgentExecutionStatus::Completed).await;
     let empty = Database::empty().await;
     let revoke = "REVOKE CREATE ON SCHEMA public FROM PUBLIC";
     sqlx::raw_sql(revoke)
@@ -170,7 +175,7 @@ async fn a_url_chooses_the_back_end() {
 #[tokio::test]
 async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
     let turn = Turn::begun(Database::migrated().await.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let too_deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     for text in [r#""\u0000""#, r#""\ud800""#, "1e999999", &too_deep] {
@@ -182,7 +187,7 @@ async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
             matches!(refused, Err(StoreError::Conflict(_))),
             "{text:.20}: {refused:?}"
         );
-        let mut call = turn.call(1, 0, effect::READ);
+        let mut call = turn.call(1, 0, Effect::Read);
         call.tool_input = Some(json(text));
         let refused = turn
             .store
@@ -275,7 +280,7 @@ async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
         .await
         .unwrap();
     let turn = Turn::begun(store, "c", "m").await;
-    turn.asks(0, "", &[effect::ONCE]).await;
+    turn.asks(0, "", &[Effect::Once]).await;
     let key = turn.tool(0, 0);
     line.lose_commit();
     let lost = turn.store.claim_tool(&key, "a").await.unwrap_err();

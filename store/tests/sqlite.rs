@@ -10,7 +10,7 @@ use conformance::{
     Backend,
     fixture::{Turn, tenant, tool_end},
 };
-use everturn_proto::words::{effect, execution_status};
+use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
     Conversations, EventReader, Removed, SqliteOptions, SqliteStore, StoreError, StoreOptions,
     TurnStore, hot,
@@ -60,6 +60,11 @@ impl Backend for SqliteFile {
                 .unwrap();
         }
         rows
+    }
+
+    async fn run(&self, text: &'static str) {
+        let mut connection = raw(&self.path()).await;
+        sqlx::query(text).execute(&mut connection).await.unwrap();
     }
 }
 
@@ -123,7 +128,7 @@ async fn processes_may_open_a_new_file_at_the_same_time() {
 async fn what_was_saved_is_there_after_reopening() {
     let file = SqliteFile::fresh().await;
     let turn = Turn::begun(file.open().await, "c", "m").await;
-    turn.end(0, execution_status::FAILED).await;
+    turn.end(0, AgentExecutionStatus::Failed).await;
     let events = turn.events().await;
     turn.store.close().await;
     assert!(
@@ -141,7 +146,7 @@ async fn what_was_saved_is_there_after_reopening() {
 async fn a_store_in_memory_works() {
     let store = SqliteStore::open_in_memory().await.unwrap();
     let turn = Turn::begun(store.clone(), "c", "m").await;
-    turn.end(0, execution_status::CANCELLED).await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
     assert_eq!(turn.types().await, ["user_message", "cancelled"]);
     let other = SqliteStore::open_in_memory().await.unwrap();
     assert_eq!(
@@ -199,7 +204,7 @@ async fn a_file_that_is_no_database_or_a_newer_one_is_refused() {
 #[tokio::test]
 async fn json_is_kept_to_the_letter_whatever_it_says() {
     let turn = Turn::begun(SqliteFile::fresh().await.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read]).await;
     // Half of a pair: no Rust string holds it, JSON text does.
     let text = r#""\ud800 and \u0000""#;
     let ended = turn
@@ -275,8 +280,9 @@ async fn a_url_chooses_the_back_end() {
             .await
             .unwrap()
             .unwrap()
-            .title,
-        "hi"
+            .title
+            .as_deref(),
+        Some("hi")
     );
     assert_eq!(
         by_path
@@ -323,7 +329,7 @@ async fn hot_queries_use_an_index() {
         ("latest checkpoint", hot::CHECKPOINT),
         ("claim of a step", hot::CLAIM_STEP),
         ("context", hot::CONTEXT),
-        ("tree of executions", hot::EXECUTIONS),
+        ("tree of executions", hot::AGENT_EXECUTIONS),
         ("status", hot::CONVERSATION_STATUS),
         ("open tools", hot::OPEN_TOOLS.sqlite),
         ("accepted message", hot::QUEUE_MESSAGE),

@@ -10,7 +10,7 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use everturn_store::StoreError;
+use everturn_store::{Missing, StoreError};
 use serde::Serialize;
 use utoipa::{
     PartialSchema, ToSchema,
@@ -230,7 +230,7 @@ impl From<StoreError> for Problem {
                     .retry_after_s(1)
             }
             StoreError::NotFound {
-                what: "conversation",
+                what: Missing::Conversation,
                 id,
             } => Self::conversation_not_found(&id),
             StoreError::NotFound { what, id } => {

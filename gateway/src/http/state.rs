@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_proto::ids;
+use everturn_proto::Thread;
 use everturn_store::{Conversation, OutsideTool};
 use tokio_util::sync::CancellationToken;
 
@@ -102,7 +102,8 @@ impl GatewayState {
         conversation_id: &str,
         call: &OutsideTool,
     ) -> Result<Option<String>, Problem> {
-        if ids::thread(conversation_id, &call.message_id, &call.agent_execution_id).is_empty() {
+        let thread = Thread::of(conversation_id, &call.message_id, &call.agent_execution_id);
+        if !thread.is_sub_agents() {
             return Ok(None);
         }
         let execution = self.ports.executions.agent_execution(

@@ -10,9 +10,9 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{Json, Thread, event::Event};
 use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Conversation, ConversationStatus,
-    Conversations, EventPage, EventReader, ListPage, ListPlace, ListQuery, NewConversation,
-    NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResultRange, ResultSlice, ResumePoint,
-    StoreError, TakenBy, ToolEnd, ToolResults,
+    Conversations, EventPage, EventReader, ListPage, ListPlace, ListQuery, Missing,
+    NewConversation, NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResultRange,
+    ResultSlice, ResumePoint, StoreError, TakenBy, ToolEnd, ToolResults,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -102,7 +102,7 @@ impl MemoryStore {
             id,
             access: Access::tenant(tenant_id),
             agent: "default".to_owned(),
-            title: String::new(),
+            title: None,
         };
         self.lock().create(new);
     }
@@ -131,7 +131,7 @@ impl Tables {
     fn shows(&self, access: &Access, id: &str) -> bool {
         self.conversations
             .get(id)
-            .is_none_or(|row| access.sees(&row.tenant_id, &row.owner_id))
+            .is_none_or(|row| access.sees(&row.tenant_id, row.owner_id.as_deref()))
     }
 
     fn create(&mut self, new: NewConversation) -> Conversation {
@@ -140,7 +140,7 @@ impl Tables {
         let made = Conversation {
             id: new.id.clone(),
             tenant_id: new.access.tenant_id,
-            owner_id: new.access.owner_id.unwrap_or_default(),
+            owner_id: new.access.owner_id,
             agent: new.agent,
             title: new.title,
             message_count: 0,
@@ -220,7 +220,7 @@ impl Conversations for MemoryStore {
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
         let access = new.access.clone();
         let conversation = self.open()?.create(new);
-        Ok(Some(conversation).filter(|row| access.sees(&row.tenant_id, &row.owner_id)))
+        Ok(Some(conversation).filter(|row| access.sees(&row.tenant_id, row.owner_id.as_deref())))
     }
 
     async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>> {
@@ -241,7 +241,7 @@ impl Conversations for MemoryStore {
         let mut rows: Vec<_> = tables
             .conversations
             .values()
-            .filter(|row| access.sees(&row.tenant_id, &row.owner_id))
+            .filter(|row| access.sees(&row.tenant_id, row.owner_id.as_deref()))
             .cloned()
             .collect();
         rows.sort_by_key(|row| std::cmp::Reverse(place(row)));
@@ -259,14 +259,14 @@ impl Conversations for MemoryStore {
         &self,
         access: &Access,
         id: &str,
-        title: &str,
+        title: Option<&str>,
     ) -> Result<Option<Conversation>> {
         let mut tables = self.open()?;
         if !tables.shows(access, id) {
             return Ok(None);
         }
         Ok(tables.conversations.get_mut(id).map(|row| {
-            title.clone_into(&mut row.title);
+            row.title = title.map(str::to_owned);
             row.clone()
         }))
     }
@@ -285,7 +285,10 @@ impl Conversations for MemoryStore {
         let mut tables = self.open()?;
         let id = &new.conversation_id;
         if !tables.conversations.contains_key(id) || !tables.shows(access, id) {
-            return Err(StoreError::not_found("conversation", new.conversation_id));
+            return Err(StoreError::not_found(
+                Missing::Conversation,
+                new.conversation_id,
+            ));
         }
         let same = |row: &&NewMessage| {
             row.conversation_id == new.conversation_id

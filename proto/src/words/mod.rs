@@ -21,7 +21,7 @@ pub use self::{
     failures::failure,
     text::*,
     tools::{DELEGATE_TOOL, Effect, ToolKind, ToolStatus, remote_failure},
-    turns::{AgentExecutionStatus, CheckpointType, FinishReason, OnBusy},
+    turns::{AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy},
 };
 
 /// Default task queue of workers.

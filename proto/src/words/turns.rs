@@ -1,4 +1,5 @@
-//! Words about turns: how an agent execution stands, why a model call ended, what a message does to a running turn.
+//! Words about turns: how an agent execution stands, who said a message, why a model call ended, what a message does to a
+//! running turn.
 
 words! {
     /// How an agent execution stands: a turn, or a sub-agent's part of one.
@@ -11,6 +12,16 @@ words! {
         Cancelled = "cancelled",
         /// It ended with an error.
         Failed = "failed",
+    }
+}
+
+words! {
+    /// Who said a message of the model's context.
+    pub enum MessageRole {
+        /// The person.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
     }
 }
 

@@ -1,16 +1,18 @@
-//! The tree of agent executions: turns and their sub-agents (D3, D4).
+//! The tree of agent executions: turns and their sub-agents.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::Json;
+use everturn_proto::{Json, words::AgentExecutionStatus};
+use sqlx::{FromRow, types::Json as Column};
 
 use super::{Access, Result};
+use crate::columns::Sum;
 
-/// Reads the tree of executions. For gateways.
+/// Reads the tree of agent executions. For gateways.
 #[async_trait]
 pub trait AgentExecutions: Send + Sync {
-    /// The conversation's executions in the order of their beginnings, at most `limit` of those behind `after`. Flat:
-    /// each names its parent. Unknown conversation: none.
+    /// Returns the conversation's agent executions in the order of their beginnings, at most `limit` of those behind
+    /// `after`. The list is flat: each names its parent. An unknown conversation has none.
     async fn agent_executions(
         &self,
         access: &Access,
@@ -19,7 +21,7 @@ pub trait AgentExecutions: Send + Sync {
         limit: u32,
     ) -> Result<Vec<AgentExecution>>;
 
-    /// One of them.
+    /// Returns one of them.
     async fn agent_execution(
         &self,
         access: &Access,
@@ -28,7 +30,7 @@ pub trait AgentExecutions: Send + Sync {
     ) -> Result<Option<AgentExecution>>;
 }
 
-/// A place in the list of executions.
+/// A place in the list of agent executions.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct AgentExecutionPlace {
     /// `started_at` of the row.
@@ -38,7 +40,7 @@ pub struct AgentExecutionPlace {
 }
 
 /// An agent execution: a turn, or a sub-agent's part of one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct AgentExecution {
     /// Its id.
     pub id: String,
@@ -46,39 +48,65 @@ pub struct AgentExecution {
     pub message_id: String,
     /// The agent.
     pub agent: String,
-    /// One of `words::execution_status`.
-    pub status: String,
+    /// How it stands.
+    #[sqlx(try_from = "String")]
+    pub status: AgentExecutionStatus,
     /// 0 for a turn.
+    #[sqlx(try_from = "i64")]
     pub depth: u32,
-    /// Who delegated; none for a turn.
+    /// The agent execution that delegated; `None` for a turn.
     pub parent_execution_id: Option<String>,
-    /// The turn; its own id for a turn.
+    /// The turn's agent execution: its own id when it is a turn.
     pub root_execution_id: String,
     /// LLM calls saved so far.
+    #[sqlx(try_from = "i64")]
     pub steps: u32,
     /// Code of its `error` event.
     pub error_code: Option<String>,
-    /// Tokens sent, its sub-agents' not included.
+    /// Tokens sent, without those of its sub-agents.
+    #[sqlx(try_from = "Sum")]
     pub input_tokens: u32,
-    /// Tokens received, its sub-agents' not included.
+    /// Tokens received, without those of its sub-agents.
+    #[sqlx(try_from = "Sum")]
     pub output_tokens: u32,
     /// When it began.
     pub started_at: DateTime<Utc>,
     /// When it ended.
     pub finished_at: Option<DateTime<Utc>>,
-    /// The call that started it; none for a turn.
+    /// The tool call that started it; `None` for a turn.
+    #[sqlx(flatten, try_from = "ParentCallColumns")]
     pub parent_call: Option<ParentCall>,
 }
 
 /// The tool call that started a sub-agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParentCall {
-    /// Our id of the call.
+    /// The tool execution.
     pub execution_id: String,
-    /// The model's.
+    /// The model's id of the call.
     pub call_id: String,
-    /// The tool.
+    /// The tool's name.
     pub tool_name: String,
-    /// Its arguments.
+    /// The arguments that the model gave it.
     pub tool_input: Json,
+}
+
+/// The call that started an agent execution; nothing of a turn's own.
+#[derive(FromRow)]
+struct ParentCallColumns {
+    execution_id: Option<String>,
+    call_id: Option<String>,
+    tool_name: Option<String>,
+    tool_input: Option<Column<Json>>,
+}
+
+impl From<ParentCallColumns> for Option<ParentCall> {
+    fn from(columns: ParentCallColumns) -> Self {
+        Some(ParentCall {
+            execution_id: columns.execution_id?,
+            call_id: columns.call_id?,
+            tool_name: columns.tool_name?,
+            tool_input: columns.tool_input?.0,
+        })
+    }
 }

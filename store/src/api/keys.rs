@@ -4,8 +4,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{Access, Result};
+use crate::error::StoreError;
 
-/// Keys and sessions, one table: a session is a short-lived key, so that every gateway knows it.
+/// API keys and browser sessions. A session is a short-lived key in the same table, so that every gateway knows it.
 #[async_trait]
 pub trait Keys: Send + Sync {
     /// Stores a key. [`StoreError::Conflict`] when its id is taken; [`StoreError::NotFound`] when its parent does not
@@ -15,14 +16,16 @@ pub trait Keys: Send + Sync {
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn create_key(&self, new: NewKey) -> Result<()>;
 
-    /// One key or session, also when it has expired or was revoked: the caller decides by [`ApiKey::is_valid_at`].
+    /// Returns one key or session, also when it has expired or was revoked: the caller decides by
+    /// [`ApiKey::is_valid_at`].
     async fn find_key(&self, id: &str) -> Result<Option<ApiKey>>;
 
-    /// Keys by id behind `after` (empty: from the first), at most `limit` of them, of one tenant or of all. No sessions.
+    /// Returns keys by id behind `after` (`None`: from the first), at most `limit` of them, of one tenant or of all.
+    /// Sessions are not among them.
     async fn list_keys(
         &self,
         tenant_id: Option<&str>,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<ApiKey>>;
 
@@ -57,6 +60,17 @@ impl KeyKind {
     }
 }
 
+impl TryFrom<String> for KeyKind {
+    type Error = StoreError;
+
+    fn try_from(text: String) -> Result<Self> {
+        [Self::Key, Self::Session]
+            .into_iter()
+            .find(|kind| kind.as_str() == text)
+            .ok_or_else(|| StoreError::Corrupt(format!("a key of the unknown kind `{text}`")))
+    }
+}
+
 /// A key to store.
 #[derive(Debug, Clone)]
 pub struct NewKey {
@@ -79,15 +93,17 @@ pub struct NewKey {
 }
 
 /// A stored key or session.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
 pub struct ApiKey {
     /// Its id.
     pub id: String,
     /// Key or session.
+    #[sqlx(try_from = "String")]
     pub kind: KeyKind,
     /// SHA-256 of the secret.
     pub secret_hash: Vec<u8>,
     /// Whose conversations its bearer sees.
+    #[sqlx(flatten)]
     pub access: Access,
     /// What its bearer may do: words separated by spaces.
     pub scopes: String,

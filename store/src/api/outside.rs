@@ -1,15 +1,19 @@
-//! Tool calls that someone outside answers: a person approves, the client runs. What gateways need of them.
+//! Tool calls that someone outside answers: a person approves them, or the client runs them.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::words::{approval, tool_kind, tool_status};
+use everturn_proto::words::{ApprovalState, ToolKind, ToolStatus};
 
-use super::{Access, Result, ToolEnd, ToolRecord};
+use super::{
+    Access, Result,
+    tools::{ToolEnd, ToolRecord},
+};
+use crate::rows::tools::ToolColumns;
 
-/// What turns ask of someone outside: approvals by a person, results of client tools. Used by the gateway.
+/// What turns ask of someone outside: approvals by a person, results of client tools. For gateways.
 #[async_trait]
 pub trait OutsideTools: Send + Sync {
-    /// The calls of the conversation that wait for an approval or for the client's result, oldest first.
+    /// Returns the calls of the conversation that wait for an approval or for the client's result, oldest first.
     async fn waiting_tools(
         &self,
         access: &Access,
@@ -17,7 +21,7 @@ pub trait OutsideTools: Send + Sync {
         limit: u32,
     ) -> Result<Vec<OutsideTool>>;
 
-    /// One call, waiting or not; `None` when the conversation has no such call.
+    /// Returns one call, waiting or not; `None` when the conversation has no such call.
     async fn outside_tool(
         &self,
         access: &Access,
@@ -25,8 +29,8 @@ pub trait OutsideTools: Send + Sync {
         execution_id: &str,
     ) -> Result<Option<OutsideTool>>;
 
-    /// Records how the client's tool ended, when the call waits for it. The first result wins: the call is given back
-    /// as it is stored then, ended. `None` when the conversation has no such call.
+    /// Records how the client's tool ended, when the call waits for it, and returns the call as it is stored then: the
+    /// first result wins. `None` when the conversation has no such call.
     async fn store_client_result(
         &self,
         access: &Access,
@@ -37,15 +41,17 @@ pub trait OutsideTools: Send + Sync {
 }
 
 /// A tool call as someone outside sees it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct OutsideTool {
     /// The message whose turn it is.
     pub message_id: String,
     /// The agent execution that asked.
     pub agent_execution_id: String,
     /// The call and how it stands.
+    #[sqlx(flatten, try_from = "ToolColumns")]
     pub record: ToolRecord,
     /// When it was asked for.
+    #[sqlx(rename = "created_at")]
     pub requested_at: DateTime<Utc>,
     /// Until when it is waited for.
     pub expires_at: Option<DateTime<Utc>>,
@@ -54,7 +60,7 @@ pub struct OutsideTool {
 impl OutsideTool {
     /// True while a person must approve it.
     pub fn needs_approval(&self) -> bool {
-        self.record.approval == approval::PENDING && self.record.status == tool_status::PENDING
+        self.record.approval == ApprovalState::Pending && self.record.status == ToolStatus::Pending
     }
 
     /// True once it is waited for no longer. The turn may not have noticed yet: its worker may be away.
@@ -64,11 +70,8 @@ impl OutsideTool {
 
     /// True while the client is to run it.
     pub fn needs_result(&self) -> bool {
-        self.record.call.kind == tool_kind::CLIENT
-            && self.record.status == tool_status::PENDING
-            && matches!(
-                self.record.approval.as_str(),
-                approval::NOT_NEEDED | approval::APPROVED
-            )
+        self.record.call.kind() == ToolKind::Client
+            && self.record.status == ToolStatus::Pending
+            && self.record.approval.lets_run()
     }
 }

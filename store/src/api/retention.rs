@@ -8,26 +8,28 @@ use super::Result;
 /// Removes what is old, whole conversations at a time. Definitions of agents stay: they are few, and shared.
 #[async_trait]
 pub trait Retention: Send + Sync {
-    /// What [`Retention::remove_expired`], called to the end, would remove.
+    /// Counts what [`Retention::remove_expired`], called to the end, would remove.
     async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed>;
 
     /// Removes conversations whose last event (or creation, when they have none) is older than `before`, in one
-    /// transaction: the next `limit` of them by id behind `after` (empty: from the first), fewer when they have
+    /// transaction: the next `limit` of them by id behind `after` (`None`: from the first), fewer when they have
     /// many events. Never one with a running turn or a waiting message; one that is being written to is passed over.
     async fn remove_expired(
         &self,
         before: DateTime<Utc>,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<RemovedBatch>;
 }
 
 /// How much was removed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, sqlx::FromRow)]
 pub struct Removed {
     /// Conversations, each with all its rows.
+    #[sqlx(try_from = "i64")]
     pub conversations: u64,
     /// Their events.
+    #[sqlx(try_from = "i64")]
     pub events: u64,
 }
 

@@ -1,25 +1,31 @@
-//! Conversations and the messages they accept.
+//! Conversations. The messages that they accept are in `messages.rs`.
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
-use everturn_proto::words::execution_status;
 
 use super::{
-    Connection, Store, commit,
-    dialect::{sql_error, words},
+    Connection, Database,
+    dialect::words,
     lock::lock_visible_conversation,
-    missing,
+    messages,
     removal::remove,
-    write::insert_conversation,
+    sql::{
+        self, Select,
+        conversations::{
+            self, CONVERSATION, CONVERSATIONS_BEFORE, CONVERSATIONS_FIRST, INSERT_CONVERSATION,
+            OWN_CONVERSATIONS_BEFORE, OWN_CONVERSATIONS_FIRST, RENAME_CONVERSATION,
+        },
+        messages::RESUME_POINT,
+        removal::{FORGET_DELETED, INSERT_DELETED},
+    },
 };
 use crate::{
     api::{
         Access, Conversation, Conversations, ListPage, ListQuery, NewConversation, NewMessage,
-        QueuedMessage, Result, ResumePoint, TakenBy, UnfinishedTurn,
+        QueuedMessage, Result, ResumePoint,
     },
-    error::StoreError,
-    rows::{ConversationRow, QueuedRow, ResumeRow, narrow, now},
-    sql,
+    columns::now,
+    rows::conversations::resume_point,
 };
 
 /// How long a deleted conversation is remembered: far longer than one attempt of an activity, the most that a worker
@@ -30,49 +36,31 @@ const REMEMBER_DELETED: TimeDelta = TimeDelta::days(1);
 const FORGET_AT_ONCE: i64 = 100;
 
 #[async_trait]
-impl Conversations for Store {
+impl Conversations for Database {
     async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>> {
-        let row = self
-            .in_time(async {
-                let mut connection = self.single().await?;
-                match insert_conversation(&mut connection, sql::INSERT_CONVERSATION, &new).await? {
-                    Some(row) => Ok(Some(row)),
-                    None => conversation(&mut connection, &new.access, &new.id).await,
-                }
-            })
-            .await?;
-        row.map(ConversationRow::conversation).transpose()
+        self.in_time(async {
+            let mut connection = self.single().await?;
+            let mut inserted = conversations::insert(INSERT_CONVERSATION, &new, now())
+                .fetch_all(&mut *connection)
+                .await?;
+            if let Some(created) = inserted.pop() {
+                return Ok(Some(created));
+            }
+            let stored = sql::for_caller(CONVERSATION, &new.access, &new.id);
+            Ok(stored.fetch_optional(&mut *connection).await?)
+        })
+        .await
     }
 
     async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>> {
-        let row = self
-            .in_time(async { conversation(&mut *self.single().await?, access, id).await })
-            .await?;
-        row.map(ConversationRow::conversation).transpose()
+        let query = sql::for_caller(CONVERSATION, access, id);
+        self.in_time(async { Ok(query.fetch_optional(&mut *self.single().await?).await?) })
+            .await
     }
 
     async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage> {
-        let text = match (&access.owner_id, &query.before) {
-            (None, None) => sql::CONVERSATIONS_FIRST,
-            (None, Some(_)) => sql::CONVERSATIONS_BEFORE,
-            (Some(_), None) => sql::OWN_CONVERSATIONS_FIRST,
-            (Some(_), Some(_)) => sql::OWN_CONVERSATIONS_BEFORE,
-        };
-        let mut select = sqlx::query_as(text).bind(&access.tenant_id);
-        if let Some(owner_id) = &access.owner_id {
-            select = select.bind(owner_id);
-        }
-        select = select.bind(i64::from(query.rows_to_read()));
-        if let Some(place) = &query.before {
-            select = select.bind(place.updated_at).bind(&place.id);
-        }
-        let rows: Vec<ConversationRow> = self
-            .in_time(async { select.fetch_all(self.reader()).await.map_err(sql_error) })
-            .await?;
-        let rows: Vec<_> = rows
-            .into_iter()
-            .map(ConversationRow::conversation)
-            .collect::<Result<_>>()?;
+        let select = select_page(access, query);
+        let rows = self.read(select.fetch_all(self.reader())).await?;
         Ok(query.page(rows))
     }
 
@@ -80,48 +68,31 @@ impl Conversations for Store {
         &self,
         access: &Access,
         id: &str,
-        title: &str,
+        title: Option<&str>,
     ) -> Result<Option<Conversation>> {
-        let mut renamed: Vec<ConversationRow> = self
-            .in_time(async {
-                let rename = sqlx::query_as(sql::RENAME_CONVERSATION).bind(id);
-                let rename = rename
-                    .bind(&access.tenant_id)
-                    .bind(&access.owner_id)
-                    .bind(title);
-                rename
-                    .fetch_all(&mut *self.single().await?)
-                    .await
-                    .map_err(sql_error)
-            })
+        let rename = sql::for_caller(RENAME_CONVERSATION, access, id);
+        let rename = rename.bind(title.unwrap_or_default());
+        let mut renamed = self
+            .in_time(async { Ok(rename.fetch_all(&mut *self.single().await?).await?) })
             .await?;
-        renamed.pop().map(ConversationRow::conversation).transpose()
+        Ok(renamed.pop())
     }
 
     async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool> {
-        self.in_time(async {
-            let mut transaction = self.begin().await?;
-            let is_there = lock_visible_conversation(&mut transaction, access, id)
-                .await?
-                .is_some();
+        self.transaction(async |connection| {
+            let is_there = lock_visible_conversation(connection, access, id).await?;
             if is_there {
-                remove(&mut transaction, &[id.to_owned()]).await?;
-                remember_deleted(&mut transaction, id).await?;
+                remove(connection, &[id.to_owned()]).await?;
+                remember_deleted(connection, id).await?;
             }
-            commit(transaction).await?;
             Ok(is_there)
         })
         .await
     }
 
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
-        self.in_time(async {
-            let mut transaction = self.begin().await?;
-            let queued = queue_message(&mut transaction, access, &new).await?;
-            commit(transaction).await?;
-            Ok(queued)
-        })
-        .await
+        self.transaction(async |connection| messages::queue(connection, access, &new).await)
+            .await
     }
 
     async fn withdraw_message(
@@ -130,12 +101,8 @@ impl Conversations for Store {
         conversation_id: &str,
         message_id: &str,
     ) -> Result<bool> {
-        self.in_time(async {
-            let mut transaction = self.begin().await?;
-            let is_withdrawn =
-                withdraw_message(&mut transaction, access, conversation_id, message_id).await?;
-            commit(transaction).await?;
-            Ok(is_withdrawn)
+        self.transaction(async |connection| {
+            messages::withdraw(connection, access, conversation_id, message_id).await
         })
         .await
     }
@@ -146,156 +113,44 @@ impl Conversations for Store {
         conversation_id: &str,
         max_waiting: u32,
     ) -> Result<Option<ResumePoint>> {
-        let query = sqlx::query_as(sql::RESUME_POINT)
-            .bind(conversation_id)
-            .bind(&access.tenant_id);
-        let query = query
-            .bind(&access.owner_id)
-            .bind(i64::from(max_waiting.max(1)));
-        let rows: Vec<ResumeRow> = self
-            .in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) })
-            .await?;
-        let Some(ResumeRow {
-            running_message_id,
-            checkpoint_step,
-            has_begun,
-            ..
-        }) = rows.first()
-        else {
-            return Ok(None);
-        };
-        let checkpoint_step = checkpoint_step.map(narrow).transpose()?;
-        let turn = running_message_id.clone().map(|message_id| UnfinishedTurn {
-            message_id,
-            checkpoint_step,
-        });
-        let has_begun = *has_begun;
-        Ok(Some(ResumePoint {
-            turn,
-            has_begun,
-            waiting: rows.into_iter().filter_map(|row| row.waiting_id).collect(),
-        }))
+        let query = sql::for_caller(RESUME_POINT, access, conversation_id);
+        let query = query.bind(i64::from(max_waiting.max(1)));
+        let rows = self.read(query.fetch_all(self.reader())).await?;
+        Ok(resume_point(rows))
     }
 }
 
-async fn conversation(
-    connection: &mut Connection,
-    access: &Access,
-    id: &str,
-) -> Result<Option<ConversationRow>> {
-    let query = sqlx::query_as(sql::CONVERSATION)
-        .bind(id)
-        .bind(&access.tenant_id)
-        .bind(&access.owner_id);
-    query.fetch_optional(connection).await.map_err(sql_error)
+fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, Conversation> {
+    let text = match (&access.owner_id, &query.before) {
+        (None, None) => CONVERSATIONS_FIRST,
+        (None, Some(_)) => CONVERSATIONS_BEFORE,
+        (Some(_), None) => OWN_CONVERSATIONS_FIRST,
+        (Some(_), Some(_)) => OWN_CONVERSATIONS_BEFORE,
+    };
+    let mut select = sqlx::query_as(text).bind(&access.tenant_id);
+    if let Some(owner_id) = &access.owner_id {
+        select = select.bind(owner_id);
+    }
+    select = select.bind(i64::from(query.rows_to_read()));
+    if let Some(place) = &query.before {
+        select = select.bind(place.updated_at).bind(&place.id);
+    }
+    select
 }
 
-/// So that no turn that is about to begin creates it again; forgets others, so that there is a bound.
+/// Notes that the conversation was deleted, so that no turn that is about to begin creates it again. Forgets others, so
+/// that there is a bound.
 async fn remember_deleted(connection: &mut Connection, id: &str) -> Result<()> {
     let now = now();
-    sqlx::query(sql::INSERT_DELETED)
+    sqlx::query(INSERT_DELETED)
         .bind(id)
         .bind(now)
         .execute(&mut *connection)
-        .await
-        .map_err(sql_error)?;
-    let forget = sqlx::query(words(sql::FORGET_DELETED))
+        .await?;
+    sqlx::query(words(FORGET_DELETED))
         .bind(now - REMEMBER_DELETED)
-        .bind(FORGET_AT_ONCE);
-    forget.execute(connection).await.map_err(sql_error)?;
-    Ok(())
-}
-
-/// The conversation's lock makes the count of waiting messages exact.
-async fn queue_message(
-    connection: &mut Connection,
-    access: &Access,
-    new: &NewMessage,
-) -> Result<QueuedMessage> {
-    let locked = lock_visible_conversation(connection, access, &new.conversation_id).await?;
-    locked.ok_or_else(|| StoreError::not_found("conversation", &new.conversation_id))?;
-    let inserted = sqlx::query(sql::QUEUE_MESSAGE)
-        .bind(&new.conversation_id)
-        .bind(&new.message_id)
-        .bind(&new.client_message_id)
-        .bind(&new.content)
-        .bind(now())
-        .bind(i64::from(new.max_queued))
-        .bind(&access.tenant_id)
-        .bind(i64::from(new.max_turns))
-        .execute(&mut *connection)
-        .await
-        .map_err(missing("conversation", &new.conversation_id))?;
-    if inserted.rows_affected() == 1 {
-        return Ok(QueuedMessage {
-            message_id: new.message_id.clone(),
-            is_new: true,
-            turn: None,
-        });
-    }
-    let stored: Option<QueuedRow> = sqlx::query_as(sql::QUEUED_MESSAGE)
-        .bind(&new.conversation_id)
-        .bind(&new.message_id)
-        .bind(&new.client_message_id)
-        .bind(&new.content)
-        .fetch_optional(&mut *connection)
-        .await
-        .map_err(sql_error)?;
-    let Some(stored) = stored else {
-        return Err(refusal(connection, new).await?);
-    };
-    if !stored.has_this_content {
-        // An id that was used twice by mistake: the second message must not vanish in silence.
-        let client_message_id = new.client_message_id.clone().unwrap_or(stored.id);
-        return Err(StoreError::OtherContent { client_message_id });
-    }
-    let is_running = stored.turn_status.as_deref() == Some(execution_status::RUNNING);
-    let turn = stored.turn_message_id.map(|message_id| TakenBy {
-        message_id,
-        is_running,
-    });
-    Ok(QueuedMessage {
-        message_id: stored.id,
-        is_new: false,
-        turn,
-    })
-}
-
-/// Which limit a message that was not stored has met.
-async fn refusal(connection: &mut Connection, new: &NewMessage) -> Result<StoreError> {
-    let count = sqlx::query_scalar(sql::COUNT_QUEUED).bind(&new.conversation_id);
-    let queued: i64 = count.fetch_one(connection).await.map_err(sql_error)?;
-    Ok(if queued >= i64::from(new.max_queued) {
-        StoreError::QueueFull {
-            limit: new.max_queued,
-        }
-    } else {
-        StoreError::TooManyTurns {
-            limit: new.max_turns,
-        }
-    })
-}
-
-/// The conversation's lock keeps a turn from taking the message meanwhile.
-async fn withdraw_message(
-    connection: &mut Connection,
-    access: &Access,
-    conversation_id: &str,
-    message_id: &str,
-) -> Result<bool> {
-    if lock_visible_conversation(connection, access, conversation_id)
-        .await?
-        .is_none()
-    {
-        return Ok(false);
-    }
-    let query = sqlx::query(sql::WITHDRAW_MESSAGE)
-        .bind(conversation_id)
-        .bind(message_id);
-    Ok(query
+        .bind(FORGET_AT_ONCE)
         .execute(connection)
-        .await
-        .map_err(sql_error)?
-        .rows_affected()
-        == 1)
+        .await?;
+    Ok(())
 }

@@ -3,33 +3,26 @@
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
-use super::{Store, dialect::sql_error, missing};
+use super::{
+    Database, missing,
+    sql::{Statement, keys},
+};
 use crate::{
     api::{ApiKey, KeyKind, Keys, NewKey, Result},
-    error::StoreError,
-    rows::{KeyRow, now},
-    sql,
+    columns::now,
+    error::{Missing, StoreError},
 };
 
 #[async_trait]
-impl Keys for Store {
+impl Keys for Database {
     async fn create_key(&self, new: NewKey) -> Result<()> {
+        let parent_id = new.parent_id.as_deref().unwrap_or_default();
         let inserted = self
             .in_time(async {
-                sqlx::query(sql::INSERT_KEY)
-                    .bind(&new.id)
-                    .bind(new.kind.as_str())
-                    .bind(&new.parent_id)
-                    .bind(&new.secret_hash)
-                    .bind(&new.access.tenant_id)
-                    .bind(&new.access.owner_id)
-                    .bind(&new.scopes)
-                    .bind(&new.name)
-                    .bind(now())
-                    .bind(new.expires_at)
+                keys::insert(&new, now())
                     .execute(&mut *self.single().await?)
                     .await
-                    .map_err(missing("key", new.parent_id.as_deref().unwrap_or_default()))
+                    .map_err(missing(Missing::Key, parent_id))
             })
             .await?;
         if inserted.rows_affected() == 1 {
@@ -40,70 +33,52 @@ impl Keys for Store {
     }
 
     async fn find_key(&self, id: &str) -> Result<Option<ApiKey>> {
-        let query = sqlx::query_as(sql::KEY).bind(id);
-        let row: Option<KeyRow> = self
-            .in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) })
-            .await?;
-        row.map(KeyRow::key).transpose()
+        let query = sqlx::query_as(keys::KEY).bind(id);
+        self.read(query.fetch_optional(self.reader())).await
     }
 
     async fn list_keys(
         &self,
         tenant_id: Option<&str>,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<ApiKey>> {
-        let query = sqlx::query_as(sql::KEYS)
+        let query = sqlx::query_as(keys::KEYS)
             .bind(KeyKind::Key.as_str())
-            .bind(after)
-            .bind(tenant_id);
-        let query = query.bind(i64::from(limit));
-        let rows: Vec<KeyRow> = self
-            .in_time(async { query.fetch_all(self.reader()).await.map_err(sql_error) })
-            .await?;
-        rows.into_iter().map(KeyRow::key).collect()
+            .bind(after.unwrap_or_default())
+            .bind(tenant_id)
+            .bind(i64::from(limit));
+        self.read(query.fetch_all(self.reader())).await
     }
 
     async fn revoke_key(&self, id: &str) -> Result<bool> {
-        let query = sqlx::query(sql::REVOKE_KEY).bind(id).bind(now());
-        let done = self
-            .in_time(async {
-                query
-                    .execute(&mut *self.single().await?)
-                    .await
-                    .map_err(sql_error)
-            })
-            .await?;
-        Ok(done.rows_affected() == 1)
+        let query = sqlx::query(keys::REVOKE_KEY).bind(id).bind(now());
+        Ok(self.change(query).await? == 1)
     }
 
     async fn touch_key(&self, id: &str, before: DateTime<Utc>) -> Result<()> {
-        let query = sqlx::query(sql::TOUCH_KEY)
+        let query = sqlx::query(keys::TOUCH_KEY)
             .bind(id)
             .bind(now())
             .bind(before);
-        self.in_time(async {
-            query
-                .execute(&mut *self.single().await?)
-                .await
-                .map_err(sql_error)
-        })
-        .await
-        .map(drop)
+        self.change(query).await.map(drop)
     }
 
     async fn remove_ended_sessions(&self, before: DateTime<Utc>, limit: u32) -> Result<u64> {
-        let query = sqlx::query(sql::REMOVE_ENDED_SESSIONS)
+        let query = sqlx::query(keys::REMOVE_ENDED_SESSIONS)
             .bind(before)
             .bind(i64::from(limit));
-        let done = self
-            .in_time(async {
-                query
-                    .execute(&mut *self.single().await?)
-                    .await
-                    .map_err(sql_error)
-            })
-            .await?;
-        Ok(done.rows_affected())
+        self.change(query).await
+    }
+}
+
+impl Database {
+    /// Runs a statement on its own, and says how many rows it changed.
+    async fn change(&self, statement: Statement) -> Result<u64> {
+        self.in_time(async {
+            let done = statement.execute(&mut *self.single().await?).await?;
+            Ok(done.rows_affected())
+        })
+        .await
     }
 }

@@ -1,42 +1,41 @@
-//! The lock of a conversation, which every transaction that numbers events takes first (invariant 2).
+//! The lock of a conversation, which every transaction that numbers events takes first (invariant 2, one order).
 
-use super::{
-    Connection,
-    dialect::{sql_error, words},
-};
+use super::{Connection, dialect::words, sql, sql::conversations};
 use crate::{
     api::{Access, Result},
-    rows::narrow,
-    sql,
+    columns::narrow,
+    error::{Missing, StoreError},
 };
 
-/// Locks the conversation until the transaction ends and gives its largest sequence number; `None` when there is
-/// none. In PostgreSQL each later statement sees what was committed before it began, so whatever the transactions
-/// before this one wrote is read by statements after this one, never by this one.
+/// Locks the conversation until the transaction ends and gives its largest sequence number; `None` when there is none. In
+/// PostgreSQL each later statement sees what was committed before it began, so whatever the transactions before this
+/// one wrote is read by statements after this one, never by this one.
 pub(super) async fn lock_conversation(
     connection: &mut Connection,
     conversation_id: &str,
 ) -> Result<Option<u32>> {
-    let last_sequence: Option<i64> = sqlx::query_scalar(words(sql::LOCK_CONVERSATION))
+    let last_sequence: Option<i64> = sqlx::query_scalar(words(conversations::LOCK_CONVERSATION))
         .bind(conversation_id)
         .fetch_optional(connection)
-        .await
-        .map_err(sql_error)?;
+        .await?;
     last_sequence.map(narrow).transpose()
 }
 
-/// The same for a caller; `None` also when they may not see it.
+/// Locks a conversation that must be there.
+pub(super) async fn lock_known(connection: &mut Connection, conversation_id: &str) -> Result<u32> {
+    let last_sequence = lock_conversation(connection, conversation_id).await?;
+    last_sequence.ok_or_else(|| StoreError::not_found(Missing::Conversation, conversation_id))
+}
+
+/// Locks the conversation for a caller; false when there is none that they may see.
 pub(super) async fn lock_visible_conversation(
     connection: &mut Connection,
     access: &Access,
     conversation_id: &str,
-) -> Result<Option<u32>> {
-    let last_sequence: Option<i64> = sqlx::query_scalar(words(sql::LOCK_VISIBLE_CONVERSATION))
-        .bind(conversation_id)
-        .bind(&access.tenant_id)
-        .bind(&access.owner_id)
+) -> Result<bool> {
+    let text = words(conversations::LOCK_VISIBLE_CONVERSATION);
+    let locked: Option<(i64,)> = sql::for_caller(text, access, conversation_id)
         .fetch_optional(connection)
-        .await
-        .map_err(sql_error)?;
-    last_sequence.map(narrow).transpose()
+        .await?;
+    Ok(locked.is_some())
 }

@@ -1,12 +1,14 @@
 //! The traits of `api`, once for both databases. This folder is compiled twice, as `sqlite::backend` and
 //! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
-//! sqlx, a text's words ([`sql::Text`](crate::sql::Text)), the binding of lists, the meaning of error codes.
+//! sqlx, a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
 //!
-//! - `reader.rs`, `executions.rs`, `conversations.rs`, `turns.rs`, `retention.rs`, `keys.rs`, `outside.rs`,
-//!   `tool_results.rs`: the traits
-//! - `begin.rs`, `delegate.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
-//! - `lock.rs`, `snapshot.rs`, `write.rs`: the lock; what a batch reads; what it writes
-//! - `removal.rs`: whole conversations, for retention and for a person who deletes one
+//! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
+//!   `retention.rs`: the traits
+//! - `messages.rs`: the transactions behind `Conversations`
+//! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
+//! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes
+//! - `lock.rs`, `definitions.rs`, `removal.rs`: the lock; agents by their hash; whole conversations
+//! - `sql/`: the texts, by subject
 //!
 //! # Locks
 //!
@@ -58,36 +60,66 @@
 //! | `store_client_result` | 2 |
 //! | a turn of two steps with two tools, all its calls together | 73 |
 
+mod agent_executions;
+mod append;
 mod begin;
+mod checkpoints;
 mod claims;
 mod conversations;
-mod delegate;
-mod executions;
+mod definitions;
+mod events;
 mod keys;
 mod lock;
+mod messages;
 mod outside;
-mod reader;
 mod removal;
 mod retention;
 mod save;
 mod snapshot;
+pub(crate) mod sql;
+mod sub_agents;
 mod tool_results;
 mod turns;
 mod write;
 
-use sqlx::{Error, Transaction};
+use everturn_proto::words::ApprovalState;
 
-use super::dialect::{self, Connection, Db, Store, sql_error};
-use crate::{api::Result, error::StoreError};
+use super::dialect::{self, Connection, Database};
+use crate::{
+    api::Result,
+    error::{Missing, StoreError},
+};
 
-async fn commit(transaction: Transaction<'static, Db>) -> Result<()> {
-    transaction.commit().await.map_err(sql_error)
+impl Database {
+    /// Waits for a statement that only reads.
+    async fn read<T>(&self, statement: impl Future<Output = sqlx::Result<T>>) -> Result<T> {
+        self.in_time(async { Ok(statement.await?) }).await
+    }
+
+    /// Runs what is to be committed together. An error rolls it back.
+    async fn transaction<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
+        self.in_time(async {
+            let mut transaction = self.begin().await?;
+            let done = work(&mut transaction).await?;
+            transaction.commit().await?;
+            Ok(done)
+        })
+        .await
+    }
 }
 
 /// Maps an error of a statement whose foreign keys name something the caller asked for.
-fn missing(what: &'static str, id: &str) -> impl FnOnce(Error) -> StoreError {
+fn missing(what: Missing, id: &str) -> impl FnOnce(sqlx::Error) -> StoreError {
     move |error| match error.as_database_error() {
         Some(database) if database.is_foreign_key_violation() => StoreError::not_found(what, id),
-        _ => sql_error(error),
+        _ => error.into(),
     }
+}
+
+/// Approvals that let a tool run, as a list to bind.
+fn runnable_approvals() -> Vec<String> {
+    ApprovalState::RUNNABLE.map(String::from).into()
 }

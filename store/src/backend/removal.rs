@@ -2,11 +2,14 @@
 
 use super::{
     Connection,
-    dialect::{list, sql_error, words},
+    dialect::{list, words},
+    sql::removal::{
+        LOCK_EXECUTIONS, REMOVE_CONVERSATIONS, REMOVE_EVENTS, REMOVE_ROWS, REMOVE_TOOLS,
+    },
 };
 use crate::{
     api::{Removed, Result},
-    sql,
+    sql_text::SqlText,
 };
 
 /// Removes conversations that the caller has locked.
@@ -15,17 +18,16 @@ pub(super) async fn remove(
     conversation_ids: &[String],
 ) -> Result<Removed> {
     // The order keeps workers thought dead from being in the way: see "Locks" in `backend/mod.rs`.
-    delete(connection, sql::REMOVE_TOOLS, conversation_ids).await?;
-    sqlx::query(words(sql::LOCK_EXECUTIONS))
+    delete(connection, REMOVE_TOOLS, conversation_ids).await?;
+    sqlx::query(words(LOCK_EXECUTIONS))
         .bind(list(conversation_ids))
         .fetch_all(&mut *connection)
-        .await
-        .map_err(sql_error)?;
-    let events = delete(connection, sql::REMOVE_EVENTS, conversation_ids).await?;
-    for text in sql::REMOVE_ROWS {
+        .await?;
+    let events = delete(connection, REMOVE_EVENTS, conversation_ids).await?;
+    for text in REMOVE_ROWS {
         delete(connection, text, conversation_ids).await?;
     }
-    let conversations = delete(connection, sql::REMOVE_CONVERSATIONS, conversation_ids).await?;
+    let conversations = delete(connection, REMOVE_CONVERSATIONS, conversation_ids).await?;
     Ok(Removed {
         conversations,
         events,
@@ -34,13 +36,12 @@ pub(super) async fn remove(
 
 async fn delete(
     connection: &mut Connection,
-    text: sql::Text,
+    text: SqlText,
     conversation_ids: &[String],
 ) -> Result<u64> {
     let done = sqlx::query(words(text))
         .bind(list(conversation_ids))
         .execute(connection)
-        .await
-        .map_err(sql_error)?;
+        .await?;
     Ok(done.rows_affected())
 }

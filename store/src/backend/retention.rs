@@ -4,43 +4,33 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 
 use super::{
-    Connection, Store, commit,
-    dialect::{list, sql_error, words},
+    Connection, Database,
+    dialect::{list, words},
     removal::remove,
+    sql::removal,
 };
-use crate::{
-    api::{Removed, RemovedBatch, Result, Retention},
-    rows::ExpiredRow,
-    sql,
-};
+use crate::api::{Removed, RemovedBatch, Result, Retention};
 
 /// Conversations of one transaction have no more events together, unless the first of them has alone: a few
 /// hundred milliseconds of work, for which SQLite's other writers wait.
 const MAX_EVENTS: i64 = 10_000;
 
 #[async_trait]
-impl Retention for Store {
+impl Retention for Database {
     async fn count_expired(&self, before: DateTime<Utc>) -> Result<Removed> {
-        let query = sqlx::query_as(sql::COUNT_EXPIRED).bind(before);
-        let row: ExpiredRow = self
-            .in_time(async { query.fetch_one(self.reader()).await.map_err(sql_error) })
-            .await?;
-        Ok(row.into())
+        let query = sqlx::query_as(removal::COUNT_EXPIRED).bind(before);
+        self.read(query.fetch_one(self.reader())).await
     }
 
     async fn remove_expired(
         &self,
         before: DateTime<Utc>,
-        after: &str,
+        after: Option<&str>,
         limit: u32,
     ) -> Result<RemovedBatch> {
-        self.in_time(async {
-            let mut transaction = self.begin().await?;
-            let batch = remove_expired(&mut transaction, before, after, limit.max(1)).await?;
-            commit(transaction).await?;
-            Ok(batch)
-        })
-        .await
+        let (after, limit) = (after.unwrap_or_default(), limit.max(1));
+        self.transaction(async |connection| remove_expired(connection, before, after, limit).await)
+            .await
     }
 }
 
@@ -50,25 +40,23 @@ async fn remove_expired(
     after: &str,
     limit: u32,
 ) -> Result<RemovedBatch> {
-    let locked: Vec<String> = sqlx::query_scalar(words(sql::LOCK_EXPIRED))
+    let locked: Vec<String> = sqlx::query_scalar(words(removal::LOCK_EXPIRED))
         .bind(before)
         .bind(after)
         .bind(i64::from(limit))
         .fetch_all(&mut *connection)
-        .await
-        .map_err(sql_error)?;
+        .await?;
     let is_full = locked.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
     let mut next = if is_full {
         locked.last().cloned()
     } else {
         None
     };
-    let expired: Vec<(String, i64)> = sqlx::query_as(words(sql::STILL_EXPIRED))
+    let expired: Vec<(String, i64)> = sqlx::query_as(words(removal::STILL_EXPIRED))
         .bind(before)
         .bind(list(&locked))
         .fetch_all(&mut *connection)
-        .await
-        .map_err(sql_error)?;
+        .await?;
 
     let count = expired.len();
     let taken = within(expired, MAX_EVENTS);

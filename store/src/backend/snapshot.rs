@@ -2,60 +2,60 @@
 
 use std::collections::BTreeSet;
 
-use everturn_proto::{
-    event::{PlanStepEnd, PlanStepStart, WorkPlan},
-    ids,
-    turn::SaveRequest,
-    words::{checkpoint, event_type},
-};
+use everturn_proto::{event::WorkPlan, ids, words::CheckpointType};
 
 use super::{
     Connection,
-    claims::load_checkpoint,
-    dialect::{list, sql_error, words},
+    checkpoints::load_checkpoint,
+    dialect::{list, words},
+    sql::{
+        checkpoints::TOTALS,
+        messages::{ASSISTANT_ROWS, USER_MESSAGE},
+        plans::PLANS,
+        tools::{DELEGATE_CALL, OPEN_TOOLS, TOOL_TO_OBSERVE},
+    },
 };
 use crate::{
     api::{Result, StepKey},
-    batch::{self, AssistantRow, Needs, Snapshot, ToolRow, ToolsNeeded},
-    rows::{AssistantSqlRow, DelegationRow, PlanRow, ToolSqlRow, TotalsRow, UserMessageRow},
-    sql,
+    batch::{self, AssistantRow, BatchRequest, Snapshot, ToolRow, ToolsNeeded},
+    rows::{tools::PlanRow, turns::UserMessageRow},
 };
 
 /// Everything but `last_sequence` and `steps`, which the caller has from the lock.
-pub(super) async fn load(connection: &mut Connection, request: &SaveRequest) -> Result<Snapshot> {
-    let needs = batch::needs(request)?;
+pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) -> Result<Snapshot> {
+    let needs = batch::needs(request);
     let mut snapshot = Snapshot::default();
-    let step = step_key(request);
-    if needs.checkpoint {
-        snapshot.checkpoint = load_checkpoint(connection, &step, checkpoint::LLM_COMPLETE).await?;
-    }
+    let step = &request.step;
     if needs.partial {
-        snapshot.partial = load_checkpoint(connection, &step, checkpoint::LLM_PARTIAL).await?;
+        let partial = load_checkpoint(connection, step, CheckpointType::LlmPartial);
+        snapshot.partial = partial.await?;
     }
     if needs.totals {
-        let totals: TotalsRow = sqlx::query_as(sql::TOTALS)
-            .bind(&request.agent_execution_id)
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(sql_error)?;
-        snapshot.totals = totals.totals();
+        let totals = sqlx::query_as(TOTALS).bind(&step.agent_execution_id);
+        snapshot.totals = totals.fetch_one(&mut *connection).await?;
     }
     if let Some(message_id) = &needs.message {
-        let message = load_message(connection, &request.conversation_id, message_id).await?;
-        snapshot.message = message.as_ref().map(UserMessageRow::waiting);
+        let row = load_message(connection, &step.conversation_id, message_id).await?;
+        snapshot.message = row.map(|row| row.message);
     }
-    if let Some(sub_agent) = &needs.delegation {
-        let row: Option<DelegationRow> = sqlx::query_as(words(sql::DELEGATION))
-            .bind(&request.conversation_id)
-            .bind(sub_agent)
-            .fetch_optional(&mut *connection)
-            .await
-            .map_err(sql_error)?;
-        snapshot.delegation = row.map(DelegationRow::delegation).transpose()?;
+    if let Some(sub_agent) = &needs.delegate_call {
+        let call = sqlx::query_as(words(DELEGATE_CALL))
+            .bind(&step.conversation_id)
+            .bind(sub_agent);
+        snapshot.delegate_call = call.fetch_optional(&mut *connection).await?;
     }
-    snapshot.tools = load_tools(connection, request, &needs.tools).await?;
-    snapshot.assistants = load_assistants(connection, request, &needs, &snapshot.tools).await?;
-    snapshot.plans = load_plans(connection, request, &snapshot.tools).await?;
+    snapshot.tools = load_tools(connection, step, &needs.tools).await?;
+    if needs.checkpoint {
+        let complete = load_checkpoint(connection, step, CheckpointType::LlmComplete);
+        snapshot.checkpoint = complete.await?;
+    }
+    // A record that is lost is made anew from the assistant's row.
+    let is_lost = matches!(needs.tools, ToolsNeeded::One(_)) && snapshot.tools.is_empty();
+    let own_step = (needs.checkpoint || is_lost).then_some(step.step);
+    let steps = snapshot.tools.iter().map(|tool| tool.step);
+    let steps = steps.chain(own_step).collect();
+    snapshot.assistants = load_assistants(connection, step, steps).await?;
+    snapshot.plans = load_plans(connection, step, &snapshot.tools).await?;
     Ok(snapshot)
 }
 
@@ -65,94 +65,63 @@ pub(super) async fn load_message(
     conversation_id: &str,
     message_id: &str,
 ) -> Result<Option<UserMessageRow>> {
-    sqlx::query_as(sql::USER_MESSAGE)
+    let query = sqlx::query_as(USER_MESSAGE)
         .bind(conversation_id)
-        .bind(message_id)
-        .fetch_optional(connection)
-        .await
-        .map_err(sql_error)
+        .bind(message_id);
+    Ok(query.fetch_optional(connection).await?)
 }
 
 async fn load_tools(
     connection: &mut Connection,
-    request: &SaveRequest,
+    step: &StepKey,
     needed: &ToolsNeeded,
 ) -> Result<Vec<ToolRow>> {
     let query = match needed {
         ToolsNeeded::None => return Ok(Vec::new()),
-        ToolsNeeded::Open => {
-            sqlx::query_as(words(sql::OPEN_TOOLS)).bind(&request.agent_execution_id)
-        }
-        ToolsNeeded::One(execution_id) => sqlx::query_as(words(sql::TOOL_TO_OBSERVE))
-            .bind(&request.conversation_id)
-            .bind(&request.agent_execution_id)
+        ToolsNeeded::Open => sqlx::query_as(words(OPEN_TOOLS)).bind(&step.agent_execution_id),
+        ToolsNeeded::One(execution_id) => sqlx::query_as(words(TOOL_TO_OBSERVE))
+            .bind(&step.conversation_id)
+            .bind(&step.agent_execution_id)
             .bind(execution_id),
     };
-    let rows: Vec<ToolSqlRow> = query.fetch_all(connection).await.map_err(sql_error)?;
-    rows.into_iter().map(ToolSqlRow::tool).collect()
+    Ok(query.fetch_all(connection).await?)
 }
 
-/// The assistant rows of the tools' steps and of the request's step.
-async fn load_assistants(
+/// The assistant rows of these steps.
+pub(super) async fn load_assistants(
     connection: &mut Connection,
-    request: &SaveRequest,
-    needs: &Needs,
-    tools: &[ToolRow],
+    step: &StepKey,
+    steps: BTreeSet<u32>,
 ) -> Result<Vec<AssistantRow>> {
-    let steps = tools
-        .iter()
-        .map(|tool| tool.step)
-        .chain(needs.checkpoint.then_some(request.step));
-    let row_ids: BTreeSet<String> = steps
-        .map(|step| ids::assistant_message_id(&request.agent_execution_id, step))
-        .collect();
-    if row_ids.is_empty() {
+    if steps.is_empty() {
         return Ok(Vec::new());
     }
-    let row_ids: Vec<_> = row_ids.into_iter().collect();
-    let query = sqlx::query_as(words(sql::ASSISTANT_ROWS))
-        .bind(&request.conversation_id)
+    let row_id = |number| ids::assistant_message_id(&step.agent_execution_id, number);
+    let row_ids: Vec<_> = steps.into_iter().map(row_id).collect();
+    let query = sqlx::query_as(words(ASSISTANT_ROWS))
+        .bind(&step.conversation_id)
         .bind(list(&row_ids));
-    let rows: Vec<AssistantSqlRow> = query.fetch_all(connection).await.map_err(sql_error)?;
-    rows.into_iter().map(AssistantSqlRow::assistant).collect()
+    Ok(query.fetch_all(connection).await?)
 }
 
-/// The plans that the tools' own events name.
+/// The plans that the tools' own events change.
 async fn load_plans(
     connection: &mut Connection,
-    request: &SaveRequest,
+    step: &StepKey,
     tools: &[ToolRow],
 ) -> Result<Vec<WorkPlan>> {
-    let events = tools
-        .iter()
-        .filter_map(|tool| tool.record.end.as_ref())
-        .flat_map(|end| &end.events);
-    let plan_ids: BTreeSet<String> = events
-        .filter_map(|(event_type, data)| match event_type.as_str() {
-            event_type::STEP_START => data
-                .decode::<PlanStepStart>()
-                .ok()
-                .map(|start| start.plan_id),
-            event_type::STEP_END => data.decode::<PlanStepEnd>().ok().map(|end| end.plan_id),
-            _ => None,
-        })
+    let ends = tools.iter().filter_map(|tool| tool.record.end.as_ref());
+    let plan_ids: BTreeSet<String> = ends
+        .flat_map(|end| &end.events)
+        .filter_map(|(event_type, data)| batch::changed_plan(event_type, data))
         .collect();
     if plan_ids.is_empty() {
         return Ok(Vec::new());
     }
     let plan_ids: Vec<_> = plan_ids.into_iter().collect();
-    let query = sqlx::query_as(words(sql::PLANS))
-        .bind(&request.conversation_id)
+    let query = sqlx::query_as(words(PLANS))
+        .bind(&step.conversation_id)
         .bind(list(&plan_ids));
-    let rows: Vec<PlanRow> = query.fetch_all(connection).await.map_err(sql_error)?;
+    let rows: Vec<PlanRow> = query.fetch_all(connection).await?;
     Ok(rows.into_iter().map(WorkPlan::from).collect())
-}
-
-fn step_key(request: &SaveRequest) -> StepKey {
-    StepKey {
-        conversation_id: request.conversation_id.clone(),
-        message_id: request.message_id.clone(),
-        agent_execution_id: request.agent_execution_id.clone(),
-        step: request.step,
-    }
 }

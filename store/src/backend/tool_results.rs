@@ -4,17 +4,20 @@ use async_trait::async_trait;
 use everturn_proto::Thread;
 
 use super::{
-    Store,
-    dialect::{sql_error, words},
+    Database,
+    dialect::words,
+    sql::{
+        self, Select,
+        tool_results::{TOOL_RESULT, TOOL_RESULT_OF_THREAD},
+    },
 };
 use crate::{
     api::{Access, Result, ResultRange, ResultSlice, ToolResults},
-    rows::ResultSliceRow,
-    sql,
+    rows::tools::ResultSliceRow,
 };
 
 #[async_trait]
-impl ToolResults for Store {
+impl ToolResults for Database {
     async fn tool_result(
         &self,
         access: &Access,
@@ -22,17 +25,8 @@ impl ToolResults for Store {
         execution_id: &str,
         range: ResultRange,
     ) -> Result<Option<ResultSlice>> {
-        let query = sqlx::query_as(words(sql::TOOL_RESULT))
-            .bind(conversation_id)
-            .bind(execution_id)
-            .bind(&access.tenant_id)
-            .bind(i64::from(range.offset_bytes()))
-            .bind(i64::from(range.max_bytes()))
-            .bind(&access.owner_id);
-        let row: Option<ResultSliceRow> = self
-            .in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) })
-            .await?;
-        row.map(|row| row.slice(range)).transpose()
+        let query = sql::for_caller(words(TOOL_RESULT), access, conversation_id);
+        self.slice(query.bind(execution_id), range).await
     }
 
     async fn tool_result_of_thread(
@@ -42,15 +36,23 @@ impl ToolResults for Store {
         execution_id: &str,
         range: ResultRange,
     ) -> Result<Option<ResultSlice>> {
-        let query = sqlx::query_as(words(sql::TOOL_RESULT_OF_THREAD))
+        let query = sqlx::query_as(words(TOOL_RESULT_OF_THREAD))
             .bind(conversation_id)
-            .bind(execution_id)
-            .bind(thread.sub_agent())
+            .bind(thread.sub_agent());
+        self.slice(query.bind(execution_id), range).await
+    }
+}
+
+impl Database {
+    async fn slice(
+        &self,
+        query: Select<'_, ResultSliceRow>,
+        range: ResultRange,
+    ) -> Result<Option<ResultSlice>> {
+        let query = query
             .bind(i64::from(range.offset_bytes()))
             .bind(i64::from(range.max_bytes()));
-        let row: Option<ResultSliceRow> = self
-            .in_time(async { query.fetch_optional(self.reader()).await.map_err(sql_error) })
-            .await?;
-        row.map(|row| row.slice(range)).transpose()
+        let row = self.read(query.fetch_optional(self.reader())).await?;
+        Ok(row.map(|row| row.slice(range)))
     }
 }

@@ -6,15 +6,15 @@ use everturn_proto::{
     Json,
     event::SubAgentStart,
     ids,
-    turn::{AgentDefinition, SaveEnd, SaveSubAgent, ToolCall},
-    words::{event_type, execution_status, tool_kind, tool_status},
+    turn::{AgentDefinition, SaveSubAgent, ToolCall},
+    words::{EventType, ToolKind, ToolStatus},
 };
 use serde::Deserialize;
 
-use super::{TakenMessage, builder::Builder};
+use super::{AgentExecutionEnd, TakenMessage, builder::Builder};
 use crate::api::ToolEnd;
 
-/// An execution that calls `delegate`, and what limits it.
+/// An agent execution that calls `delegate`, and what limits it.
 #[derive(Debug, Clone, Copy)]
 pub struct Delegator<'a> {
     /// 0 for the turn's own.
@@ -23,7 +23,7 @@ pub struct Delegator<'a> {
     pub sub_agents: u32,
     /// The definition it is pinned to.
     pub agent: &'a AgentDefinition,
-    /// That of the turn's own execution, whose limits count.
+    /// That of the turn's own agent execution, whose limits count.
     pub root_agent: &'a AgentDefinition,
 }
 
@@ -62,7 +62,7 @@ pub fn task(
         .agent
         .tools
         .iter()
-        .filter(|tool| tool.kind == tool_kind::DELEGATE);
+        .filter(|tool| tool.kind() == ToolKind::Delegate);
     if !allowed
         .flat_map(|tool| &tool.delegates)
         .any(|name| *name == agent)
@@ -96,7 +96,7 @@ pub fn task(
 impl Builder<'_> {
     /// The first batch of a sub-agent: its start, and its task as the first message of its thread.
     pub(super) fn start_sub_agent(&mut self, start: &SaveSubAgent) {
-        let (agent_execution_id, _) = self.place();
+        let agent_execution_id = self.agent_execution_id();
         let id = ids::task_message_id(&agent_execution_id);
         let data = SubAgentStart {
             agent: start.agent.clone(),
@@ -107,7 +107,7 @@ impl Builder<'_> {
             call_id: start.call_id.clone(),
             depth: start.depth,
         };
-        let sequence_number = self.event(event_type::SUB_AGENT_START, &data);
+        let sequence_number = self.event(EventType::SubAgentStart, &data);
         self.batch.taken = Some(TakenMessage {
             id,
             new_content: Some(start.task.clone()),
@@ -116,43 +116,34 @@ impl Builder<'_> {
     }
 
     /// Ends the call that started this sub-agent: with its answer, or with what became of it.
-    pub(super) fn end_delegation(&mut self, end: &SaveEnd) {
-        let Some(delegation) = self
-            .snapshot
-            .delegation
-            .as_ref()
-            .filter(|call| call.record.end.is_none())
-        else {
+    pub(super) fn end_delegate_call(&mut self, end: &AgentExecutionEnd) {
+        let call = self.snapshot.delegate_call.as_ref();
+        let Some(call) = call.filter(|call| call.record.end.is_none()) else {
             return;
         };
-        let took = delegation
+        let took = call
             .started_at
             .map(|at| (self.snapshot.now - at).num_milliseconds())
             .unwrap_or_default();
         let duration_ms = u32::try_from(took.max(0)).unwrap_or(u32::MAX);
-        let tool_end = match end.status.as_str() {
-            execution_status::COMPLETED => {
-                let answer = self
-                    .snapshot
-                    .checkpoint
-                    .as_ref()
-                    .map(|state| state.text.as_str())
-                    .unwrap_or_default();
-                ToolEnd::of_result(Json::of(&answer), false, duration_ms)
+        let tool_end = match end {
+            AgentExecutionEnd::Completed => {
+                let answer = self.snapshot.checkpoint.as_ref().map(|state| &state.text);
+                ToolEnd::of_result(
+                    Json::of(&answer.cloned().unwrap_or_default()),
+                    false,
+                    duration_ms,
+                )
             }
-            execution_status::CANCELLED => ToolEnd {
-                status: tool_status::CANCELLED.to_owned(),
+            AgentExecutionEnd::Cancelled { .. } => ToolEnd {
+                status: ToolStatus::Cancelled,
                 ..ToolEnd::failed("The sub-agent was cancelled.", duration_ms)
             },
-            _ => ToolEnd::failed(
-                &format!(
-                    "The sub-agent failed ({}): {}",
-                    end.code.as_deref().unwrap_or_default(),
-                    end.message.as_deref().unwrap_or_default()
-                ),
-                duration_ms,
-            ),
+            AgentExecutionEnd::Failed { code, message } => {
+                let error = format!("The sub-agent failed ({code}): {message}");
+                ToolEnd::failed(&error, duration_ms)
+            }
         };
-        self.batch.delegation_end = Some((delegation.record.call.execution_id.clone(), tool_end));
+        self.batch.delegate_call_end = Some((call.record.call.execution_id.clone(), tool_end));
     }
 }

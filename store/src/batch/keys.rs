@@ -1,11 +1,11 @@
-//! The keys of batches. A key names a role in the turn, never a counter or a run id, so that a save that is
-//! replayed with a newer signal ahead of it still has the same key (invariant 3).
+//! The keys of batches. A key names a role in the turn, never a counter or a run id, so that a save that is replayed
+//! with a newer signal ahead of it still has the same key (invariant 3, idempotent saves).
 
-use everturn_proto::turn::{SaveRequest, save_request};
+use everturn_proto::words::CheckpointType;
 use uuid::Uuid;
 
-use super::kind;
-use crate::api::Result;
+use super::{BatchRequest, Save};
+use crate::api::StepKey;
 
 /// Namespace of event ids. Never change it: stored batches would not be recognised any more.
 const EVENT_NAMESPACE: Uuid = Uuid::from_u128(0x6d1f_3c0a_52c8_5b7e_9a41_e0d7_4b86_20f3);
@@ -14,47 +14,41 @@ const EVENT_NAMESPACE: Uuid = Uuid::from_u128(0x6d1f_3c0a_52c8_5b7e_9a41_e0d7_4b
 const CHECKPOINT_NAMESPACE: Uuid = Uuid::from_u128(0x1b0e_94d2_7c6f_5a3d_8e21_5fa9_03c7_d648);
 
 /// The key of the batch that `request` names.
-pub fn key(request: &SaveRequest) -> Result<String> {
-    let SaveRequest {
+pub fn key(request: &BatchRequest) -> String {
+    let StepKey {
         message_id,
         agent_execution_id,
         step,
         ..
-    } = request;
-    Ok(match kind(request)? {
-        save_request::Batch::Steer(steer) => user_message_key(&steer.message_id),
-        save_request::Batch::Thought(_) => {
-            format!("{message_id}/{agent_execution_id}/{step}/thought")
+    } = &request.step;
+    match &request.save {
+        Save::UserMessage { message_id, .. } => user_message_key(message_id),
+        Save::Thought => format!("{message_id}/{agent_execution_id}/{step}/thought"),
+        Save::Observe { execution_id, .. } => {
+            format!("{message_id}/{agent_execution_id}/{step}/observe/{execution_id}")
         }
-        save_request::Batch::Observe(observe) => {
-            format!(
-                "{message_id}/{agent_execution_id}/{step}/observe/{}",
-                observe.execution_id
-            )
+        Save::Approval(answer) => {
+            let execution_id = &answer.execution_id;
+            format!("{message_id}/{agent_execution_id}/{step}/approval/{execution_id}")
         }
-        save_request::Batch::Approval(approval) => {
-            format!(
-                "{message_id}/{agent_execution_id}/{step}/approval/{}",
-                approval.execution_id
-            )
-        }
-        save_request::Batch::SubAgent(_) => format!("{message_id}/{agent_execution_id}/start"),
-        save_request::Batch::End(_) => format!("{message_id}/{agent_execution_id}/end"),
-    })
+        Save::SubAgentStart(_) => format!("{message_id}/{agent_execution_id}/start"),
+        Save::End(_) => format!("{message_id}/{agent_execution_id}/end"),
+    }
 }
 
-/// The key of the batch that takes a message into a turn, as its first message or as a steer.
+/// The key of the batch that takes a user's message into a turn, as its first message or as one that joins it.
 pub fn user_message_key(message_id: &str) -> String {
     format!("{message_id}/user_message")
 }
 
-/// Id of a checkpoint: its unique key, hashed.
+/// Id of a checkpoint: its unique key, hashed. The tool execution is that of a tool's checkpoint.
 pub fn checkpoint_id(
     agent_execution_id: &str,
     step: u32,
-    checkpoint_type: &str,
-    execution_id: &str,
+    checkpoint_type: &CheckpointType,
+    execution_id: Option<&str>,
 ) -> String {
+    let execution_id = execution_id.unwrap_or_default();
     let name = format!("{agent_execution_id}\0{step}\0{checkpoint_type}\0{execution_id}\0");
     Uuid::new_v5(&CHECKPOINT_NAMESPACE, name.as_bytes()).to_string()
 }

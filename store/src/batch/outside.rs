@@ -1,37 +1,35 @@
-//! What a tool call asks of someone outside: a person's approval, the client's result; and their answers.
+//! What tool calls ask of someone outside, a person's approval or the client's result, and their answers.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use everturn_proto::{
     event::{ApprovalRequested, ApprovalResolved, ClientToolRequested},
     ids,
     turn::SaveApproval,
-    words::{approval, event_type, tool_kind},
+    words::{ApprovalState, EventType, ToolKind, ToolStatus},
 };
 
-use super::{
-    ToolRow,
-    builder::{Builder, Closing},
+use super::{ToolRow, builder::Builder, observe::Closing};
+use crate::{
+    api::Result,
+    error::{Missing, StoreError},
 };
-use crate::api::Result;
 
 impl Builder<'_> {
-    /// For the calls of a thought: asks for the approvals they need, and the client for what it runs.
+    /// For the calls of a thought: asks for the approvals that they need, and asks the client for what it runs.
     pub(super) fn ask_outside(&mut self) {
         for mut tool in std::mem::take(&mut self.batch.pending_tools) {
-            if tool.record.call.approval_timeout_s.is_some() {
-                self.request_approval(&mut tool);
-            } else if tool.record.call.kind == tool_kind::CLIENT {
+            if let Some(timeout_s) = tool.record.call.approval_timeout_s {
+                self.request_approval(&mut tool, timeout_s);
+            } else if tool.record.call.kind() == ToolKind::Client {
                 self.request_result(&mut tool);
             }
             self.batch.pending_tools.push(tool);
         }
     }
 
-    fn request_approval(&mut self, tool: &mut ToolRow) {
+    fn request_approval(&mut self, tool: &mut ToolRow, timeout_s: u32) {
         let call = &tool.record.call;
-        let expires_at = self.snapshot.now
-            + TimeDelta::seconds(i64::from(call.approval_timeout_s.unwrap_or_default()));
-        let (agent_execution_id, step) = self.place();
+        let expires_at = self.snapshot.now + TimeDelta::seconds(i64::from(timeout_s));
         let request = ApprovalRequested {
             execution_id: call.execution_id.clone(),
             tool_name: call.tool_name.clone(),
@@ -39,33 +37,76 @@ impl Builder<'_> {
             call_id: call.call_id.clone(),
             input_hash: call.input_hash.clone(),
             expires_at: time(expires_at),
-            agent_execution_id,
-            step,
+            agent_execution_id: self.agent_execution_id(),
+            step: self.step().step,
         };
-        self.event(event_type::APPROVAL_REQUESTED, &request);
-        approval::PENDING.clone_into(&mut tool.record.approval);
+        self.event(EventType::ApprovalRequested, &request);
+        tool.record.approval = ApprovalState::Pending;
         tool.expires_at = Some(expires_at);
     }
 
     fn request_result(&mut self, tool: &mut ToolRow) {
         let call = &tool.record.call;
         let expires_at = self.snapshot.now + TimeDelta::milliseconds(i64::from(call.timeout_ms));
-        let (agent_execution_id, step) = self.place();
         let request = ClientToolRequested {
             execution_id: call.execution_id.clone(),
             tool_name: call.tool_name.clone(),
             tool_input: Some(call.tool_input.clone().unwrap_or_default()),
             call_id: call.call_id.clone(),
             expires_at: time(expires_at),
-            agent_execution_id,
-            step,
+            agent_execution_id: self.agent_execution_id(),
+            step: self.step().step,
         };
-        self.event(event_type::CLIENT_TOOL_REQUESTED, &request);
+        self.event(EventType::ClientToolRequested, &request);
         tool.expires_at = Some(expires_at);
     }
 
-    /// The call may run, with the input that the person gave when they gave one.
-    pub(super) fn approve(&mut self, tool: &ToolRow, answer: &SaveApproval) {
+    /// The answer to an approval. What was denied or has expired is observed at once: the model is told why.
+    pub(super) fn approval(&mut self, answer: &SaveApproval) -> Result<()> {
+        let execution_id = &answer.execution_id;
+        let tool = self
+            .snapshot
+            .tool(execution_id)
+            .ok_or_else(|| StoreError::not_found(Missing::ToolExecution, execution_id))?;
+        if tool.record.approval != ApprovalState::Pending {
+            return Ok(());
+        }
+        let decision = answer.decision();
+        let error = match &decision {
+            ApprovalState::Approved => {
+                self.approve(tool, answer);
+                return Ok(());
+            }
+            ApprovalState::Expired => {
+                "nobody approved this call in time; it was not run".to_owned()
+            }
+            ApprovalState::Denied if answer.reason.is_empty() => {
+                "a person denied this call; it was not run".to_owned()
+            }
+            ApprovalState::Denied => {
+                let reason = &answer.reason;
+                format!("a person denied this call; it was not run. They said: {reason}")
+            }
+            ApprovalState::NotNeeded
+            | ApprovalState::Pending
+            | ApprovalState::Cancelled
+            | ApprovalState::Unknown(_) => {
+                let message = format!("`{decision}` is no answer to an approval");
+                return Err(StoreError::Conflict(message));
+            }
+        };
+        self.approval_resolved(tool, answer, false);
+        let mut tool = tool.clone();
+        tool.record.approval = decision;
+        let closing = Closing {
+            status: ToolStatus::Failed,
+            error: &error,
+        };
+        self.observe(&tool, &closing)
+    }
+
+    /// Lets the call run, with the input that the person gave when they gave one.
+    fn approve(&mut self, tool: &ToolRow, answer: &SaveApproval) {
         let mut tool = tool.clone();
         let edited = answer
             .tool_input
@@ -82,41 +123,29 @@ impl Builder<'_> {
             self.batch.granted_tool = Some(tool.record.call.tool_name.clone());
         }
         tool.expires_at = None;
-        approval::APPROVED.clone_into(&mut tool.record.approval);
-        if tool.record.call.kind == tool_kind::CLIENT {
+        tool.record.approval = ApprovalState::Approved;
+        if tool.record.call.kind() == ToolKind::Client {
             self.request_result(&mut tool);
         }
         self.batch.approved_tool = Some(tool);
     }
 
-    /// The model is to see what ran.
+    /// Gives the model to see what runs: the assistant's row gets the new input.
     fn edit_calls(&mut self, tool: &ToolRow) {
         let call = &tool.record.call;
-        if let Some(row) = self
-            .snapshot
-            .assistants
-            .iter()
-            .find(|row| row.step == tool.step)
-        {
-            let mut calls = row.tool_calls.clone();
-            for known in calls
-                .iter_mut()
-                .filter(|known| known.execution_id == call.execution_id)
-            {
-                known.tool_input.clone_from(&call.tool_input);
-            }
-            self.batch.edited_calls = Some((row.id.clone(), calls));
+        let Some(row) = self.snapshot.assistant(tool.step) else {
+            return;
+        };
+        let mut calls = row.tool_calls.clone();
+        let mut known = calls.iter_mut();
+        if let Some(known) = known.find(|known| known.execution_id == call.execution_id) {
+            known.tool_input.clone_from(&call.tool_input);
         }
+        self.batch.edited_calls = Some((row.id.clone(), calls));
     }
 
-    pub(super) fn approval_resolved(
-        &mut self,
-        tool: &ToolRow,
-        answer: &SaveApproval,
-        edited: bool,
-    ) {
+    fn approval_resolved(&mut self, tool: &ToolRow, answer: &SaveApproval, edited: bool) {
         let call = &tool.record.call;
-        let (agent_execution_id, step) = (self.place().0, tool.step);
         let resolved = ApprovalResolved {
             execution_id: call.execution_id.clone(),
             tool_name: call.tool_name.clone(),
@@ -130,26 +159,25 @@ impl Builder<'_> {
                 .or_else(|| call.tool_input.clone()),
             remember: answer.remember,
             resolved_by: answer.resolved_by.clone(),
-            agent_execution_id,
-            step,
+            agent_execution_id: self.agent_execution_id(),
+            step: tool.step,
         };
-        self.event(event_type::APPROVAL_RESOLVED, &resolved);
+        self.event(EventType::ApprovalResolved, &resolved);
     }
 
-    /// Closes what is still open at the end of its turn: the approval that nobody gave, then the act.
+    /// Closes an act, and before it the approval that nobody gave.
     pub(super) fn close(&mut self, tool: &ToolRow, closing: &Closing) -> Result<()> {
-        if tool.record.approval != approval::PENDING {
+        if tool.record.approval != ApprovalState::Pending {
             return self.observe(tool, closing);
         }
-        let decision = approval::CANCELLED.to_owned();
         let answer = SaveApproval {
-            decision,
+            decision: ApprovalState::Cancelled.into(),
             reason: closing.error.to_owned(),
             ..SaveApproval::default()
         };
         self.approval_resolved(tool, &answer, false);
         let mut tool = tool.clone();
-        tool.record.approval = answer.decision;
+        tool.record.approval = ApprovalState::Cancelled;
         self.observe(&tool, closing)
     }
 }

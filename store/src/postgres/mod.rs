@@ -6,7 +6,7 @@
 //! - `../backend/`: the traits, the same text for both databases; also how rows are locked
 
 #[path = "../backend/mod.rs"]
-mod backend;
+pub(crate) mod backend;
 mod dialect;
 mod options;
 mod schema;
@@ -26,7 +26,6 @@ use sqlx::{PgPool, Postgres, Transaction, pool::PoolConnection};
 pub use options::PostgresOptions;
 
 use crate::{api::Result, error::StoreError};
-use dialect::sql_error;
 
 /// Said in full, whatever the database's default is: the locks of `backend/` are made for it.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
@@ -79,12 +78,12 @@ impl PostgresStore {
 
     /// A connection on which each statement is a transaction of its own.
     async fn single(&self) -> Result<PoolConnection<Postgres>> {
-        self.pool.acquire().await.map_err(sql_error)
+        Ok(self.pool.acquire().await?)
     }
 
     /// Begins a transaction. Dropping it rolls it back.
     async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
-        self.pool.begin_with(BEGIN).await.map_err(sql_error)
+        Ok(self.pool.begin_with(BEGIN).await?)
     }
 
     /// Gives up on a server that does not answer. What the call did is then not known; every call may be repeated.

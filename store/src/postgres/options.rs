@@ -13,7 +13,6 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
-use super::dialect::sql_error;
 use crate::{api::Result, error::StoreError};
 
 /// A connection that idled longer is pinged before its use: the server or a proxy may have dropped it. One in steady
@@ -133,7 +132,5 @@ async fn answers(connection: &mut PgConnection) -> bool {
 /// One connection beside the pool, without its time-outs.
 pub(super) async fn connection(url: &str) -> Result<PgConnection> {
     let options = parse(url)?.application_name("everturn schema");
-    PgConnection::connect_with(&options)
-        .await
-        .map_err(sql_error)
+    Ok(PgConnection::connect_with(&options).await?)
 }

@@ -2,8 +2,8 @@
 
 use sqlx::{Connection, Error, migrate::Migrator};
 
-use super::{dialect::sql_error, options};
-use crate::{api::Result, error::StoreError, sqlx_error::migration_error};
+use super::options;
+use crate::{api::Result, error::StoreError};
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations/postgres");
 
@@ -16,9 +16,9 @@ pub(super) async fn migrate(url: &str) -> Result<()> {
     let mut connection = options::connection(url).await?;
     let done = MIGRATOR.run_direct(None, &mut connection, false).await;
     // Closing ends the session, and with it the lock when the migration failed.
-    let closed = connection.close().await.map_err(sql_error);
-    done.map_err(|error| migration_error(error, sql_error))?;
-    closed
+    let closed = connection.close().await;
+    done?;
+    Ok(closed?)
 }
 
 /// Refuses tables of another version, saying what to do. On a connection of its own: a pool would try again until
@@ -29,9 +29,9 @@ pub(super) async fn check(url: &str) -> Result<()> {
     let found = sqlx::query_scalar(text).fetch_one(&mut connection).await;
     let found: Option<i64> = match found {
         Err(Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => None,
-        other => other.map_err(sql_error)?,
+        other => other?,
     };
-    connection.close().await.map_err(sql_error)?;
+    connection.close().await?;
     let (found, expected) = (found.unwrap_or(0), newest());
     match found.cmp(&expected) {
         std::cmp::Ordering::Equal => Ok(()),

@@ -9,7 +9,7 @@
 //! - `../backend/`: the traits, the same text for both databases
 
 #[path = "../backend/mod.rs"]
-mod backend;
+pub(crate) mod backend;
 mod dialect;
 mod options;
 
@@ -19,8 +19,7 @@ use sqlx::{Sqlite, SqlitePool, Transaction, migrate::Migrator, pool::PoolConnect
 
 pub use options::SqliteOptions;
 
-use crate::{api::Result, sqlx_error::migration_error};
-use dialect::sql_error;
+use crate::api::Result;
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations/sqlite");
 
@@ -65,15 +64,12 @@ impl SqliteStore {
 
     /// A connection on which each statement is a transaction of its own.
     async fn single(&self) -> Result<PoolConnection<Sqlite>> {
-        self.write.acquire().await.map_err(sql_error)
+        Ok(self.write.acquire().await?)
     }
 
     /// Begins a transaction that may write. Dropping it rolls it back.
     async fn begin(&self) -> Result<Transaction<'static, Sqlite>> {
-        self.write
-            .begin_with("BEGIN IMMEDIATE")
-            .await
-            .map_err(sql_error)
+        Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
     }
 
     /// A file always answers; what may wait has time-outs of its own (`SqliteOptions`).
@@ -85,11 +81,7 @@ impl SqliteStore {
 /// sqlx takes no lock on SQLite while it migrates, so two processes that start together would both try: the
 /// whole of it is one transaction here, and the second process finds the work done.
 async fn migrate(pool: &SqlitePool) -> Result<()> {
-    let mut transaction = pool
-        .begin_with("BEGIN IMMEDIATE")
-        .await
-        .map_err(sql_error)?;
-    let done = MIGRATOR.run_direct(None, &mut *transaction, false).await;
-    done.map_err(|error| migration_error(error, sql_error))?;
-    transaction.commit().await.map_err(sql_error)
+    let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
+    MIGRATOR.run_direct(None, &mut *transaction, false).await?;
+    Ok(transaction.commit().await?)
 }

@@ -10,7 +10,6 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use super::dialect::sql_error;
 use crate::{api::Result, error::StoreError};
 
 /// Pause between tries of the first connection: the switch of a new file to WAL fails at once, without the busy
@@ -72,12 +71,8 @@ impl SqliteOptions {
             .acquire_timeout(self.acquire_timeout);
         let started = Instant::now();
         loop {
-            match pool
-                .clone()
-                .connect_with(connect.clone())
-                .await
-                .map_err(sql_error)
-            {
+            let opened = pool.clone().connect_with(connect.clone()).await;
+            match opened.map_err(StoreError::from) {
                 Err(StoreError::Unavailable(_)) if started.elapsed() < self.busy_timeout => {
                     tokio::time::sleep(OPEN_PAUSE).await;
                 }
@@ -104,9 +99,7 @@ impl SqliteOptions {
             .idle_timeout(None)
             .max_lifetime(None)
             .acquire_timeout(self.acquire_timeout);
-        pool.connect_with(self.connect().in_memory(true))
-            .await
-            .map_err(sql_error)
+        Ok(pool.connect_with(self.connect().in_memory(true)).await?)
     }
 }
 

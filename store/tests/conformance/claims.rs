@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use everturn_proto::words::{effect, execution_status, tool_status};
+use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
 use everturn_store::{StepClaim, StoreError, ToolClaim, TurnStore};
 
 use super::{
@@ -15,11 +15,11 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let claim = async |step| turn.store.claim_step(&turn.step(step)).await.unwrap();
     assert_eq!(claim(0).await, StepClaim::Call { generation: 1 });
     assert_eq!(claim(0).await, StepClaim::Call { generation: 2 });
-    turn.complete(0, "paid", &[effect::READ]).await;
+    turn.complete(0, "paid", &[Effect::Read]).await;
     let StepClaim::Stored(stored) = claim(0).await else {
         panic!("the call was paid")
     };
-    assert_eq!(stored, state("paid", vec![turn.call(0, 0, effect::READ)]));
+    assert_eq!(stored, state("paid", vec![turn.call(0, 0, Effect::Read)]));
     assert_eq!(
         claim(1).await,
         StepClaim::Call { generation: 3 },
@@ -98,7 +98,7 @@ pub async fn the_newest_partial_wins(backend: &impl Backend) {
         matches!(claim, StepClaim::Call { .. }),
         "a partial text is not a paid call"
     );
-    turn.end(0, execution_status::CANCELLED).await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
     assert_eq!(
         turn.data("assistant_message").await["content"],
         "second, longer"
@@ -108,7 +108,7 @@ pub async fn the_newest_partial_wins(backend: &impl Backend) {
 pub async fn an_ended_execution_gives_no_claim(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.complete(0, "answer", &[]).await;
-    turn.end(0, execution_status::COMPLETED).await;
+    turn.end(0, AgentExecutionStatus::Completed).await;
     assert!(matches!(
         turn.store.claim_step(&turn.step(0)).await,
         Ok(StepClaim::Stored(_))
@@ -134,20 +134,20 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
             panic!("{effect}: the first attempt runs")
         };
         assert_eq!(
-            (record.status.as_str(), record.attempt),
-            (tool_status::RUNNING, 1)
+            (record.status.clone(), record.attempt),
+            (ToolStatus::Running, 1)
         );
-        assert_eq!(record.call, turn.call(0, index, effect));
+        assert_eq!(record.call, turn.call(0, index, effect.clone()));
         match claim("b").await {
             ToolClaim::Run(again) => {
-                assert_ne!(effect, effect::ONCE);
+                assert_ne!(effect, Effect::Once);
                 assert_eq!(again.attempt, 2);
             }
             ToolClaim::OutcomeUnknown(left) => {
-                assert_eq!(effect, effect::ONCE);
+                assert_eq!(effect, Effect::Once);
                 assert_eq!(
-                    (left.status.as_str(), left.attempt),
-                    (tool_status::RUNNING, 1)
+                    (left.status.clone(), left.attempt),
+                    (ToolStatus::Running, 1)
                 );
             }
             ToolClaim::Ended(_) => panic!("{effect}: nothing ended it"),
@@ -195,7 +195,7 @@ pub async fn the_same_claimant_may_ask_again(backend: &impl Backend) {
         assert_eq!(claim("a").await, first, "{effect}: the same attempt");
         let other = claim("b").await;
         let may_run = matches!(&other, ToolClaim::Run(record) if record.attempt == 2);
-        assert_eq!(may_run, effect != effect::ONCE, "{other:?}");
+        assert_eq!(may_run, effect != Effect::Once, "{other:?}");
     }
     let again = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     assert!(
@@ -206,7 +206,7 @@ pub async fn the_same_claimant_may_ask_again(backend: &impl Backend) {
 
 pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read]).await;
     let key = turn.tool(0, 0);
     turn.store.claim_tool(&key, "a").await.unwrap();
     let mut end = tool_end("\"first\"");
@@ -227,7 +227,7 @@ pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
         "the observe keeps all of it"
     );
     let mut open = tool_end("1");
-    open.status = tool_status::RUNNING.into();
+    open.status = ToolStatus::Running.into();
     assert!(matches!(
         turn.store.finish_tool(&key, open).await,
         Err(StoreError::Conflict(_))
@@ -236,8 +236,8 @@ pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
 
 pub async fn used_call_ids_are_found(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ, effect::READ]).await;
-    let used = turn.call(0, 1, effect::READ).call_id;
+    turn.asks(0, "", &[Effect::Read, Effect::Read]).await;
+    let used = turn.call(0, 1, Effect::Read).call_id;
     let asked = vec!["call_free".to_owned(), used.clone()];
     assert_eq!(turn.store.used_call_ids("c", &asked).await.unwrap(), [used]);
     assert_eq!(

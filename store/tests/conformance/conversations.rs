@@ -1,8 +1,10 @@
 //! Conversations and the messages they accept (invariant 9).
 
-use everturn_proto::words::execution_status;
+use std::num::NonZeroU32;
+
+use everturn_proto::words::AgentExecutionStatus;
 use everturn_store::{
-    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, NewConversation,
+    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, Missing, NewConversation,
     NewMessage, StoreError,
 };
 
@@ -17,7 +19,7 @@ fn new_conversation(id: &str, tenant: &str) -> NewConversation {
         id: id.into(),
         access: Access::tenant(tenant),
         agent: "default".into(),
-        title,
+        title: Some(title),
     }
 }
 
@@ -31,13 +33,13 @@ pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
     assert_eq!(
         (
             first.tenant_id.as_str(),
-            first.title.as_str(),
+            first.title.as_deref(),
             first.message_count
         ),
-        ("tenant", "about c", 0)
+        ("tenant", Some("about c"), 0)
     );
     let again = NewConversation {
-        title: "another".into(),
+        title: Some("another".into()),
         ..new_conversation("c", "tenant")
     };
     assert_eq!(
@@ -60,8 +62,9 @@ pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
             .await
             .unwrap()
             .unwrap()
-            .title,
-        "about c"
+            .title
+            .as_deref(),
+        Some("about c")
     );
 }
 
@@ -88,7 +91,7 @@ pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
     for access in [&bob, &stranger] {
         assert_eq!(
             store
-                .rename_conversation(access, "anns", "mine")
+                .rename_conversation(access, "anns", Some("mine"))
                 .await
                 .unwrap(),
             None,
@@ -105,8 +108,9 @@ pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
             .await
             .unwrap()
             .unwrap()
-            .title,
-        "about anns"
+            .title
+            .as_deref(),
+        Some("about anns")
     );
     for (access, sees) in [
         (tenant(), true),
@@ -310,7 +314,7 @@ pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
         matches!(
             refused,
             Err(StoreError::NotFound {
-                what: "conversation",
+                what: Missing::Conversation,
                 ..
             })
         ),
@@ -338,7 +342,7 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     }
     let post = async |access: &Access, conversation: &str, message: &str, max_turns: u32| {
         let new = NewMessage {
-            max_turns,
+            max_turns: NonZeroU32::new(max_turns),
             ..new_message(conversation, message, Some(message))
         };
         store.queue_message(access, new).await
@@ -366,12 +370,12 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     assert!(is_refused("d", "m1").await);
 
     // Ended, removed: they count no more.
-    running.end(0, execution_status::CANCELLED).await;
+    running.end(0, AgentExecutionStatus::Cancelled).await;
     for message in ["m2", "m3"] {
         assert!(is_refused("d", "m1").await, "one still waits");
         Turn::begun(store.clone(), "a", message)
             .await
-            .end(0, execution_status::FAILED)
+            .end(0, AgentExecutionStatus::Failed)
             .await;
     }
     assert!(is_refused("d", "m1").await);
@@ -387,11 +391,11 @@ pub async fn a_conversation_is_renamed(backend: &impl Backend) {
         .unwrap()
         .unwrap();
     let renamed = store
-        .rename_conversation(&tenant(), "c", "Grüße 'n' \\ %")
+        .rename_conversation(&tenant(), "c", Some("Grüße 'n' \\ %"))
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(renamed.title, "Grüße 'n' \\ %");
+    assert_eq!(renamed.title.as_deref(), Some("Grüße 'n' \\ %"));
     assert_eq!(
         (&renamed.id, renamed.updated_at, &renamed.agent),
         (&made.id, made.updated_at, &made.agent)
@@ -402,13 +406,16 @@ pub async fn a_conversation_is_renamed(backend: &impl Backend) {
     );
     assert_eq!(
         store
-            .rename_conversation(&tenant(), "unknown", "x")
+            .rename_conversation(&tenant(), "unknown", Some("x"))
             .await
             .unwrap(),
         None
     );
     // Without a title it is named after its next message.
-    store.rename_conversation(&tenant(), "c", "").await.unwrap();
+    store
+        .rename_conversation(&tenant(), "c", None)
+        .await
+        .unwrap();
     Turn::begun(store.clone(), "c", "m").await;
     assert_eq!(
         store
@@ -416,7 +423,8 @@ pub async fn a_conversation_is_renamed(backend: &impl Backend) {
             .await
             .unwrap()
             .unwrap()
-            .title,
-        "say m"
+            .title
+            .as_deref(),
+        Some("say m")
     );
 }

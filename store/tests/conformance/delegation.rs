@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use everturn_proto::{
-    ids,
+    Thread, ids,
     limits::TOOL_RESULT_INLINE_BYTES,
     turn::{AgentDefinition, AgentTool, SaveEnd, ToolCall, save_request::Batch},
-    words::{effect, execution_status, failure, tool_kind},
+    words::{AgentExecutionStatus, Effect, MessageRole, ToolKind, failure},
 };
 use everturn_store::{
     Access, AgentExecutionPlace, AgentExecutions, BegunTurn, Conversations, EventReader,
@@ -23,7 +23,7 @@ use super::{
 fn agents() -> BTreeMap<String, AgentDefinition> {
     let delegate = AgentTool {
         name: "delegate".into(),
-        kind: tool_kind::DELEGATE.into(),
+        kind: ToolKind::Delegate.into(),
         delegates: vec!["a".into(), "b".into(), "gone".into()],
         ..AgentTool::default()
     };
@@ -54,9 +54,9 @@ async fn delegating<B: Backend>(backend: &B, calls: usize) -> Turn<B::Store> {
 async fn delegates<S: EventReader + Conversations + TurnStore>(turn: &Turn<S>, inputs: &[&str]) {
     let call = |(index, input): (usize, &&str)| ToolCall {
         tool_name: "delegate".into(),
-        kind: tool_kind::DELEGATE.into(),
+        kind: ToolKind::Delegate.into(),
         tool_input: Some(json(input)),
-        ..turn.call(0, index, effect::IDEMPOTENT)
+        ..turn.call(0, index, Effect::Idempotent)
     };
     let calls = inputs.iter().enumerate().map(call).collect();
     turn.store
@@ -91,7 +91,10 @@ async fn begun<S: TurnStore + EventReader + Conversations + Clone>(
     parent: &Turn<S>,
     index: usize,
 ) -> Turn<S> {
-    assert_eq!(begin(parent, index).await.status, execution_status::RUNNING);
+    assert_eq!(
+        begin(parent, index).await.status,
+        AgentExecutionStatus::Running
+    );
     child(parent, &parent.execution_id(0, index))
 }
 
@@ -99,8 +102,8 @@ pub async fn a_sub_agent_begins_once_with_its_own_context(backend: &impl Backend
     let root = delegating(backend, 1).await;
     let first = begin(&root, 0).await;
     assert_eq!(
-        (first.status.as_str(), first.agent.name.as_str()),
-        (execution_status::RUNNING, "b")
+        (first.status.clone(), first.agent.name.as_str()),
+        (AgentExecutionStatus::Running, "b")
     );
     let rows = backend.row_count().await;
     let again = begin(&root, 0).await;
@@ -119,22 +122,27 @@ pub async fn a_sub_agent_begins_once_with_its_own_context(backend: &impl Backend
     assert_eq!(start["parent_execution_id"], root.execution.as_str());
     assert_eq!(start["execution_id"], root.execution_id(0, 0).as_str());
 
-    let own = root.store.context("c", &sub.execution, 10).await.unwrap();
+    let sub_thread = Thread::SubAgent(sub.execution.clone());
+    let own = root.store.context("c", &sub_thread, 10).await.unwrap();
     assert_eq!(
-        (own.len(), own[0].role.as_str(), own[0].content.as_str()),
-        (1, "user", "look")
+        (own.len(), &own[0].role, own[0].content.as_str()),
+        (1, &MessageRole::User, "look")
     );
-    sub.asks(0, "searching", &[effect::READ]).await;
+    sub.asks(0, "searching", &[Effect::Read]).await;
     sub.runs(0, 0).await;
     assert_eq!(
         root.store
-            .context("c", &sub.execution, 10)
+            .context("c", &sub_thread, 10)
             .await
             .unwrap()
             .len(),
         2
     );
-    let of_root = root.store.context("c", "", 10).await.unwrap();
+    let of_root = root
+        .store
+        .context("c", &Thread::Conversation, 10)
+        .await
+        .unwrap();
     let texts: Vec<_> = of_root
         .iter()
         .map(|message| message.content.as_str())
@@ -165,9 +173,9 @@ pub async fn its_end_ends_the_call_that_started_it(backend: &impl Backend) {
         begun(&root, 2).await,
     ];
     subs[0].complete(0, &long, &[]).await;
-    subs[0].end(0, execution_status::COMPLETED).await;
-    subs[1].end(0, execution_status::FAILED).await;
-    subs[2].end(0, execution_status::CANCELLED).await;
+    subs[0].end(0, AgentExecutionStatus::Completed).await;
+    subs[1].end(0, AgentExecutionStatus::Failed).await;
+    subs[2].end(0, AgentExecutionStatus::Cancelled).await;
     let ToolClaim::Ended(record) = root.store.claim_tool(&root.tool(0, 0), "a").await.unwrap()
     else {
         panic!("the answer is the call's result");
@@ -223,7 +231,7 @@ pub async fn its_end_ends_the_call_that_started_it(backend: &impl Backend) {
     );
     assert_eq!(
         begin(&root, 0).await.status,
-        execution_status::COMPLETED,
+        AgentExecutionStatus::Completed,
         "it does not begin again"
     );
 }
@@ -244,7 +252,10 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     root.store.begin_turn(begin_other).await.unwrap();
     delegates(&other, &refused.map(|(input, _)| input)).await;
     for (index, (_, why)) in refused.iter().enumerate() {
-        assert_eq!(begin(&other, index).await.status, execution_status::FAILED);
+        assert_eq!(
+            begin(&other, index).await.status,
+            AgentExecutionStatus::Failed
+        );
         other.observe(0, index, "").await;
         let observe = data(other.events().await.last().unwrap());
         assert!(
@@ -277,7 +288,7 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     delegates(&low, &[task]).await;
     assert_eq!(
         begin(&low, 0).await.status,
-        execution_status::FAILED,
+        AgentExecutionStatus::Failed,
         "too deep"
     );
     for index in 1..3 {
@@ -285,7 +296,7 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     }
     assert_eq!(
         begin(&middle, 3).await.status,
-        execution_status::FAILED,
+        AgentExecutionStatus::Failed,
         "too many"
     );
     let unknown = root
@@ -303,14 +314,14 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
     let middle = begun(&root, 0).await;
     delegates(&middle, &[r#"{"agent": "a", "task": "t"}"#]).await;
     let low = begun(&middle, 0).await;
-    low.asks(0, "searching", &[effect::ONCE]).await;
+    low.asks(0, "searching", &[Effect::Once]).await;
     low.store.claim_tool(&low.tool(0, 0), "a").await.unwrap();
     low.store
         .save_partial(&low.step(1), state("as far as this", vec![]))
         .await
         .unwrap();
 
-    let saved = root.end(1, execution_status::CANCELLED).await;
+    let saved = root.end(1, AgentExecutionStatus::Cancelled).await;
     let ends: Vec<_> = root
         .events()
         .await
@@ -346,12 +357,12 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
         .unwrap();
     assert!(
         tree.iter()
-            .all(|execution| execution.status == execution_status::CANCELLED),
+            .all(|execution| execution.status == AgentExecutionStatus::Cancelled),
         "{tree:?}"
     );
     assert_eq!(
         begin(&root, 1).await.status,
-        execution_status::CANCELLED,
+        AgentExecutionStatus::Cancelled,
         "nothing begins after the end"
     );
 }
@@ -359,7 +370,7 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
 pub async fn an_observe_ends_a_lost_sub_agent(backend: &impl Backend) {
     let root = delegating(backend, 2).await;
     let lost = begun(&root, 0).await;
-    lost.asks(0, "searching", &[effect::READ]).await;
+    lost.asks(0, "searching", &[Effect::Read]).await;
     root.observe(0, 0, "it was terminated").await;
     let error = root.data("error").await;
     assert_eq!(
@@ -435,14 +446,14 @@ pub async fn sub_agents_write_at_once(backend: &impl Backend) {
         tasks.spawn(async move {
             let sub = begun(&parent, index).await;
             for step in 0..5 {
-                sub.asks(step, "searching", &[effect::READ, effect::ONCE])
+                sub.asks(step, "searching", &[Effect::Read, Effect::Once])
                     .await;
                 sub.runs(step, 0).await;
                 sub.runs(step, 1).await;
             }
             sub.complete(5, "found", &[]).await;
             let end = SaveEnd {
-                status: execution_status::COMPLETED.into(),
+                status: AgentExecutionStatus::Completed.into(),
                 ..SaveEnd::default()
             };
             sub.save(5, Batch::End(end)).await;
@@ -465,7 +476,7 @@ pub async fn executions_are_a_tree_of_pages(backend: &impl Backend) {
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         let sub = begun(&root, index).await;
         sub.complete(0, "found", &[]).await;
-        sub.end(0, execution_status::COMPLETED).await;
+        sub.end(0, AgentExecutionStatus::Completed).await;
     }
     let all = root
         .store

@@ -3,7 +3,7 @@
 use chrono::{TimeDelta, Utc};
 use everturn_proto::{
     turn::{SaveEnd, save_request::Batch},
-    words::{effect, execution_status},
+    words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
     Conversations, EventReader, NewConversation, Retention, StoreError, TurnStore,
@@ -21,7 +21,7 @@ async fn running<S: EventReader + Conversations + TurnStore>(
     conversation: &str,
 ) -> Turn<S> {
     let turn = Turn::begun(store, conversation, "m").await;
-    turn.asks(0, "", &[effect::READ, effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read, Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let mut end = tool_end("1");
     end.events = vec![(
@@ -36,7 +36,7 @@ async fn running<S: EventReader + Conversations + TurnStore>(
 
 fn end() -> Batch {
     Batch::End(SaveEnd {
-        status: execution_status::CANCELLED.into(),
+        status: AgentExecutionStatus::Cancelled.into(),
         ..SaveEnd::default()
     })
 }
@@ -86,7 +86,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
         id: "c".into(),
         access: tenant(),
         agent: "a".into(),
-        title: String::new(),
+        title: None,
     };
     assert_eq!(
         store
@@ -156,10 +156,10 @@ pub async fn no_turn_creates_it_again(backend: &impl Backend) {
     // What only became too old is not remembered.
     Turn::begun(store.clone(), "d", "m")
         .await
-        .end(0, execution_status::FAILED)
+        .end(0, AgentExecutionStatus::Failed)
         .await;
     store
-        .remove_expired(Utc::now() + TimeDelta::hours(1), "", 10)
+        .remove_expired(Utc::now() + TimeDelta::hours(1), None, 10)
         .await
         .unwrap();
     Turn::begun(store.clone(), "d", "m").await;
@@ -204,7 +204,7 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
                         .map(drop),
                     6 => turn
                         .store
-                        .rename_conversation(&tenant(), &turn.conversation, "x")
+                        .rename_conversation(&tenant(), &turn.conversation, Some("x"))
                         .await
                         .map(drop),
                     _ => turn.store.save(&turn.request(1, end())).await.map(drop),
@@ -242,11 +242,11 @@ pub async fn a_large_conversation_is_deleted(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = Turn::begun(store.clone(), "c", "m").await;
     let rows = backend.row_count().await;
-    turn.asks(0, "", &[effect::READ; 3]).await;
+    turn.asks(0, "", &[const { Effect::Read }; 3]).await;
     for index in 0..3 {
         let mut end = tool_end("1");
         end.events = (0..10_000)
-            .map(|number| ("progress".into(), json(&number.to_string())))
+            .map(|number| ("pattern_match".into(), json(&number.to_string())))
             .collect();
         turn.store
             .claim_tool(&turn.tool(0, index), "a")

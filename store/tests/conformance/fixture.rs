@@ -8,7 +8,7 @@ use everturn_proto::{
         AgentDefinition, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
         SaveThought, ToolCall, save_request::Batch,
     },
-    words::{effect, finish, tool_status},
+    words::{AgentExecutionStatus, Effect, FinishReason, ToolStatus},
 };
 use everturn_store::{
     Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved,
@@ -66,7 +66,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             conversation_id: self.conversation.clone(),
             tenant_id: "tenant".into(),
             message_id: self.message.clone(),
-            content: content.into(),
+            content: (!content.is_empty()).then(|| content.into()),
             agent_execution_id: self.execution.clone(),
             agent: agent(),
         }
@@ -99,7 +99,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
         ids::tool_execution_id(&self.message, &self.execution, step, index)
     }
 
-    pub fn call(&self, step: u32, index: usize, effect: &str) -> ToolCall {
+    pub fn call(&self, step: u32, index: usize, effect: Effect) -> ToolCall {
         let execution_id = self.execution_id(step, index);
         ToolCall {
             call_id: ids::call_id(&execution_id),
@@ -116,11 +116,11 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     }
 
     /// The model answers: `effects` are those of the tools it asks for.
-    pub async fn complete(&self, step: u32, text: &str, effects: &[&str]) {
+    pub async fn complete(&self, step: u32, text: &str, effects: &[Effect]) {
         let calls = effects
             .iter()
             .enumerate()
-            .map(|(index, effect)| self.call(step, index, effect))
+            .map(|(index, effect)| self.call(step, index, effect.clone()))
             .collect();
         self.store
             .complete_step(&self.step(step), state(text, calls))
@@ -129,7 +129,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     }
 
     /// The model asks for tools, and that is saved.
-    pub async fn asks(&self, step: u32, text: &str, effects: &[&str]) -> Saved {
+    pub async fn asks(&self, step: u32, text: &str, effects: &[Effect]) -> Saved {
         self.complete(step, text, effects).await;
         self.thought(step).await
     }
@@ -152,26 +152,20 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
     }
 
     pub async fn observe(&self, step: u32, index: usize, failure: &str) -> Saved {
-        self.save(
-            step,
-            Batch::Observe(SaveObserve {
-                execution_id: self.execution_id(step, index),
-                failure: (!failure.is_empty()).then(|| failure.into()),
-            }),
-        )
-        .await
+        let observe = SaveObserve {
+            execution_id: self.execution_id(step, index),
+            failure: (!failure.is_empty()).then(|| failure.into()),
+        };
+        self.save(step, Batch::Observe(observe)).await
     }
 
-    pub async fn end(&self, step: u32, status: &str) -> Saved {
-        self.save(
-            step,
-            Batch::End(SaveEnd {
-                status: status.into(),
-                code: Some("a_code".into()),
-                message: Some("why".into()),
-            }),
-        )
-        .await
+    pub async fn end(&self, step: u32, status: AgentExecutionStatus) -> Saved {
+        let end = SaveEnd {
+            status: status.into(),
+            code: Some("a_code".into()),
+            message: Some("why".into()),
+        };
+        self.save(step, Batch::End(end)).await
     }
 
     pub async fn steer(&self, message: &str, content: &str) -> Saved {
@@ -254,9 +248,9 @@ pub fn state(text: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteState {
     LlmCompleteState {
         text: text.into(),
         finish: if tool_calls.is_empty() {
-            finish::STOP
+            FinishReason::Stop
         } else {
-            finish::TOOL_CALLS
+            FinishReason::ToolCalls
         }
         .into(),
         tool_calls,
@@ -268,7 +262,7 @@ pub fn state(text: &str, tool_calls: Vec<ToolCall>) -> LlmCompleteState {
 
 pub fn tool_end(result: &str) -> ToolEnd {
     ToolEnd {
-        status: tool_status::COMPLETED.into(),
+        status: ToolStatus::Completed,
         result: json(result),
         full_result: None,
         is_error: false,
@@ -284,9 +278,9 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         client_message_id: client.map(Into::into),
         content: format!("say {}", client.unwrap_or(message)),
         max_queued: 100,
-        max_turns: 0,
+        max_turns: None,
     }
 }
 
 /// The three effect classes.
-pub const EFFECTS: [&str; 3] = [effect::READ, effect::IDEMPOTENT, effect::ONCE];
+pub const EFFECTS: [Effect; 3] = [Effect::Read, Effect::Idempotent, Effect::Once];

@@ -1,6 +1,9 @@
 //! JSON and text survive the way through the tables.
 
-use everturn_proto::words::{effect, execution_status};
+use everturn_proto::{
+    Thread,
+    words::{AgentExecutionStatus, Effect},
+};
 use everturn_store::{StepClaim, ToolClaim, TurnStore};
 
 use super::{
@@ -50,7 +53,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
     for (number, (text, in_jsonb)) in texts().into_iter().enumerate() {
         let expected = if B::KEEPS_JSON_TEXT { &text } else { &in_jsonb };
         let turn = Turn::begun(store.clone(), &format!("c{number}"), "m").await;
-        let mut call = turn.call(0, 0, effect::READ);
+        let mut call = turn.call(0, 0, Effect::Read);
         call.tool_input = Some(json(&text));
         turn.store
             .complete_step(&turn.step(0), state("", vec![call]))
@@ -96,7 +99,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
         );
         let context = turn
             .store
-            .context(&turn.conversation, "", 10)
+            .context(&turn.conversation, &Thread::Conversation, 10)
             .await
             .unwrap();
         assert_eq!(
@@ -117,7 +120,7 @@ pub async fn every_character_survives(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
     turn.store.begin_turn(turn.begin(&all)).await.unwrap();
     turn.complete(0, &all, &[]).await;
-    turn.end(0, execution_status::COMPLETED).await;
+    turn.end(0, AgentExecutionStatus::Completed).await;
     assert!(turn.data("user_message").await["content"].as_str().unwrap() == all);
     assert!(
         turn.data("assistant_message").await["content"]
@@ -125,7 +128,11 @@ pub async fn every_character_survives(backend: &impl Backend) {
             .unwrap()
             == all
     );
-    let context = turn.store.context("c", "", 10).await.unwrap();
+    let context = turn
+        .store
+        .context("c", &Thread::Conversation, 10)
+        .await
+        .unwrap();
     assert!(context.len() == 2 && context.iter().all(|message| message.content == all));
 }
 
@@ -134,14 +141,18 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     let text = format!("\"{large}\"");
     let turn = Turn::new(backend.open().await, "c", "m");
     turn.store.begin_turn(turn.begin(&large)).await.unwrap();
-    turn.asks(0, &large, &[effect::READ]).await;
+    turn.asks(0, &large, &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     turn.store
         .finish_tool(&turn.tool(0, 0), tool_end(&text))
         .await
         .unwrap();
     turn.observe(0, 0, "").await;
-    let context = turn.store.context("c", "", 10).await.unwrap();
+    let context = turn
+        .store
+        .context("c", &Thread::Conversation, 10)
+        .await
+        .unwrap();
     assert!(context[1].content == large && context[1].tool_results[0].result.as_str() == text);
     assert!(turn.data("observe").await["result"] == large);
 }

@@ -16,7 +16,7 @@ async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) 
         id: id.into(),
         access: tenant(),
         agent: agent.into(),
-        title: title.into(),
+        title: Some(title.into()),
     };
     store.create_conversation(new).await.unwrap();
 }

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use everturn_proto::words::execution_status;
+use everturn_proto::words::AgentExecutionStatus;
 use everturn_store::{ConversationStatus, EventReader};
 
 use super::{
@@ -152,7 +152,7 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
         status(Some("m"), 1),
         "the running one first"
     );
-    turn.end(0, execution_status::FAILED).await;
+    turn.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(
         turn.store
             .conversation_status(&tenant(), "c")
@@ -162,7 +162,7 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
         "queued is running"
     );
     let next = Turn::begun(turn.store.clone(), "c", "queued").await;
-    next.end(0, execution_status::FAILED).await;
+    next.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(
         turn.store
             .conversation_status(&tenant(), "c")

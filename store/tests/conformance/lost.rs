@@ -1,8 +1,8 @@
 //! Turns whose workflow is gone: where they go on, and how they end when another turn begins (B5, invariants 3 and 9).
 
-use everturn_proto::words::{effect, execution_status, failure};
+use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
 use everturn_store::{
-    Access, Conversations, NewConversation, ResumePoint, StoreError, TakenBy, TurnStore,
+    Access, Conversations, Missing, NewConversation, ResumePoint, StoreError, TakenBy, TurnStore,
     UnfinishedTurn,
 };
 
@@ -15,7 +15,7 @@ use super::{
 
 pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
     let lost = Turn::begun(backend.open().await, "c", "m1").await;
-    lost.asks(0, "look", &[effect::READ, effect::ONCE]).await;
+    lost.asks(0, "look", &[Effect::Read, Effect::Once]).await;
     lost.runs(0, 0).await;
     lost.store.claim_tool(&lost.tool(0, 1), "a").await.unwrap();
     lost.queue("m2").await;
@@ -23,8 +23,8 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
     let next = Turn::new(lost.store.clone(), "c", "m2");
     let begun = next.begin_again().await;
     assert_eq!(
-        (begun.status.as_str(), begun.last_sequence),
-        (execution_status::RUNNING, 8)
+        (begun.status.clone(), begun.last_sequence),
+        (AgentExecutionStatus::Running, 8)
     );
     assert_eq!(begun.sealed, [(lost.execution.clone(), 1)]);
     let expected = [
@@ -58,22 +58,28 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
     // Its workflow was not dead: nothing that it still does counts.
     let rows = backend.row_count().await;
     assert_eq!(
-        lost.observe(0, 1, "late").await.result.status,
-        execution_status::FAILED
+        lost.observe(0, 1, "late").await.result.status(),
+        AgentExecutionStatus::Failed
     );
     assert_eq!(
-        lost.end(0, execution_status::COMPLETED).await.result.status,
-        execution_status::FAILED
+        lost.end(0, AgentExecutionStatus::Completed)
+            .await
+            .result
+            .status(),
+        AgentExecutionStatus::Failed
     );
     assert!(matches!(
         lost.store.claim_step(&lost.step(1)).await,
         Err(StoreError::Conflict(_))
     ));
-    assert_eq!(lost.begin_again().await.status, execution_status::FAILED);
+    assert_eq!(
+        lost.begin_again().await.status,
+        AgentExecutionStatus::Failed
+    );
     let again = next.begin_again().await;
     assert_eq!(
-        (again.status.as_str(), again.sealed.len()),
-        (execution_status::RUNNING, 0)
+        (again.status.clone(), again.sealed.len()),
+        (AgentExecutionStatus::Running, 0)
     );
     assert_eq!(backend.row_count().await, rows);
 }
@@ -82,7 +88,7 @@ pub async fn a_lost_turn_keeps_its_text(backend: &impl Backend) {
     let store = backend.open().await;
     for (conversation, is_whole) in [("whole", true), ("partial", false)] {
         let lost = Turn::begun(store.clone(), conversation, "m1").await;
-        lost.asks(0, "look", &[effect::READ]).await;
+        lost.asks(0, "look", &[Effect::Read]).await;
         lost.runs(0, 0).await;
         if is_whole {
             lost.complete(1, "as far as this", &[]).await;
@@ -110,7 +116,7 @@ pub async fn a_lost_turn_that_still_works_ends_whole(backend: &impl Backend) {
     let handles = [backend.open().await, backend.open().await];
     for round in 0..4 {
         let lost = Turn::begun(handles[0].clone(), &format!("c{round}"), "m1").await;
-        lost.asks(0, "look", &[effect::READ; 8]).await;
+        lost.asks(0, "look", &[const { Effect::Read }; 8]).await;
         let mut tasks = JoinSet::new();
         for number in 0..8 {
             let turn = Turn {
@@ -143,10 +149,13 @@ pub async fn a_message_that_joined_a_lost_turn_does_not_end_it(backend: &impl Ba
     let own = Turn::new(lost.store.clone(), "c", "s");
     assert_eq!(
         own.begin_again().await.status,
-        execution_status::COMPLETED,
+        AgentExecutionStatus::Completed,
         "it begins no turn"
     );
-    assert_eq!(lost.begin_again().await.status, execution_status::RUNNING);
+    assert_eq!(
+        lost.begin_again().await.status,
+        AgentExecutionStatus::Running
+    );
 }
 
 pub async fn the_resume_point_is_what_is_not_finished(backend: &impl Backend) {
@@ -165,7 +174,7 @@ pub async fn the_resume_point_is_what_is_not_finished(backend: &impl Backend) {
         id: "c".into(),
         access,
         agent: "default".into(),
-        title: String::new(),
+        title: None,
     };
     store.create_conversation(new).await.unwrap();
     assert_eq!(
@@ -196,7 +205,7 @@ pub async fn the_resume_point_is_what_is_not_finished(backend: &impl Backend) {
         }
     );
     for step in 0..2 {
-        turn.asks(step, "look", &[effect::READ]).await;
+        turn.asks(step, "look", &[Effect::Read]).await;
         assert_eq!(point().await.turn, unfinished(Some(step)));
         turn.runs(step, 0).await;
         store.claim_step(&turn.step(step + 1)).await.unwrap();
@@ -216,7 +225,7 @@ pub async fn the_resume_point_is_what_is_not_finished(backend: &impl Backend) {
         unfinished(Some(2)),
         "answered, and its end not saved"
     );
-    turn.end(2, execution_status::COMPLETED).await;
+    turn.end(2, AgentExecutionStatus::Completed).await;
     assert_eq!(
         point().await,
         ResumePoint {
@@ -270,7 +279,7 @@ pub async fn a_withdrawn_message_was_never_there(backend: &impl Backend) {
         matches!(
             refused,
             Err(StoreError::NotFound {
-                what: "message",
+                what: Missing::Message,
                 ..
             })
         ),
@@ -284,7 +293,7 @@ pub async fn a_message_is_taken_or_withdrawn(backend: &impl Backend) {
         let conversation = format!("c{number}");
         let turn = Turn::begun(store.clone(), &conversation, "m1").await;
         turn.complete(0, "answer", &[]).await;
-        turn.end(0, execution_status::COMPLETED).await;
+        turn.end(0, AgentExecutionStatus::Completed).await;
         turn.queue("m2").await;
         let next = Turn::new(store.clone(), &conversation, "m2");
         let withdraw = {
@@ -322,11 +331,11 @@ pub async fn a_repeated_message_names_the_turn_that_took_it(backend: &impl Backe
         })
     };
     assert_eq!(repeated().await.turn, taken(true));
-    turn.asks(0, "look", &[effect::READ]).await;
+    turn.asks(0, "look", &[Effect::Read]).await;
     turn.store
         .finish_tool(&turn.tool(0, 0), tool_end("1"))
         .await
         .unwrap();
-    turn.end(0, execution_status::CANCELLED).await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
     assert_eq!(repeated().await.turn, taken(false));
 }

@@ -20,6 +20,7 @@ pub mod log;
 pub mod lost;
 pub mod outside;
 pub mod races;
+pub mod resume;
 pub mod retention;
 pub mod saves;
 pub mod tool_results;
@@ -55,6 +56,9 @@ pub trait Backend: Send + Sync {
 
     /// Rows in all tables together.
     fn row_count(&self) -> impl Future<Output = i64> + Send;
+
+    /// Runs a statement behind the store's back.
+    fn run(&self, text: &'static str) -> impl Future<Output = ()> + Send;
 }
 
 /// Makes a test of every function of the suite; `$fresh` gives an empty database.
@@ -80,6 +84,8 @@ macro_rules! conformance_suite {
             races::a_tool_is_started_once,
             races::the_end_of_a_tool_and_of_its_turn_agree,
             races::everything_at_once_ends_without_a_deadlock,
+            resume::checkpoints_and_what_they_name_are_enough_to_go_on,
+            resume::a_record_that_is_missing_is_made_when_its_tool_ends,
             retention::what_is_old_is_removed_whole,
             retention::what_runs_or_waits_stays,
             retention::batches_are_bounded,

@@ -1,8 +1,9 @@
 //! Calls that someone outside answers: approvals and client tools.
 
 use everturn_proto::{
+    Thread,
     turn::{SaveApproval, SaveThought, ToolCall, save_request::Batch},
-    words::{approval, effect, execution_status, tool_kind, tool_status},
+    words::{AgentExecutionStatus, ApprovalState, Effect, ToolKind, ToolStatus},
 };
 use everturn_store::{Access, OutsideTools, StoreError, ToolClaim, TurnStore};
 
@@ -16,11 +17,11 @@ async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let asked = ToolCall {
         approval_timeout_s: Some(60),
-        ..turn.call(0, 0, effect::ONCE)
+        ..turn.call(0, 0, Effect::Once)
     };
     let client = ToolCall {
-        kind: tool_kind::CLIENT.into(),
-        ..turn.call(0, 1, effect::ONCE)
+        kind: ToolKind::Client.into(),
+        ..turn.call(0, 1, Effect::Once)
     };
     turn.store
         .complete_step(&turn.step(0), state("look", vec![asked, client]))
@@ -33,7 +34,7 @@ async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
     turn
 }
 
-fn answer(execution_id: &str, decision: &str) -> SaveApproval {
+fn answer(execution_id: &str, decision: ApprovalState) -> SaveApproval {
     let (execution_id, decision) = (execution_id.into(), decision.into());
     SaveApproval {
         execution_id,
@@ -75,13 +76,13 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         .unwrap()
         .record;
     assert_eq!(
-        (record.status.as_str(), record.attempt),
-        (tool_status::PENDING, 0)
+        (record.status.clone(), record.attempt),
+        (ToolStatus::Pending, 0)
     );
 
     let edited = SaveApproval {
         tool_input: Some(json(r#"{"q": "y"}"#)),
-        ..answer(&names[0], approval::APPROVED)
+        ..answer(&names[0], ApprovalState::Approved)
     };
     let save = turn.request(0, Batch::Approval(edited));
     turn.store.save(&save).await.unwrap();
@@ -102,7 +103,11 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         Some(json(r#"{"q": "y"}"#)),
         "with what was approved"
     );
-    let context = turn.store.context("c", "", 10).await.unwrap();
+    let context = turn
+        .store
+        .context("c", &Thread::Conversation, 10)
+        .await
+        .unwrap();
     assert_eq!(
         context[1].tool_calls[0].tool_input,
         Some(json(r#"{"q": "y"}"#)),
@@ -134,7 +139,7 @@ pub async fn a_denied_call_never_runs(backend: &impl Backend) {
     let turn = asking(backend).await;
     let id = turn.execution_id(0, 0);
     turn.store
-        .save(&turn.request(0, Batch::Approval(answer(&id, approval::DENIED))))
+        .save(&turn.request(0, Batch::Approval(answer(&id, ApprovalState::Denied))))
         .await
         .unwrap();
     let claim = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
@@ -145,7 +150,7 @@ pub async fn a_denied_call_never_runs(backend: &impl Backend) {
         record.end.unwrap().result.as_str().contains("because"),
         "the model is told why"
     );
-    let too_late = answer(&id, approval::APPROVED);
+    let too_late = answer(&id, ApprovalState::Approved);
     turn.store
         .save(&turn.request(0, Batch::Approval(too_late)))
         .await
@@ -156,7 +161,10 @@ pub async fn a_denied_call_never_runs(backend: &impl Backend) {
     ));
     let refused = turn
         .store
-        .save(&turn.request(0, Batch::Approval(answer("exec_unknown", approval::DENIED))))
+        .save(&turn.request(
+            0,
+            Batch::Approval(answer("exec_unknown", ApprovalState::Denied)),
+        ))
         .await;
     assert!(
         matches!(refused, Err(StoreError::NotFound { .. })),
@@ -173,7 +181,7 @@ pub async fn an_approval_may_be_remembered(backend: &impl Backend) {
     );
     let remember = SaveApproval {
         remember: true,
-        ..answer(&turn.execution_id(0, 0), approval::APPROVED)
+        ..answer(&turn.execution_id(0, 0), ApprovalState::Approved)
     };
     turn.store
         .save(&turn.request(0, Batch::Approval(remember)))
@@ -228,7 +236,7 @@ pub async fn the_clients_first_result_is_kept(backend: &impl Backend) {
 
 pub async fn the_end_closes_what_waits(backend: &impl Backend) {
     let turn = asking(backend).await;
-    turn.end(0, execution_status::CANCELLED).await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
     let expected = [
         "user_message",
         "thought",
@@ -251,5 +259,5 @@ pub async fn the_end_closes_what_waits(backend: &impl Backend) {
         .store_client_result(&tenant(), "c", &turn.execution_id(0, 1), tool_end("1"))
         .await
         .unwrap();
-    assert_eq!(late.unwrap().record.status, tool_status::CANCELLED);
+    assert_eq!(late.unwrap().record.status, ToolStatus::Cancelled);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use everturn_proto::words::{effect, execution_status, tool_status};
+use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
 use everturn_store::{Conversations, EventReader, StoreError, ToolClaim, TurnStore};
 use tokio::{sync::Barrier, task::JoinSet};
 
@@ -95,7 +95,7 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
                     ToolClaim::OutcomeUnknown(record) => {
                         assert_eq!(
                             record.status,
-                            tool_status::RUNNING,
+                            ToolStatus::Running,
                             "as it is now, not as it was before the race"
                         );
                         None
@@ -106,7 +106,7 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
         }
         let mut attempts: Vec<_> = tasks.join_all().await.into_iter().flatten().collect();
         attempts.sort_unstable();
-        let expected: Vec<u32> = if effect == effect::ONCE {
+        let expected: Vec<u32> = if effect == Effect::Once {
             vec![1]
         } else {
             (1..=12).collect()
@@ -120,7 +120,7 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
     let handles = [backend.open().await, backend.open().await];
     for round in 0..12 {
         let turn = Turn::begun(handles[0].clone(), &format!("c{round}"), "m").await;
-        turn.asks(0, "", &[effect::ONCE; 4]).await;
+        turn.asks(0, "", &[const { Effect::Once }; 4]).await;
         let start = Arc::new(Barrier::new(5));
         let mut tasks = JoinSet::new();
         for index in 0..4 {
@@ -136,7 +136,7 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
             });
         }
         start.wait().await;
-        turn.end(1, execution_status::CANCELLED).await;
+        turn.end(1, AgentExecutionStatus::Cancelled).await;
         let events = turn.events().await;
         for (index, has_run, ended) in tasks.join_all().await {
             let id = turn.execution_id(0, index);
@@ -159,7 +159,7 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
             );
             assert_eq!(
                 has_run,
-                ended.status != tool_status::CANCELLED,
+                ended.status != ToolStatus::Cancelled,
                 "cancelled means it never began"
             );
             let ToolClaim::Ended(stored) = turn
@@ -183,7 +183,7 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
 pub async fn everything_at_once_ends_without_a_deadlock(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let handles = [turn.store.clone(), backend.open().await];
-    turn.asks(0, "", &[effect::READ; 8]).await;
+    turn.asks(0, "", &[const { Effect::Read }; 8]).await;
     let mut tasks = JoinSet::new();
     for number in 0..8 {
         let mut turn = turn.clone();

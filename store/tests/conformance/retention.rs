@@ -1,8 +1,10 @@
 //! What is old is removed: whole, bounded, and never what someone still needs.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_proto::words::{effect, execution_status};
-use everturn_store::{Conversations, NewConversation, Removed, Retention, StoreError, TurnStore};
+use everturn_proto::words::{AgentExecutionStatus, Effect};
+use everturn_store::{
+    Conversations, Missing, NewConversation, Removed, Retention, StoreError, TurnStore,
+};
 use tokio::task::JoinSet;
 
 use super::{
@@ -16,17 +18,23 @@ fn soon() -> DateTime<Utc> {
 }
 
 async fn remove_all(store: &impl Retention, before: DateTime<Utc>, limit: u32) -> (Removed, u32) {
-    let (mut sum, mut batches, mut after) = (Removed::default(), 0, String::new());
+    let (mut sum, mut batches, mut after) = (Removed::default(), 0, None::<String>);
     loop {
-        let batch = store.remove_expired(before, &after, limit).await.unwrap();
+        let batch = store
+            .remove_expired(before, after.as_deref(), limit)
+            .await
+            .unwrap();
         assert!(batch.removed.conversations <= u64::from(limit));
         sum.conversations += batch.removed.conversations;
         sum.events += batch.removed.events;
         batches += 1;
         match batch.next {
             Some(next) => {
-                assert!(next > after, "each batch goes on behind the one before");
-                after = next;
+                assert!(
+                    Some(&next) > after.as_ref(),
+                    "each batch goes on behind the one before"
+                );
+                after = Some(next);
             }
             None => return (sum, batches),
         }
@@ -39,7 +47,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     let rows = backend.row_count().await;
     // A conversation with a row in every table.
     let turn = Turn::begun(store.clone(), "c", "m").await;
-    turn.asks(0, "", &[effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let mut end = tool_end("1");
     end.events = vec![(
@@ -49,12 +57,12 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
     turn.observe(0, 0, "").await;
     turn.complete(1, "answer", &[]).await;
-    turn.end(1, execution_status::COMPLETED).await;
+    turn.end(1, AgentExecutionStatus::Completed).await;
     let empty = NewConversation {
         id: "d".into(),
         access: tenant(),
         agent: "a".into(),
-        title: String::new(),
+        title: None,
     };
     store.create_conversation(empty).await.unwrap();
 
@@ -80,13 +88,13 @@ pub async fn what_runs_or_waits_stays(backend: &impl Backend) {
     let running = Turn::begun(store.clone(), "running", "m").await;
     let waiting = Turn::begun(store.clone(), "waiting", "m").await;
     waiting.queue("next").await;
-    waiting.end(0, execution_status::FAILED).await;
+    waiting.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(
         store.count_expired(soon()).await.unwrap(),
         Removed::default()
     );
     assert_eq!(remove_all(&store, soon(), 1).await.0, Removed::default());
-    running.end(0, execution_status::FAILED).await;
+    running.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(
         remove_all(&store, soon(), 1).await.0,
         Removed {
@@ -96,7 +104,7 @@ pub async fn what_runs_or_waits_stays(backend: &impl Backend) {
     );
     Turn::begun(store.clone(), "waiting", "next")
         .await
-        .end(0, execution_status::FAILED)
+        .end(0, AgentExecutionStatus::Failed)
         .await;
     assert_eq!(
         remove_all(&store, soon(), 1).await.0,
@@ -112,7 +120,7 @@ pub async fn batches_are_bounded(backend: &impl Backend) {
     for number in 0..10 {
         let turn = Turn::begun(store.clone(), &format!("c{number}"), "m").await;
         if number != 4 {
-            turn.end(0, execution_status::CANCELLED).await;
+            turn.end(0, AgentExecutionStatus::Cancelled).await;
         }
     }
     assert_eq!(
@@ -129,13 +137,13 @@ pub async fn batches_are_bounded(backend: &impl Backend) {
     // Conversations that are large together are removed one after the other.
     for number in 0..3 {
         let turn = Turn::begun(store.clone(), &format!("large{number}"), "m").await;
-        turn.asks(0, "", &[effect::READ]).await;
+        turn.asks(0, "", &[Effect::Read]).await;
         let mut end = tool_end("1");
         end.events = (0..5000)
-            .map(|number| ("progress".into(), json(&number.to_string())))
+            .map(|number| ("pattern_match".into(), json(&number.to_string())))
             .collect();
         turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
-        turn.end(0, execution_status::CANCELLED).await;
+        turn.end(0, AgentExecutionStatus::Cancelled).await;
     }
     let (removed, batches) = remove_all(&store, soon(), 100).await;
     assert_eq!((removed.conversations, batches), (3, 3));
@@ -147,8 +155,8 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
     let store = backend.open().await;
     for number in 0..40 {
         let turn = Turn::begun(store.clone(), &format!("c{number:02}"), "m").await;
-        turn.asks(0, "", &[effect::READ]).await;
-        turn.end(0, execution_status::CANCELLED).await;
+        turn.asks(0, "", &[Effect::Read]).await;
+        turn.end(0, AgentExecutionStatus::Cancelled).await;
     }
     let mut tasks = JoinSet::new();
     let remover = backend.open().await;
@@ -167,7 +175,7 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
                 .await
             {
                 Err(StoreError::NotFound {
-                    what: "conversation",
+                    what: Missing::Conversation,
                     ..
                 }) => {}
                 Err(other) => panic!("{other}"),

@@ -1,11 +1,11 @@
 //! Saves: idempotent, first end wins, every act closed (invariants 3 and 6).
 
 use everturn_proto::{
-    ids,
+    Thread, ids,
     turn::{LlmCompleteState, SaveObserve, SaveSteer, SaveThought, save_request::Batch},
-    words::{effect, execution_status, finish, tool_status},
+    words::{AgentExecutionStatus, Effect, FinishReason, ToolStatus},
 };
-use everturn_store::{Conversations, StoreError, ToolClaim, TurnStore};
+use everturn_store::{Conversations, Missing, StoreError, ToolClaim, TurnStore};
 
 use super::{
     Backend,
@@ -17,16 +17,16 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
     let before = backend.row_count().await;
     turn.store.begin_turn(turn.begin("hello")).await.unwrap();
     turn.store.claim_step(&turn.step(0)).await.unwrap();
-    let saved = turn.asks(0, "let me look", &[effect::READ]).await;
+    let saved = turn.asks(0, "let me look", &[Effect::Read]).await;
     assert_eq!(saved.sealed, [(turn.execution.clone(), 0)]);
     assert_eq!(turn.runs(0, 0).await.sealed, []);
     turn.store.claim_step(&turn.step(1)).await.unwrap();
     turn.complete(1, "the answer", &[]).await;
-    let saved = turn.end(1, execution_status::COMPLETED).await;
+    let saved = turn.end(1, AgentExecutionStatus::Completed).await;
     assert_eq!(saved.sealed, [(turn.execution.clone(), 1)]);
     assert_eq!(
-        (saved.result.status.as_str(), saved.result.last_sequence),
-        (execution_status::COMPLETED, 6)
+        (saved.result.status(), saved.result.last_sequence),
+        (AgentExecutionStatus::Completed, 6)
     );
 
     let expected = [
@@ -71,7 +71,7 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
 
 pub async fn a_batch_is_saved_once(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    let first = turn.asks(0, "look", &[effect::READ]).await;
+    let first = turn.asks(0, "look", &[Effect::Read]).await;
     assert_eq!(
         turn.thought(0).await,
         first,
@@ -81,8 +81,8 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
     let rows = backend.row_count().await;
     let again = turn.observe(0, 0, "late failure").await;
     assert_eq!(
-        (again.result.status.as_str(), again.result.last_sequence),
-        (execution_status::RUNNING, 4)
+        (again.result.status(), again.result.last_sequence),
+        (AgentExecutionStatus::Running, 4)
     );
     // A key that names another step does not observe the same tool again.
     let execution_id = turn.execution_id(0, 0);
@@ -102,14 +102,14 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
         "one message and its event"
     );
     turn.complete(1, "answer", &[]).await;
-    let end = turn.end(1, execution_status::COMPLETED).await;
-    assert_eq!(turn.end(1, execution_status::COMPLETED).await, end);
+    let end = turn.end(1, AgentExecutionStatus::Completed).await;
+    assert_eq!(turn.end(1, AgentExecutionStatus::Completed).await, end);
     assert_eq!(turn.events().await.len(), 7);
 }
 
 pub async fn racing_saves_of_one_batch_store_it_once(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.complete(0, "look", &[effect::READ, effect::ONCE])
+    turn.complete(0, "look", &[Effect::Read, Effect::Once])
         .await;
     let handles = [backend.open().await, backend.open().await];
     let mut racers = Vec::new();
@@ -130,19 +130,19 @@ pub async fn racing_saves_of_one_batch_store_it_once(backend: &impl Backend) {
 
 pub async fn the_first_end_wins_and_nothing_follows(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.asks(0, "look", &[effect::READ]).await;
+    turn.asks(0, "look", &[Effect::Read]).await;
     turn.complete(1, "answer", &[]).await;
-    turn.end(1, execution_status::CANCELLED).await;
+    turn.end(1, AgentExecutionStatus::Cancelled).await;
     let events = turn.events().await;
     let rows = backend.row_count().await;
     for late in [
-        turn.end(1, execution_status::COMPLETED).await,
-        turn.end(2, execution_status::FAILED).await,
+        turn.end(1, AgentExecutionStatus::Completed).await,
+        turn.end(2, AgentExecutionStatus::Failed).await,
         turn.thought(1).await,
         turn.observe(0, 0, "").await,
         turn.steer("s", "too late").await,
     ] {
-        assert_eq!(late.result.status, execution_status::CANCELLED);
+        assert_eq!(late.result.status(), AgentExecutionStatus::Cancelled);
         assert_eq!(late.result.last_sequence as usize, events.len());
     }
     assert_eq!(turn.events().await, events);
@@ -153,11 +153,11 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     // pending, running, running once, ended, observed
     let effects = [
-        effect::READ,
-        effect::READ,
-        effect::ONCE,
-        effect::ONCE,
-        effect::READ,
+        Effect::Read,
+        Effect::Read,
+        Effect::Once,
+        Effect::Once,
+        Effect::Read,
     ];
     turn.asks(0, "look", &effects).await;
     for index in [1, 2, 3] {
@@ -171,7 +171,7 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
         .await
         .unwrap();
     turn.runs(0, 4).await;
-    turn.end(1, execution_status::CANCELLED).await;
+    turn.end(1, AgentExecutionStatus::Cancelled).await;
 
     let events = turn.events().await;
     let of = |kind: &str| -> Vec<String> {
@@ -199,16 +199,21 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
         };
         statuses.push(record.status);
     }
-    let (cancelled, unknown, completed) = (
-        tool_status::CANCELLED,
-        tool_status::UNKNOWN,
-        tool_status::COMPLETED,
-    );
     assert_eq!(
         statuses,
-        [cancelled, cancelled, unknown, completed, completed]
+        [
+            ToolStatus::Cancelled,
+            ToolStatus::Cancelled,
+            ToolStatus::OutcomeUnknown,
+            ToolStatus::Completed,
+            ToolStatus::Completed
+        ]
     );
-    let context = turn.store.context("c", "", 10).await.unwrap();
+    let context = turn
+        .store
+        .context("c", &Thread::Conversation, 10)
+        .await
+        .unwrap();
     let results = &context[1].tool_results;
     let errors: Vec<_> = results.iter().map(|result| result.is_error).collect();
     assert_eq!(
@@ -222,13 +227,13 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
         .finish_tool(&turn.tool(0, 1), tool_end("\"late\""))
         .await
         .unwrap();
-    assert_eq!(late.status, cancelled);
+    assert_eq!(late.status, ToolStatus::Cancelled);
 }
 
 pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
     let store = backend.open().await;
     let partial = LlmCompleteState {
-        finish: finish::CANCELLED.into(),
+        finish: FinishReason::Cancelled.into(),
         ..state("so f", vec![])
     };
     for (message, saved, expected) in [("m1", None, "so f"), ("m2", Some("all of it"), "all of it")]
@@ -241,7 +246,7 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
         if let Some(text) = saved {
             turn.complete(0, text, &[]).await;
         }
-        let saved = turn.end(0, execution_status::CANCELLED).await;
+        let saved = turn.end(0, AgentExecutionStatus::Cancelled).await;
         assert_eq!(saved.sealed, [(turn.execution.clone(), 0)]);
         assert_eq!(
             turn.types().await,
@@ -263,7 +268,11 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
             2
         );
         assert_eq!(
-            turn.store.context(message, "", 10).await.unwrap()[1].content,
+            turn.store
+                .context(message, &Thread::Conversation, 10)
+                .await
+                .unwrap()[1]
+                .content,
             expected
         );
     }
@@ -275,21 +284,21 @@ pub async fn a_failed_end_does_not_read_the_partial_text(backend: &impl Backend)
         .save_partial(&turn.step(0), state("so f", vec![]))
         .await
         .unwrap();
-    turn.end(0, execution_status::FAILED).await;
+    turn.end(0, AgentExecutionStatus::Failed).await;
     assert_eq!(turn.types().await, ["user_message", "error"]);
     assert_eq!(turn.data("error").await["code"], "a_code");
 }
 
 pub async fn a_tool_that_left_no_end_is_ended_by_its_observe(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ, effect::ONCE, effect::ONCE])
+    turn.asks(0, "", &[Effect::Read, Effect::Once, Effect::Once])
         .await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     turn.store.claim_tool(&turn.tool(0, 1), "a").await.unwrap();
     for (index, expected) in [
-        tool_status::FAILED,
-        tool_status::UNKNOWN,
-        tool_status::FAILED,
+        ToolStatus::Failed,
+        ToolStatus::OutcomeUnknown,
+        ToolStatus::Failed,
     ]
     .into_iter()
     .enumerate()
@@ -308,7 +317,7 @@ pub async fn a_tool_that_left_no_end_is_ended_by_its_observe(backend: &impl Back
 
 pub async fn a_tools_plan_events_are_saved_before_its_observe(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ, effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read, Effect::Read]).await;
     let plan = r#"{"plan_id":"p","title":"t","steps":[{"step_number":1,"description":"d","status":"pending"}]}"#;
     let start = r#"{"plan_id":"p","step_number":1,"description":"d"}"#;
     let rows = backend.row_count().await;
@@ -366,7 +375,7 @@ pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
     assert!(matches!(
         refused,
         Err(StoreError::NotFound {
-            what: "message",
+            what: Missing::Message,
             ..
         })
     ));
@@ -374,7 +383,7 @@ pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
 
 pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    turn.asks(0, "", &[effect::READ; 8]).await;
+    turn.asks(0, "", &[const { Effect::Read }; 8]).await;
     let tasks: Vec<_> = (0..8)
         .map(|index| {
             let turn = turn.clone();
@@ -386,7 +395,7 @@ pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
     }
     let row = turn
         .store
-        .context("c", "", 10)
+        .context("c", &Thread::Conversation, 10)
         .await
         .unwrap()
         .pop()
@@ -437,6 +446,6 @@ pub async fn saves_of_unknown_things_are_refused(backend: &impl Backend) {
         .store
         .save(&turn.request(0, Batch::Observe(observe)))
         .await;
-    assert!(matches!(refused, Err(StoreError::Corrupt(_))));
+    assert!(matches!(refused, Err(StoreError::NotFound { .. })));
     assert_eq!(turn.events().await.len(), 1);
 }

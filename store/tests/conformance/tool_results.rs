@@ -4,7 +4,7 @@ use everturn_proto::{
     Json, Thread, ids,
     limits::TOOL_RESULT_INLINE_BYTES,
     turn::{AgentDefinition, AgentTool, ToolCall},
-    words::{effect, tool_kind},
+    words::{Effect, ToolKind},
 };
 use everturn_store::{
     Access, BeginTurn, ResultRange, ResultSlice, ToolEnd, ToolResults, TurnStore,
@@ -45,7 +45,7 @@ where
     S: everturn_store::EventReader + everturn_store::Conversations + TurnStore,
 {
     let turn = Turn::begun(store, conversation, "m").await;
-    turn.asks(0, "", &[effect::READ]).await;
+    turn.asks(0, "", &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let end = ToolEnd::of_result(result.clone(), false, 1);
     turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
@@ -120,7 +120,7 @@ pub async fn a_result_is_read_by_those_who_may(backend: &impl Backend) {
     assert_eq!(read(&tenant(), "another", &execution).await, None);
     assert_eq!(read(&tenant(), "c", "exec_none").await, None);
 
-    turn.asks(1, "", &[effect::READ]).await;
+    turn.asks(1, "", &[Effect::Read]).await;
     let open = turn.execution_id(1, 0);
     assert_eq!(
         read(&tenant(), "c", &open).await,
@@ -134,7 +134,7 @@ pub async fn a_model_reads_results_of_its_thread(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = Turn::new(store.clone(), "c", "m");
     let tool = AgentTool {
-        kind: tool_kind::DELEGATE.into(),
+        kind: ToolKind::Delegate.into(),
         delegates: vec!["default".into()],
         ..AgentTool::default()
     };
@@ -151,11 +151,11 @@ pub async fn a_model_reads_results_of_its_thread(backend: &impl Backend) {
         .await
         .unwrap();
     let delegate = ToolCall {
-        kind: tool_kind::DELEGATE.into(),
+        kind: ToolKind::Delegate.into(),
         tool_input: Some(json(r#"{"agent": "default", "task": "look"}"#)),
-        ..turn.call(0, 1, effect::IDEMPOTENT)
+        ..turn.call(0, 1, Effect::Idempotent)
     };
-    let calls = vec![turn.call(0, 0, effect::READ), delegate];
+    let calls = vec![turn.call(0, 0, Effect::Read), delegate];
     store
         .complete_step(&turn.step(0), state("", calls))
         .await
@@ -168,7 +168,7 @@ pub async fn a_model_reads_results_of_its_thread(backend: &impl Backend) {
         execution: ids::sub_agent_execution_id("c", &delegation.execution_id),
         ..turn.clone()
     };
-    sub_agent.asks(0, "", &[effect::READ]).await;
+    sub_agent.asks(0, "", &[Effect::Read]).await;
     sub_agent.runs(0, 0).await;
 
     let sub_agents = Thread::SubAgent(sub_agent.execution.clone());

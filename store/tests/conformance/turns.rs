@@ -1,10 +1,11 @@
 //! The begin of a turn and the model's context.
 
 use everturn_proto::{
+    Thread,
     turn::AgentDefinition,
-    words::{effect, execution_status},
+    words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{ContextMessage, Conversations, EventReader, StoreError, TurnStore};
+use everturn_store::{ContextMessage, Conversations, EventReader, Missing, StoreError, TurnStore};
 
 use super::{
     Backend,
@@ -16,8 +17,8 @@ pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
     let long = format!("  Hello\n there {}", "ä".repeat(100));
     let begun = turn.store.begin_turn(turn.begin(&long)).await.unwrap();
     assert_eq!(
-        (begun.status.as_str(), begun.last_sequence),
-        (execution_status::RUNNING, 1)
+        (begun.status.clone(), begun.last_sequence),
+        (AgentExecutionStatus::Running, 1)
     );
     assert_eq!(begun.agent, agent());
 
@@ -35,12 +36,9 @@ pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
         (conversation.message_count, conversation.last_sequence),
         (1, 1)
     );
-    assert!(
-        conversation.title.starts_with("Hello there ä"),
-        "{}",
-        conversation.title
-    );
-    assert_eq!(conversation.title.chars().count(), 80);
+    let title = conversation.title.unwrap();
+    assert!(title.starts_with("Hello there ä"), "{}", title);
+    assert_eq!(title.chars().count(), 80);
 
     let events = turn.events().await;
     assert_eq!(data(&events[0])["content"], long);
@@ -65,14 +63,14 @@ pub async fn a_turn_begins_once(backend: &impl Backend) {
         .await
         .unwrap();
     assert_eq!(
-        (again.status.as_str(), again.last_sequence),
-        (execution_status::RUNNING, 1)
+        (again.status.clone(), again.last_sequence),
+        (AgentExecutionStatus::Running, 1)
     );
-    turn.end(0, execution_status::CANCELLED).await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
     let after = turn.begin_again().await;
     assert_eq!(
-        (after.status.as_str(), after.last_sequence),
-        (execution_status::CANCELLED, 2)
+        (after.status.clone(), after.last_sequence),
+        (AgentExecutionStatus::Cancelled, 2)
     );
     assert_eq!(
         backend.row_count().await,
@@ -97,7 +95,7 @@ pub async fn a_turn_without_content_or_row_is_refused(backend: &impl Backend) {
         matches!(
             refused,
             Err(StoreError::NotFound {
-                what: "message",
+                what: Missing::Message,
                 ..
             })
         ),
@@ -130,7 +128,10 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
 }
 
 async fn contents(store: &impl TurnStore, limit: u32) -> Vec<String> {
-    let context = store.context("c", "", limit).await.unwrap();
+    let context = store
+        .context("c", &Thread::Conversation, limit)
+        .await
+        .unwrap();
     context
         .into_iter()
         .map(|message: ContextMessage| format!("{} {}", message.role, message.content))
@@ -143,7 +144,7 @@ pub async fn queued_messages_wait_their_turn_in_the_context(backend: &impl Backe
     first.queue("m2").await;
     first.complete(0, "answer 1", &[]).await;
     assert_eq!(contents(&first.store, 10).await, ["user say m1"]);
-    first.end(0, execution_status::COMPLETED).await;
+    first.end(0, AgentExecutionStatus::Completed).await;
     let second = Turn::new(first.store.clone(), "c", "m2");
     // The stored text wins over another one.
     second
@@ -162,12 +163,12 @@ pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
     let first = Turn::begun(backend.open().await, "c", "m1").await;
     for step in 0..2 {
         first
-            .asks(step, &format!("look {step}"), &[effect::READ])
+            .asks(step, &format!("look {step}"), &[Effect::Read])
             .await;
         first.runs(step, 0).await;
     }
     first.complete(2, "answer", &[]).await;
-    first.end(2, execution_status::COMPLETED).await;
+    first.end(2, AgentExecutionStatus::Completed).await;
     Turn::begun(first.store.clone(), "c", "m2").await;
     let all = [
         "user say m1",
@@ -187,7 +188,7 @@ pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
     let second = Turn::new(first.store.clone(), "c", "m2");
     for step in 0..3 {
         second
-            .asks(step, &format!("seek {step}"), &[effect::READ])
+            .asks(step, &format!("seek {step}"), &[Effect::Read])
             .await;
         second.runs(step, 0).await;
     }
@@ -196,10 +197,21 @@ pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
         contents(&first.store, 2).await,
         ["assistant seek 1", "assistant seek 2"]
     );
-    let context = first.store.context("c", "", 1).await.unwrap();
-    assert_eq!(context[0].tool_calls, [second.call(2, 0, effect::READ)]);
+    let context = first
+        .store
+        .context("c", &Thread::Conversation, 1)
+        .await
+        .unwrap();
+    assert_eq!(context[0].tool_calls, [second.call(2, 0, Effect::Read)]);
     assert_eq!(context[0].tool_results[0].result.as_str(), "\"found\"");
-    assert_eq!(first.store.context("unknown", "", 10).await.unwrap(), []);
+    assert_eq!(
+        first
+            .store
+            .context("unknown", &Thread::Conversation, 10)
+            .await
+            .unwrap(),
+        []
+    );
 }
 
 pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(
@@ -208,17 +220,20 @@ pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.steer("s", "and this").await;
     let own = Turn::new(turn.store.clone(), "c", "s");
-    for status in [execution_status::RUNNING, execution_status::COMPLETED] {
+    for status in [
+        AgentExecutionStatus::Running,
+        AgentExecutionStatus::Completed,
+    ] {
         assert_eq!(turn.begin_again().await.status, status);
         let begun = own.store.begin_turn(own.begin("and this")).await.unwrap();
         assert_eq!(
             begun.status,
-            execution_status::COMPLETED,
+            AgentExecutionStatus::Completed,
             "it is answered in the turn it joined"
         );
-        if status == execution_status::RUNNING {
+        if status == AgentExecutionStatus::Running {
             turn.complete(0, "answer", &[]).await;
-            turn.end(0, execution_status::COMPLETED).await;
+            turn.end(0, AgentExecutionStatus::Completed).await;
         }
     }
     assert_eq!(turn.events().await.len(), 4);
@@ -227,16 +242,19 @@ pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(
 pub async fn a_message_that_steered_a_cancelled_turn_gets_its_own(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.steer("s", "and this").await;
-    turn.end(0, execution_status::CANCELLED).await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
     let own = Turn::new(turn.store.clone(), "c", "s");
     assert_eq!(
         own.begin_again().await.status,
-        execution_status::RUNNING,
+        AgentExecutionStatus::Running,
         "it was accepted and never answered"
     );
-    assert_eq!(own.begin_again().await.status, execution_status::RUNNING);
+    assert_eq!(
+        own.begin_again().await.status,
+        AgentExecutionStatus::Running
+    );
     own.complete(0, "answer", &[]).await;
-    own.end(0, execution_status::COMPLETED).await;
+    own.end(0, AgentExecutionStatus::Completed).await;
     let expected = [
         "user_message",
         "user_message",

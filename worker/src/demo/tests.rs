@@ -6,7 +6,7 @@ use everturn_activities::{
     model::{GenaiClient, ModelClient, ModelReply, ModelRequest, Provider, ProviderKind},
     tools::{Progress, ToolContext, ToolRegistry, builtin},
 };
-use everturn_proto::turn::ToolCall;
+use everturn_proto::{turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
 use everturn_stream::Part;
 use proptest::prelude::*;
@@ -270,9 +270,9 @@ async fn complete(
     (deltas, reply)
 }
 
-fn message(role: &str, content: &str) -> ContextMessage {
+fn message(role: MessageRole, content: &str) -> ContextMessage {
     ContextMessage {
-        role: role.into(),
+        role,
         content: content.into(),
         tool_calls: vec![],
         tool_results: vec![],
@@ -285,7 +285,7 @@ async fn a_whole_turn_through_the_model_client() {
         .await
         .unwrap();
     let client = client(&demo);
-    let (deltas, reply) = complete(&client, vec![message("user", SAMPLE)]).await;
+    let (deltas, reply) = complete(&client, vec![message(MessageRole::User, SAMPLE)]).await;
     assert_eq!(deltas.len(), 14, "word by word");
     assert_eq!(
         reply.text,
@@ -296,7 +296,7 @@ async fn a_whole_turn_through_the_model_client() {
 
     // The real tools run, and the answer is made of their results.
     let tools = ToolRegistry::of(builtin::all()).unwrap();
-    let mut asked = message("assistant", &reply.text);
+    let mut asked = message(MessageRole::Assistant, &reply.text);
     for (index, call) in reply.tool_calls.into_iter().enumerate() {
         let found = tools.find(&call.tool_name).await.ok().unwrap();
         assert_eq!(found.validate(&call.arguments), Ok(()));
@@ -321,7 +321,7 @@ async fn a_whole_turn_through_the_model_client() {
             ..ToolCall::default()
         });
     }
-    let (deltas, reply) = complete(&client, vec![message("user", SAMPLE), asked]).await;
+    let (deltas, reply) = complete(&client, vec![message(MessageRole::User, SAMPLE), asked]).await;
     assert!(reply.tool_calls.is_empty());
     assert!(
         reply.text.starts_with("21 * 2 = 42. In Tokyo it is "),
@@ -337,7 +337,7 @@ async fn words_come_with_a_pause() {
         .await
         .unwrap();
     let start = Instant::now();
-    let (deltas, _) = complete(&client(&demo), vec![message("user", SAMPLE)]).await;
+    let (deltas, _) = complete(&client(&demo), vec![message(MessageRole::User, SAMPLE)]).await;
     assert!(start.elapsed() >= Duration::from_millis(20) * u32::try_from(deltas.len()).unwrap());
 }
 

@@ -62,14 +62,14 @@ async fn create(keys: &dyn Keys, options: CreateKey) -> anyhow::Result<ExitCode>
 }
 
 async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
-    let (mut found, mut after) = (Vec::new(), String::new());
+    let (mut found, mut after) = (Vec::new(), None::<String>);
     loop {
         let page = keys
-            .list_keys(options.tenant.as_deref(), &after, PAGE)
+            .list_keys(options.tenant.as_deref(), after.as_deref(), PAGE)
             .await
             .context("cannot read the keys")?;
         let Some(last) = page.last() else { break };
-        after.clone_from(&last.id);
+        after = Some(last.id.clone());
         found.extend(page);
     }
     found.sort_by_key(|key| key.created_at);

@@ -29,16 +29,21 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         return Ok(ExitCode::SUCCESS);
     }
     let mut total = Removed::default();
-    let mut after = Some(String::new());
-    while let Some(behind) = after {
-        let batch = store.remove_expired(before, &behind, BATCH).await?;
+    let mut after: Option<String> = None;
+    loop {
+        let batch = store
+            .remove_expired(before, after.as_deref(), BATCH)
+            .await?;
         total.conversations += batch.removed.conversations;
         total.events += batch.removed.events;
         if batch.removed.conversations > 0 {
             println!("removed {} so far", counted(total));
         }
         after = batch.next;
-        if shutdown.is_cancelled() && after.is_some() {
+        if after.is_none() {
+            break;
+        }
+        if shutdown.is_cancelled() {
             println!("stopped; run it again to go on");
             return Ok(ExitCode::FAILURE);
         }

@@ -4,7 +4,7 @@
 //! result, arguments must be objects, names and ids fit a pattern, texts are not empty. What does not fit is mended
 //! here, because a message a provider refuses would make every later turn of the conversation fail.
 
-use everturn_proto::{Json, ids, turn::ToolCall};
+use everturn_proto::{Json, ids, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
 use genai::chat::{
     ChatMessage, ChatRequest, ContentPart, MessageContent, Tool, ToolCall as WireCall, ToolResponse,
@@ -29,15 +29,18 @@ pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest
     if request
         .messages
         .first()
-        .is_none_or(|message| message.role == "assistant")
+        .is_none_or(|message| message.role == MessageRole::Assistant)
     {
         messages.push(ChatMessage::user(EARLIER));
     }
     for message in &request.messages {
-        match message.role.as_str() {
-            "assistant" => push_assistant(&mut messages, message, kind),
-            _ if message.content.trim().is_empty() => messages.push(ChatMessage::user(EMPTY)),
-            _ => messages.push(ChatMessage::user(message.content.as_str())),
+        match message.role {
+            MessageRole::Assistant => push_assistant(&mut messages, message, kind),
+            MessageRole::User | MessageRole::Unknown(_) => {
+                let text = message.content.as_str();
+                let is_empty = text.trim().is_empty();
+                messages.push(ChatMessage::user(if is_empty { EMPTY } else { text }));
+            }
         }
     }
     let mut chat = ChatRequest::new(messages);

@@ -6,7 +6,7 @@ use chrono::{SecondsFormat, Utc};
 use everturn_proto::{
     Json as RawJson,
     turn::ResolveApproval,
-    words::{approval, refusal},
+    words::{ApprovalState, approval, refusal},
 };
 use everturn_store::OutsideTool;
 use serde::{Deserialize, Serialize};
@@ -233,14 +233,14 @@ fn who(caller: &Caller) -> String {
 
 /// Why the call takes no answer, as far as it is stored.
 fn settled(call: &OutsideTool) -> Option<Problem> {
-    let detail = match call.record.approval.as_str() {
-        approval::PENDING if call.is_expired(Utc::now()) => return Some(expired()),
-        approval::PENDING => return None,
-        approval::EXPIRED => return Some(expired()),
-        approval::APPROVED => "It was approved.",
-        approval::DENIED => "It was denied.",
-        approval::CANCELLED => "Its turn ended before anyone answered.",
-        _ => "It needs no approval.",
+    let detail = match call.record.approval {
+        ApprovalState::Pending if call.is_expired(Utc::now()) => return Some(expired()),
+        ApprovalState::Pending => return None,
+        ApprovalState::Expired => return Some(expired()),
+        ApprovalState::Approved => "It was approved.",
+        ApprovalState::Denied => "It was denied.",
+        ApprovalState::Cancelled => "Its turn ended before anyone answered.",
+        ApprovalState::NotNeeded | ApprovalState::Unknown(_) => "It needs no approval.",
     };
     Some(Problem::new(Code::ApprovalAnswered, detail))
 }

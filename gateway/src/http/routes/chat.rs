@@ -76,7 +76,7 @@ pub(super) async fn chat(
     let client_message_id = messages::client_message_id(&headers, body.message_id)?;
     let conversation_id = id_or_key(&caller, body.conversation_id, &headers)?;
     let named = conversation_id.clone().unwrap_or_default();
-    let found = find_or_create(&state, &caller, conversation_id, String::new(), body.agent).await;
+    let found = find_or_create(&state, &caller, conversation_id, None, body.agent).await;
     let (conversation, _) = found.map_err(|problem| match problem.code() {
         // One that the caller may not see does not exist, here as everywhere.
         Code::ConversationIdTaken => Problem::conversation_not_found(&named),

@@ -76,7 +76,7 @@ impl From<Conversation> for Shown {
             updated_at: time(conversation.updated_at),
             id: conversation.id,
             agent: conversation.agent,
-            title: conversation.title,
+            title: conversation.title.unwrap_or_default(),
             message_count: conversation.message_count,
             last_sequence: conversation.last_sequence,
         }
@@ -103,8 +103,8 @@ pub(super) async fn create(
     headers: HeaderMap,
     Body(body): Body<Create>,
 ) -> Result<(StatusCode, Json<Shown>), Problem> {
-    let title = body.title.unwrap_or_default();
-    check_title(&state, &title)?;
+    let title = body.title.filter(|title| !title.is_empty());
+    check_title(&state, title.as_deref().unwrap_or_default())?;
     let id = id_or_key(&caller, body.id, &headers)?;
     let (conversation, is_new) = find_or_create(&state, &caller, id, title, body.agent).await?;
     let status = if is_new {
@@ -151,7 +151,7 @@ pub(super) async fn find_or_create(
     state: &GatewayState,
     caller: &Caller,
     id: Option<String>,
-    title: String,
+    title: Option<String>,
     agent: Option<String>,
 ) -> Result<(Conversation, bool), Problem> {
     let is_named = id.is_some();
@@ -336,10 +336,11 @@ pub(super) async fn rename(
     Body(body): Body<Rename>,
 ) -> Result<Json<Shown>, Problem> {
     check_title(&state, &body.title)?;
+    let title = Some(body.title.as_str()).filter(|title| !title.is_empty());
     let renamed = state
         .ports
         .conversations
-        .rename_conversation(&caller.access, &id, &body.title)
+        .rename_conversation(&caller.access, &id, title)
         .await?;
     renamed
         .map(|conversation| Json(conversation.into()))

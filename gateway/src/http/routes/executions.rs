@@ -92,7 +92,7 @@ impl From<AgentExecution> for Shown {
             id: execution.id,
             message_id: execution.message_id,
             agent: execution.agent,
-            status: execution.status,
+            status: execution.status.into(),
             depth: execution.depth,
             parent_execution_id: execution.parent_execution_id,
             root_execution_id: execution.root_execution_id,

@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, HashSet};
 
 use everturn_proto::{
     ids,
-    turn::{LlmCompleteState, SaveRequest},
-    words::{approval, execution_status, tool_status},
+    turn::{LlmCompleteState, ToolCall},
+    words::{AgentExecutionStatus, ToolStatus},
 };
 
 use crate::api::{ToolEnd, ToolRecord};
 
 use super::super::{
-    AssistantRow, Delegation, NewEvent, Snapshot, ToolRow, ToolsNeeded, Totals, WaitingMessage,
-    build, key, needs,
+    AssistantRow, BatchRequest, DelegateCall, NewEvent, Snapshot, StoredMessage, ToolRow,
+    ToolsNeeded, Totals, build, key, needs,
 };
 
 #[derive(Debug)]
 pub(super) struct Model {
-    pub(super) status: String,
+    pub(super) status: AgentExecutionStatus,
     pub(super) events: Vec<NewEvent>,
     pub(super) tools: Vec<ToolRow>,
     pub(super) assistants: Vec<AssistantRow>,
@@ -25,7 +25,7 @@ pub(super) struct Model {
     pub(super) partials: BTreeMap<u32, LlmCompleteState>,
     pub(super) messages: u32,
     /// How the call ended that started the execution, when it is a sub-agent's.
-    pub(super) delegation_end: Option<ToolEnd>,
+    pub(super) delegate_call_end: Option<ToolEnd>,
     is_sub_agent: bool,
     steered: HashSet<String>,
     keys: HashSet<String>,
@@ -35,14 +35,14 @@ pub(super) struct Model {
 impl Model {
     pub(super) fn new(is_sub_agent: bool) -> Self {
         Self {
-            status: execution_status::RUNNING.into(),
+            status: AgentExecutionStatus::Running,
             events: Vec::new(),
             tools: Vec::new(),
             assistants: Vec::new(),
             checkpoints: BTreeMap::new(),
             partials: BTreeMap::new(),
             messages: 0,
-            delegation_end: None,
+            delegate_call_end: None,
             is_sub_agent,
             steered: HashSet::new(),
             keys: HashSet::new(),
@@ -51,14 +51,14 @@ impl Model {
     }
 
     /// As a back end saves: nothing when the key is stored, the execution ended or the batch is refused.
-    pub(super) fn save(&mut self, request: &SaveRequest) {
+    pub(super) fn save(&mut self, request: &BatchRequest) {
         let mut request = request.clone();
         if self.is_sub_agent {
-            request.agent_execution_id = "run_sub_agent".into();
+            request.step.agent_execution_id = "run_sub_agent".into();
         }
         let request = &request;
-        let key = key(request).unwrap();
-        if self.keys.contains(&key) || self.status != execution_status::RUNNING {
+        let key = key(request);
+        if self.keys.contains(&key) || self.status != AgentExecutionStatus::Running {
             return;
         }
         let Ok(batch) = build(request, &self.load(request)) else {
@@ -106,16 +106,20 @@ impl Model {
         }
         self.messages += batch.new_messages;
         self.steps = batch.steps;
-        if let Some((_, end)) = batch.delegation_end {
-            assert_eq!(self.delegation_end.replace(end), None, "a call ends once");
+        if let Some((_, end)) = batch.delegate_call_end {
+            assert_eq!(
+                self.delegate_call_end.replace(end),
+                None,
+                "a call ends once"
+            );
         }
         if let Some(end) = batch.end {
             self.status = end.status;
         }
     }
 
-    fn load(&self, request: &SaveRequest) -> Snapshot {
-        let needs = needs(request).unwrap();
+    fn load(&self, request: &BatchRequest) -> Snapshot {
+        let (needs, step) = (needs(request), &request.step);
         let tools: Vec<ToolRow> = match &needs.tools {
             ToolsNeeded::None => Vec::new(),
             ToolsNeeded::One(id) => self
@@ -134,13 +138,13 @@ impl Model {
         let steps = tools
             .iter()
             .map(|tool| tool.step)
-            .chain(needs.checkpoint.then_some(request.step));
+            .chain(needs.checkpoint.then_some(step.step));
         let rows: HashSet<String> = steps
-            .map(|step| ids::assistant_message_id(&request.agent_execution_id, step))
+            .map(|step| ids::assistant_message_id(&request.step.agent_execution_id, step))
             .collect();
         let stored = |id: &String| {
             let is_waiting = false;
-            self.steered.contains(id).then(|| WaitingMessage {
+            self.steered.contains(id).then(|| StoredMessage {
                 content: String::new(),
                 is_waiting,
             })
@@ -150,12 +154,12 @@ impl Model {
             steps: self.steps,
             checkpoint: self
                 .checkpoints
-                .get(&request.step)
+                .get(&step.step)
                 .filter(|_| needs.checkpoint)
                 .cloned(),
             partial: self
                 .partials
-                .get(&request.step)
+                .get(&step.step)
                 .filter(|_| needs.partial)
                 .cloned(),
             totals: Totals::default(),
@@ -168,11 +172,11 @@ impl Model {
             tools,
             plans: Vec::new(),
             message: needs.message.as_ref().and_then(stored),
-            delegation: needs.delegation.as_ref().map(|_| Delegation {
+            delegate_call: needs.delegate_call.as_ref().map(|_| DelegateCall {
                 started_at: None,
                 record: ToolRecord {
-                    end: self.delegation_end.clone(),
-                    ..ToolRecord::default()
+                    end: self.delegate_call_end.clone(),
+                    ..ToolRecord::pending(ToolCall::default())
                 },
             }),
             ..Snapshot::default()
@@ -186,14 +190,10 @@ impl Model {
             .iter_mut()
             .filter(|tool| tool.record.call.execution_id == execution_id);
         let may_run = |tool: &&mut ToolRow| {
-            let is_approved = matches!(
-                tool.record.approval.as_str(),
-                approval::NOT_NEEDED | approval::APPROVED
-            );
-            tool.record.status == tool_status::PENDING && is_approved
+            tool.record.status == ToolStatus::Pending && tool.record.approval.lets_run()
         };
         for tool in tools.filter(may_run) {
-            tool.record.status = tool_status::RUNNING.into();
+            tool.record.status = ToolStatus::Running;
         }
     }
 }

@@ -4,11 +4,14 @@ use std::collections::HashMap;
 
 use everturn_proto::{
     turn::ToolCall,
-    words::{EventType, approval, effect, event_type, execution_status, tool_status},
+    words::{ApprovalState, Effect, EventType, ToolStatus},
 };
 use proptest::prelude::*;
 
-use super::{approval as approval_of, call, end, model::Model, observe, state, steer, thought};
+use super::{
+    AgentExecutionEnd, approval as approval_of, call, cancelled, end, failed, model::Model,
+    observe, state, steer, thought,
+};
 
 const STEPS: u32 = 4;
 const TOOLS: u32 = 3;
@@ -20,21 +23,17 @@ enum Op {
     Thought(u32),
     Start(u32, u32),
     Observe(u32, u32),
-    Approval(u32, u32, &'static str),
+    Approval(u32, u32, ApprovalState),
     Steer(u32),
-    End(u32, &'static str),
+    End(u32, AgentExecutionEnd),
 }
 
 fn op() -> impl Strategy<Value = Op> {
-    let status = prop::sample::select(vec![
-        execution_status::COMPLETED,
-        execution_status::CANCELLED,
-        execution_status::FAILED,
-    ]);
+    let way = prop::sample::select(vec![AgentExecutionEnd::Completed, cancelled(), failed()]);
     let decision = prop::sample::select(vec![
-        approval::APPROVED,
-        approval::DENIED,
-        approval::EXPIRED,
+        ApprovalState::Approved,
+        ApprovalState::Denied,
+        ApprovalState::Expired,
     ]);
     prop_oneof![
         4 => (0..STEPS, 0..=TOOLS, any::<bool>()).prop_map(|(step, tools, text)| Op::Checkpoint { step, tools, text }),
@@ -44,7 +43,7 @@ fn op() -> impl Strategy<Value = Op> {
         6 => (0..STEPS, 0..TOOLS).prop_map(|(step, index)| Op::Observe(step, index)),
         3 => (0..STEPS, 0..TOOLS, decision).prop_map(|(step, index, decision)| Op::Approval(step, index, decision)),
         1 => (0..3u32).prop_map(Op::Steer),
-        1 => (0..STEPS, status).prop_map(|(step, status)| Op::End(step, status)),
+        1 => (0..STEPS, way).prop_map(|(step, way)| Op::End(step, way)),
     ]
 }
 
@@ -53,8 +52,8 @@ fn execution_id(step: u32, index: u32) -> String {
 }
 
 fn apply(model: &mut Model, op: &Op) {
-    let effects = [effect::READ, effect::IDEMPOTENT, effect::ONCE];
-    match *op {
+    let effects = [Effect::Read, Effect::Idempotent, Effect::Once];
+    match op.clone() {
         Op::Checkpoint { step, tools, text } => {
             let calls = (0..tools)
                 .zip(effects)
@@ -72,12 +71,12 @@ fn apply(model: &mut Model, op: &Op) {
         }
         Op::Thought(step) => model.save(&thought(step)),
         Op::Start(step, index) => model.start(&execution_id(step, index)),
-        Op::Observe(step, index) => model.save(&observe(step, &execution_id(step, index), "")),
+        Op::Observe(step, index) => model.save(&observe(step, &execution_id(step, index), None)),
         Op::Approval(step, index, decision) => {
             model.save(&approval_of(step, &execution_id(step, index), decision))
         }
         Op::Steer(number) => model.save(&steer(&format!("steer_{number}"))),
-        Op::End(step, status) => model.save(&end(step, status)),
+        Op::End(step, way) => model.save(&end(step, way)),
     }
 }
 
@@ -92,7 +91,7 @@ proptest! {
             apply(&mut model, op);
             prop_assert_eq!(model.events.len(), before);
         }
-        model.save(&end(STEPS, execution_status::CANCELLED));
+        model.save(&end(STEPS, cancelled()));
         let ended = model.events.len();
         for op in &ops {
             apply(&mut model, op);
@@ -104,28 +103,26 @@ proptest! {
         for (place, event) in model.events.iter().enumerate() {
             prop_assert_eq!(event.sequence_number as usize, place + 1);
             let execution = event.data.to_value()["execution_id"].as_str().unwrap_or_default().to_owned();
-            match event.event_type.as_str() {
-                event_type::ACT => prop_assert_eq!(acts.insert(execution, 1), None),
-                event_type::APPROVAL_REQUESTED => prop_assert_eq!(approvals.insert(execution, 1), None),
-                event_type::APPROVAL_RESOLVED => prop_assert_eq!(approvals.insert(execution, 0), Some(1)),
-                event_type::OBSERVE => prop_assert_eq!(acts.insert(execution, 0), Some(1)),
+            match event.event_type {
+                EventType::Act => prop_assert_eq!(acts.insert(execution, 1), None),
+                EventType::ApprovalRequested => prop_assert_eq!(approvals.insert(execution, 1), None),
+                EventType::ApprovalResolved => prop_assert_eq!(approvals.insert(execution, 0), Some(1)),
+                EventType::Observe => prop_assert_eq!(acts.insert(execution, 0), Some(1)),
                 _ => {}
             }
         }
         prop_assert!(acts.values().all(|open| *open == 0), "every act has its observe");
         prop_assert!(approvals.values().all(|open| *open == 0), "every approval has its answer");
-        for tool in model.tools.iter().filter(|tool| tool.record.status == tool_status::UNKNOWN) {
-            let approval = tool.record.approval.as_str();
-            prop_assert!(matches!(approval, approval::NOT_NEEDED | approval::APPROVED), "what was not approved never ran");
+        for tool in model.tools.iter().filter(|tool| tool.record.status == ToolStatus::OutcomeUnknown) {
+            prop_assert!(tool.record.approval.lets_run(), "what was not approved never ran");
         }
-        let is_end = |event: &super::NewEvent| EventType::from(event.event_type.as_str()).ends_agent_execution();
-        let ends = model.events.iter().filter(|event| is_end(event)).count();
+        let ends = model.events.iter().filter(|event| event.event_type.ends_agent_execution()).count();
         prop_assert_eq!(ends, 1);
-        prop_assert_eq!(model.delegation_end.is_some(), is_sub_agent, "a sub-agent's end ends the call that started it");
-        prop_assert!(is_end(model.events.last().unwrap()));
+        prop_assert_eq!(model.delegate_call_end.is_some(), is_sub_agent, "a sub-agent's end ends the call that started it");
+        prop_assert!(model.events.last().unwrap().event_type.ends_agent_execution());
         let counted = |event: &&super::NewEvent| {
-            let is_answer = event.event_type == event_type::ASSISTANT_MESSAGE && !is_sub_agent;
-            is_answer || event.event_type == event_type::USER_MESSAGE
+            let is_answer = event.event_type == EventType::AssistantMessage && !is_sub_agent;
+            is_answer || event.event_type == EventType::UserMessage
         };
         prop_assert_eq!(model.messages as usize, model.events.iter().filter(counted).count());
         for row in &model.assistants {

@@ -179,7 +179,7 @@ async fn thinking_goes_back_signed_with_its_call() {
     let mut call = call(1, "weather", "{}");
     call.signatures.clone_from(&reply.tool_calls[0].signatures);
     let answer = ContextMessage {
-        role: "assistant".into(),
+        role: MessageRole::Assistant,
         content: String::new(),
         tool_calls: vec![call],
         tool_results: vec![result(1, "1", false)],
@@ -202,7 +202,7 @@ async fn thinking_goes_back_signed_with_its_call() {
 async fn a_context_that_begins_with_the_assistant_gets_a_user_before_it() {
     let server = Server::start([script([], "end_turn")]).await;
     let answer = ContextMessage {
-        role: "assistant".into(),
+        role: MessageRole::Assistant,
         ..user("Sunny.")
     };
     let request = request(vec![answer, user("Thanks")]);

@@ -5,7 +5,7 @@ mod errors;
 mod openai;
 mod server;
 
-use everturn_proto::{Json, turn::ToolCall};
+use everturn_proto::{Json, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
 use everturn_stream::Part;
 use serde_json::json;
@@ -48,7 +48,7 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
 
 fn user(content: &str) -> ContextMessage {
     ContextMessage {
-        role: "user".into(),
+        role: MessageRole::User,
         content: content.into(),
         tool_calls: vec![],
         tool_results: vec![],
@@ -78,7 +78,7 @@ fn result(number: u32, result: &str, is_error: bool) -> ToolResult {
 /// A conversation with everything in it; the results are not in call order, and one is missing.
 fn context() -> Vec<ContextMessage> {
     let assistant = ContextMessage {
-        role: "assistant".into(),
+        role: MessageRole::Assistant,
         content: "Let me see.".into(),
         tool_calls: vec![
             call(1, "weather", r#"{"city":"Oslo","id":9007199254740993}"#),
@@ -93,7 +93,7 @@ fn context() -> Vec<ContextMessage> {
         ],
     };
     let empty = ContextMessage {
-        role: "assistant".into(),
+        role: MessageRole::Assistant,
         ..user("")
     };
     vec![user("Weather?"), assistant, empty, user("And now?")]

@@ -1,13 +1,36 @@
-//! A page of the list of conversations, cut from rows in order. Pure, and so the same for every database: what a
+//! The list of conversations. A page is cut from rows here and not in SQL, so it is the same for every database: what a
 //! search finds does not depend on what a database knows of upper and lower case.
 
 use chrono::{DateTime, Utc};
 
-use crate::api::Conversation;
-
 /// Rows that a page with a filter looks at, at the most: 100 KB or so, a few milliseconds. A search that finds nothing
 /// in a long list costs no more; it gives a place to go on.
 pub const MAX_SCANNED: u32 = 1000;
+
+/// A conversation as lists show it.
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+pub struct Conversation {
+    /// Its id.
+    pub id: String,
+    /// The tenant it belongs to.
+    pub tenant_id: String,
+    /// Who of the tenant owns it; `None`: nobody in particular.
+    pub owner_id: Option<String>,
+    /// Agent that answers.
+    pub agent: String,
+    /// Its title; `None` until it has one.
+    pub title: Option<String>,
+    /// User messages taken into turns, plus final assistant messages.
+    #[sqlx(try_from = "i64")]
+    pub message_count: u32,
+    /// The largest sequence number; 0 before the first event.
+    #[sqlx(try_from = "i64")]
+    pub last_sequence: u32,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// When its last event was saved, or it was created.
+    pub updated_at: DateTime<Utc>,
+}
 
 /// A place in the list of conversations.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,10 +87,9 @@ impl ListFilter {
         self.agent
             .as_ref()
             .is_none_or(|agent| *agent == conversation.agent)
-            && self
-                .search
-                .as_ref()
-                .is_none_or(|search| folded(&conversation.title).contains(search.as_str()))
+            && self.search.as_ref().is_none_or(|search| {
+                folded(conversation.title.as_deref().unwrap_or_default()).contains(search.as_str())
+            })
     }
 }
 
@@ -130,9 +152,9 @@ mod tests {
         Conversation {
             id: format!("c{number}"),
             tenant_id: "t".into(),
-            owner_id: String::new(),
+            owner_id: None,
             agent: agent.into(),
-            title: title.into(),
+            title: Some(title.into()),
             message_count: 0,
             last_sequence: 0,
             created_at: at,

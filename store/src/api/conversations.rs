@@ -1,0 +1,153 @@
+//! Conversations and the messages they accept.
+
+use std::num::NonZeroU32;
+
+use async_trait::async_trait;
+
+use super::{
+    Access, Result,
+    lists::{Conversation, ListPage, ListQuery},
+};
+
+/// Conversations and the messages they accept. Written by the gateway.
+#[async_trait]
+pub trait Conversations: Send + Sync {
+    /// Creates the conversation, or returns the stored one when its id is taken; `None` when the new one's owner may
+    /// not see the stored one.
+    async fn create_conversation(&self, new: NewConversation) -> Result<Option<Conversation>>;
+
+    /// Returns one conversation.
+    async fn conversation(&self, access: &Access, id: &str) -> Result<Option<Conversation>>;
+
+    /// Returns a page of the conversations, the last updated first.
+    async fn list_conversations(&self, access: &Access, query: &ListQuery) -> Result<ListPage>;
+
+    /// Gives the conversation another title, or none, and leaves it at its place in lists; `None` when there is no
+    /// such conversation.
+    async fn rename_conversation(
+        &self,
+        access: &Access,
+        id: &str,
+        title: Option<&str>,
+    ) -> Result<Option<Conversation>>;
+
+    /// Removes the conversation with all its rows, in one transaction, whatever runs in it; false when there is no
+    /// such conversation. A worker that still works on it gets [`StoreError::NotFound`]. For a day no turn creates it
+    /// again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`] may at once.
+    ///
+    /// It is one transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take
+    /// about a second, for which SQLite's other writers wait. About a million reach PostgreSQL's statement time-out:
+    /// the call then gives [`StoreError::Unavailable`] each time, and the conversation stays.
+    ///
+    /// [`StoreError::Unavailable`]: crate::StoreError::Unavailable
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    /// [`TurnStore::begin_turn`]: super::TurnStore::begin_turn
+    async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;
+
+    /// Stores a message as `queued`: an accepted message is durable (invariant 9). When the conversation already has a message with this
+    /// `client_message_id`, that one is returned and nothing is written; [`StoreError::OtherContent`] when it has
+    /// another text. [`StoreError::QueueFull`] when `max_queued` messages wait; [`StoreError::TooManyTurns`] when the
+    /// tenant has `max_turns`; [`StoreError::NotFound`] when there is no such conversation.
+    ///
+    /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
+    /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
+    /// [`StoreError::TooManyTurns`]: crate::StoreError::TooManyTurns
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage>;
+
+    /// Removes a message that still waits, as if it had never been accepted; false when a turn has taken it, or it is
+    /// not there.
+    async fn withdraw_message(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        message_id: &str,
+    ) -> Result<bool>;
+
+    /// Says from where the conversation goes on when no workflow runs for it, with at most `max_waiting` messages;
+    /// `None` when there is no such conversation.
+    async fn resume_point(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        max_waiting: u32,
+    ) -> Result<Option<ResumePoint>>;
+}
+
+/// A conversation to create.
+#[derive(Debug, Clone)]
+pub struct NewConversation {
+    /// Unique; see `ids::is_valid`.
+    pub id: String,
+    /// Who creates it, and so owns it. Without an owner it belongs to the tenant alone.
+    pub access: Access,
+    /// Agent that answers.
+    pub agent: String,
+    /// Shown in lists; `None`: the beginning of the first message becomes the title.
+    pub title: Option<String>,
+}
+
+/// A message to accept.
+#[derive(Debug, Clone)]
+pub struct NewMessage {
+    /// The conversation.
+    pub conversation_id: String,
+    /// Id for the message when it is new.
+    pub message_id: String,
+    /// The client's own id (an idempotency key), unique in the conversation.
+    pub client_message_id: Option<String>,
+    /// The text.
+    pub content: String,
+    /// Refuse when this many wait in the conversation already.
+    pub max_queued: u32,
+    /// Refuse when turns run or messages wait in this many other conversations of the tenant; `None`: never. Messages
+    /// that arrive at the same instant in several conversations may pass it together: no lock is worth that.
+    pub max_turns: Option<NonZeroU32>,
+}
+
+/// What became of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedMessage {
+    /// Its id: the stored one's when the client had sent it before.
+    pub message_id: String,
+    /// False when it was stored before.
+    pub is_new: bool,
+    /// The turn that has taken it; `None` while it waits.
+    pub turn: Option<TakenBy>,
+}
+
+impl QueuedMessage {
+    /// False when a turn has already taken it.
+    pub fn is_waiting(&self) -> bool {
+        self.turn.is_none()
+    }
+}
+
+/// The turn that took a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenBy {
+    /// The message it began with: another one when the message joined it by steering.
+    pub message_id: String,
+    /// False once it has ended.
+    pub is_running: bool,
+}
+
+/// From where a conversation goes on whose workflow is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResumePoint {
+    /// The turn that has begun and not ended.
+    pub turn: Option<UnfinishedTurn>,
+    /// Messages that wait, in order.
+    pub waiting: Vec<String>,
+    /// Any turn has ever begun.
+    pub has_begun: bool,
+}
+
+/// A turn that has begun and not ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnfinishedTurn {
+    /// The message it began with.
+    pub message_id: String,
+    /// Step of its last `llm_complete`; `None` before the first.
+    pub checkpoint_step: Option<u32>,
+}

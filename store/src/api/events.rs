@@ -1,0 +1,52 @@
+//! The event log as readers see it, and where a conversation stands.
+
+use async_trait::async_trait;
+use everturn_proto::event::Event;
+
+use super::{Access, Result};
+
+/// Reads the event log: all that a gateway in any process needs to replay a conversation and to follow it.
+#[async_trait]
+pub trait EventReader: Send + Sync {
+    /// Returns events with `sequence_number >= from_sequence`, in order, at most `limit` of them. The page of an
+    /// unknown conversation is empty.
+    async fn events(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        from_sequence: u32,
+        limit: u32,
+    ) -> Result<EventPage>;
+
+    /// Says where the conversation stands; `None` when there is no such conversation. The store alone answers, so no
+    /// worker has to be alive.
+    async fn conversation_status(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+    ) -> Result<Option<ConversationStatus>>;
+
+    /// Returns the largest sequence number of each of these conversations, in no order. Those that do not exist are
+    /// left out. A gateway finds out with it which announcements it missed.
+    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>>;
+}
+
+/// A page of the event log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventPage {
+    /// The events, by rising sequence number.
+    pub events: Vec<Event>,
+    /// True exactly when at least one more event is stored behind this page.
+    pub has_more: bool,
+}
+
+/// Where a conversation stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConversationStatus {
+    /// A turn is running or a message waits for its turn.
+    pub is_running: bool,
+    /// The largest sequence number; 0 before the first event.
+    pub last_sequence: u32,
+    /// The message whose turn is running, else the one that waits longest.
+    pub current_message_id: Option<String>,
+}

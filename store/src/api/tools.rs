@@ -1,0 +1,118 @@
+//! Steps and tool executions: their keys, records, claims and ends.
+
+use everturn_proto::{
+    Json,
+    turn::ToolCall,
+    words::{ApprovalState, EventType, ToolStatus},
+};
+
+/// One step of one agent execution.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct StepKey {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// The agent execution.
+    pub agent_execution_id: String,
+    /// 0-based.
+    pub step: u32,
+}
+
+/// One tool execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolKey {
+    /// The conversation.
+    pub conversation_id: String,
+    /// The message whose turn it is.
+    pub message_id: String,
+    /// The agent execution that asked.
+    pub agent_execution_id: String,
+    /// The step that asked.
+    pub step: u32,
+    /// The tool execution.
+    pub execution_id: String,
+}
+
+impl ToolKey {
+    /// The step that asked.
+    pub(crate) fn step_key(&self) -> StepKey {
+        StepKey {
+            conversation_id: self.conversation_id.clone(),
+            message_id: self.message_id.clone(),
+            agent_execution_id: self.agent_execution_id.clone(),
+            step: self.step,
+        }
+    }
+}
+
+/// Answer to a claim of a tool execution.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolClaim {
+    /// Run it.
+    Run(ToolRecord),
+    /// It ended before; use the record.
+    Ended(ToolRecord),
+    /// An earlier attempt began and left nothing, and the tool may not run twice.
+    OutcomeUnknown(ToolRecord),
+}
+
+/// How a tool ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolEnd {
+    /// A status that is final.
+    pub status: ToolStatus,
+    /// What the model and the readers see.
+    pub result: Json,
+    /// The whole result when `result` was cut.
+    pub full_result: Option<Json>,
+    /// True when `result` describes an error.
+    pub is_error: bool,
+    /// Wall time, for the observe event.
+    pub duration_ms: u32,
+    /// Events that the tool itself emits, saved before its observe: (type, data).
+    pub events: Vec<(EventType, Json)>,
+}
+
+/// A row of `tool_execution_records`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolRecord {
+    /// The call as the model made it; its input as it was approved.
+    pub call: ToolCall,
+    /// How the tool execution stands.
+    pub status: ToolStatus,
+    /// Attempts that were allowed to run, this one included.
+    pub attempt: u32,
+    /// How it ended, once it has.
+    pub end: Option<ToolEnd>,
+    /// How its approval stands.
+    pub approval: ApprovalState,
+}
+
+impl ToolRecord {
+    /// The record of a call that was asked for and has not started.
+    pub fn pending(call: ToolCall) -> Self {
+        Self {
+            call,
+            status: ToolStatus::Pending,
+            attempt: 0,
+            end: None,
+            approval: ApprovalState::NotNeeded,
+        }
+    }
+}
+
+/// The result of one tool call as the model sees it.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ToolResult {
+    /// Our id of the execution.
+    pub execution_id: String,
+    /// The model's id of the call.
+    pub call_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// Its result.
+    pub result: Json,
+    /// True when the result describes an error.
+    pub is_error: bool,
+}

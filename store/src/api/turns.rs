@@ -1,0 +1,170 @@
+//! What a worker needs to run turns.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use async_trait::async_trait;
+use everturn_proto::{
+    Thread,
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
+    words::{AgentExecutionStatus, MessageRole},
+};
+
+use super::{
+    Result,
+    tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
+};
+
+/// What a worker needs to run turns. By the claims a call of the model is paid once (invariant 5) and a tool is done
+/// once (invariant 6).
+#[async_trait]
+pub trait TurnStore: Send + Sync {
+    /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its hash,
+    /// inserts the agent execution, marks the message taken and appends `user_message`, in one transaction. When it is
+    /// repeated it returns what is stored. It gives [`StoreError::NotFound`] when the message has neither a row nor
+    /// content, or the conversation was deleted less than a day ago.
+    ///
+    /// A turn that says it runs while another begins has lost its workflow: the engine runs one workflow a
+    /// conversation, which goes on to the next message only when the turn has ended here. The lost turn is ended first,
+    /// with `turn_lost`.
+    ///
+    /// [`StoreError::NotFound`]: crate::StoreError::NotFound
+    async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
+
+    /// Begins the sub-agent of a `delegate` call in one transaction: writes its row, its task and `sub_agent_start`, and
+    /// the call counts as running from now on. `agents` are those configured now, by name. When it is repeated it
+    /// returns what is stored.
+    ///
+    /// A call that may not have a sub-agent (limits, wrong arguments) is ended with an error for the model. A call that
+    /// has ended gets none. The status that is returned is then not running.
+    async fn begin_sub_agent(
+        &self,
+        call: &ToolKey,
+        agents: &BTreeMap<String, AgentDefinition>,
+    ) -> Result<BegunTurn>;
+
+    /// Returns the name of the conversation's agent; `None` when there is no such conversation.
+    async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
+
+    /// Returns an agent's definition by its hash.
+    async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
+
+    /// Returns a thread's messages for the model, oldest first: the newest `limit` of those that turns have taken. The
+    /// cut never separates an assistant's tool calls from what came before them in the same turn.
+    async fn context(
+        &self,
+        conversation_id: &str,
+        thread: &Thread,
+        limit: u32,
+    ) -> Result<Vec<ContextMessage>>;
+
+    /// Returns those of these call ids that are already used in the conversation: a call's id is unique there.
+    async fn used_call_ids(
+        &self,
+        conversation_id: &str,
+        call_ids: &[String],
+    ) -> Result<Vec<String>>;
+
+    /// Returns those of these tools that need no more approvals in the conversation.
+    async fn granted_tools(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<String>>;
+
+    /// Claims the LLM call of a step: gives the stored `llm_complete`, or a new generation (invariant 5, paid once).
+    async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
+
+    /// Stores `llm_complete` and returns what is stored: the first one wins.
+    async fn complete_step(
+        &self,
+        step: &StepKey,
+        state: LlmCompleteState,
+    ) -> Result<LlmCompleteState>;
+
+    /// Stores the text so far of a call that was stopped (`llm_partial`; the newest generation wins). Only an end that
+    /// cuts the turn short reads it; [`TurnStore::claim_step`] does not see it.
+    async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()>;
+
+    /// Claims a tool execution before it runs, and writes the checkpoint `tool_start` when it may run (invariant 6, done
+    /// once). `claimant` names who asks; it is not empty and nobody else ever uses it. When the answer of a claim was
+    /// lost (a connection broke at the commit), the same claimant asks again and may run the tool.
+    async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim>;
+
+    /// Records how a tool execution ended, and returns the record as it is then: the first end wins.
+    async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord>;
+
+    /// Saves one batch in one transaction (invariants 2, one order, and 3, idempotent saves). A batch whose key is
+    /// stored changes nothing, nor does any batch after the agent execution's end; both return what is stored.
+    async fn save(&self, request: &SaveRequest) -> Result<Saved>;
+}
+
+/// The turn to begin.
+#[derive(Debug, Clone)]
+pub struct BeginTurn {
+    /// The conversation; created when unknown.
+    pub conversation_id: String,
+    /// Tenant of the conversation when it is created.
+    pub tenant_id: String,
+    /// The message that starts the turn.
+    pub message_id: String,
+    /// Its text; `None` when the row in `messages` has it.
+    pub content: Option<String>,
+    /// The turn's agent execution.
+    pub agent_execution_id: String,
+    /// The agent as configured now; ignored when the agent execution is already pinned to one.
+    pub agent: AgentDefinition,
+}
+
+/// A turn that was begun, now or before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BegunTurn {
+    /// Running, or how the turn ended.
+    pub status: AgentExecutionStatus,
+    /// The definition it is pinned to.
+    pub agent: AgentDefinition,
+    /// Hash of the definition.
+    pub agent_hash: String,
+    /// The conversation's largest sequence number.
+    pub last_sequence: u32,
+    /// Texts of lost turns that were ended now: (agent execution, step).
+    pub sealed: Vec<(String, u32)>,
+    /// How long ago it began.
+    pub age: Duration,
+}
+
+/// Answer to a claim of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StepClaim {
+    /// The call was already made and paid.
+    Stored(LlmCompleteState),
+    /// Make the call; its deltas carry this generation.
+    Call {
+        /// Larger than any that was given for this agent execution before.
+        generation: u32,
+    },
+}
+
+/// What a save left behind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved {
+    /// What is stored.
+    pub result: SaveResult,
+    /// Texts that this batch's events replace on every reader: (agent execution, step).
+    pub sealed: Vec<(String, u32)>,
+}
+
+/// A message as the model's context sees it.
+#[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
+pub struct ContextMessage {
+    /// Who said it.
+    #[sqlx(try_from = "String")]
+    pub role: MessageRole,
+    /// The text.
+    pub content: String,
+    /// Calls of an assistant message, in call order.
+    #[sqlx(json)]
+    pub tool_calls: Vec<ToolCall>,
+    /// Results of those calls that ended.
+    #[sqlx(json)]
+    pub tool_results: Vec<ToolResult>,
+}

@@ -1,0 +1,39 @@
+//! The tree of agent executions. Every method is one statement.
+
+use async_trait::async_trait;
+
+use super::{
+    Database,
+    sql::{self, agent_executions},
+};
+use crate::api::{Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Result};
+
+#[async_trait]
+impl AgentExecutions for Database {
+    async fn agent_executions(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        after: Option<AgentExecutionPlace>,
+        limit: u32,
+    ) -> Result<Vec<AgentExecution>> {
+        // All agent executions are younger than the epoch.
+        let AgentExecutionPlace { started_at, id } = after.unwrap_or_default();
+        let query = sql::for_caller(agent_executions::AGENT_EXECUTIONS, access, conversation_id)
+            .bind(started_at)
+            .bind(id)
+            .bind(i64::from(limit));
+        self.read(query.fetch_all(self.reader())).await
+    }
+
+    async fn agent_execution(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+    ) -> Result<Option<AgentExecution>> {
+        let query = sql::for_caller(agent_executions::AGENT_EXECUTION, access, conversation_id);
+        let query = query.bind(id);
+        self.read(query.fetch_optional(self.reader())).await
+    }
+}

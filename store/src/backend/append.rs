@@ -1,0 +1,144 @@
+//! Appends a batch: loads what it reads, builds it, writes it. The callers hold the conversation's lock.
+//!
+//! An append ends lost sub-agents, and the end of a sub-agent is an append: so both are here.
+
+use std::pin::Pin;
+
+use everturn_proto::{
+    ids,
+    turn::SaveResult,
+    words::{AgentExecutionStatus, ToolKind, ToolStatus, failure},
+};
+
+use super::{
+    Connection, snapshot,
+    sql::agent_executions::SAVE_STATE,
+    write::{advance_execution, write_batch},
+};
+use crate::{
+    api::{Result, Saved, StepKey},
+    batch::{self, AgentExecutionEnd, BatchRequest, Save, Snapshot, ToolRow},
+    columns::now,
+    rows::turns::SaveStateRow,
+};
+
+/// Appends a batch that is not stored to an agent execution that runs. `steps` are those that it has saved.
+pub(super) async fn append(
+    connection: &mut Connection,
+    request: &BatchRequest,
+    last_sequence: u32,
+    steps: u32,
+) -> Result<Saved> {
+    let mut loaded = snapshot::load(connection, request).await?;
+    let lost = end_lost(connection, request, &loaded.tools, last_sequence).await?;
+    if lost.last_sequence != last_sequence {
+        // The ends of sub-agents ended the calls that started them.
+        loaded = snapshot::load(connection, request).await?;
+    }
+    let (last_sequence, mut sealed) = (lost.last_sequence, lost.sealed);
+    let now = now();
+    let snapshot = Snapshot {
+        last_sequence,
+        steps,
+        now,
+        ..loaded
+    };
+    let batch = batch::build(request, &snapshot)?;
+    let mut result = SaveResult {
+        status: AgentExecutionStatus::Running.into(),
+        last_sequence,
+        ..SaveResult::default()
+    };
+    if !batch.events.is_empty() {
+        write_batch(connection, request, &batch, now).await?;
+        if batch.end.is_some() || batch.steps != snapshot.steps {
+            advance_execution(connection, request, &batch, now).await?;
+        }
+        if let Some(end) = batch.end {
+            result.status = end.status.into();
+        }
+        result.last_sequence = batch.last_sequence;
+        sealed.extend(batch::sealed(request));
+    }
+    Ok(Saved { result, sealed })
+}
+
+/// How the agent execution stands, and whether the batch is stored: it is when its first event is. `None` when there is
+/// no such agent execution.
+pub(super) async fn find_state(
+    connection: &mut Connection,
+    request: &BatchRequest,
+) -> Result<Option<SaveStateRow>> {
+    let conversation_id = &request.step.conversation_id;
+    let query = sqlx::query_as(SAVE_STATE)
+        .bind(&request.step.agent_execution_id)
+        .bind(conversation_id)
+        .bind(batch::event_id(conversation_id, &batch::key(request), 0));
+    Ok(query.fetch_optional(connection).await?)
+}
+
+/// What the ends of lost sub-agents left.
+struct LostEnds {
+    last_sequence: u32,
+    sealed: Vec<(String, u32)>,
+}
+
+/// Ends the sub-agents whose calls `request` closes and that still say they run: their workflows are gone, because a
+/// parent waits for its sub-agents. Their own sub-agents end with them. It costs nothing unless a `delegate` call has
+/// begun and not ended.
+fn end_lost<'a>(
+    connection: &'a mut Connection,
+    request: &'a BatchRequest,
+    tools: &'a [ToolRow],
+    last_sequence: u32,
+) -> Pin<Box<dyn Future<Output = Result<LostEnds>> + Send + 'a>> {
+    Box::pin(async move {
+        let mut lost = LostEnds {
+            last_sequence,
+            sealed: Vec::new(),
+        };
+        let is_open = |tool: &&ToolRow| {
+            tool.record.call.kind() == ToolKind::Delegate
+                && tool.record.status == ToolStatus::Running
+        };
+        for tool in tools.iter().filter(is_open) {
+            let mut end = lost_request(request, &tool.record.call.execution_id);
+            let state = find_state(connection, &end).await?;
+            let is_running = |state: &SaveStateRow| state.status == AgentExecutionStatus::Running;
+            let Some(state) = state.filter(is_running) else {
+                continue;
+            };
+            // The step behind those that were saved is the one that may have left a text.
+            end.step.step = state.steps;
+            let ended = append(connection, &end, lost.last_sequence, state.steps).await?;
+            lost.last_sequence = ended.result.last_sequence;
+            lost.sealed.extend(ended.sealed);
+        }
+        Ok(lost)
+    })
+}
+
+/// The end of a sub-agent that is lost: cancelled with its parent, else failed.
+fn lost_request(parent: &BatchRequest, execution_id: &str) -> BatchRequest {
+    let failed = |message: &str| AgentExecutionEnd::Failed {
+        code: failure::SUB_AGENT_LOST.to_owned(),
+        message: message.to_owned(),
+    };
+    let end = match &parent.save {
+        Save::End(end @ AgentExecutionEnd::Cancelled { .. }) => end.clone(),
+        Save::Observe {
+            failure: Some(failure),
+            ..
+        } => failed(failure),
+        _ => failed("The sub-agent was stopped from outside."),
+    };
+    let conversation_id = &parent.step.conversation_id;
+    BatchRequest {
+        step: StepKey {
+            agent_execution_id: ids::sub_agent_execution_id(conversation_id, execution_id),
+            step: 0,
+            ..parent.step.clone()
+        },
+        save: Save::End(end),
+    }
+}

@@ -1,0 +1,117 @@
+//! The checkpoints of model calls, and the claim before each: a call is paid once (invariant 5).
+
+use everturn_proto::{
+    turn::LlmCompleteState,
+    words::{AgentExecutionStatus, CheckpointType},
+};
+use sqlx::types::Json as Column;
+
+use super::{
+    Connection, missing,
+    sql::{
+        agent_executions::STATUS_OF_EXECUTION,
+        checkpoints::{CHECKPOINT, CLAIM_STEP, InsertCheckpoint},
+    },
+};
+use crate::{
+    api::{Result, StepClaim, StepKey},
+    columns::{narrow, now},
+    error::{Missing, StoreError},
+};
+
+/// Claims the call of a step. One statement claims; what it does not claim is then looked at.
+pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> Result<StepClaim> {
+    // All rows, here and wherever a statement writes and returns: SQLite ends a statement, and with it its transaction,
+    // when it was read to its end.
+    let claimed: Vec<i64> = sqlx::query_scalar(CLAIM_STEP)
+        .bind(&step.agent_execution_id)
+        .bind(&step.conversation_id)
+        .bind(i64::from(step.step))
+        .fetch_all(&mut *connection)
+        .await?;
+    if let [generation] = claimed[..] {
+        let generation = narrow(generation)?;
+        return Ok(StepClaim::Call { generation });
+    }
+    // No claim: the call was made, or the agent execution is not running.
+    let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
+        .bind(&step.agent_execution_id)
+        .bind(&step.conversation_id)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let id = &step.agent_execution_id;
+    let status = status.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, id))?;
+    if let Some(state) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
+        return Ok(StepClaim::Stored(state));
+    }
+    let running = AgentExecutionStatus::Running;
+    Err(StoreError::Conflict(format!(
+        "agent execution `{id}` is {status}, not {running}"
+    )))
+}
+
+/// Stores the reply of a step, and returns what is stored: the first one wins.
+pub(super) async fn complete_step(
+    connection: &mut Connection,
+    step: &StepKey,
+    state: LlmCompleteState,
+) -> Result<LlmCompleteState> {
+    let row = of_call(step, CheckpointType::LlmComplete, &state);
+    let inserted = row
+        .unless_stored()
+        .execute(&mut *connection)
+        .await
+        .map_err(missing(Missing::AgentExecution, &step.agent_execution_id))?;
+    if inserted.rows_affected() == 1 {
+        return Ok(state);
+    }
+    let stored = load_checkpoint(connection, step, CheckpointType::LlmComplete).await?;
+    stored.ok_or_else(|| StoreError::Corrupt("a checkpoint was neither inserted nor found".into()))
+}
+
+/// Stores the text so far of a call that was stopped; the newest generation wins.
+pub(super) async fn save_partial(
+    connection: &mut Connection,
+    step: &StepKey,
+    state: &LlmCompleteState,
+) -> Result<()> {
+    of_call(step, CheckpointType::LlmPartial, state)
+        .or_replace()
+        .execute(connection)
+        .await
+        .map_err(missing(Missing::AgentExecution, &step.agent_execution_id))?;
+    Ok(())
+}
+
+/// The state of a step's model call.
+pub(super) async fn load_checkpoint(
+    connection: &mut Connection,
+    step: &StepKey,
+    checkpoint_type: CheckpointType,
+) -> Result<Option<LlmCompleteState>> {
+    let state: Option<Column<LlmCompleteState>> = sqlx::query_scalar(CHECKPOINT)
+        .bind(&step.agent_execution_id)
+        .bind(i64::from(step.step))
+        .bind(checkpoint_type.as_str())
+        .fetch_optional(connection)
+        .await?;
+    Ok(state.map(|state| state.0))
+}
+
+/// The row of a model call's checkpoint.
+fn of_call<'a>(
+    step: &'a StepKey,
+    checkpoint_type: CheckpointType,
+    state: &'a LlmCompleteState,
+) -> InsertCheckpoint<'a, LlmCompleteState> {
+    InsertCheckpoint {
+        step,
+        checkpoint_type,
+        execution_id: None,
+        generation: state.generation,
+        input_tokens: state.input_tokens,
+        output_tokens: state.output_tokens,
+        now: now(),
+        state,
+    }
+}

@@ -1,0 +1,57 @@
+//! The event log, read. Every method is one statement, hence one snapshot of the database.
+
+use async_trait::async_trait;
+use everturn_proto::event::Event;
+
+use super::{
+    Database,
+    dialect::{list, words},
+    sql::{self, events},
+};
+use crate::{
+    api::{Access, ConversationStatus, EventPage, EventReader, Result},
+    columns::narrow,
+    rows::conversations::{EventRow, StatusRow},
+};
+
+#[async_trait]
+impl EventReader for Database {
+    async fn events(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        from_sequence: u32,
+        limit: u32,
+    ) -> Result<EventPage> {
+        // One more than asked for says whether there are more.
+        let query = sql::for_caller(events::EVENTS, access, conversation_id)
+            .bind(i64::from(from_sequence))
+            .bind(i64::from(limit) + 1);
+        let rows: Vec<EventRow> = self.read(query.fetch_all(self.reader())).await?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let has_more = rows.len() > limit;
+        let events = rows.into_iter().take(limit).map(Event::from).collect();
+        Ok(EventPage { events, has_more })
+    }
+
+    async fn conversation_status(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+    ) -> Result<Option<ConversationStatus>> {
+        let query = sql::for_caller(events::CONVERSATION_STATUS, access, conversation_id);
+        let row: Option<StatusRow> = self.read(query.fetch_optional(self.reader())).await?;
+        Ok(row.map(ConversationStatus::from))
+    }
+
+    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>> {
+        if conversation_ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let query = sqlx::query_as(words(events::LAST_SEQUENCES)).bind(list(conversation_ids));
+        let rows: Vec<(String, i64)> = self.read(query.fetch_all(self.reader())).await?;
+        rows.into_iter()
+            .map(|(id, last_sequence)| Ok((id, narrow(last_sequence)?)))
+            .collect()
+    }
+}

@@ -1,0 +1,89 @@
+//! The messages that a conversation accepts. Both transactions lock the conversation first.
+
+use super::{
+    Connection,
+    lock::lock_visible_conversation,
+    missing,
+    sql::messages::{self, COUNT_QUEUED, QUEUED_MESSAGE, WITHDRAW_MESSAGE},
+};
+use crate::{
+    api::{Access, NewMessage, QueuedMessage, Result},
+    columns::now,
+    error::{Missing, StoreError},
+    rows::conversations::QueuedRow,
+};
+
+/// Stores a message that waits. The conversation's lock makes the count of waiting messages exact.
+pub(super) async fn queue(
+    connection: &mut Connection,
+    access: &Access,
+    new: &NewMessage,
+) -> Result<QueuedMessage> {
+    let id = &new.conversation_id;
+    if !lock_visible_conversation(connection, access, id).await? {
+        return Err(StoreError::not_found(Missing::Conversation, id));
+    }
+    let inserted = messages::queue(new, &access.tenant_id, now())
+        .execute(&mut *connection)
+        .await
+        .map_err(missing(Missing::Conversation, id))?;
+    if inserted.rows_affected() == 1 {
+        return Ok(QueuedMessage {
+            message_id: new.message_id.clone(),
+            is_new: true,
+            turn: None,
+        });
+    }
+    let stored: Option<QueuedRow> = sqlx::query_as(QUEUED_MESSAGE)
+        .bind(&new.conversation_id)
+        .bind(&new.message_id)
+        .bind(&new.client_message_id)
+        .bind(&new.content)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(stored) = stored else {
+        return Err(refusal(connection, new).await?);
+    };
+    if !stored.has_this_content {
+        // An id that was used twice by mistake: the second message must not vanish in silence.
+        let client_message_id = new.client_message_id.clone().unwrap_or(stored.id);
+        return Err(StoreError::OtherContent { client_message_id });
+    }
+    Ok(QueuedMessage {
+        message_id: stored.id.clone(),
+        is_new: false,
+        turn: stored.taken_by(),
+    })
+}
+
+/// Which limit a message that was not stored has met.
+async fn refusal(connection: &mut Connection, new: &NewMessage) -> Result<StoreError> {
+    let count = sqlx::query_scalar(COUNT_QUEUED).bind(&new.conversation_id);
+    let queued: i64 = count.fetch_one(connection).await?;
+    Ok(match new.max_turns {
+        Some(limit) if queued < i64::from(new.max_queued) => {
+            StoreError::TooManyTurns { limit: limit.get() }
+        }
+        _ => StoreError::QueueFull {
+            limit: new.max_queued,
+        },
+    })
+}
+
+/// Removes a message that waits. The conversation's lock keeps a turn from taking it meanwhile.
+pub(super) async fn withdraw(
+    connection: &mut Connection,
+    access: &Access,
+    conversation_id: &str,
+    message_id: &str,
+) -> Result<bool> {
+    if !lock_visible_conversation(connection, access, conversation_id).await? {
+        return Ok(false);
+    }
+    let withdrawn = sqlx::query(WITHDRAW_MESSAGE)
+        .bind(conversation_id)
+        .bind(message_id)
+        .execute(connection)
+        .await?;
+    Ok(withdrawn.rows_affected() == 1)
+}

@@ -1,0 +1,129 @@
+//! Agent executions: turns and sub-agents, and the definitions of agents that they are pinned to.
+
+use chrono::{DateTime, Utc};
+
+use super::Statement;
+
+/// `$1` agent execution, `$2` conversation. The rows are that turn, once it has begun, and every other one that says it
+/// runs.
+pub(crate) const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
+     d.definition \
+     FROM (SELECT * FROM agent_executions WHERE id = $1 AND conversation_id = $2 \
+           UNION ALL \
+           SELECT * FROM agent_executions WHERE conversation_id = $2 AND status = 'running' \
+            AND parent_execution_id IS NULL AND id <> $1) AS e \
+     JOIN agent_definitions d ON d.hash = e.agent_hash ORDER BY e.started_at, e.id";
+
+/// `$1` agent execution, `$2` conversation.
+pub(crate) const BEGUN_SUB_AGENT: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
+     d.definition FROM agent_executions e JOIN agent_definitions d ON d.hash = e.agent_hash \
+     WHERE e.id = $1 AND e.conversation_id = $2";
+
+/// `$1` hash, `$2` definition.
+pub(crate) const INSERT_DEFINITION: &str = "INSERT INTO agent_definitions (hash, definition) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
+
+/// `$1` hash.
+pub(crate) const DEFINITION: &str = "SELECT definition FROM agent_definitions WHERE hash = $1";
+
+/// A row of `agent_executions`, which runs from now on.
+pub(crate) struct InsertAgentExecution<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) conversation_id: &'a str,
+    pub(crate) message_id: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) agent_hash: &'a str,
+    pub(crate) now: DateTime<Utc>,
+}
+
+/// Where a sub-agent stands in the tree.
+pub(crate) struct Parentage<'a> {
+    pub(crate) parent_execution_id: &'a str,
+    pub(crate) root_execution_id: &'a str,
+    pub(crate) depth: u32,
+    /// The model's id of the call that started it.
+    pub(crate) call_id: &'a str,
+}
+
+impl InsertAgentExecution<'_> {
+    /// Only a turn has the tenant: it counts for the tenant's limit, a sub-agent does not.
+    const OF_TURN: &'static str = "INSERT INTO agent_executions \
+         (id, conversation_id, message_id, agent, agent_hash, started_at, tenant_id, root_execution_id, depth, status) \
+         VALUES ($1, $2, $3, $4, $5, $6, (SELECT tenant_id FROM conversations WHERE id = $2), $1, 0, 'running')";
+
+    const OF_SUB_AGENT: &'static str = "INSERT INTO agent_executions \
+         (id, conversation_id, message_id, agent, agent_hash, started_at, \
+         parent_execution_id, root_execution_id, depth, parent_tool_call_id, status) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'running')";
+
+    /// The turn's own agent execution.
+    pub(crate) fn of_turn(&self) -> Statement {
+        self.statement(Self::OF_TURN)
+    }
+
+    /// A sub-agent's.
+    pub(crate) fn of_sub_agent(&self, parentage: &Parentage<'_>) -> Statement {
+        self.statement(Self::OF_SUB_AGENT)
+            .bind(parentage.parent_execution_id)
+            .bind(parentage.root_execution_id)
+            .bind(i64::from(parentage.depth))
+            .bind(parentage.call_id)
+    }
+
+    fn statement(&self, text: &'static str) -> Statement {
+        sqlx::query(text)
+            .bind(self.id)
+            .bind(self.conversation_id)
+            .bind(self.message_id)
+            .bind(self.agent)
+            .bind(self.agent_hash)
+            .bind(self.now)
+    }
+}
+
+/// `$1` agent execution, `$2` conversation.
+pub(crate) const STATUS_OF_EXECUTION: &str =
+    "SELECT status FROM agent_executions WHERE id = $1 AND conversation_id = $2";
+
+/// `$1` agent execution, `$2` conversation, `$3` event id. How the agent execution stands, and whether that event is
+/// stored.
+pub(crate) const SAVE_STATE: &str = "SELECT status, steps, message_id, \
+     (SELECT sequence_number FROM agent_execution_events WHERE id = $3) AS stored_sequence \
+     FROM agent_executions WHERE id = $1 AND conversation_id = $2";
+
+/// `$1` agent execution, `$2` steps, `$3` status, `$4` error code, `$5` finished at.
+pub(crate) const ADVANCE_EXECUTION: &str = "UPDATE agent_executions SET steps = $2, status = $3, error_code = $4, \
+     finished_at = $5 WHERE id = $1";
+
+/// `$1` agent execution, `$2` conversation. What its calls of `delegate` depend on.
+pub(crate) const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.definition, o.definition AS root_definition, \
+     (SELECT COUNT(*) - 1 FROM agent_executions s WHERE s.root_execution_id = p.root_execution_id) AS sub_agents \
+     FROM agent_executions p JOIN agent_definitions d ON d.hash = p.agent_hash \
+     JOIN agent_executions r ON r.id = p.root_execution_id JOIN agent_definitions o ON o.hash = r.agent_hash \
+     WHERE p.id = $1 AND p.conversation_id = $2";
+
+macro_rules! agent_executions {
+    ($condition:literal) => {
+        concat!(
+            "SELECT e.id, e.message_id, e.agent, e.status, e.depth, e.parent_execution_id, e.root_execution_id, \
+             e.steps, e.error_code, e.started_at, e.finished_at, \
+             t.execution_id, t.call_id, t.tool_name, t.tool_input, \
+             (SELECT CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) FROM execution_checkpoints k \
+              WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS input_tokens, \
+             (SELECT CAST(COALESCE(SUM(k.output_tokens), 0) AS BIGINT) FROM execution_checkpoints k \
+              WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS output_tokens \
+             FROM agent_executions e LEFT JOIN tool_execution_records t \
+             ON t.conversation_id = e.conversation_id AND t.call_id = e.parent_tool_call_id \
+             WHERE e.conversation_id = $1 AND ",
+            of_visible_conversation!(),
+            " AND ",
+            $condition
+        )
+    };
+}
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` started at, `$5` id, `$6` limit.
+pub(crate) const AGENT_EXECUTIONS: &str =
+    agent_executions!("(e.started_at, e.id) > ($4, $5) ORDER BY e.started_at, e.id LIMIT $6");
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` id.
+pub(crate) const AGENT_EXECUTION: &str = agent_executions!("e.id = $4");

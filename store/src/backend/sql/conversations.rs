@@ -1,0 +1,107 @@
+//! Conversations: their rows, their lock, their lists.
+
+use chrono::{DateTime, Utc};
+
+use super::{Select, SqlText};
+use crate::api::{Conversation, NewConversation};
+
+macro_rules! insert_conversation {
+    ($values:literal) => {
+        concat!(
+            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at) ",
+            $values,
+            " ON CONFLICT (id) DO NOTHING RETURNING ",
+            conversation_columns!()
+        )
+    };
+}
+
+/// As [`insert`] binds. It returns nothing when the id is taken.
+pub(crate) const INSERT_CONVERSATION: &str =
+    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6)");
+
+/// As [`insert`] binds. It returns nothing when the id is taken, or when a conversation with this id was deleted lately.
+pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
+    "SELECT $1, $2, $3, $4, $5, $6, $6 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
+);
+
+/// `$1` id, `$2` tenant, `$3` owner or empty, `$4` agent, `$5` title or empty, `$6` now.
+pub(crate) fn insert<'q>(
+    text: &'static str,
+    new: &'q NewConversation,
+    now: DateTime<Utc>,
+) -> Select<'q, Conversation> {
+    sqlx::query_as(text)
+        .bind(&new.id)
+        .bind(&new.access.tenant_id)
+        .bind(new.access.owner_id.as_deref().unwrap_or_default())
+        .bind(&new.agent)
+        .bind(new.title.as_deref().unwrap_or_default())
+        .bind(now)
+}
+
+/// `$1` id. The lock is held until the transaction ends: it puts the writers of one conversation in a row (invariant 2,
+/// one order).
+pub(crate) const LOCK_CONVERSATION: SqlText =
+    locking!("SELECT last_sequence FROM conversations WHERE id = $1");
+
+/// `$1` id, `$2` tenant, `$3` owner. As [`LOCK_CONVERSATION`], for a caller.
+pub(crate) const LOCK_VISIBLE_CONVERSATION: SqlText = locking!(
+    "SELECT last_sequence FROM conversations WHERE id = $1 AND ",
+    visible!()
+);
+
+/// `$1` id, `$2` tenant, `$3` owner.
+pub(crate) const CONVERSATION: &str = concat!(
+    "SELECT ",
+    conversation_columns!(),
+    " FROM conversations WHERE id = $1 AND ",
+    visible!()
+);
+
+/// `$1` id.
+pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
+
+/// A page of conversations: of a tenant (`$1`), then, with an index for each, of one owner of it.
+macro_rules! conversations {
+    ($more:literal, $limit:literal) => {
+        concat!(
+            "SELECT ",
+            conversation_columns!(),
+            " FROM conversations WHERE tenant_id = $1",
+            $more,
+            " ORDER BY updated_at DESC, id DESC LIMIT ",
+            $limit
+        )
+    };
+}
+
+/// `$1` tenant, `$2` limit.
+pub(crate) const CONVERSATIONS_FIRST: &str = conversations!("", "$2");
+
+/// `$1` tenant, `$2` limit, `$3` updated at, `$4` id.
+pub(crate) const CONVERSATIONS_BEFORE: &str =
+    conversations!(" AND (updated_at, id) < ($3, $4)", "$2");
+
+/// `$1` tenant, `$2` owner, `$3` limit.
+pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id = $2", "$3");
+
+/// `$1` tenant, `$2` owner, `$3` limit, `$4` updated at, `$5` id.
+pub(crate) const OWN_CONVERSATIONS_BEFORE: &str =
+    conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
+
+/// `$1` id, `$2` tenant, `$3` owner, `$4` title or empty.
+pub(crate) const RENAME_CONVERSATION: &str = concat!(
+    "UPDATE conversations SET title = $4 WHERE id = $1 AND ",
+    visible!(),
+    " RETURNING ",
+    conversation_columns!()
+);
+
+/// `$1` id, `$2` title.
+pub(crate) const SET_EMPTY_TITLE: &str =
+    "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
+
+/// `$1` id, `$2` last sequence, `$3` added messages, `$4` now.
+pub(crate) const ADVANCE_CONVERSATION: &str = "UPDATE conversations SET last_sequence = $2, \
+     message_count = message_count + $3, updated_at = $4 WHERE id = $1";

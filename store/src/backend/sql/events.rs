@@ -1,0 +1,35 @@
+//! The event log.
+
+use super::SqlText;
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit.
+pub(crate) const EVENTS: &str = concat!(
+    "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
+     FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
+    of_visible_conversation!(),
+    " ORDER BY sequence_number LIMIT $5"
+);
+
+/// `$1` conversation, `$2` tenant, `$3` owner. The engine runs one turn a conversation at a time, so of several agent
+/// executions that say they run (one was terminated from outside) the newest is the one that does.
+pub(crate) const CONVERSATION_STATUS: &str = concat!(
+    "SELECT c.last_sequence, \
+     (SELECT e.message_id FROM agent_executions e \
+      WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
+      ORDER BY e.started_at DESC LIMIT 1) AS running_message_id, \
+     (SELECT m.id FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued' \
+      ORDER BY m.created_at, m.id LIMIT 1) AS queued_message_id \
+     FROM conversations c WHERE c.id = $1 AND ",
+    visible!()
+);
+
+/// `$1` list of conversations.
+pub(crate) const LAST_SEQUENCES: SqlText = among!(
+    "SELECT id, last_sequence FROM conversations WHERE id",
+    "$1",
+    ""
+);
+
+/// Rows follow.
+pub(crate) const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, conversation_id, message_id, \
+     event_type, sequence_number, batch_key, created_at, event_data) ";

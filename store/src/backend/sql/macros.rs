@@ -1,0 +1,70 @@
+//! Parts of texts. They are macros because `concat!` takes only literals and macros.
+
+/// PostgreSQL locks the rows that it reads; SQLite's transaction holds the whole file.
+macro_rules! locking {
+    ($($text:tt)*) => {
+        SqlText { sqlite: concat!($($text)*), postgres: concat!($($text)*, " FOR UPDATE") }
+    };
+}
+
+/// `before` is in the list bound to `$n` by `dialect::list`: one text whatever the list's length.
+macro_rules! among {
+    ($before:expr, $list:literal, $after:literal) => {
+        SqlText {
+            sqlite: concat!(
+                $before,
+                " IN (SELECT value FROM json_each(",
+                $list,
+                "))",
+                $after
+            ),
+            postgres: concat!($before, " = ANY(", $list, ")", $after),
+        }
+    };
+}
+
+/// The conversation `$1` is one that the caller of tenant `$2` and owner `$3` may see; without an owner, every owner's.
+macro_rules! visible {
+    () => {
+        "tenant_id = $2 AND (CAST($3 AS TEXT) IS NULL OR owner_id = $3)"
+    };
+}
+
+/// The same in a text about another table.
+macro_rules! of_visible_conversation {
+    () => {
+        concat!(
+            "EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+            visible!(),
+            ")"
+        )
+    };
+}
+
+/// Columns of a [`Conversation`](crate::Conversation). An empty title or owner is none.
+macro_rules! conversation_columns {
+    () => {
+        "id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count, \
+         last_sequence, created_at, updated_at"
+    };
+}
+
+/// Small columns of a tool record, then those a batch needs. `full_result` is left out: it may be a megabyte, and only a
+/// claim or an end of the tool itself gives it to anyone.
+macro_rules! tool_columns {
+    () => {
+        "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \
+         duration_ms, observed_sequence, kind, approval, input_hash, signatures, tool_input, events, result"
+    };
+}
+
+/// Ends a tool execution. `ended` binds these parameters; those of a text's condition come after them.
+macro_rules! end_tool {
+    ($($condition:tt)*) => {
+        concat!(
+            "UPDATE tool_execution_records SET status = $1, is_error = $2, duration_ms = $3, finished_at = $4, \
+             events = $5, result = $6, full_result = $7 WHERE ",
+            $($condition)*
+        )
+    };
+}

@@ -1,0 +1,144 @@
+//! Messages: those that wait, those that turns have taken, the context of a model.
+
+use chrono::{DateTime, Utc};
+use everturn_proto::{turn::ToolCall, words::MessageRole};
+use sqlx::types::Json as Column;
+
+use super::{SqlText, Statement};
+use crate::api::NewMessage;
+
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` most that may wait, `$7` tenant, `$8`
+/// most other conversations of the tenant in which a turn runs or waits (0: any number; no more than that are looked
+/// at). Nothing is inserted when the message is there or a limit is reached.
+pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
+     client_message_id, created_at, content, tool_calls, tool_results) \
+     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $4, '[]', '[]' \
+     WHERE (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
+     AND ($8 = 0 OR (SELECT COUNT(*) FROM \
+      (SELECT conversation_id FROM \
+       (SELECT DISTINCT conversation_id FROM messages \
+        WHERE tenant_id = $7 AND status = 'queued' AND conversation_id <> $1 \
+        ORDER BY conversation_id LIMIT $8) AS waiting \
+       UNION SELECT conversation_id FROM \
+       (SELECT DISTINCT conversation_id FROM agent_executions \
+        WHERE tenant_id = $7 AND status = 'running' AND conversation_id <> $1 \
+        ORDER BY conversation_id LIMIT $8) AS running) AS busy) < $8) \
+     ON CONFLICT DO NOTHING";
+
+/// [`QUEUE_MESSAGE`] with its parameters.
+pub(crate) fn queue(new: &NewMessage, tenant_id: &str, now: DateTime<Utc>) -> Statement {
+    sqlx::query(QUEUE_MESSAGE)
+        .bind(&new.conversation_id)
+        .bind(&new.message_id)
+        .bind(&new.client_message_id)
+        .bind(&new.content)
+        .bind(now)
+        .bind(i64::from(new.max_queued))
+        .bind(tenant_id)
+        .bind(new.max_turns.map_or(0, |most| i64::from(most.get())))
+}
+
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content. The client's own id decides when both match. The row
+/// also says whose turn took the message, and how that turn stands.
+pub(crate) const QUEUED_MESSAGE: &str = "SELECT found.id, found.content = $4 AS has_this_content, \
+     e.message_id AS turn_message_id, e.status AS turn_status FROM \
+     (SELECT 0 AS place, id, content, agent_execution_id FROM messages \
+      WHERE conversation_id = $1 AND client_message_id = $3 \
+      UNION ALL \
+      SELECT 1 AS place, id, content, agent_execution_id FROM messages \
+      WHERE conversation_id = $1 AND id = $2) AS found \
+     LEFT JOIN agent_executions e ON e.id = found.agent_execution_id \
+     ORDER BY found.place LIMIT 1";
+
+/// `$1` conversation, `$2` id.
+pub(crate) const WITHDRAW_MESSAGE: &str =
+    "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. There is a row for each message that waits, in order, or one
+/// without. A turn has ended before the next one begins, so one runs at the most; of data that is older than this rule,
+/// the newest counts.
+pub(crate) const RESUME_POINT: &str = concat!(
+    "SELECT r.message_id AS running_message_id, \
+     (SELECT MAX(k.step_number) FROM execution_checkpoints k \
+      WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step, \
+     EXISTS (SELECT 1 FROM agent_executions b WHERE b.conversation_id = c.id) AS has_begun, m.id AS waiting_id \
+     FROM (SELECT id FROM conversations WHERE id = $1 AND ",
+    visible!(),
+    ") c \
+     LEFT JOIN agent_executions r ON r.id = (SELECT e.id FROM agent_executions e \
+      WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
+      ORDER BY e.started_at DESC LIMIT 1) \
+     LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' \
+     ORDER BY m.created_at, m.id LIMIT $4"
+);
+
+/// `$1` conversation.
+pub(crate) const COUNT_QUEUED: &str =
+    "SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued'";
+
+/// `$1` conversation, `$2` message. The row also says how the agent execution stands that took it.
+pub(crate) const USER_MESSAGE: &str = "SELECT m.status = 'queued' AS is_waiting, m.content, \
+     e.status AS taker_status FROM messages m LEFT JOIN agent_executions e ON e.id = m.agent_execution_id \
+     WHERE m.conversation_id = $1 AND m.id = $2 AND m.role = 'user'";
+
+/// `$1` conversation, `$2` message, `$3` agent execution, `$4` sequence.
+pub(crate) const TAKE_MESSAGE: &str = "UPDATE messages SET status = 'taken', agent_execution_id = $3, \
+     sequence_number = $4 WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
+
+/// A row of `messages` that enters the timeline.
+pub(crate) struct InsertTakenMessage<'a> {
+    pub(crate) conversation_id: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) role: MessageRole,
+    pub(crate) agent_execution_id: &'a str,
+    /// Of an assistant's message.
+    pub(crate) step: Option<u32>,
+    pub(crate) sequence_number: u32,
+    pub(crate) now: DateTime<Utc>,
+    /// The sub-agent whose thread it belongs to; `None`: the conversation's own.
+    pub(crate) sub_agent: Option<&'a str>,
+    pub(crate) content: &'a str,
+    pub(crate) tool_calls: &'a [ToolCall],
+}
+
+impl InsertTakenMessage<'_> {
+    const TEXT: &'static str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
+         agent_execution_id, step, sequence_number, created_at, thread, content, tool_calls, tool_results) \
+         VALUES ($1, $2, (SELECT tenant_id FROM conversations WHERE id = $1), $3, 'taken', $4, $5, $6, $7, $8, $9, \
+         $10, '[]')";
+
+    pub(crate) fn statement(&self) -> Statement {
+        sqlx::query(Self::TEXT)
+            .bind(self.conversation_id)
+            .bind(self.id)
+            .bind(self.role.as_str())
+            .bind(self.agent_execution_id)
+            .bind(self.step.map(i64::from))
+            .bind(i64::from(self.sequence_number))
+            .bind(self.now)
+            .bind(self.sub_agent.unwrap_or_default())
+            .bind(self.content)
+            .bind(Column(self.tool_calls))
+    }
+}
+
+/// `$1` conversation, `$2` limit, `$3` thread. The newest come first.
+pub(crate) const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
+     WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL \
+     ORDER BY sequence_number DESC LIMIT $2";
+
+/// `$1` conversation, `$2` list of ids.
+pub(crate) const ASSISTANT_ROWS: SqlText = among!(
+    "SELECT id, step, content, tool_calls, tool_results, sequence_number FROM messages WHERE conversation_id = $1 \
+     AND role = 'assistant' AND id",
+    "$2",
+    ""
+);
+
+/// `$1` conversation, `$2` id, `$3` results.
+pub(crate) const SET_TOOL_RESULTS: &str =
+    "UPDATE messages SET tool_results = $3 WHERE conversation_id = $1 AND id = $2";
+
+/// `$1` conversation, `$2` id, `$3` calls.
+pub(crate) const SET_TOOL_CALLS: &str =
+    "UPDATE messages SET tool_calls = $3 WHERE conversation_id = $1 AND id = $2";

@@ -1,0 +1,65 @@
+//! Tool calls that someone outside answers.
+
+use super::SqlText;
+
+macro_rules! outside_tools {
+    ($condition:literal) => {
+        concat!(
+            "SELECT message_id, agent_execution_id, created_at, expires_at, ",
+            tool_columns!(),
+            " FROM tool_execution_records WHERE conversation_id = $1 AND ",
+            of_visible_conversation!(),
+            " AND ",
+            $condition
+        )
+    };
+}
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit.
+pub(crate) const WAITING_TOOLS: &str = outside_tools!(
+    "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4"
+);
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution.
+pub(crate) const OUTSIDE_TOOL: &str = outside_tools!("execution_id = $4");
+
+macro_rules! store_client_result {
+    ($is_runnable:literal) => {
+        end_tool!(
+            "conversation_id = $8 AND execution_id = $9 AND EXISTS (SELECT 1 FROM conversations \
+             WHERE conversations.id = $8 AND tenant_id = $10 AND (CAST($11 AS TEXT) IS NULL OR owner_id = $11)) \
+             AND kind = 'client' AND status = 'pending' AND approval ",
+            $is_runnable,
+            " RETURNING execution_id"
+        )
+    };
+}
+
+/// After those of [`ended`](super::tools::ended): `$8` conversation, `$9` tool execution, `$10` tenant, `$11` owner, `$12`
+/// list of approvals that let a tool run.
+pub(crate) const STORE_CLIENT_RESULT: SqlText = SqlText {
+    sqlite: store_client_result!("IN (SELECT value FROM json_each($12))"),
+    postgres: store_client_result!("= ANY($12)"),
+};
+
+/// `$1` conversation, `$2` tool execution, `$3` approval, `$4` input hash, `$5` expires at, `$6` input.
+pub(crate) const APPROVE_TOOL: &str = "UPDATE tool_execution_records SET approval = $3, input_hash = $4, \
+     expires_at = $5, tool_input = $6 WHERE conversation_id = $1 AND execution_id = $2";
+
+/// `$1` conversation, `$2` tool, `$3` now.
+pub(crate) const INSERT_GRANT: &str = "INSERT INTO tool_grants (conversation_id, tool_name, granted_at) \
+     VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+
+/// `$1` conversation, `$2` list of tools.
+pub(crate) const GRANTED_TOOLS: SqlText = among!(
+    "SELECT tool_name FROM tool_grants WHERE conversation_id = $1 AND tool_name",
+    "$2",
+    ""
+);
+
+/// `$1` agent execution, `$2` step. What a run that saves this step's thought again need not wait for.
+pub(crate) const ANSWERED_TOOLS: &str = "SELECT execution_id, approval NOT IN ('', 'pending') AS is_answered, \
+     kind = 'client' AND status NOT IN ('pending', 'running') AS has_result, \
+     CASE WHEN status = 'pending' THEN expires_at END AS waits_until \
+     FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 \
+     AND (approval <> '' OR kind = 'client') ORDER BY call_index";

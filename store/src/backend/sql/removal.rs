@@ -1,0 +1,115 @@
+//! The removal of whole conversations, and the memory of those that were deleted.
+
+use super::SqlText;
+
+/// Of the conversation `c`: nothing happened since `$1`, nothing runs and nothing waits.
+macro_rules! expired {
+    () => {
+        "c.updated_at < $1 \
+         AND NOT EXISTS (SELECT 1 FROM agent_executions e WHERE e.conversation_id = c.id AND e.status = 'running') \
+         AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued')"
+    };
+}
+
+macro_rules! lock_expired {
+    () => {
+        concat!(
+            "SELECT c.id FROM conversations c WHERE ",
+            expired!(),
+            " AND c.id > $2 ORDER BY c.id LIMIT $3"
+        )
+    };
+}
+
+/// `$1` before.
+pub(crate) const COUNT_EXPIRED: &str = concat!(
+    "SELECT COUNT(*) AS conversations, CAST(COALESCE(SUM(c.last_sequence), 0) AS BIGINT) AS events \
+     FROM conversations c WHERE ",
+    expired!()
+);
+
+/// `$1` before, `$2` after this id, `$3` limit. A conversation that someone is writing to is passed over.
+pub(crate) const LOCK_EXPIRED: SqlText = SqlText {
+    sqlite: lock_expired!(),
+    postgres: concat!(lock_expired!(), " FOR UPDATE OF c SKIP LOCKED"),
+};
+
+/// `$1` before, `$2` list of conversations. It is asked again once they are locked: PostgreSQL looked for what runs and what waits
+/// before it had the lock.
+pub(crate) const STILL_EXPIRED: SqlText = among!(
+    concat!(
+        "SELECT c.id, c.last_sequence FROM conversations c WHERE ",
+        expired!(),
+        " AND c.id"
+    ),
+    "$2",
+    " ORDER BY c.id"
+);
+
+/// `$1` list of conversations. It comes first: a claim of a tool holds its record while it asks for its agent execution.
+pub(crate) const REMOVE_TOOLS: SqlText = among!(
+    "DELETE FROM tool_execution_records WHERE conversation_id",
+    "$1",
+    ""
+);
+
+/// `$1` list of conversations. From here on no worker thought dead adds a checkpoint, and those it added are seen.
+pub(crate) const LOCK_EXECUTIONS: SqlText = SqlText {
+    sqlite: "SELECT id FROM agent_executions WHERE conversation_id IN (SELECT value FROM json_each($1))",
+    postgres: "SELECT id FROM agent_executions WHERE conversation_id = ANY($1) FOR UPDATE",
+};
+
+/// `$1` list of conversations, in each. Rows go before those that they name.
+pub(crate) const REMOVE_ROWS: [SqlText; 5] = [
+    among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
+    among!(
+        "DELETE FROM execution_checkpoints WHERE conversation_id",
+        "$1",
+        ""
+    ),
+    among!("DELETE FROM work_plans WHERE conversation_id", "$1", ""),
+    among!(
+        "DELETE FROM agent_executions WHERE conversation_id",
+        "$1",
+        ""
+    ),
+    among!("DELETE FROM messages WHERE conversation_id", "$1", ""),
+];
+
+/// `$1` list of conversations.
+pub(crate) const REMOVE_CONVERSATIONS: SqlText =
+    among!("DELETE FROM conversations WHERE id", "$1", "");
+
+/// `$1` list of conversations.
+pub(crate) const REMOVE_EVENTS: SqlText = among!(
+    "DELETE FROM agent_execution_events WHERE conversation_id",
+    "$1",
+    ""
+);
+
+/// `$1` id, `$2` now.
+pub(crate) const INSERT_DELETED: &str = "INSERT INTO deleted_conversations (id, deleted_at) VALUES ($1, $2) \
+     ON CONFLICT (id) DO UPDATE SET deleted_at = excluded.deleted_at";
+
+macro_rules! deleted_before {
+    () => {
+        "SELECT id FROM deleted_conversations WHERE deleted_at < $1 ORDER BY deleted_at LIMIT $2"
+    };
+}
+
+/// `$1` before, `$2` limit. What another transaction is about to remove is passed over.
+pub(crate) const FORGET_DELETED: SqlText = SqlText {
+    sqlite: concat!(
+        "DELETE FROM deleted_conversations WHERE id IN (",
+        deleted_before!(),
+        ")"
+    ),
+    postgres: concat!(
+        "DELETE FROM deleted_conversations WHERE id IN (",
+        deleted_before!(),
+        " FOR UPDATE SKIP LOCKED)"
+    ),
+};
+
+/// `$1` id.
+pub(crate) const IS_DELETED: &str = "SELECT COUNT(*) FROM deleted_conversations WHERE id = $1";

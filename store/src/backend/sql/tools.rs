@@ -1,0 +1,134 @@
+//! Records of tool executions: claims, ends, what a batch reads and writes of them.
+
+use chrono::{DateTime, Utc};
+use sqlx::{FromRow, types::Json as Column};
+
+use super::{Db, Select, SqlText};
+use crate::api::{ToolEnd, ToolKey};
+
+/// `$1` conversation, `$2` tool execution, `$3` agent execution.
+pub(crate) const TOOL: &str = concat!(
+    "SELECT ",
+    tool_columns!(),
+    ", full_result FROM tool_execution_records \
+     WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $3"
+);
+
+macro_rules! start_tool {
+    ($is_runnable:literal, $is_repeatable:literal) => {
+        concat!(
+            "UPDATE tool_execution_records SET status = 'running', claimant = $5, \
+             attempt = attempt + CASE WHEN claimant = $5 THEN 0 ELSE 1 END, \
+             started_at = COALESCE(started_at, $4) WHERE conversation_id = $1 AND execution_id = $2 \
+             AND agent_execution_id = $3 AND approval ",
+            $is_runnable,
+            " AND (status = 'pending' OR (status = 'running' AND (effect ",
+            $is_repeatable,
+            " OR claimant = $5))) RETURNING ",
+            tool_columns!()
+        )
+    };
+}
+
+/// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that let a
+/// tool run, `$7` list of effects that may be had again. It returns the record when the tool may run. A claimant that
+/// asks again did not hear the answer, so nothing ran: that is the same attempt.
+pub(crate) const START_TOOL: SqlText = SqlText {
+    sqlite: start_tool!(
+        "IN (SELECT value FROM json_each($6))",
+        "IN (SELECT value FROM json_each($7))"
+    ),
+    postgres: start_tool!("= ANY($6)", "= ANY($7)"),
+};
+
+/// The first end wins, and returns its record. After those of [`ended`]: `$8` conversation, `$9` tool execution, `$10`
+/// agent execution.
+pub(crate) const FINISH_TOOL: &str = end_tool!(
+    "conversation_id = $8 AND execution_id = $9 AND agent_execution_id = $10 \
+     AND status IN ('pending', 'running') RETURNING ",
+    tool_columns!(),
+    ", full_result"
+);
+
+/// Ends the call that started a sub-agent. After those of [`ended`]: `$8` conversation, `$9` tool execution.
+pub(crate) const END_DELEGATE_CALL: &str =
+    end_tool!("conversation_id = $8 AND execution_id = $9 RETURNING execution_id");
+
+/// One of the texts that end a tool execution, with the first of its parameters: `$1` status, `$2` is error, `$3`
+/// duration, `$4` now, `$5` events, `$6` result, `$7` full result.
+pub(crate) fn ended<'q, T>(
+    text: &'static str,
+    end: &'q ToolEnd,
+    now: DateTime<Utc>,
+) -> Select<'q, T>
+where
+    T: for<'r> FromRow<'r, <Db as sqlx::Database>::Row>,
+{
+    sqlx::query_as(text)
+        .bind(end.status.as_str())
+        .bind(end.is_error)
+        .bind(i64::from(end.duration_ms))
+        .bind(now)
+        .bind(Column(&end.events))
+        .bind(Column(&end.result))
+        .bind(end.full_result.as_ref().map(Column))
+}
+
+/// One of the texts about a tool execution of one agent execution, with the first of its parameters: `$1` conversation,
+/// `$2` tool execution, `$3` agent execution.
+pub(crate) fn of_tool<'q, T>(text: &'static str, key: &'q ToolKey) -> Select<'q, T>
+where
+    T: for<'r> FromRow<'r, <Db as sqlx::Database>::Row>,
+{
+    sqlx::query_as(text)
+        .bind(&key.conversation_id)
+        .bind(&key.execution_id)
+        .bind(&key.agent_execution_id)
+}
+
+/// `$1` conversation, `$2` agent execution, `$3` tool execution. The record is locked: what is decided from it must still
+/// hold when it is written, and claims and ends of tools do not lock the conversation.
+pub(crate) const TOOL_TO_OBSERVE: SqlText = locking!(
+    "SELECT ",
+    tool_columns!(),
+    " FROM tool_execution_records WHERE conversation_id = $1 AND agent_execution_id = $2 AND execution_id = $3"
+);
+
+/// `$1` agent execution. Locked as [`TOOL_TO_OBSERVE`].
+pub(crate) const OPEN_TOOLS: SqlText = locking!(
+    "SELECT ",
+    tool_columns!(),
+    " FROM tool_execution_records WHERE agent_execution_id = $1 AND observed_sequence IS NULL \
+     ORDER BY step, call_index"
+);
+
+/// `$1` conversation, `$2` agent execution of a sub-agent. The call that started it, locked as [`TOOL_TO_OBSERVE`].
+pub(crate) const DELEGATE_CALL: SqlText = locking!(
+    "SELECT started_at, ",
+    tool_columns!(),
+    " FROM tool_execution_records WHERE conversation_id = $1 \
+     AND call_id = (SELECT parent_tool_call_id FROM agent_executions WHERE id = $2)"
+);
+
+/// `$1` conversation, `$2` list of call ids.
+pub(crate) const USED_CALL_IDS: SqlText = among!(
+    "SELECT call_id FROM tool_execution_records WHERE conversation_id = $1 AND call_id",
+    "$2",
+    ""
+);
+
+/// Rows follow.
+pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
+     message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
+     duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, expires_at, signatures, \
+     tool_input, events, result, full_result) ";
+
+/// Follows the rows of [`INSERT_TOOLS`]: records that exist are ended and observed, all in one statement. They keep
+/// their events and their whole result.
+pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET \
+     status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms, \
+     observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval, \
+     finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
+
+/// Follows the row of [`INSERT_TOOLS`]: a record that exists stays as it is.
+pub(crate) const UNLESS_RECORDED: &str = " ON CONFLICT (conversation_id, execution_id) DO NOTHING";

@@ -1,0 +1,153 @@
+//! The begin of a sub-agent, in one transaction with the call that starts it.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_proto::{
+    ids,
+    turn::{AgentDefinition, SaveSubAgent},
+    words::{AgentExecutionStatus, ToolStatus},
+};
+
+use super::{
+    Connection,
+    claims::{claim_tool, finish_tool},
+    definitions,
+    lock::lock_known,
+    sql::agent_executions::{BEGUN_SUB_AGENT, DELEGATOR, InsertAgentExecution, Parentage},
+    write::write_batch,
+};
+use crate::{
+    api::{BegunTurn, Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
+    batch::{self, BatchRequest, Save, Snapshot, Task},
+    columns::now,
+    error::{Missing, StoreError},
+    rows::turns::{BegunRow, DelegatorRow},
+};
+
+pub(super) async fn begin_sub_agent(
+    connection: &mut Connection,
+    call: &ToolKey,
+    agents: &BTreeMap<String, AgentDefinition>,
+) -> Result<BegunTurn> {
+    let last_sequence = lock_known(connection, &call.conversation_id).await?;
+    let id = ids::sub_agent_execution_id(&call.conversation_id, &call.execution_id);
+    let begun: Option<BegunRow> = sqlx::query_as(BEGUN_SUB_AGENT)
+        .bind(&id)
+        .bind(&call.conversation_id)
+        .fetch_optional(&mut *connection)
+        .await?;
+    if let Some(begun) = begun {
+        return Ok(begun.begun(last_sequence));
+    }
+    let record = match claim_tool(connection, call, &id).await? {
+        ToolClaim::Run(record) => record,
+        ToolClaim::Ended(record) => return Ok(not_begun(&record.status, last_sequence)),
+        ToolClaim::OutcomeUnknown(_) => {
+            let id = &call.execution_id;
+            let message = format!("tool execution `{id}` may not run");
+            return Err(StoreError::Conflict(message));
+        }
+    };
+    let delegator = find_delegator(connection, call).await?;
+    match batch::task(&record.call, &delegator.delegator(), agents) {
+        Ok(task) => start(connection, call, &record, &delegator, task, last_sequence).await,
+        Err(refusal) => {
+            let stored = finish_tool(connection, call, ToolEnd::failed(&refusal, 0)).await?;
+            Ok(not_begun(&stored.status, last_sequence))
+        }
+    }
+}
+
+/// Writes the sub-agent: its definition, its agent execution, its first batch.
+async fn start(
+    connection: &mut Connection,
+    call: &ToolKey,
+    record: &ToolRecord,
+    delegator: &DelegatorRow,
+    task: Task,
+    last_sequence: u32,
+) -> Result<BegunTurn> {
+    let (agent, now) = (task.agent, now());
+    let depth = delegator.delegator().depth + 1;
+    let start = SaveSubAgent {
+        agent: agent.name.clone(),
+        task: task.task,
+        parent_execution_id: call.agent_execution_id.clone(),
+        execution_id: call.execution_id.clone(),
+        call_id: record.call.call_id.clone(),
+        depth,
+    };
+    let request = BatchRequest {
+        step: StepKey {
+            conversation_id: call.conversation_id.clone(),
+            message_id: call.message_id.clone(),
+            agent_execution_id: ids::sub_agent_execution_id(
+                &call.conversation_id,
+                &call.execution_id,
+            ),
+            step: 0,
+        },
+        save: Save::SubAgentStart(start),
+    };
+    let snapshot = Snapshot {
+        last_sequence,
+        now,
+        ..Snapshot::default()
+    };
+    let batch = batch::build(&request, &snapshot)?;
+    let agent_hash = definitions::hash(&agent)?;
+    definitions::insert(connection, &agent_hash, &agent).await?;
+    let agent_execution = InsertAgentExecution {
+        id: &request.step.agent_execution_id,
+        conversation_id: &call.conversation_id,
+        message_id: &call.message_id,
+        agent: &agent.name,
+        agent_hash: &agent_hash,
+        now,
+    };
+    let parentage = Parentage {
+        parent_execution_id: &call.agent_execution_id,
+        root_execution_id: &delegator.root_execution_id,
+        depth,
+        call_id: &record.call.call_id,
+    };
+    agent_execution
+        .of_sub_agent(&parentage)
+        .execute(&mut *connection)
+        .await?;
+    write_batch(connection, &request, &batch, now).await?;
+    Ok(BegunTurn {
+        status: AgentExecutionStatus::Running,
+        agent,
+        agent_hash,
+        last_sequence: batch.last_sequence,
+        sealed: Vec::new(),
+        age: Duration::ZERO,
+    })
+}
+
+async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<DelegatorRow> {
+    let row: Option<DelegatorRow> = sqlx::query_as(DELEGATOR)
+        .bind(&call.agent_execution_id)
+        .bind(&call.conversation_id)
+        .fetch_optional(connection)
+        .await?;
+    row.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, &call.agent_execution_id))
+}
+
+/// The answer to a call that has no sub-agent and has ended.
+fn not_begun(call_status: &ToolStatus, last_sequence: u32) -> BegunTurn {
+    let status = if *call_status == ToolStatus::Cancelled {
+        AgentExecutionStatus::Cancelled
+    } else {
+        AgentExecutionStatus::Failed
+    };
+    BegunTurn {
+        status,
+        agent: AgentDefinition::default(),
+        agent_hash: String::new(),
+        last_sequence,
+        sealed: Vec::new(),
+        age: Duration::ZERO,
+    }
+}

@@ -1,0 +1,75 @@
+//! Events that tools emit themselves. Those about work plans change the plan's row too.
+
+use everturn_proto::{
+    Json,
+    event::{PlanStepEnd, PlanStepStart, WorkPlan},
+    words::EventType,
+};
+
+use super::builder::Builder;
+
+/// Status of a work plan's step once it began.
+const PLAN_STEP_RUNNING: &str = "running";
+
+impl Builder<'_> {
+    /// Appends an event that a tool emitted, unless only the runtime may append it.
+    pub(super) fn emitted(&mut self, event_type: &EventType, data: &Json) {
+        if !event_type.may_be_emitted_by_tools() {
+            return;
+        }
+        let message_id = &self.step().message_id;
+        self.append(message_id, event_type.clone(), data.clone());
+        // Data that does not fit is a tool's mistake: readers see the event, the plan stays as it is.
+        match event_type {
+            EventType::WorkPlan => {
+                if let Ok(plan) = data.decode() {
+                    self.work_plan(plan);
+                }
+            }
+            EventType::PlanStepStart => {
+                if let Ok(start) = data.decode::<PlanStepStart>() {
+                    self.plan_step(&start.plan_id, start.step_number, PLAN_STEP_RUNNING);
+                }
+            }
+            EventType::PlanStepEnd => {
+                if let Ok(end) = data.decode::<PlanStepEnd>() {
+                    self.plan_step(&end.plan_id, end.step_number, &end.status);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn work_plan(&mut self, plan: WorkPlan) {
+        let mut known = self.batch.plans.iter_mut();
+        match known.find(|known| known.plan_id == plan.plan_id) {
+            Some(known) => *known = plan,
+            None => self.batch.plans.push(plan),
+        }
+    }
+
+    fn plan_step(&mut self, plan_id: &str, step_number: u32, status: &str) {
+        let plans = &mut self.batch.plans;
+        if !plans.iter().any(|plan| plan.plan_id == plan_id) {
+            let mut stored = self.snapshot.plans.iter();
+            plans.extend(stored.find(|plan| plan.plan_id == plan_id).cloned());
+        }
+        let plan = plans.iter_mut().find(|plan| plan.plan_id == plan_id);
+        let mut steps = plan.into_iter().flat_map(|plan| &mut plan.steps);
+        if let Some(step) = steps.find(|step| step.step_number == step_number) {
+            status.clone_into(&mut step.status);
+        }
+    }
+}
+
+/// The plan that an event of a tool changes, when it is a stored one.
+pub fn changed_plan(event_type: &EventType, data: &Json) -> Option<String> {
+    match event_type {
+        EventType::PlanStepStart => data
+            .decode::<PlanStepStart>()
+            .ok()
+            .map(|start| start.plan_id),
+        EventType::PlanStepEnd => data.decode::<PlanStepEnd>().ok().map(|end| end.plan_id),
+        _ => None,
+    }
+}

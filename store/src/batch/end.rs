@@ -1,0 +1,108 @@
+//! The end of an agent execution.
+
+use everturn_proto::{
+    event::{Cancelled, Complete, Error, Thought},
+    ids,
+    words::{EventType, FinishReason, ToolStatus},
+};
+
+use super::{AgentExecutionEnd, NewStatus, Totals, builder::Builder, observe::Closing};
+use crate::{api::Result, error::StoreError};
+
+impl Builder<'_> {
+    /// Ends the agent execution. Whatever is still open is closed first: every act gets its observe (invariant 6, done
+    /// once).
+    pub(super) fn end(&mut self, end: &AgentExecutionEnd) -> Result<()> {
+        let closing = Closing {
+            status: ToolStatus::Cancelled,
+            error: "the turn ended before this tool did",
+        };
+        for tool in &self.snapshot.tools {
+            self.close(tool, &closing)?;
+        }
+        for tool in self.lost_records() {
+            self.observe(&tool, &closing)?;
+        }
+        let mut error_code = None;
+        match end {
+            AgentExecutionEnd::Completed => self.completed()?,
+            AgentExecutionEnd::Cancelled { reason } => {
+                self.unsaved_text();
+                let cancelled = Cancelled {
+                    agent_execution_id: self.agent_execution_id(),
+                    reason: reason.clone(),
+                };
+                self.event(EventType::Cancelled, &cancelled);
+            }
+            AgentExecutionEnd::Failed { code, message } => {
+                self.unsaved_text();
+                error_code = Some(code.clone());
+                let error = Error {
+                    code: code.clone(),
+                    message: message.clone(),
+                    agent_execution_id: self.agent_execution_id(),
+                    step: self.step().step,
+                };
+                self.event(EventType::Error, &error);
+            }
+        }
+        self.batch.end = Some(NewStatus {
+            status: end.status(),
+            error_code,
+        });
+        self.end_delegate_call(end);
+        Ok(())
+    }
+
+    /// Adds the model's answer, with the reasoning before it as a thought, and `complete`.
+    fn completed(&mut self) -> Result<()> {
+        let state = self.checkpoint()?;
+        if state.finish() != FinishReason::Stop {
+            return Err(StoreError::Conflict(format!(
+                "a turn cannot complete on a call that ended as `{}`",
+                state.finish
+            )));
+        }
+        if !state.reasoning.is_empty() {
+            let thought = Thought {
+                thought: state.reasoning.clone(),
+                agent_execution_id: self.agent_execution_id(),
+                step: self.step().step,
+            };
+            self.event(EventType::Thought, &thought);
+        }
+        self.assistant_message(&state.text, false);
+        self.step_done();
+        let Totals {
+            calls,
+            input_tokens,
+            output_tokens,
+        } = self.snapshot.totals;
+        let complete = Complete {
+            agent_execution_id: self.agent_execution_id(),
+            steps: calls,
+            input_tokens,
+            output_tokens,
+        };
+        self.event(EventType::Complete, &complete);
+        Ok(())
+    }
+
+    /// Keeps the text of a step that was cut short: the text so far of a stopped call, or that of a call that ended but
+    /// whose own batch was never saved (its tools then never ran).
+    fn unsaved_text(&mut self) {
+        let (snapshot, step) = (self.snapshot, self.step());
+        let row_id = ids::assistant_message_id(&step.agent_execution_id, step.step);
+        if snapshot.assistants.iter().any(|row| row.id == row_id) {
+            return;
+        }
+        if snapshot.checkpoint.is_some() {
+            self.step_done();
+        }
+        if let Some(state) = snapshot.checkpoint.as_ref().or(snapshot.partial.as_ref())
+            && !state.text.is_empty()
+        {
+            self.assistant_message(&state.text, true);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Ends of agent executions.
+
+use everturn_proto::{turn::SaveEnd, words::AgentExecutionStatus};
+
+use super::*;
+
+#[test]
+fn an_answer_has_its_reasoning_before_it() {
+    let totals = Totals {
+        calls: 2,
+        input_tokens: 30,
+        output_tokens: 4,
+    };
+    let snapshot = Snapshot {
+        checkpoint: Some(state("hi", "hm", vec![])),
+        totals,
+        ..Snapshot::default()
+    };
+    let batch = build(&end(1, AgentExecutionEnd::Completed), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["thought", "assistant_message", "complete"]);
+    assert_eq!(field(&batch, 1, "partial"), false);
+    assert_eq!(field(&batch, 2, "input_tokens"), 30);
+    assert_eq!((batch.new_messages, batch.steps), (1, 2));
+
+    let snapshot = Snapshot {
+        checkpoint: Some(state("hi", "", vec![])),
+        ..snapshot
+    };
+    assert_eq!(
+        types(&build(&end(1, AgentExecutionEnd::Completed), &snapshot).unwrap()),
+        ["assistant_message", "complete"]
+    );
+}
+
+#[test]
+fn a_turn_does_not_complete_on_tool_calls_or_an_unknown_status() {
+    let snapshot = Snapshot {
+        checkpoint: Some(state("", "", vec![call("e", Effect::Read)])),
+        ..Snapshot::default()
+    };
+    assert!(matches!(
+        build(&end(0, AgentExecutionEnd::Completed), &snapshot),
+        Err(StoreError::Conflict(_))
+    ));
+    for status in [AgentExecutionStatus::Running.as_str(), ""] {
+        let end = SaveEnd {
+            status: status.into(),
+            ..SaveEnd::default()
+        };
+        let refused = AgentExecutionEnd::try_from(&end);
+        assert!(matches!(refused, Err(StoreError::Conflict(_))), "{status}");
+    }
+}
+
+#[test]
+fn a_cut_step_keeps_its_text() {
+    let texts = [
+        (
+            Some(state("all of it", "", vec![])),
+            None,
+            vec!["assistant_message", "cancelled"],
+        ),
+        (
+            Some(state("before tools", "", vec![call("e", Effect::Read)])),
+            None,
+            vec!["assistant_message", "cancelled"],
+        ),
+        (
+            Some(state("", "only thoughts", vec![])),
+            None,
+            vec!["cancelled"],
+        ),
+        (
+            None,
+            Some(state("so f", "", vec![])),
+            vec!["assistant_message", "cancelled"],
+        ),
+        (None, None, vec!["cancelled"]),
+    ];
+    for (checkpoint, partial, expected) in texts {
+        let snapshot = Snapshot {
+            checkpoint,
+            partial,
+            ..Snapshot::default()
+        };
+        let batch = build(&end(0, cancelled()), &snapshot).unwrap();
+        assert_eq!(types(&batch), expected);
+        if expected.len() > 1 {
+            assert_eq!(field(&batch, 0, "partial"), true);
+            assert_eq!(batch.assistant.unwrap().tool_calls, []);
+        }
+    }
+}
+
+#[test]
+fn a_saved_step_is_not_saved_again_by_the_end() {
+    let checkpoint = Some(state(
+        "before tools",
+        "",
+        vec![call("exec_a", Effect::Read)],
+    ));
+    let tools = vec![tool("exec_a", Effect::Read, ToolStatus::Pending)];
+    let snapshot = Snapshot {
+        checkpoint,
+        tools,
+        assistants: vec![assistant(&["exec_a"])],
+        ..Snapshot::default()
+    };
+    let batch = build(&end(0, failed()), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["observe", "error"]);
+    assert_eq!(batch.observed_tools[0].record.status, ToolStatus::Cancelled);
+    let expected = NewStatus {
+        status: AgentExecutionStatus::Failed,
+        error_code: Some("code".into()),
+    };
+    assert_eq!(batch.end, Some(expected));
+}

@@ -1,0 +1,73 @@
+//! Batches of steps that asked for tools.
+
+use super::*;
+
+#[test]
+fn a_thought_joins_what_is_not_empty() {
+    for (text, reasoning, expected) in [
+        ("t", "r", "r\n\nt"),
+        ("t", "", "t"),
+        ("", "r", "r"),
+        ("", "", ""),
+    ] {
+        let checkpoint = Some(state(text, reasoning, vec![call("exec_a", Effect::Read)]));
+        let batch = build(
+            &thought(0),
+            &Snapshot {
+                checkpoint,
+                last_sequence: 4,
+                ..Snapshot::default()
+            },
+        )
+        .unwrap();
+        assert_eq!(types(&batch), ["thought", "act"]);
+        assert_eq!(field(&batch, 0, "thought"), expected);
+        assert_eq!(batch.events[0].sequence_number, 5);
+        assert_eq!(
+            (batch.last_sequence, batch.steps, batch.new_messages),
+            (6, 1, 0)
+        );
+        assert_eq!(batch.assistant.unwrap().content, text);
+    }
+}
+
+#[test]
+fn a_call_without_tools_has_no_thought_batch() {
+    // Found by the property test: its end would insert the step's row again.
+    let snapshot = Snapshot {
+        checkpoint: Some(state("answer", "", vec![])),
+        ..Snapshot::default()
+    };
+    assert!(matches!(
+        build(&thought(0), &snapshot),
+        Err(StoreError::Conflict(_))
+    ));
+}
+
+#[test]
+fn an_act_keeps_its_input_to_the_letter() {
+    let checkpoint = Some(state("", "", vec![call("exec_a", Effect::Read)]));
+    let batch = build(
+        &thought(0),
+        &Snapshot {
+            checkpoint,
+            ..Snapshot::default()
+        },
+    )
+    .unwrap();
+    assert!(
+        batch.events[1]
+            .data
+            .as_str()
+            .contains(r#""tool_input":{"n":9007199254740993}"#)
+    );
+    assert_eq!(field(&batch, 1, "status"), "running");
+}
+
+#[test]
+fn a_thought_without_its_checkpoint_is_corrupt() {
+    assert!(matches!(
+        build(&thought(0), &Snapshot::default()),
+        Err(StoreError::Corrupt(_))
+    ));
+}

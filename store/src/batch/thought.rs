@@ -1,0 +1,62 @@
+//! The batch of a step that asked for tools.
+
+use everturn_proto::{
+    event::{Act, Thought},
+    turn::LlmCompleteState,
+    words::{CheckpointType, EventType, FinishReason, ToolStatus},
+};
+
+use super::{ToolRow, builder::Builder};
+use crate::{api::Result, error::StoreError};
+
+impl<'a> Builder<'a> {
+    /// Adds the thought, an act for each call, the calls' records as pending, and the assistant's row.
+    pub(super) fn thought(&mut self) -> Result<()> {
+        let state = self.checkpoint()?;
+        if state.finish() != FinishReason::ToolCalls {
+            // The step is the turn's answer; its text belongs to the end, and a step has one row in `messages`.
+            return Err(StoreError::Conflict(format!(
+                "a call that ended as `{}` asked for no tools",
+                state.finish
+            )));
+        }
+        let texts = [state.reasoning.as_str(), state.text.as_str()];
+        let texts: Vec<_> = texts.into_iter().filter(|text| !text.is_empty()).collect();
+        let (agent_execution_id, step) = (self.agent_execution_id(), self.step().step);
+        let thought = Thought {
+            thought: texts.join("\n\n"),
+            agent_execution_id: agent_execution_id.clone(),
+            step,
+        };
+        let sequence = self.event(EventType::Thought, &thought);
+        for (index, call) in state.tool_calls.iter().enumerate() {
+            let act = Act {
+                execution_id: call.execution_id.clone(),
+                tool_name: call.tool_name.clone(),
+                tool_input: Some(call.tool_input.clone().unwrap_or_default()),
+                call_id: call.call_id.clone(),
+                status: ToolStatus::Running.into(),
+                agent_execution_id: agent_execution_id.clone(),
+                step,
+            };
+            self.event(EventType::Act, &act);
+            let row = ToolRow::pending(step, index, call.clone());
+            self.batch.pending_tools.push(row);
+        }
+        self.ask_outside();
+        self.assistant_row(&state.text, state.tool_calls.clone(), sequence);
+        self.step_done();
+        Ok(())
+    }
+
+    /// The stored reply of the request's step.
+    pub(super) fn checkpoint(&self) -> Result<&'a LlmCompleteState> {
+        self.snapshot.checkpoint.as_ref().ok_or_else(|| {
+            let (checkpoint, step) = (CheckpointType::LlmComplete, self.step());
+            StoreError::Corrupt(format!(
+                "agent execution `{}` has no {checkpoint} of step {} to save",
+                step.agent_execution_id, step.step
+            ))
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! Events, and where conversations stand.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use everturn_proto::{Json, event::Event, words::AgentExecutionStatus};
+use sqlx::{FromRow, types::Json as Column};
+
+use crate::{
+    api::{ConversationStatus, ResumePoint, TakenBy, UnfinishedTurn},
+    columns::MaybeNumber,
+};
+
+#[derive(FromRow)]
+pub(crate) struct EventRow {
+    id: String,
+    conversation_id: String,
+    message_id: String,
+    event_type: String,
+    event_data: Column<Json>,
+    #[sqlx(try_from = "i64")]
+    sequence_number: u32,
+    created_at: DateTime<Utc>,
+}
+
+impl From<EventRow> for Event {
+    fn from(row: EventRow) -> Self {
+        Self {
+            id: row.id,
+            conversation_id: row.conversation_id,
+            message_id: row.message_id,
+            event_type: row.event_type,
+            event_data: Some(row.event_data.0),
+            sequence_number: row.sequence_number,
+            created_at: row.created_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+        }
+    }
+}
+
+#[derive(FromRow)]
+pub(crate) struct StatusRow {
+    #[sqlx(try_from = "i64")]
+    last_sequence: u32,
+    running_message_id: Option<String>,
+    queued_message_id: Option<String>,
+}
+
+impl From<StatusRow> for ConversationStatus {
+    fn from(row: StatusRow) -> Self {
+        let current_message_id = row.running_message_id.or(row.queued_message_id);
+        Self {
+            is_running: current_message_id.is_some(),
+            last_sequence: row.last_sequence,
+            current_message_id,
+        }
+    }
+}
+
+/// A message that is stored already, and the turn that took it.
+#[derive(FromRow)]
+pub(crate) struct QueuedRow {
+    pub(crate) id: String,
+    pub(crate) has_this_content: bool,
+    turn_message_id: Option<String>,
+    turn_status: Option<String>,
+}
+
+impl QueuedRow {
+    pub(crate) fn taken_by(self) -> Option<TakenBy> {
+        let status = self.turn_status.map(AgentExecutionStatus::from);
+        self.turn_message_id.map(|message_id| TakenBy {
+            message_id,
+            is_running: status == Some(AgentExecutionStatus::Running),
+        })
+    }
+}
+
+/// The turn that has not ended, beside each message that waits.
+#[derive(FromRow)]
+pub(crate) struct ResumeRow {
+    running_message_id: Option<String>,
+    #[sqlx(try_from = "MaybeNumber")]
+    checkpoint_step: Option<u32>,
+    has_begun: bool,
+    waiting_id: Option<String>,
+}
+
+/// What the rows of one conversation say together; `None` when there are none.
+pub(crate) fn resume_point(rows: Vec<ResumeRow>) -> Option<ResumePoint> {
+    let first = rows.first()?;
+    let message_id = first.running_message_id.clone();
+    let turn = message_id.map(|message_id| UnfinishedTurn {
+        message_id,
+        checkpoint_step: first.checkpoint_step,
+    });
+    Some(ResumePoint {
+        turn,
+        has_begun: first.has_begun,
+        waiting: rows.into_iter().filter_map(|row| row.waiting_id).collect(),
+    })
+}

@@ -1,0 +1,117 @@
+//! Tool executions, and the work plans that tools make.
+
+use chrono::{DateTime, Utc};
+use everturn_proto::{
+    Json,
+    event::{WorkPlan, WorkPlanStep},
+    turn::ToolCall,
+    words::{ApprovalState, EventType, ToolStatus},
+};
+use sqlx::{FromRow, types::Json as Column};
+
+use crate::api::{ResultRange, ResultSlice, ToolEnd, ToolRecord};
+
+/// Columns of `tool_execution_records` that are a [`ToolRecord`].
+#[derive(FromRow)]
+pub(crate) struct ToolColumns {
+    execution_id: String,
+    call_id: String,
+    tool_name: String,
+    effect: String,
+    #[sqlx(try_from = "i64")]
+    timeout_ms: u32,
+    #[sqlx(try_from = "String")]
+    status: ToolStatus,
+    #[sqlx(try_from = "i64")]
+    attempt: u32,
+    is_error: bool,
+    #[sqlx(try_from = "i64")]
+    duration_ms: u32,
+    kind: String,
+    #[sqlx(try_from = "String")]
+    approval: ApprovalState,
+    input_hash: String,
+    #[sqlx(json)]
+    signatures: Vec<String>,
+    #[sqlx(json)]
+    tool_input: Json,
+    #[sqlx(json)]
+    events: Vec<(EventType, Json)>,
+    result: Option<Column<Json>>,
+    #[sqlx(default)]
+    full_result: Option<Column<Json>>,
+}
+
+impl From<ToolColumns> for ToolRecord {
+    fn from(columns: ToolColumns) -> Self {
+        let end = columns.status.is_final().then(|| ToolEnd {
+            status: columns.status.clone(),
+            result: columns.result.map(|result| result.0).unwrap_or_default(),
+            full_result: columns.full_result.map(|result| result.0),
+            is_error: columns.is_error,
+            duration_ms: columns.duration_ms,
+            events: columns.events,
+        });
+        Self {
+            call: ToolCall {
+                execution_id: columns.execution_id,
+                call_id: columns.call_id,
+                tool_name: columns.tool_name,
+                tool_input: Some(columns.tool_input),
+                timeout_ms: columns.timeout_ms,
+                signatures: columns.signatures,
+                effect: columns.effect,
+                kind: columns.kind,
+                approval_timeout_s: None,
+                input_hash: columns.input_hash,
+                // Who runs it is for the plan, which is read from the checkpoint.
+                remote: None,
+            },
+            status: columns.status,
+            attempt: columns.attempt,
+            end,
+            approval: columns.approval,
+        }
+    }
+}
+
+/// A tool execution that waited for someone outside.
+#[derive(FromRow)]
+pub(crate) struct AnsweredRow {
+    pub(crate) execution_id: String,
+    pub(crate) is_answered: bool,
+    pub(crate) has_result: bool,
+    pub(crate) waits_until: Option<DateTime<Utc>>,
+}
+
+/// A part of a tool's result, as bytes.
+#[derive(FromRow)]
+pub(crate) struct ResultSliceRow {
+    bytes: Vec<u8>,
+    #[sqlx(try_from = "i64")]
+    total_bytes: u32,
+}
+
+impl ResultSliceRow {
+    pub(crate) fn slice(&self, range: ResultRange) -> ResultSlice {
+        range.slice(&self.bytes, self.total_bytes)
+    }
+}
+
+/// A work plan.
+#[derive(FromRow)]
+pub(crate) struct PlanRow {
+    id: String,
+    title: String,
+    steps: Column<Vec<WorkPlanStep>>,
+}
+
+impl From<PlanRow> for WorkPlan {
+    fn from(row: PlanRow) -> Self {
+        Self {
+            plan_id: row.id,
+            title: row.title,
+            steps: row.steps.0,
+        }
+    }
+}

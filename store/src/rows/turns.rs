@@ -1,0 +1,91 @@
+//! Agent executions as a transaction reads them.
+
+use chrono::{DateTime, Utc};
+use everturn_proto::{turn::AgentDefinition, words::AgentExecutionStatus};
+use sqlx::FromRow;
+
+use crate::{
+    api::BegunTurn,
+    batch::{Delegator, StoredMessage},
+    columns::now,
+};
+
+/// An agent execution that was begun before.
+#[derive(FromRow)]
+pub(crate) struct BegunRow {
+    pub(crate) id: String,
+    pub(crate) message_id: String,
+    #[sqlx(try_from = "String")]
+    status: AgentExecutionStatus,
+    #[sqlx(try_from = "i64")]
+    pub(crate) steps: u32,
+    started_at: DateTime<Utc>,
+    agent_hash: String,
+    #[sqlx(json)]
+    definition: AgentDefinition,
+}
+
+impl BegunRow {
+    pub(crate) fn begun(self, last_sequence: u32) -> BegunTurn {
+        BegunTurn {
+            status: self.status,
+            agent: self.definition,
+            agent_hash: self.agent_hash,
+            last_sequence,
+            sealed: Vec::new(),
+            age: (now() - self.started_at).to_std().unwrap_or_default(),
+        }
+    }
+}
+
+/// An agent execution that calls `delegate`.
+#[derive(FromRow)]
+pub(crate) struct DelegatorRow {
+    #[sqlx(try_from = "i64")]
+    depth: u32,
+    pub(crate) root_execution_id: String,
+    #[sqlx(json)]
+    definition: AgentDefinition,
+    #[sqlx(json)]
+    root_definition: AgentDefinition,
+    #[sqlx(try_from = "i64")]
+    sub_agents: u32,
+}
+
+impl DelegatorRow {
+    pub(crate) fn delegator(&self) -> Delegator<'_> {
+        Delegator {
+            depth: self.depth,
+            sub_agents: self.sub_agents,
+            agent: &self.definition,
+            root_agent: &self.root_definition,
+        }
+    }
+}
+
+/// A user's message, and how the agent execution stands that took it.
+#[derive(FromRow)]
+pub(crate) struct UserMessageRow {
+    #[sqlx(flatten)]
+    pub(crate) message: StoredMessage,
+    taker_status: Option<String>,
+}
+
+impl UserMessageRow {
+    /// How the agent execution stands that took the message; `None` when none did.
+    pub(crate) fn taker_status(&self) -> Option<AgentExecutionStatus> {
+        self.taker_status.as_deref().map(AgentExecutionStatus::from)
+    }
+}
+
+/// How an agent execution stands, and whether a batch is stored.
+#[derive(FromRow)]
+pub(crate) struct SaveStateRow {
+    #[sqlx(try_from = "String")]
+    pub(crate) status: AgentExecutionStatus,
+    #[sqlx(try_from = "i64")]
+    pub(crate) steps: u32,
+    pub(crate) message_id: String,
+    /// Of the batch's first event; `None` when the batch is not stored.
+    pub(crate) stored_sequence: Option<i64>,
+}

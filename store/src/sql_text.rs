@@ -1,0 +1,10 @@
+//! Texts of SQL that the two databases write differently.
+
+/// A text in the words of each database; a back end's `dialect::words` takes its own.
+#[derive(Debug, Clone, Copy)]
+pub struct SqlText {
+    /// For SQLite.
+    pub sqlite: &'static str,
+    /// For PostgreSQL.
+    pub postgres: &'static str,
+}

@@ -1,0 +1,148 @@
+//! What is stored is enough to go on from: checkpoints and what they name, and tool records, also when one is missing.
+
+use everturn_proto::{
+    ids,
+    turn::ToolCall,
+    words::{AgentExecutionStatus, Effect, ToolStatus},
+};
+use everturn_store::{
+    Conversations, StepClaim, StepKey, StoreError, ToolClaim, ToolKey, TurnStore,
+};
+
+use super::{
+    Backend,
+    fixture::{Turn, agent, json, state, tenant, tool_end},
+};
+
+/// The checkpoint before a tool is `tool_start`; the one after it is the tool's record, which holds its end.
+pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let effects = [Effect::Once, Effect::Idempotent, Effect::Once];
+    let calls = effects.iter().enumerate();
+    let calls = calls.map(|(index, effect)| turn.call(0, index, effect.clone()));
+    let mut reply = state("looking", calls.collect());
+    reply.agent_hash = turn.begin_again().await.agent_hash;
+    turn.store
+        .complete_step(&turn.step(0), reply)
+        .await
+        .unwrap();
+    turn.thought(0).await;
+    // The first tool ends, the second only begins, and then the worker is gone.
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
+    let end = tool_end("\"found\"");
+    turn.store
+        .finish_tool(&turn.tool(0, 0), end.clone())
+        .await
+        .unwrap();
+    turn.store.claim_tool(&turn.tool(0, 1), "a").await.unwrap();
+
+    // Another worker knows the conversation, and nothing else.
+    let store = backend.open().await;
+    let point = store.resume_point(&tenant(), "c", 10).await.unwrap();
+    let unfinished = point.unwrap().turn.unwrap();
+    let step = StepKey {
+        conversation_id: "c".into(),
+        agent_execution_id: ids::root_execution_id("c", &unfinished.message_id),
+        message_id: unfinished.message_id,
+        step: unfinished.checkpoint_step.unwrap(),
+    };
+    let StepClaim::Stored(reply) = store.claim_step(&step).await.unwrap() else {
+        panic!("the call was paid")
+    };
+    let definition = store.agent_definition(&reply.agent_hash).await.unwrap();
+    assert_eq!(definition, Some(agent()));
+    let mut claims = Vec::new();
+    for call in &reply.tool_calls {
+        let key = tool_of(&step, call);
+        claims.push(store.claim_tool(&key, "b").await.unwrap());
+    }
+    let [
+        ToolClaim::Ended(ended),
+        ToolClaim::Run(again),
+        ToolClaim::Run(first),
+    ] = &claims[..]
+    else {
+        panic!("{claims:?}")
+    };
+    assert_eq!(ended.end, Some(end));
+    assert_eq!((again.attempt, first.attempt), (2, 1));
+    assert_eq!(first.call, turn.call(0, 2, Effect::Once));
+
+    let resumed = Turn { store, ..turn };
+    for (index, call) in reply.tool_calls.iter().enumerate() {
+        let key = tool_of(&step, call);
+        resumed
+            .store
+            .finish_tool(&key, tool_end("1"))
+            .await
+            .unwrap();
+        resumed.observe(0, index, "").await;
+    }
+    resumed.complete(1, "answer", &[]).await;
+    resumed.end(1, AgentExecutionStatus::Completed).await;
+    let types = resumed.types().await;
+    assert_eq!(
+        types.join(" "),
+        "user_message thought act act act observe observe observe assistant_message complete"
+    );
+}
+
+fn tool_of(step: &StepKey, call: &ToolCall) -> ToolKey {
+    ToolKey {
+        conversation_id: step.conversation_id.clone(),
+        message_id: step.message_id.clone(),
+        agent_execution_id: step.agent_execution_id.clone(),
+        step: step.step,
+        execution_id: call.execution_id.clone(),
+    }
+}
+
+pub async fn a_record_that_is_missing_is_made_when_its_tool_ends(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "", &[Effect::Once, Effect::Once, Effect::Read])
+        .await;
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
+    backend.run("DELETE FROM tool_execution_records").await;
+
+    // Whether one may run is not known without its record.
+    let refused = turn.store.claim_tool(&turn.tool(0, 1), "a").await;
+    assert!(
+        matches!(refused, Err(StoreError::NotFound { .. })),
+        "{refused:?}"
+    );
+
+    let mut end = tool_end("\"found\"");
+    end.full_result = Some(json("\"found, and all of it\""));
+    let key = turn.tool(0, 0);
+    let made = turn.store.finish_tool(&key, end.clone()).await.unwrap();
+    assert_eq!(made.call, turn.call(0, 0, Effect::Once));
+    assert_eq!(
+        (made.status.clone(), made.end.clone()),
+        (ToolStatus::Completed, Some(end))
+    );
+    let second = turn.store.finish_tool(&key, tool_end("2")).await.unwrap();
+    assert_eq!(second, made, "the first end wins");
+    let claim = turn.store.claim_tool(&key, "b").await.unwrap();
+    assert_eq!(claim, ToolClaim::Ended(made));
+
+    // One that left no end, and one that the end of the turn closes: they may have run.
+    turn.observe(0, 0, "").await;
+    turn.observe(0, 1, "the worker died").await;
+    turn.end(0, AgentExecutionStatus::Cancelled).await;
+    let types = turn.types().await;
+    assert_eq!(
+        types.join(" "),
+        "user_message thought act act act observe observe observe cancelled"
+    );
+    for (index, status) in [(1, ToolStatus::OutcomeUnknown), (2, ToolStatus::Cancelled)] {
+        let claim = turn
+            .store
+            .claim_tool(&turn.tool(0, index), "b")
+            .await
+            .unwrap();
+        assert!(
+            matches!(&claim, ToolClaim::Ended(record) if record.status == status),
+            "{claim:?}"
+        );
+    }
+}

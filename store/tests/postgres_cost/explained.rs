@@ -1,0 +1,107 @@
+//! What PostgreSQL does for a statement, as its plan tells.
+
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, PgConnection};
+
+/// What a plan did.
+#[derive(Debug, Default)]
+pub(super) struct Did {
+    /// Type of each node, with its index.
+    nodes: Vec<String>,
+    /// Rows that indexes gave of tables.
+    rows_read: u64,
+    /// Rows that were read and then not wanted.
+    rows_dropped: u64,
+    rows_returned: u64,
+    /// Pages of 8 KiB.
+    pub(super) pages: u64,
+}
+
+impl Did {
+    fn of(explained: &Value) -> Self {
+        let plan = &explained[0]["Plan"];
+        let pages = number(&plan["Shared Hit Blocks"]) + number(&plan["Shared Read Blocks"]);
+        let mut did = Self {
+            rows_returned: number(&plan["Actual Rows"]),
+            pages,
+            ..Self::default()
+        };
+        did.add(plan);
+        did
+    }
+
+    fn add(&mut self, node: &Value) {
+        let kind = node["Node Type"].as_str().unwrap();
+        self.nodes.push(
+            format!("{kind} {}", node["Index Name"].as_str().unwrap_or_default())
+                .trim()
+                .to_owned(),
+        );
+        if node["Relation Name"].is_string() && kind != "ModifyTable" {
+            self.rows_read += number(&node["Actual Rows"]) * number(&node["Actual Loops"]);
+        }
+        self.rows_dropped += number(&node["Rows Removed by Filter"]);
+        for child in node["Plans"].as_array().into_iter().flatten() {
+            self.add(child);
+        }
+    }
+}
+
+impl Did {
+    pub(super) fn check(&self, name: &str, most_rows: u64) {
+        assert!(
+            !self.nodes.iter().any(|node| node == "Seq Scan"),
+            "{name}: {self:?}"
+        );
+        assert!(
+            self.rows_read <= most_rows && self.rows_dropped == 0,
+            "{name}: {self:?}"
+        );
+        // Each row is at most one page of the table, and each look-up a few of an index.
+        assert!(self.pages <= 2 * most_rows + 40, "{name}: {self:?}");
+        if name.contains("page") {
+            // And the conversation, once: may the caller see it?
+            assert_eq!(self.rows_read, self.rows_returned + 1, "{name}: {self:?}");
+            assert!(
+                !self.nodes.iter().any(|node| node.contains("Sort")),
+                "{name}: {self:?}"
+            );
+        }
+    }
+}
+
+/// Counts of rows are whole numbers as long as a node runs once, which every node here does.
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_default()
+}
+
+/// Runs and explains `text` as the store's connections do, with a plan made for these values and with the plan that
+/// a prepared statement gets after a while.
+pub(super) async fn explain(
+    connection: &mut PgConnection,
+    text: &str,
+    types: &str,
+    values: &str,
+) -> [Did; 2] {
+    let mut done = Vec::new();
+    for mode in ["force_custom_plan", "force_generic_plan"] {
+        let setup =
+            format!("BEGIN; SET LOCAL plan_cache_mode = {mode}; PREPARE q ({types}) AS {text}");
+        sqlx::raw_sql(AssertSqlSafe(setup))
+            .execute(&mut *connection)
+            .await
+            .unwrap();
+        let explain = format!("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE q ({values})");
+        let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
+            .persistent(false)
+            .fetch_one(&mut *connection)
+            .await
+            .unwrap();
+        sqlx::raw_sql("ROLLBACK; DEALLOCATE q")
+            .execute(&mut *connection)
+            .await
+            .unwrap();
+        done.push(Did::of(&plan));
+    }
+    done.try_into().unwrap()
+}

@@ -1,0 +1,13 @@
+//! What PostgreSQL is asked to do: round trips a call, and plans of the hot queries at 1,000,000 events.
+
+#![allow(clippy::unwrap_used)]
+
+mod explained;
+mod filled;
+#[path = "../conformance/fixture.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod fixture;
+mod plans;
+mod round_trips;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,296 @@
+//! Plans of the hot queries at 1,000,000 events: they read what they return.
+
+use everturn_store::{MAX_SCANNED, PostgresOptions, PostgresStore, hot};
+
+use crate::{
+    explained::explain,
+    filled::{counts, fill},
+    support::postgres::Database,
+};
+
+/// A text with the types and values of its parameters.
+struct Query {
+    name: &'static str,
+    text: &'static str,
+    types: &'static str,
+    values: String,
+    /// Rows that it reads at the most.
+    most_rows: u64,
+}
+
+fn query(
+    name: &'static str,
+    text: &'static str,
+    types: &'static str,
+    values: &str,
+    most_rows: u64,
+) -> Query {
+    Query {
+        name,
+        text,
+        types,
+        values: values.to_owned(),
+        most_rows,
+    }
+}
+
+#[tokio::test]
+async fn hot_queries_read_what_they_return_at_a_million_events() {
+    let database = Database::migrated().await;
+    let mut connection = database.connection().await;
+    fill(&mut connection).await;
+    assert_eq!(counts(&mut connection).await, (1_000_000, 10_000));
+
+    // The store's own connection, with its settings.
+    let store = PostgresStore::connect(&database.url, PostgresOptions::default())
+        .await
+        .unwrap();
+    let mut connection = store.pool().acquire().await.unwrap();
+    let subjects = [
+        of_events(),
+        of_turns(),
+        of_tools(),
+        of_messages(),
+        of_conversations(),
+    ];
+    let queries: Vec<Query> = subjects.into_iter().flatten().collect();
+    // A table that has just grown has no statistics, or old ones.
+    for has_statistics in [false, true] {
+        if has_statistics {
+            sqlx::raw_sql("ANALYZE")
+                .execute(&mut *connection)
+                .await
+                .unwrap();
+        }
+        for query in &queries {
+            for did in explain(&mut connection, query.text, query.types, &query.values).await {
+                println!("{}: {did:?}", query.name);
+                did.check(query.name, query.most_rows);
+            }
+        }
+    }
+
+    let append = format!(
+        "{} VALUES ($1 || '1', 'c5000', 'm1', 'thought', 91, 'k', now(), '{{}}'), \
+         ($1 || '2', 'c5000', 'm1', 'act', 92, 'k', now(), '{{}}')",
+        hot::INSERT_EVENTS
+    );
+    for did in explain(&mut connection, &append, "text", "'new'").await {
+        println!("append: {did:?}");
+        assert!(did.pages <= 60, "two rows in three indexes: {did:?}");
+    }
+}
+
+fn of_events() -> Vec<Query> {
+    let types = "text, text, text, bigint, bigint";
+    let page = |name, values, most_rows| query(name, hot::EVENTS, types, values, most_rows);
+    let text = "text, text, text";
+    vec![
+        page("page of events", "'c5000', 't', NULL, 40, 21", 22),
+        page(
+            "page of a whole conversation",
+            "'c5000', 't', NULL, 1, 1001",
+            91,
+        ),
+        page("last page of events", "'c5000', 't', 'o', 85, 101", 7),
+        page(
+            "page of a very long conversation",
+            "'c1', 't', NULL, 1000, 101",
+            102,
+        ),
+        query(
+            "last sequences",
+            hot::LAST_SEQUENCES.postgres,
+            "text[]",
+            "'{c1,c77,c5000,unknown}'",
+            3,
+        ),
+        query(
+            "status",
+            hot::CONVERSATION_STATUS,
+            text,
+            "'c5000', 't', NULL",
+            2,
+        ),
+    ]
+}
+
+fn of_turns() -> Vec<Query> {
+    let step = "text, text, bigint";
+    vec![
+        query(
+            "is the batch stored",
+            hot::SAVE_STATE,
+            "text, text, text",
+            "'e1c5000', 'c5000', md5('5000/7')",
+            2,
+        ),
+        query(
+            "latest checkpoint",
+            hot::CHECKPOINT,
+            "text, bigint, text",
+            "'e1c5000', 2, 'llm_complete'",
+            1,
+        ),
+        query(
+            "claim of a step",
+            hot::CLAIM_STEP,
+            step,
+            "'e1c5000', 'c5000', 3",
+            1,
+        ),
+        query(
+            "claim of a stored step",
+            hot::CLAIM_STEP,
+            step,
+            "'e1c5000', 'c5000', 2",
+            2,
+        ),
+        query(
+            "who delegates",
+            hot::DELEGATOR,
+            "text, text",
+            "'e1c5000', 'c5000'",
+            6,
+        ),
+        query(
+            "tree of agent executions",
+            hot::AGENT_EXECUTIONS,
+            "text, text, text, timestamptz, text, bigint",
+            "'c5000', 't', NULL, '1970-01-01', '', 101",
+            20,
+        ),
+        query(
+            "turns that have begun",
+            hot::BEGUN_TURNS,
+            "text, text",
+            "'e2c5000', 'c5000'",
+            4,
+        ),
+        query(
+            "resume point",
+            hot::RESUME_POINT,
+            "text, text, text, bigint",
+            "'c5000', 't', NULL, 100",
+            7,
+        ),
+    ]
+}
+
+fn of_tools() -> Vec<Query> {
+    vec![
+        query(
+            "open tools",
+            hot::OPEN_TOOLS.postgres,
+            "text",
+            "'e1c5000'",
+            1,
+        ),
+        query(
+            "claim of a tool",
+            hot::START_TOOL.postgres,
+            "text, text, text, timestamptz, text, text[], text[]",
+            "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}'",
+            1,
+        ),
+        query(
+            "calls that wait for someone",
+            hot::WAITING_TOOLS,
+            "text, text, text, bigint",
+            "'c5000', 't', NULL, 100",
+            2,
+        ),
+        query(
+            "slice of a result",
+            hot::TOOL_RESULT.postgres,
+            "text, text, text, text, bigint, bigint",
+            "'c5000', 't', NULL, 'exec_1', 10, 100",
+            2,
+        ),
+        query(
+            "slice of a result, for the model",
+            hot::TOOL_RESULT_OF_THREAD.postgres,
+            "text, text, text, bigint, bigint",
+            "'c5000', NULL, 'exec_1', 10, 100",
+            2,
+        ),
+    ]
+}
+
+fn of_messages() -> Vec<Query> {
+    vec![
+        query(
+            "context",
+            hot::CONTEXT,
+            "text, bigint, text",
+            "'c5000', 3, ''",
+            3,
+        ),
+        query(
+            "repeated message",
+            hot::QUEUED_MESSAGE,
+            "text, text, text, text",
+            "'c5000', 'm2', 'client3', 'x'",
+            4,
+        ),
+        query(
+            "accepted message, far over the limit of turns",
+            hot::QUEUE_MESSAGE,
+            "text, text, text, text, timestamptz, bigint, text, bigint",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20",
+            20,
+        ),
+    ]
+}
+
+fn of_conversations() -> Vec<Query> {
+    let (page, own_page) = (
+        "text, bigint, timestamptz, text",
+        "text, text, bigint, timestamptz, text",
+    );
+    let before = "now() + interval '1 h', 'c3600'";
+    vec![
+        query(
+            "lock, last sequence",
+            hot::LOCK_CONVERSATION.postgres,
+            "text",
+            "'c5000'",
+            1,
+        ),
+        query(
+            "lock for a caller",
+            hot::LOCK_VISIBLE_CONVERSATION.postgres,
+            "text, text, text",
+            "'c5000', 't', 'o'",
+            1,
+        ),
+        query(
+            "append: counter",
+            hot::ADVANCE_CONVERSATION,
+            "text, bigint, bigint, timestamptz",
+            "'c5000', 95, 0, now()",
+            1,
+        ),
+        query(
+            "list of conversations",
+            hot::CONVERSATIONS_BEFORE,
+            page,
+            &format!("'t', 20, {before}"),
+            20,
+        ),
+        query(
+            "list of conversations to search in",
+            hot::CONVERSATIONS_BEFORE,
+            page,
+            &format!("'t', {MAX_SCANNED} + 1, {before}"),
+            u64::from(MAX_SCANNED) + 1,
+        ),
+        query(
+            "list of one owner's conversations",
+            hot::OWN_CONVERSATIONS_BEFORE,
+            own_page,
+            &format!("'t', 'o', 20, {before}"),
+            20,
+        ),
+    ]
+}

@@ -1,0 +1,416 @@
+//! Round trips of each call. They do not depend on the size of a batch.
+
+use std::future::Future;
+
+use everturn_proto::{
+    Thread, ids,
+    turn::{AgentDefinition, AgentTool, LlmCompleteState, ToolCall},
+    words::{AgentExecutionStatus, Effect, ToolKind},
+};
+use everturn_store::{
+    AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery,
+    NewConversation, NewKey, PostgresOptions, PostgresStore, ResultRange, ToolResults, TurnStore,
+};
+
+use crate::{
+    fixture::{self, Turn, new_message, tenant},
+    support::{line::Line, postgres::Database},
+};
+
+async fn watched() -> (Line, PostgresStore) {
+    let database = Database::migrated().await;
+    let line = Line::to(database.port()).await;
+    // One connection, so that what it has prepared is prepared.
+    let options = PostgresOptions {
+        max_connections: 1,
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&database.url_at(line.port), options)
+        .await
+        .unwrap();
+    (line, store)
+}
+
+struct Costs<'a> {
+    line: &'a Line,
+    measured: Vec<(&'static str, u32)>,
+}
+
+impl Costs<'_> {
+    async fn of<T>(&mut self, name: &'static str, call: impl Future<Output = T>) -> T {
+        self.line.round_trips();
+        let done = call.await;
+        self.measured.push((name, self.line.round_trips()));
+        done
+    }
+}
+
+/// A turn of two steps with `tools` tools, one of which is left to the end when the turn is cancelled, and every other
+/// call beside it.
+async fn turn_with(
+    costs: &mut Costs<'_>,
+    store: &PostgresStore,
+    id: &str,
+    tools: usize,
+    is_cancelled: bool,
+) {
+    accept(costs, store, id).await;
+    let turn = Turn::new(store.clone(), id, "m");
+    first_step(costs, &turn, tools).await;
+    run_tools(costs, &turn, tools, is_cancelled).await;
+    end(costs, &turn, is_cancelled).await;
+    begin_others(costs, store, id).await;
+    read(costs, &turn).await;
+    change_conversations(costs, store, id).await;
+    keys(costs, store, id).await;
+}
+
+async fn accept(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
+    let new = NewConversation {
+        id: id.into(),
+        access: tenant(),
+        agent: "a".into(),
+        title: None,
+    };
+    let created = store.create_conversation(new);
+    costs.of("create_conversation", created).await.unwrap();
+    let access = tenant();
+    for name in ["queue_message", "queue_message, repeated"] {
+        let queued = store.queue_message(&access, new_message(id, "m", Some("client")));
+        costs.of(name, queued).await.unwrap();
+    }
+}
+
+async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: usize) {
+    let (store, id) = (&turn.store, turn.conversation.as_str());
+    for name in ["begin_turn", "begin_turn, repeated"] {
+        let begun = store.begin_turn(turn.begin(""));
+        costs.of(name, begun).await.unwrap();
+    }
+    let step = turn.step(0);
+    costs
+        .of("claim_step", store.claim_step(&step))
+        .await
+        .unwrap();
+    let context = store.context(id, &Thread::Conversation, 100);
+    costs.of("context", context).await.unwrap();
+    let calls: Vec<_> = (0..tools)
+        .map(|index| turn.call(0, index, Effect::Read))
+        .collect();
+    let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
+    let used = store.used_call_ids(id, &call_ids);
+    costs.of("used_call_ids", used).await.unwrap();
+    let state: LlmCompleteState = fixture::state("look", calls);
+    let completed = store.complete_step(&step, state);
+    costs.of("complete_step", completed).await.unwrap();
+    let claimed = store.claim_step(&step);
+    costs.of("claim_step, stored", claimed).await.unwrap();
+    costs.of("save thought", turn.thought(0)).await;
+    costs.of("save, repeated", turn.thought(0)).await;
+}
+
+async fn run_tools(
+    costs: &mut Costs<'_>,
+    turn: &Turn<PostgresStore>,
+    tools: usize,
+    is_cancelled: bool,
+) {
+    for index in usize::from(is_cancelled)..tools {
+        let key = turn.tool(0, index);
+        let claimed = turn.store.claim_tool(&key, "a");
+        costs.of("claim_tool", claimed).await.unwrap();
+        let finished = turn.store.finish_tool(&key, fixture::tool_end("1"));
+        costs.of("finish_tool", finished).await.unwrap();
+        if !is_cancelled {
+            costs.of("save observe", turn.observe(0, index, "")).await;
+        }
+    }
+}
+
+async fn end(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, is_cancelled: bool) {
+    costs.of("save steer", turn.steer("s", "and this")).await;
+    if is_cancelled {
+        let step = turn.step(1);
+        let saved = turn
+            .store
+            .save_partial(&step, fixture::state("so far", vec![]));
+        costs.of("save_partial", saved).await.unwrap();
+        let ended = turn.end(1, AgentExecutionStatus::Cancelled);
+        costs.of("save end, cancelled with open tools", ended).await;
+    } else {
+        turn.complete(1, "answer", &[]).await;
+        let ended = turn.end(1, AgentExecutionStatus::Completed);
+        costs.of("save end", ended).await;
+    }
+}
+
+async fn begin_others(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
+    let new = Turn::new(store.clone(), &format!("{id}-new"), "m");
+    let begun = store.begin_turn(new.begin("hello"));
+    costs.of("begin_turn, all new", begun).await.unwrap();
+    let withdrawn = Turn::new(store.clone(), id, "withdrawn");
+    withdrawn.queue("withdrawn").await;
+    let access = tenant();
+    let withdrawn = store.withdraw_message(&access, id, "withdrawn");
+    costs.of("withdraw_message", withdrawn).await.unwrap();
+    let lost = Turn::begun(store.clone(), id, "lost").await;
+    lost.queue("next").await;
+    let next = Turn::new(store.clone(), id, "next");
+    let begun = store.begin_turn(next.begin(""));
+    costs
+        .of("begin_turn, after a lost one", begun)
+        .await
+        .unwrap();
+}
+
+async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
+    let (store, id, access) = (&turn.store, turn.conversation.as_str(), tenant());
+    let events = store.events(&access, id, 1, 100);
+    costs.of("events", events).await.unwrap();
+    let point = store.resume_point(&access, id, 100);
+    costs.of("resume_point", point).await.unwrap();
+    let (execution_id, range) = (turn.execution_id(0, 0), ResultRange::new(0, 100));
+    let slice = store.tool_result(&access, id, &execution_id, range);
+    costs.of("tool_result", slice).await.unwrap();
+    let status = store.conversation_status(&access, id);
+    costs.of("conversation_status", status).await.unwrap();
+    let ids = [id.to_owned()];
+    let sequences = store.last_sequences(&ids);
+    costs.of("last_sequences", sequences).await.unwrap();
+    let conversation = store.conversation(&access, id);
+    costs.of("conversation", conversation).await.unwrap();
+    let query = ListQuery {
+        limit: 10,
+        ..ListQuery::default()
+    };
+    let page = store.list_conversations(&access, &query);
+    costs.of("list_conversations", page).await.unwrap();
+}
+
+async fn change_conversations(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
+    let access = tenant();
+    let renamed = store.rename_conversation(&access, id, Some("title"));
+    costs.of("rename_conversation", renamed).await.unwrap();
+    let other = format!("{id}-new");
+    let deleted = store.delete_conversation(&access, &other);
+    costs.of("delete_conversation", deleted).await.unwrap();
+}
+
+async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
+    let key = NewKey {
+        id: id.into(),
+        kind: KeyKind::Key,
+        parent_id: None,
+        secret_hash: vec![1],
+        access: tenant(),
+        scopes: "read".into(),
+        name: String::new(),
+        expires_at: None,
+    };
+    costs.of("create_key", store.create_key(key)).await.unwrap();
+    costs.of("find_key", store.find_key(id)).await.unwrap();
+}
+
+/// The numbers of `store/src/backend/mod.rs`.
+const COSTS: [(&str, u32); 33] = [
+    ("create_conversation", 1),
+    ("create_key", 1),
+    ("find_key", 1),
+    ("queue_message", 4),
+    ("queue_message, repeated", 5),
+    ("begin_turn", 11),
+    ("begin_turn, all new", 13),
+    ("begin_turn, repeated", 4),
+    ("begin_turn, after a lost one", 18),
+    ("resume_point", 1),
+    ("tool_result", 1),
+    ("withdraw_message", 4),
+    ("claim_step", 1),
+    ("claim_step, stored", 3),
+    ("complete_step", 1),
+    ("save_partial", 1),
+    ("context", 1),
+    ("used_call_ids", 1),
+    ("save thought", 11),
+    ("save, repeated", 5),
+    ("claim_tool", 4),
+    ("finish_tool", 1),
+    ("save observe", 10),
+    ("save steer", 8),
+    ("save end", 12),
+    ("save end, cancelled with open tools", 14),
+    ("events", 1),
+    ("conversation_status", 1),
+    ("last_sequences", 1),
+    ("conversation", 1),
+    ("list_conversations", 1),
+    ("rename_conversation", 1),
+    ("delete_conversation", 14),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
+    let (line, store) = watched().await;
+    let mut costs = Costs {
+        line: &line,
+        measured: Vec::new(),
+    };
+    for is_cancelled in [false, true] {
+        for (tools, warm_ups) in [(1, 1), (6, 1), (100, 0)] {
+            for number in 0..=warm_ups {
+                costs.measured.clear();
+                turn_with(
+                    &mut costs,
+                    &store,
+                    &format!("c{is_cancelled}{tools}{number}"),
+                    tools,
+                    is_cancelled,
+                )
+                .await;
+            }
+            for (name, measured) in &costs.measured {
+                let (_, expected) = COSTS.iter().find(|(known, _)| known == name).unwrap();
+                // An insert of many rows is prepared each time: its events, and its tool records.
+                let is_large = tools > 8
+                    && matches!(
+                        *name,
+                        "save thought" | "save end, cancelled with open tools"
+                    );
+                let expected = expected + if is_large { 2 } else { 0 };
+                assert_eq!(
+                    *measured, expected,
+                    "{name} with {tools} tools; all: {:?}",
+                    costs.measured
+                );
+            }
+        }
+    }
+}
+
+/// ARCHITECTURE "What a turn costs": what a worker and a gateway ask for in a turn of two steps with two tools.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_of_two_steps_and_two_tools() {
+    let (line, store) = watched().await;
+    let mut costs = Costs {
+        line: &line,
+        measured: Vec::new(),
+    };
+    for id in ["warm", "c"] {
+        costs.measured.clear();
+        let turn = Turn::new(store.clone(), id, "m");
+        let turn = &turn;
+        let whole = async {
+            store.begin_turn(turn.begin("hello")).await.unwrap();
+            store.claim_step(&turn.step(0)).await.unwrap();
+            store.context(id, &Thread::Conversation, 100).await.unwrap();
+            let calls: Vec<_> = (0..2)
+                .map(|index| turn.call(0, index, Effect::Read))
+                .collect();
+            let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
+            store.used_call_ids(id, &call_ids).await.unwrap();
+            let state = fixture::state("look", calls);
+            store.complete_step(&turn.step(0), state).await.unwrap();
+            turn.thought(0).await;
+            turn.runs(0, 0).await;
+            turn.runs(0, 1).await;
+            store.claim_step(&turn.step(1)).await.unwrap();
+            store.context(id, &Thread::Conversation, 100).await.unwrap();
+            turn.complete(1, "answer", &[]).await;
+            turn.end(1, AgentExecutionStatus::Completed).await;
+        };
+        costs.of("turn", whole).await;
+    }
+    assert_eq!(costs.measured, [("turn", 73)]);
+    assert_eq!(
+        store
+            .events(&tenant(), "c", 1, 100)
+            .await
+            .unwrap()
+            .events
+            .len(),
+        8
+    );
+}
+
+/// ARCHITECTURE "What a turn costs": the begin and the end of a sub-agent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sub_agent() {
+    let (line, store) = watched().await;
+    let mut costs = Costs {
+        line: &line,
+        measured: Vec::new(),
+    };
+    let kind = String::from(ToolKind::Delegate);
+    let tool = AgentTool {
+        kind: kind.clone(),
+        delegates: vec!["default".into()],
+        ..AgentTool::default()
+    };
+    let agent = AgentDefinition {
+        tools: vec![tool],
+        max_depth: 1,
+        max_sub_agents: 1,
+        ..fixture::agent()
+    };
+    let agents = [("default".to_owned(), agent.clone())].into();
+    for id in ["warm", "c"] {
+        costs.measured.clear();
+        let turn = Turn::new(store.clone(), id, "m");
+        store
+            .begin_turn(BeginTurn {
+                agent: agent.clone(),
+                ..turn.begin("share")
+            })
+            .await
+            .unwrap();
+        let tool_input = Some(fixture::json(r#"{"agent": "default", "task": "look"}"#));
+        let call = ToolCall {
+            kind: kind.clone(),
+            tool_input,
+            ..turn.call(0, 0, Effect::Idempotent)
+        };
+        store
+            .complete_step(&turn.step(0), fixture::state("sharing", vec![call]))
+            .await
+            .unwrap();
+        turn.thought(0).await;
+        let key = turn.tool(0, 0);
+        costs
+            .of("begin_sub_agent", store.begin_sub_agent(&key, &agents))
+            .await
+            .unwrap();
+        costs
+            .of(
+                "begin_sub_agent, repeated",
+                store.begin_sub_agent(&key, &agents),
+            )
+            .await
+            .unwrap();
+        let execution = ids::sub_agent_execution_id(id, &key.execution_id);
+        let sub = Turn {
+            execution,
+            ..turn.clone()
+        };
+        sub.complete(0, "found", &[]).await;
+        costs
+            .of(
+                "save end of a sub-agent",
+                sub.end(0, AgentExecutionStatus::Completed),
+            )
+            .await;
+        costs
+            .of(
+                "agent_executions",
+                store.agent_executions(&tenant(), id, None, 100),
+            )
+            .await
+            .unwrap();
+    }
+    let expected = [
+        ("begin_sub_agent", 12),
+        ("begin_sub_agent, repeated", 4),
+        ("save end of a sub-agent", 14),
+        ("agent_executions", 1),
+    ];
+    assert_eq!(costs.measured, expected);
+}
