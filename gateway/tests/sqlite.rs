@@ -33,6 +33,7 @@ impl Stack {
             conversations: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
+            results: Arc::new(store.clone()),
             keys: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::new(RecordingTurns::default()),

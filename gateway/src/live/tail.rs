@@ -9,7 +9,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use everturn_store::StoreError;
+use everturn_store::{Missing, StoreError};
 use everturn_stream::{Item, OpenText, StreamReader};
 use tokio::{
     sync::mpsc,
@@ -174,7 +174,7 @@ impl Tail {
     async fn check_presence(&self) -> Result<(), StoreError> {
         match self.log.conversation_status().await {
             Ok(None) => Err(StoreError::not_found(
-                "conversation",
+                Missing::Conversation,
                 self.broadcast.conversation_id(),
             )),
             // Removed and created anew, or a replica that is late: readers who come back are told which.

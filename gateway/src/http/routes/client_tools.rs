@@ -106,35 +106,7 @@ pub(super) async fn accept(
             "A person must approve this call before the client runs it.",
         ));
     }
-    let now = Utc::now();
-    let end = ToolEnd::of_result(body.result, body.is_error, duration_ms(&call, now));
-    let call = if call.needs_result() && !call.is_expired(now) {
-        let (access, outside) = (&caller.access, &state.ports.outside);
-        let stored = outside
-            .store_client_result(
-                access,
-                &path.conversation_id,
-                &path.execution_id,
-                end.clone(),
-            )
-            .await?;
-        stored.ok_or_else(|| Problem::execution_not_found(&path.execution_id))?
-    } else {
-        call
-    };
-    if !is_ended_by(&call, &end) {
-        return Err(if call.is_expired(now) {
-            Problem::new(
-                Code::ClientToolExpired,
-                "The model is told that no result came in time. It may ask again.",
-            )
-        } else {
-            Problem::new(
-                Code::ClientToolAnswered,
-                "Another result was first, or the turn ended before this one came.",
-            )
-        });
-    }
+    let call = store_result(&state, &caller, &path, call, body).await?;
     // Also when it was stored before: whoever stored it may not have come this far.
     let sub_agent = state
         .sub_agent_of(&caller, &path.conversation_id, &call)
@@ -157,7 +129,47 @@ pub(super) async fn accept(
     ))
 }
 
-/// From when the client was asked until now.
+/// Stores the result unless the call has ended; returns the call, which this result has ended now or before.
+async fn store_result(
+    state: &GatewayState,
+    caller: &Caller,
+    path: &ExecutionPath,
+    call: OutsideTool,
+    posted: Posted,
+) -> Result<OutsideTool, Problem> {
+    let now = Utc::now();
+    let end = ToolEnd::of_result(posted.result, posted.is_error, duration_ms(&call, now));
+    let call = if call.needs_result() && !call.is_expired(now) {
+        let (access, outside) = (&caller.access, &state.ports.outside);
+        let stored = outside
+            .store_client_result(
+                access,
+                &path.conversation_id,
+                &path.execution_id,
+                end.clone(),
+            )
+            .await?;
+        stored.ok_or_else(|| Problem::execution_not_found(&path.execution_id))?
+    } else {
+        call
+    };
+    if is_ended_by(&call, &end) {
+        return Ok(call);
+    }
+    Err(if call.is_expired(now) {
+        Problem::new(
+            Code::ClientToolExpired,
+            "The model is told that no result came in time. It may ask again.",
+        )
+    } else {
+        Problem::new(
+            Code::ClientToolAnswered,
+            "Another result was first, or the turn ended before this one came.",
+        )
+    })
+}
+
+/// The time from when the client was asked until now.
 fn duration_ms(call: &OutsideTool, now: DateTime<Utc>) -> u32 {
     let timeout = TimeDelta::milliseconds(i64::from(call.record.call.timeout_ms));
     let asked_at = call.expires_at.map_or(call.requested_at, |at| at - timeout);

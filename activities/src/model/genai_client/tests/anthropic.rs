@@ -1,6 +1,9 @@
 //! Turns on Anthropic's wire.
 
-use everturn_proto::{limits, words::failure as code};
+use everturn_proto::{
+    limits,
+    words::{MessageRole, failure as code},
+};
 use serde_json::{Value, json};
 
 use super::{Script, Server, ask, call, client, context, hear, request, result, user};
