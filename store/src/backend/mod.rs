@@ -34,7 +34,7 @@
 //!
 //! Round trips to PostgreSQL, whatever the size of the batch, on a connection that has prepared its statements. The
 //! first time each statement costs one more, as does every time an insert of more than 8 rows. A connection that idled
-//! for a second is pinged first. `tests/postgres_cost.rs` holds the numbers.
+//! for a second is pinged first. `tests/postgres_cost/` holds the numbers.
 //!
 //! | call | round trips |
 //! |---|---|

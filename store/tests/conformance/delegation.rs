@@ -1,4 +1,4 @@
-//! Sub-agents: their begin, their end, their place in the one order (D3, D4, E2).
+//! Sub-agents: their begin, their end, their place in the one order (invariant 2).
 
 use std::collections::BTreeMap;
 
@@ -160,7 +160,7 @@ pub async fn a_sub_agent_begins_once_with_its_own_context(backend: &impl Backend
         .unwrap();
     assert_eq!(
         conversation.message_count, 1,
-        "a task is no message of the conversation (B8)"
+        "a task is no message of the conversation"
     );
 }
 
@@ -227,7 +227,7 @@ pub async fn its_end_ends_the_call_that_started_it(backend: &impl Backend) {
         .unwrap();
     assert_eq!(
         conversation.message_count, 1,
-        "a sub-agent's answer is no message of the conversation (B8)"
+        "a sub-agent's answer is no message of the conversation"
     );
     assert_eq!(
         begin(&root, 0).await.status,
@@ -237,6 +237,7 @@ pub async fn its_end_ends_the_call_that_started_it(backend: &impl Backend) {
 }
 
 pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
+    let failed = AgentExecutionStatus::Failed;
     let root = delegating(backend, 1).await;
     let refused = [
         (r#"{"agent": "b"}"#, "arguments"),
@@ -252,10 +253,7 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     root.store.begin_turn(begin_other).await.unwrap();
     delegates(&other, &refused.map(|(input, _)| input)).await;
     for (index, (_, why)) in refused.iter().enumerate() {
-        assert_eq!(
-            begin(&other, index).await.status,
-            AgentExecutionStatus::Failed
-        );
+        assert_eq!(begin(&other, index).await.status, failed);
         other.observe(0, index, "").await;
         let observe = data(other.events().await.last().unwrap());
         assert!(
@@ -286,19 +284,11 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     delegates(&middle, &[task; 4]).await;
     let low = begun(&middle, 0).await;
     delegates(&low, &[task]).await;
-    assert_eq!(
-        begin(&low, 0).await.status,
-        AgentExecutionStatus::Failed,
-        "too deep"
-    );
+    assert_eq!(begin(&low, 0).await.status, failed, "too deep");
     for index in 1..3 {
         begun(&middle, index).await;
     }
-    assert_eq!(
-        begin(&middle, 3).await.status,
-        AgentExecutionStatus::Failed,
-        "too many"
-    );
+    assert_eq!(begin(&middle, 3).await.status, failed, "too many");
     let unknown = root
         .store
         .begin_sub_agent(&root.tool(5, 5), &agents())

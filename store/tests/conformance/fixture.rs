@@ -5,10 +5,10 @@ use everturn_proto::{
     event::Event,
     ids,
     turn::{
-        AgentDefinition, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
+        AgentDefinition, AgentTool, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
         SaveThought, ToolCall, save_request::Batch,
     },
-    words::{AgentExecutionStatus, Effect, FinishReason, ToolStatus},
+    words::{AgentExecutionStatus, Effect, FinishReason, ToolKind, ToolStatus},
 };
 use everturn_store::{
     Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved,
@@ -27,6 +27,21 @@ pub fn agent() -> AgentDefinition {
         model,
         max_steps: 5,
         ..AgentDefinition::default()
+    }
+}
+
+/// The agent of these tests, which may delegate to one of its own kind.
+pub fn delegating_agent() -> AgentDefinition {
+    let tool = AgentTool {
+        kind: ToolKind::Delegate.into(),
+        delegates: vec!["default".into()],
+        ..AgentTool::default()
+    };
+    AgentDefinition {
+        tools: vec![tool],
+        max_depth: 1,
+        max_sub_agents: 1,
+        ..agent()
     }
 }
 
@@ -112,6 +127,15 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             effect: effect.into(),
             input_hash: "shown".into(),
             ..ToolCall::default()
+        }
+    }
+
+    /// The call that starts a sub-agent of a [`delegating_agent`].
+    pub fn delegate_call(&self, step: u32, index: usize) -> ToolCall {
+        ToolCall {
+            kind: ToolKind::Delegate.into(),
+            tool_input: Some(json(r#"{"agent": "default", "task": "look"}"#)),
+            ..self.call(step, index, Effect::Idempotent)
         }
     }
 

@@ -1,4 +1,5 @@
-//! Turns whose workflow is gone: where they go on, and how they end when another turn begins (B5, invariants 3 and 9).
+//! Turns whose workflow is gone: where they go on, and how they end when another turn begins (invariant 3, idempotent
+//! saves, and 9, accepted means durable).
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
 use everturn_store::{

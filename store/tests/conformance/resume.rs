@@ -17,17 +17,21 @@ use super::{
 /// The checkpoint before a tool is `tool_start`; the one after it is the tool's record, which holds its end.
 pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    let effects = [Effect::Once, Effect::Idempotent, Effect::Once];
-    let calls = effects.iter().enumerate();
-    let calls = calls.map(|(index, effect)| turn.call(0, index, effect.clone()));
-    let mut reply = state("looking", calls.collect());
+    let mut reply = state(
+        "looking",
+        vec![
+            turn.call(0, 0, Effect::Once),
+            turn.call(0, 1, Effect::Idempotent),
+            turn.call(0, 2, Effect::Once),
+        ],
+    );
     reply.agent_hash = turn.begin_again().await.agent_hash;
     turn.store
         .complete_step(&turn.step(0), reply)
         .await
         .unwrap();
     turn.thought(0).await;
-    // The first tool ends, the second only begins, and then the worker is gone.
+    // The first tool ends, the second only begins; then the worker is gone.
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let end = tool_end("\"found\"");
     turn.store
@@ -38,8 +42,8 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
 
     // Another worker knows the conversation, and nothing else.
     let store = backend.open().await;
-    let point = store.resume_point(&tenant(), "c", 10).await.unwrap();
-    let unfinished = point.unwrap().turn.unwrap();
+    let point = store.resume_point(&tenant(), "c", 10).await;
+    let unfinished = point.unwrap().unwrap().turn.unwrap();
     let step = StepKey {
         conversation_id: "c".into(),
         agent_execution_id: ids::root_execution_id("c", &unfinished.message_id),
@@ -49,13 +53,9 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
     let StepClaim::Stored(reply) = store.claim_step(&step).await.unwrap() else {
         panic!("the call was paid")
     };
-    let definition = store.agent_definition(&reply.agent_hash).await.unwrap();
-    assert_eq!(definition, Some(agent()));
-    let mut claims = Vec::new();
-    for call in &reply.tool_calls {
-        let key = tool_of(&step, call);
-        claims.push(store.claim_tool(&key, "b").await.unwrap());
-    }
+    let pinned = store.agent_definition(&reply.agent_hash).await;
+    assert_eq!(pinned.unwrap(), Some(agent()));
+    let claims = claim_all(&store, &step, &reply.tool_calls).await;
     let [
         ToolClaim::Ended(ended),
         ToolClaim::Run(again),
@@ -69,13 +69,10 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
     assert_eq!(first.call, turn.call(0, 2, Effect::Once));
 
     let resumed = Turn { store, ..turn };
-    for (index, call) in reply.tool_calls.iter().enumerate() {
-        let key = tool_of(&step, call);
-        resumed
-            .store
-            .finish_tool(&key, tool_end("1"))
-            .await
-            .unwrap();
+    for index in 0..reply.tool_calls.len() {
+        let key = resumed.tool(0, index);
+        let finished = resumed.store.finish_tool(&key, tool_end("1")).await;
+        assert!(finished.is_ok());
         resumed.observe(0, index, "").await;
     }
     resumed.complete(1, "answer", &[]).await;
@@ -85,6 +82,15 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
         types.join(" "),
         "user_message thought act act act observe observe observe assistant_message complete"
     );
+}
+
+async fn claim_all(store: &impl TurnStore, step: &StepKey, calls: &[ToolCall]) -> Vec<ToolClaim> {
+    let mut claims = Vec::new();
+    for call in calls {
+        let claim = store.claim_tool(&tool_of(step, call), "b").await;
+        claims.push(claim.unwrap());
+    }
+    claims
 }
 
 fn tool_of(step: &StepKey, call: &ToolCall) -> ToolKey {

@@ -1,18 +1,13 @@
 //! Whole results of tools, read in slices.
 
-use everturn_proto::{
-    Json, Thread, ids,
-    limits::TOOL_RESULT_INLINE_BYTES,
-    turn::{AgentDefinition, AgentTool, ToolCall},
-    words::{Effect, ToolKind},
-};
+use everturn_proto::{Json, Thread, ids, limits::TOOL_RESULT_INLINE_BYTES, words::Effect};
 use everturn_store::{
     Access, BeginTurn, ResultRange, ResultSlice, ToolEnd, ToolResults, TurnStore,
 };
 
 use super::{
     Backend,
-    fixture::{Turn, agent, json, state, tenant},
+    fixture::{Turn, delegating_agent, json, state, tenant},
 };
 
 /// The whole result as slices of `max_bytes` give it, and how many there were.
@@ -133,29 +128,14 @@ pub async fn a_result_is_read_by_those_who_may(backend: &impl Backend) {
 pub async fn a_model_reads_results_of_its_thread(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = Turn::new(store.clone(), "c", "m");
-    let tool = AgentTool {
-        kind: ToolKind::Delegate.into(),
-        delegates: vec!["default".into()],
-        ..AgentTool::default()
-    };
-    let agent = AgentDefinition {
-        tools: vec![tool],
-        max_depth: 1,
-        max_sub_agents: 1,
-        ..agent()
-    };
+    let agent = delegating_agent();
     let agents = [("default".to_owned(), agent.clone())].into();
-    let begin = turn.begin("share");
-    store
-        .begin_turn(BeginTurn { agent, ..begin })
-        .await
-        .unwrap();
-    let delegate = ToolCall {
-        kind: ToolKind::Delegate.into(),
-        tool_input: Some(json(r#"{"agent": "default", "task": "look"}"#)),
-        ..turn.call(0, 1, Effect::Idempotent)
+    let begin = BeginTurn {
+        agent,
+        ..turn.begin("share")
     };
-    let calls = vec![turn.call(0, 0, Effect::Read), delegate];
+    store.begin_turn(begin).await.unwrap();
+    let calls = vec![turn.call(0, 0, Effect::Read), turn.delegate_call(0, 1)];
     store
         .complete_step(&turn.step(0), state("", calls))
         .await

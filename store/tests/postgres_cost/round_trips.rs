@@ -4,8 +4,8 @@ use std::future::Future;
 
 use everturn_proto::{
     Thread, ids,
-    turn::{AgentDefinition, AgentTool, LlmCompleteState, ToolCall},
-    words::{AgentExecutionStatus, Effect, ToolKind},
+    turn::LlmCompleteState,
+    words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
     AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery,
@@ -13,7 +13,7 @@ use everturn_store::{
 };
 
 use crate::{
-    fixture::{self, Turn, new_message, tenant},
+    fixture::{self, Turn, delegating_agent, new_message, tenant},
     support::{line::Line, postgres::Database},
 };
 
@@ -340,71 +340,10 @@ async fn a_sub_agent() {
         line: &line,
         measured: Vec::new(),
     };
-    let kind = String::from(ToolKind::Delegate);
-    let tool = AgentTool {
-        kind: kind.clone(),
-        delegates: vec!["default".into()],
-        ..AgentTool::default()
-    };
-    let agent = AgentDefinition {
-        tools: vec![tool],
-        max_depth: 1,
-        max_sub_agents: 1,
-        ..fixture::agent()
-    };
-    let agents = [("default".to_owned(), agent.clone())].into();
     for id in ["warm", "c"] {
         costs.measured.clear();
         let turn = Turn::new(store.clone(), id, "m");
-        store
-            .begin_turn(BeginTurn {
-                agent: agent.clone(),
-                ..turn.begin("share")
-            })
-            .await
-            .unwrap();
-        let tool_input = Some(fixture::json(r#"{"agent": "default", "task": "look"}"#));
-        let call = ToolCall {
-            kind: kind.clone(),
-            tool_input,
-            ..turn.call(0, 0, Effect::Idempotent)
-        };
-        store
-            .complete_step(&turn.step(0), fixture::state("sharing", vec![call]))
-            .await
-            .unwrap();
-        turn.thought(0).await;
-        let key = turn.tool(0, 0);
-        costs
-            .of("begin_sub_agent", store.begin_sub_agent(&key, &agents))
-            .await
-            .unwrap();
-        costs
-            .of(
-                "begin_sub_agent, repeated",
-                store.begin_sub_agent(&key, &agents),
-            )
-            .await
-            .unwrap();
-        let execution = ids::sub_agent_execution_id(id, &key.execution_id);
-        let sub = Turn {
-            execution,
-            ..turn.clone()
-        };
-        sub.complete(0, "found", &[]).await;
-        costs
-            .of(
-                "save end of a sub-agent",
-                sub.end(0, AgentExecutionStatus::Completed),
-            )
-            .await;
-        costs
-            .of(
-                "agent_executions",
-                store.agent_executions(&tenant(), id, None, 100),
-            )
-            .await
-            .unwrap();
+        sub_agent_of(&mut costs, &turn).await;
     }
     let expected = [
         ("begin_sub_agent", 12),
@@ -413,4 +352,32 @@ async fn a_sub_agent() {
         ("agent_executions", 1),
     ];
     assert_eq!(costs.measured, expected);
+}
+
+async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
+    let (store, id, agent) = (&turn.store, &turn.conversation, delegating_agent());
+    let agents = [("default".to_owned(), agent.clone())].into();
+    let begin = turn.begin("share");
+    store
+        .begin_turn(BeginTurn { agent, ..begin })
+        .await
+        .unwrap();
+    let state = fixture::state("sharing", vec![turn.delegate_call(0, 0)]);
+    store.complete_step(&turn.step(0), state).await.unwrap();
+    turn.thought(0).await;
+    let key = turn.tool(0, 0);
+    for name in ["begin_sub_agent", "begin_sub_agent, repeated"] {
+        let begun = store.begin_sub_agent(&key, &agents);
+        costs.of(name, begun).await.unwrap();
+    }
+    let sub_agent = Turn {
+        execution: ids::sub_agent_execution_id(id, &key.execution_id),
+        ..turn.clone()
+    };
+    sub_agent.complete(0, "found", &[]).await;
+    let ended = sub_agent.end(0, AgentExecutionStatus::Completed);
+    costs.of("save end of a sub-agent", ended).await;
+    let access = tenant();
+    let tree = store.agent_executions(&access, id, None, 100);
+    costs.of("agent_executions", tree).await.unwrap();
 }
