@@ -46,6 +46,15 @@ pub(crate) fn store_away() -> ActivityError {
     )
 }
 
+/// The call of the model was stopped, because another one of its step has begun or the turn has ended. When the engine
+/// still waits for this attempt it tries again, and hears from the store what is so.
+pub(crate) fn superseded() -> ActivityError {
+    transient(
+        failure::LLM_UNAVAILABLE,
+        "A newer call of this step has begun, so this one was stopped.",
+    )
+}
+
 /// A tool that may work at the next try.
 pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -> ActivityError {
     let failure = ApplicationFailure::builder(message)
@@ -55,7 +64,7 @@ pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -
     ActivityError::application(failure)
 }
 
-/// Retry-After is honoured as the delay before the next try (A8).
+/// The failure of a model call. What the provider says in Retry-After is the delay before the next try.
 pub(crate) fn from_model(error: &ModelError) -> ActivityError {
     let failure = ApplicationFailure::builder(error.message.clone())
         .type_name(error.code.to_owned())

@@ -68,7 +68,10 @@ pub(crate) async fn record(
     };
     let key = key_of(tool);
     let end = match end {
-        End::Result(result) => ToolEnd::of_result(json_of(result), false, request.duration_ms),
+        End::Result(result) => {
+            let result = json_of(result);
+            ToolEnd::of_result(&key.execution_id, result, false, request.duration_ms)
+        }
         End::Failed(message) => ToolEnd::failed(&message, request.duration_ms),
         End::Unknown(message) => ToolEnd::unknown(&message, request.duration_ms),
     };
@@ -123,6 +126,8 @@ fn claimed(key: ToolKey, record: ToolRecord, run_id: String) -> ClaimedRemoteToo
         attempt: record.attempt,
         effect: call.effect,
         run_id,
+        agent_execution_id: key.agent_execution_id,
+        depth: record.depth,
     };
     ClaimedRemoteTool { input: Some(input) }
 }

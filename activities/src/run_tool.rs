@@ -21,7 +21,7 @@ use crate::{
     AgentActivities,
     attempt::{self, Ended},
     failpoint, failure as fail,
-    tools::{Progress, ToolContext, ToolError, ToolOutput},
+    tools::{Progress, ToolContext, ToolError, ToolEvents},
 };
 
 /// Of a `once` tool whose earlier attempt left no record.
@@ -67,12 +67,15 @@ async fn run(
     if !record.call.names_a_tool() {
         return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
     }
-    let (cancellation, progress) = (CancellationToken::new(), Progress::default());
+    let cancellation = CancellationToken::new();
+    let (progress, events) = (Progress::default(), ToolEvents::default());
     // Whatever the tool left running outside its future learns that the attempt is over.
     let _ends_with_attempt = cancellation.clone().drop_guard();
     let context = ToolContext {
         conversation_id: key.conversation_id.clone(),
         message_id: key.message_id.clone(),
+        agent_execution_id: key.agent_execution_id.clone(),
+        depth: record.depth,
         execution_id: key.execution_id.clone(),
         call_id: record.call.call_id.clone(),
         idempotency_key: ids::idempotency_key(
@@ -83,6 +86,7 @@ async fn run(
         attempt: record.attempt,
         cancellation,
         progress: progress.clone(),
+        events: events.clone(),
     };
     let input = record.call.tool_input.clone().unwrap_or_default();
     let started = Instant::now();
@@ -97,9 +101,9 @@ async fn run(
     let ended = attempt::run(ctx, &progress, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
-        Ended::Done(Ok(output)) => {
-            let events = ToolOutput::allowed_events(output.events);
-            Ok(ToolEnd::of_result(output.result, false, duration_ms).with_events(events))
+        Ended::Done(Ok(result)) => {
+            let end = ToolEnd::of_result(&key.execution_id, result, false, duration_ms);
+            Ok(end.with_events(events.take()))
         }
         Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),

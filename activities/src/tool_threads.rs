@@ -14,7 +14,7 @@ use tokio::{
 };
 use tracing::Instrument;
 
-use crate::tools::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::tools::{Tool, ToolContext, ToolError};
 
 /// Threads that tools which never return may hold, beside those of the tools that run. A worker with more of them is
 /// to be restarted; each costs little but its stack.
@@ -44,7 +44,7 @@ impl ToolThreads {
         tool: Arc<dyn Tool>,
         context: ToolContext,
         input: Json,
-    ) -> Result<ToolOutput, ToolError> {
+    ) -> Result<Json, ToolError> {
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
             tracing::error!("too many tools of this worker never returned; restart it");
             return Err(not_started("too many tools of this worker never returned"));
@@ -95,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::{Effect, ToolSpec, builtin::testing::context};
+    use crate::tools::{Effect, ToolSpec, testing::context};
 
     /// Blocks its thread until it is let go, then waits for ever, and says when it was dropped.
     struct Stuck {
@@ -118,7 +118,7 @@ mod tests {
             &self.spec
         }
 
-        async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+        async fn run(&self, _: ToolContext, input: Json) -> Result<Json, ToolError> {
             assert!(input != Json::of(&"panic"), "told to panic");
             let _dropped = OnDrop(self.dropped.clone());
             let _ = self.go.lock().unwrap().recv();

@@ -5,15 +5,16 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
     Json,
     limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES},
-    words::{EventType, ToolStatus},
+    words::{EventType, READ_RESULT_TOOL, ToolStatus},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::api::ToolEnd;
+use crate::api::{ToolEnd, ToolResult};
 
 impl ToolEnd {
-    /// The end of a tool that gave `result`; `is_error`: it says what went wrong.
-    pub fn of_result(result: Json, is_error: bool, duration_ms: u32) -> Self {
+    /// The end of a tool execution that gave `result`; `is_error`: it says what went wrong.
+    pub fn of_result(execution_id: &str, result: Json, is_error: bool, duration_ms: u32) -> Self {
         let bytes = result.as_str().len();
         if bytes > TOOL_RESULT_MAX_BYTES {
             let message = format!(
@@ -21,7 +22,7 @@ impl ToolEnd {
             );
             return Self::failed(&message, duration_ms);
         }
-        let (result, full_result) = cut(storable(result));
+        let (result, full_result) = cut(execution_id, storable(result));
         let status = if is_error {
             ToolStatus::Failed
         } else {
@@ -93,20 +94,43 @@ fn beginning(text: &str) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// A result that is shown in part: what the model and the readers see in its place.
+#[derive(Debug, Serialize, Deserialize)]
+struct CutResult {
+    truncated: bool,
+    total_bytes: usize,
+    note: String,
+    execution_id: String,
+    next_offset_bytes: usize,
+    text: String,
+}
+
+impl ToolResult {
+    /// True when the result is shown in part, and the rest can be read with [`ToolResults`](crate::ToolResults).
+    pub fn is_cut(&self) -> bool {
+        // Most results are short, and need not be read.
+        self.result.as_str().len() > TOOL_RESULT_INLINE_BYTES
+            && self.result.decode::<CutResult>().is_ok()
+    }
+}
+
 /// A result past the inline limit is cut, with a note that says so; the whole is the second part.
-fn cut(result: Json) -> (Json, Option<Json>) {
+fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
     let text = result.as_str();
     if text.len() <= TOOL_RESULT_INLINE_BYTES {
         return (result, None);
     }
     // A string is shown as text, anything else as its JSON.
     let shown: String = result.decode().unwrap_or_else(|_| text.to_owned());
-    let cut = json!({
-        "truncated": true,
-        "total_bytes": shown.len(),
-        "note": "The result was cut; the whole is kept with the tool execution.",
-        "text": beginning(&shown),
-    });
+    let beginning = beginning(&shown);
+    let cut = CutResult {
+        truncated: true,
+        total_bytes: shown.len(),
+        note: format!("The result was cut; tool `{READ_RESULT_TOOL}` reads the rest of it."),
+        execution_id: execution_id.to_owned(),
+        next_offset_bytes: beginning.len(),
+        text: beginning.to_owned(),
+    };
     (Json::of(&cut), Some(result))
 }
 
@@ -124,7 +148,7 @@ mod tests {
     use super::*;
 
     fn output(result: &impl serde::Serialize) -> ToolEnd {
-        ToolEnd::of_result(Json::of(result), false, 1)
+        ToolEnd::of_result("exec_a", Json::of(result), false, 1)
     }
 
     #[test]
@@ -138,11 +162,42 @@ mod tests {
     fn large_results_are_cut_at_a_character_and_kept_whole() {
         let end = output(&"ü".repeat(TOOL_RESULT_INLINE_BYTES));
         assert!(end.result.as_str().len() < TOOL_RESULT_INLINE_BYTES + 300);
-        assert_eq!(end.result.to_value()["truncated"], true);
+        let shown = end.result.to_value();
+        assert_eq!(
+            (
+                &shown["truncated"],
+                &shown["execution_id"],
+                &shown["next_offset_bytes"]
+            ),
+            (
+                &json!(true),
+                &json!("exec_a"),
+                &json!(TOOL_RESULT_INLINE_BYTES)
+            )
+        );
+        assert!(shown["note"].as_str().unwrap().contains("`read_result`"));
         assert_eq!(
             end.full_result.unwrap().as_str().len(),
             2 * TOOL_RESULT_INLINE_BYTES + 2
         );
+    }
+
+    #[test]
+    fn a_result_knows_that_it_was_cut() {
+        let is_cut = |result: Json| {
+            let result = ToolResult {
+                execution_id: "exec_a".into(),
+                call_id: "call_a".into(),
+                tool_name: "read".into(),
+                result,
+                is_error: false,
+            };
+            result.is_cut()
+        };
+        let just_fits = "x".repeat(TOOL_RESULT_INLINE_BYTES - 2);
+        assert!(!is_cut(output(&just_fits).result));
+        assert!(is_cut(output(&format!("{just_fits}x")).result));
+        assert!(is_cut(output(&json!({"rows": [just_fits, 1]})).result));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::{
 
 use everturn_proto::limits::MAX_TEXT_BYTES;
 use tokio::{
-    sync::Notify,
+    sync::{Notify, watch},
     task::JoinHandle,
     time::{Instant, sleep_until, timeout},
 };
@@ -47,7 +47,7 @@ struct Shared {
     pushed: Notify,
     finishing: Notify,
     is_finishing: AtomicBool,
-    is_superseded: AtomicBool,
+    is_superseded: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -114,10 +114,12 @@ impl TextWriter {
         self.shared.lock().parts[index(part)].text.clone()
     }
 
-    /// True once the stream refused a piece: a newer generation runs, or the step's event is saved. The call
-    /// that feeds this writer is then a waste.
-    pub fn is_superseded(&self) -> bool {
-        self.shared.is_superseded.load(Ordering::Relaxed)
+    /// Waits until the stream refuses a piece: a newer generation runs, or the step's event is saved. The call of the
+    /// model that feeds this writer is then most likely paid for in vain; only the store knows for sure.
+    pub async fn superseded(&self) {
+        let mut is_superseded = self.shared.is_superseded.subscribe();
+        // The sender is in `self`, so this does not fail.
+        let _ = is_superseded.wait_for(|is_superseded| *is_superseded).await;
     }
 
     /// Publishes the rest and the ends of the texts, for at most a second.
@@ -238,7 +240,7 @@ async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Addres
         };
         let published = stream.publish(&address.conversation_id, piece).await;
         if matches!(published, Ok(Published::Refused)) {
-            shared.is_superseded.store(true, Ordering::Relaxed);
+            shared.is_superseded.send_replace(true);
             return;
         }
         failures.count(&sent, &published);

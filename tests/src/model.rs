@@ -3,7 +3,10 @@
 
 use std::{
     convert::Infallible,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -183,6 +186,7 @@ struct Shared {
     script: Arc<Script>,
     requests: Arc<Mutex<Vec<Request>>>,
     released: watch::Sender<bool>,
+    abandoned: Arc<AtomicUsize>,
 }
 
 /// A running model.
@@ -201,6 +205,7 @@ impl Model {
             script: Arc::new(script),
             requests: Arc::default(),
             released: watch::Sender::new(false),
+            abandoned: Arc::default(),
         };
         let app = Router::new()
             .route("/v1/chat/completions", post(complete))
@@ -217,6 +222,11 @@ impl Model {
     /// Every request so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
+    }
+
+    /// Replies whose reader left before their end.
+    pub fn abandoned(&self) -> usize {
+        self.shared.abandoned.load(Ordering::Relaxed)
     }
 
     /// Lets held replies, and all later ones, run to their end.
@@ -247,8 +257,36 @@ async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
         }
         return response;
     }
-    let body = Body::from_stream(frames(reply, shared.released.subscribe()));
+    let reading = Reading {
+        is_over: false,
+        abandoned: shared.abandoned.clone(),
+    };
+    let end = stream::once(async move {
+        reading.end();
+        Ok(Bytes::new())
+    });
+    let body = Body::from_stream(frames(reply, shared.released.subscribe()).chain(end));
     ([("content-type", "text/event-stream")], body).into_response()
+}
+
+/// A reply that is being read. Dropped before its end it counts as abandoned.
+struct Reading {
+    is_over: bool,
+    abandoned: Arc<AtomicUsize>,
+}
+
+impl Reading {
+    fn end(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.abandoned.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 fn frames(

@@ -31,3 +31,4 @@ pub use app::App;
 pub use everturn_activities::tools::{
     Effect, Tool, ToolContext, ToolError, TypedTool, content, process,
 };
+pub use everturn_proto::words::EventType;

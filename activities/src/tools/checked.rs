@@ -120,7 +120,7 @@ fn compile(schema: &Value) -> Result<Validator, String> {
 /// Arguments that are no object, by how that happens.
 fn not_an_object(value: &Value) -> String {
     let what = match value {
-        // The model client hands arguments on as a string when they are not JSON (FACTS, genai trap 5).
+        // genai hands arguments on as a string when they are not JSON, for example cut off.
         Value::String(text) if text.trim_start().starts_with('{') => {
             "are not complete JSON: they were cut off before their end, or are malformed. Make the call again with \
              complete, and if needed shorter, arguments"

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use everturn_proto::Json;
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use super::{Tool, ToolContext, ToolError, ToolSpec};
 
 /// A tool of the client, as the operator describes it.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ impl Tool for ClientTool {
         &self.0
     }
 
-    async fn run(&self, _: ToolContext, _: Json) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: ToolContext, _: Json) -> Result<Json, ToolError> {
         Err(ToolError::Failed(
             "this tool runs at the client, not at a worker".to_owned(),
         ))

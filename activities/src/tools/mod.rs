@@ -3,7 +3,7 @@
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
 //! - `registry`: the worker's own tools, and sources whose tools come and go
-//! - `progress`: how far a call is
+//! - `progress`: how far a call is; `events`: what it adds to the turn
 //! - [`builtin`]: the tools every worker has
 //! - `client`: tools that run at the client
 //! - `remote`: tools that other workers run
@@ -12,13 +12,15 @@
 //! - [`mcp`]: tools of MCP servers
 //! - [`skills`]: folders of instructions
 //! - [`TypedTool`]: tools in Rust, with a typed input
-//! - [`content`], [`process`]: for tools that give bytes or run programs
+//! - [`content`], [`process`]: for tools that give bytes or run programs; `excerpt`: for long texts
 
 pub mod builtin;
 mod checked;
 mod client;
 pub mod content;
 pub mod delegate;
+mod events;
+mod excerpt;
 pub mod http;
 pub mod mcp;
 pub mod names;
@@ -32,13 +34,14 @@ mod typed;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::{Json, words::EventType};
+use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
 
 pub use everturn_proto::words::Effect;
 
 pub use checked::{CheckedTool, RegisterError};
 pub use client::ClientTool;
+pub use events::ToolEvents;
 pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
 pub use remote::RemoteTool;
@@ -55,9 +58,9 @@ pub trait Tool: Send + Sync {
         ToolOrigin::BuiltIn
     }
 
-    /// Runs it. `input` fits the schema. Dropping the future ends it; a tool with work outside the future
-    /// watches `context.cancellation`.
-    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError>;
+    /// Runs it and returns its result. `input` fits the schema. Dropping the future ends it; a tool with work outside
+    /// the future watches `context.cancellation`.
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError>;
 }
 
 /// A tool as the model sees it, and what the runtime must know about it.
@@ -98,14 +101,18 @@ impl ToolOrigin {
     }
 }
 
-/// What a tool is told about its call (D1).
+/// What a tool is told about its call.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     /// The conversation.
     pub conversation_id: String,
     /// The message whose turn it is.
     pub message_id: String,
-    /// Our id of this execution, the same on every attempt.
+    /// The agent execution that calls: the turn, or a sub-agent's part of it.
+    pub agent_execution_id: String,
+    /// How deep it is: 0 for the turn's own agent, 1 for a sub-agent of it, and so on.
+    pub depth: u32,
+    /// The id of this tool execution, the same on every attempt.
     pub execution_id: String,
     /// The model's id of the call (`tool_call_id`).
     pub call_id: String,
@@ -117,38 +124,28 @@ pub struct ToolContext {
     pub cancellation: CancellationToken,
     /// Where a tool that takes long may say how far it is.
     pub progress: Progress,
+    /// Where a tool may add events to its turn.
+    pub events: ToolEvents,
 }
 
-/// What a tool gives back.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct ToolOutput {
-    /// The result for the model.
-    pub result: Json,
-    /// Events that are saved before the tool's observe, with their data. Only the types that
-    /// [`EventType::may_be_emitted_by_tools`] names are saved.
-    pub events: Vec<(EventType, Json)>,
-}
-
-impl ToolOutput {
-    /// A result without events.
-    pub fn of(result: &impl serde::Serialize) -> Self {
+impl ToolContext {
+    /// The context of a call that belongs to no turn: for tests of tools, and for tools that a person calls by hand.
+    pub fn by_hand() -> Self {
+        const NO_TURN: &str = "by-hand";
+        let unique = uuid::Uuid::new_v4().simple().to_string();
         Self {
-            result: Json::of(result),
-            events: Vec::new(),
+            conversation_id: NO_TURN.to_owned(),
+            message_id: NO_TURN.to_owned(),
+            agent_execution_id: NO_TURN.to_owned(),
+            depth: 0,
+            execution_id: format!("exec_{}", &unique[..12]),
+            call_id: format!("call_{unique}"),
+            idempotency_key: format!("{NO_TURN}/{unique}"),
+            attempt: 1,
+            cancellation: CancellationToken::new(),
+            progress: Progress::default(),
+            events: ToolEvents::default(),
         }
-    }
-
-    /// The events that a tool may emit. All others are the runtime's own account of the turn: a tool that could write
-    /// one could forge, for example, the turn's end.
-    pub(crate) fn allowed_events(events: Vec<(EventType, Json)>) -> Vec<(EventType, Json)> {
-        let is_allowed = |(event_type, _): &(EventType, Json)| {
-            let is_allowed = event_type.may_be_emitted_by_tools();
-            if !is_allowed {
-                tracing::warn!(%event_type, "a tool emitted an event that is not a tool's; it is left out");
-            }
-            is_allowed
-        };
-        events.into_iter().filter(is_allowed).collect()
     }
 }
 
@@ -180,8 +177,37 @@ pub(crate) mod testing {
 
     use async_trait::async_trait;
     use everturn_proto::Json;
+    use serde_json::Value;
 
-    use super::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+    use super::{CheckedTool, Effect, Tool, ToolContext, ToolError, ToolSpec};
+
+    /// The context of a first attempt.
+    pub(crate) fn context() -> ToolContext {
+        ToolContext {
+            conversation_id: "c".into(),
+            message_id: "m".into(),
+            agent_execution_id: "run_1".into(),
+            execution_id: "exec_0123456789ab".into(),
+            call_id: "call_1".into(),
+            idempotency_key: "c/m/exec_0123456789ab".into(),
+            ..ToolContext::by_hand()
+        }
+    }
+
+    /// Checks the input and runs the tool. Returns its result and its events, or the error as the model reads it.
+    pub(crate) async fn call(
+        tool: &CheckedTool,
+        input: Value,
+    ) -> Result<(Value, Vec<(String, Value)>), String> {
+        tool.validate(&Json::of(&input))?;
+        let context = context();
+        let events = context.events.clone();
+        let result = tool.tool().run(context, Json::of(&input)).await;
+        let result = result.map_err(|error| error.to_string())?.to_value();
+        let events = events.take().into_iter();
+        let events = events.map(|(event_type, data)| (event_type.into(), data.to_value()));
+        Ok((result, events.collect()))
+    }
 
     struct Fake(ToolSpec);
 
@@ -191,11 +217,8 @@ pub(crate) mod testing {
             &self.0
         }
 
-        async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-            Ok(ToolOutput {
-                result: input,
-                events: Vec::new(),
-            })
+        async fn run(&self, _: ToolContext, input: Json) -> Result<Json, ToolError> {
+            Ok(input)
         }
     }
 
@@ -207,33 +230,5 @@ pub(crate) mod testing {
             parameters,
             effect: Effect::Read,
         }))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tool_emits_only_what_a_tool_may_emit() {
-        let unknown = EventType::Unknown("from_the_future".to_owned());
-        let every: Vec<EventType> = EventType::ALL.iter().cloned().chain([unknown]).collect();
-        let events = every
-            .iter()
-            .map(|event_type| (event_type.clone(), Json::default()));
-        let allowed = ToolOutput::allowed_events(events.collect());
-        let allowed: Vec<&str> = allowed.iter().map(|(word, _)| word.as_str()).collect();
-        assert_eq!(
-            allowed,
-            [
-                "work_plan",
-                "step_start",
-                "step_end",
-                "pattern_match",
-                "skill_matched",
-                "skill_execution_start",
-                "skill_execution_complete"
-            ]
-        );
     }
 }

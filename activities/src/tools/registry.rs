@@ -118,6 +118,11 @@ impl ToolRegistry {
         }
     }
 
+    /// What a model is told about a tool of the worker's own; `None` when there is none of this name.
+    pub fn spec(&self, name: &str) -> Option<ToolSpec> {
+        self.tools.get(name).map(|tool| tool.spec().clone())
+    }
+
     /// True when there is a tool of this name, or a source that may have it.
     pub fn may_have(&self, name: &str) -> bool {
         self.tools.contains_key(name) || self.source(name).is_some()

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use everturn_proto::Json;
 
-use super::{Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use super::{Tool, ToolContext, ToolError, ToolSpec};
 
 /// A tool of another worker, as the operator describes it.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ impl Tool for RemoteTool {
         &self.0
     }
 
-    async fn run(&self, _: ToolContext, _: Json) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, _: ToolContext, _: Json) -> Result<Json, ToolError> {
         Err(ToolError::Failed(
             "this tool is run by a worker of its own, through the engine".to_owned(),
         ))

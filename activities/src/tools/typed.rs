@@ -7,7 +7,7 @@ use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use super::{Effect, Tool, ToolContext, ToolError, ToolSpec};
 
 /// A tool with a typed input, whose schema is derived from the type. Doc comments of its fields are what the model is
 /// told about them; `#[serde(deny_unknown_fields)]` refuses arguments that the model made up.
@@ -57,23 +57,26 @@ impl<T: TypedTool> Tool for Typed<T> {
         &self.spec
     }
 
-    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-        let input = input.decode();
-        // The registry has checked the schema; what only the type knows (ranges, patterns) shows here.
-        let input = input.map_err(|error| {
-            ToolError::Failed(format!("The arguments cannot be read: {error}."))
-        })?;
-        let output = self.tool.run(context, input).await?;
-        Ok(ToolOutput {
-            result: bounded_json(&output)?,
-            events: Vec::new(),
-        })
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
+        let output = self.tool.run(context, read(&input)?).await?;
+        bounded_json(&output)
     }
+}
+
+/// Reads the input of a tool. The registry has checked it against the schema before: an error here is a schema that says
+/// less than the type.
+pub(super) fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ToolError> {
+    input
+        .decode()
+        .map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))
 }
 
 /// The schema without what only tells tools of JSON Schema about itself; providers count it as input.
 fn schema_of<T: JsonSchema>() -> serde_json::Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None);
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
     let mut schema = SchemaGenerator::new(settings).into_root_schema_for::<T>();
     schema.remove("title");
     schema.remove("description");
@@ -129,7 +132,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::tools::{CheckedTool, builtin::testing::context};
+    use crate::tools::{CheckedTool, testing::context};
 
     struct Repeat;
 
@@ -155,10 +158,7 @@ mod tests {
     }
 
     async fn run(input: serde_json::Value) -> Result<Json, ToolError> {
-        typed(Repeat)
-            .run(context(), Json::of(&input))
-            .await
-            .map(|output| output.result)
+        typed(Repeat).run(context(), Json::of(&input)).await
     }
 
     #[test]

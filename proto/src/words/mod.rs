@@ -20,7 +20,7 @@ pub use self::{
     event_types::EventType,
     failures::failure,
     text::*,
-    tools::{DELEGATE_TOOL, Effect, ToolKind, ToolStatus, remote_failure},
+    tools::{DELEGATE_TOOL, Effect, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy},
 };
 

@@ -2,6 +2,8 @@
 
 /// The name of the tool that starts sub-agents.
 pub const DELEGATE_TOOL: &str = "delegate";
+/// The name of the tool that reads the rest of a result that was cut.
+pub const READ_RESULT_TOOL: &str = "read_result";
 
 words! {
     /// What a tool does to the world, and so what a retry of it may do.

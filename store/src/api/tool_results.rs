@@ -54,6 +54,15 @@ impl ResultRange {
         }
     }
 
+    /// The slice of a text that is in memory.
+    pub fn of(self, text: &str) -> ResultSlice {
+        let bytes = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let from = bytes(self.offset_bytes).min(text.len());
+        let end = from.saturating_add(bytes(self.max_bytes)).min(text.len());
+        let total_bytes = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        self.slice(&text.as_bytes()[from..end], total_bytes)
+    }
+
     pub(crate) fn offset_bytes(self) -> u32 {
         self.offset_bytes
     }
@@ -108,13 +117,7 @@ mod tests {
 
     /// What is read of a text from this offset.
     fn read(text: &str, offset_bytes: u32, max_bytes: u32) -> ResultSlice {
-        let range = ResultRange::new(offset_bytes, max_bytes);
-        let from = usize::try_from(offset_bytes).unwrap().min(text.len());
-        let end = (from + usize::try_from(range.max_bytes()).unwrap()).min(text.len());
-        range.slice(
-            &text.as_bytes()[from..end],
-            u32::try_from(text.len()).unwrap(),
-        )
+        ResultRange::new(offset_bytes, max_bytes).of(text)
     }
 
     #[test]

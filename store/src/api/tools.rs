@@ -87,6 +87,8 @@ pub struct ToolRecord {
     pub end: Option<ToolEnd>,
     /// How its approval stands.
     pub approval: ApprovalState,
+    /// How deep its agent execution is: 0 for the turn's own agent. Only a claim that lets the tool run knows it.
+    pub depth: u32,
 }
 
 impl ToolRecord {
@@ -98,6 +100,7 @@ impl ToolRecord {
             attempt: 0,
             end: None,
             approval: ApprovalState::NotNeeded,
+            depth: 0,
         }
     }
 }

@@ -74,6 +74,10 @@ pub trait TurnStore: Send + Sync {
     /// Claims the LLM call of a step: gives the stored `llm_complete`, or a new generation (invariant 5, paid once).
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
 
+    /// True while the agent execution runs and no newer generation than this one was claimed: a model call whose claim
+    /// is lost is paid for and of no use.
+    async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool>;
+
     /// Stores `llm_complete` and returns what is stored: the first one wins.
     async fn complete_step(
         &self,

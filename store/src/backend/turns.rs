@@ -15,8 +15,11 @@ use super::{
     dialect::{list, words},
     save,
     sql::{
-        agent_executions::DEFINITION, conversations::AGENT_OF, messages::CONTEXT,
-        outside::GRANTED_TOOLS, tools::USED_CALL_IDS,
+        agent_executions::{DEFINITION, HOLDS_CLAIM},
+        conversations::AGENT_OF,
+        messages::CONTEXT,
+        outside::GRANTED_TOOLS,
+        tools::USED_CALL_IDS,
     },
     sub_agents,
 };
@@ -102,6 +105,14 @@ impl TurnStore for Database {
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim> {
         self.in_time(async { checkpoints::claim_step(&mut *self.single().await?, step).await })
             .await
+    }
+
+    async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool> {
+        let query = sqlx::query_scalar(HOLDS_CLAIM)
+            .bind(&step.agent_execution_id)
+            .bind(&step.conversation_id)
+            .bind(i64::from(generation));
+        self.read(query.fetch_one(self.reader())).await
     }
 
     async fn complete_step(

@@ -126,14 +126,12 @@ impl Builder<'_> {
             .map(|at| (self.snapshot.now - at).num_milliseconds())
             .unwrap_or_default();
         let duration_ms = u32::try_from(took.max(0)).unwrap_or(u32::MAX);
+        let execution_id = &call.record.call.execution_id;
         let tool_end = match end {
             AgentExecutionEnd::Completed => {
                 let answer = self.snapshot.checkpoint.as_ref().map(|state| &state.text);
-                ToolEnd::of_result(
-                    Json::of(&answer.cloned().unwrap_or_default()),
-                    false,
-                    duration_ms,
-                )
+                let answer = Json::of(&answer.cloned().unwrap_or_default());
+                ToolEnd::of_result(execution_id, answer, false, duration_ms)
             }
             AgentExecutionEnd::Cancelled { .. } => ToolEnd {
                 status: ToolStatus::Cancelled,

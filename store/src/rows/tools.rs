@@ -40,6 +40,8 @@ pub(crate) struct ToolColumns {
     result: Option<Column<Json>>,
     #[sqlx(default)]
     full_result: Option<Column<Json>>,
+    #[sqlx(default, try_from = "i64")]
+    depth: u32,
 }
 
 impl From<ToolColumns> for ToolRecord {
@@ -71,6 +73,7 @@ impl From<ToolColumns> for ToolRecord {
             attempt: columns.attempt,
             end,
             approval: columns.approval,
+            depth: columns.depth,
         }
     }
 }

@@ -15,6 +15,8 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let claim = async |step| turn.store.claim_step(&turn.step(step)).await.unwrap();
     assert_eq!(claim(0).await, StepClaim::Call { generation: 1 });
     assert_eq!(claim(0).await, StepClaim::Call { generation: 2 });
+    let holds = async |generation| turn.store.holds_claim(&turn.step(0), generation).await;
+    assert!(!holds(1).await.unwrap() && holds(2).await.unwrap());
     turn.complete(0, "paid", &[Effect::Read]).await;
     let StepClaim::Stored(stored) = claim(0).await else {
         panic!("the call was paid")
@@ -109,6 +111,7 @@ pub async fn an_ended_execution_gives_no_claim(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.complete(0, "answer", &[]).await;
     turn.end(0, AgentExecutionStatus::Completed).await;
+    assert!(!turn.store.holds_claim(&turn.step(0), 9).await.unwrap());
     assert!(matches!(
         turn.store.claim_step(&turn.step(0)).await,
         Ok(StepClaim::Stored(_))
@@ -134,8 +137,8 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
             panic!("{effect}: the first attempt runs")
         };
         assert_eq!(
-            (record.status.clone(), record.attempt),
-            (ToolStatus::Running, 1)
+            (record.status.clone(), record.attempt, record.depth),
+            (ToolStatus::Running, 1, 0)
         );
         assert_eq!(record.call, turn.call(0, index, effect.clone()));
         match claim("b").await {

@@ -305,7 +305,11 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
     delegates(&middle, &[r#"{"agent": "a", "task": "t"}"#]).await;
     let low = begun(&middle, 0).await;
     low.asks(0, "searching", &[Effect::Once]).await;
-    low.store.claim_tool(&low.tool(0, 0), "a").await.unwrap();
+    let claim = low.store.claim_tool(&low.tool(0, 0), "a").await.unwrap();
+    assert!(
+        matches!(&claim, ToolClaim::Run(record) if record.depth == 2),
+        "{claim:?}"
+    );
     low.store
         .save_partial(&low.step(1), state("as far as this", vec![]))
         .await

@@ -42,7 +42,7 @@ where
     let turn = Turn::begun(store, conversation, "m").await;
     turn.asks(0, "", &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
-    let end = ToolEnd::of_result(result.clone(), false, 1);
+    let end = ToolEnd::of_result(&turn.execution_id(0, 0), result.clone(), false, 1);
     turn.store.finish_tool(&turn.tool(0, 0), end).await.unwrap();
     turn
 }

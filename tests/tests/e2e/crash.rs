@@ -3,9 +3,12 @@
 use std::time::{Duration, Instant};
 
 use everturn_tests::{
+    backends,
     events::types,
+    line::{Direction, Line},
     model::{Model, Reply, Request},
     stack::Stack,
+    wait,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +33,42 @@ async fn killed_at(failpoint: &str, script: fn(&Request) -> Reply) -> (Stack, Ve
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
     (stack, events)
+}
+
+/// A worker that has lost Temporal, and knows nothing of it, goes on with a call that another one makes again.
+#[tokio::test]
+async fn a_call_that_another_worker_makes_again_is_stopped() {
+    // The fence of one worker's texts is another's only where they share a stream.
+    if !backends::is_production() {
+        return;
+    }
+    let words = || vec!["word ".to_owned(); 6000];
+    let model = Model::start(move |request: &Request| match request.number {
+        1 => Reply::pieces(words(), Duration::from_millis(100)),
+        _ => Reply::text("This is the whole answer."),
+    });
+    let stack = Stack::new(model.await).await;
+    let line = Line::to(stack.temporal.port()).await;
+    let address = format!("127.0.0.1:{}", line.port);
+    let _lost = stack.spawn(&["worker"], "worker", &[("TEMPORAL_ADDRESS", &address)]);
+    let _gateway = stack.gateway().await;
+    let (conversation, _) = stack.ask("hello").await;
+    stack.asked(1).await;
+    line.lose(Direction::Requests);
+    line.lose(Direction::Answers);
+    let _next = stack.worker();
+    let events = stack.ended(&conversation, 1).await;
+    assert_eq!(
+        types(&events),
+        ["user_message", "assistant_message", "complete"]
+    );
+    // Long before the time-out of the call, and before the model has said it all.
+    let stopped = wait::until("the first call is stopped", || async {
+        (stack.model.abandoned() == 1).then_some(())
+    });
+    let stopped = tokio::time::timeout(Duration::from_secs(15), stopped).await;
+    stopped.expect("nobody pays for a call of no use");
+    assert_eq!(stack.model.requests().len(), 2);
 }
 
 #[tokio::test]

@@ -160,3 +160,69 @@ fn is_as_expected(events: &[Value], observe: &Value) {
     };
     assert!(is_as_expected, "{act}: {observe:#}");
 }
+
+/// What a request's last tool result says.
+fn last_result(request: &Request) -> Value {
+    serde_json::from_str(&request.last("tool")).unwrap()
+}
+
+fn offers(request: &Request, tool: &str) -> bool {
+    let tools = request.body["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .any(|offered| offered["function"]["name"] == tool)
+}
+
+#[tokio::test]
+async fn the_rest_of_a_long_result_is_read_with_a_tool() {
+    let model = Model::start(|request: &Request| match request.results_since_user() {
+        // Two calls: one of a tool that it was not offered.
+        0 => Reply::text("I look.")
+            .call("read_result", &json!({"execution_id": "exec_0123456789ab"}))
+            .call("test_read", &json!({"output_bytes": 40_000})),
+        2 => {
+            let cut = last_result(request);
+            let rest = json!({
+                "execution_id": cut["execution_id"],
+                "offset_bytes": cut["next_offset_bytes"],
+            });
+            Reply::text("I read on.").call("read_result", &rest)
+        }
+        3 => {
+            let piece = last_result(request);
+            let rest = json!({
+                "execution_id": piece["execution_id"],
+                "offset_bytes": piece["next_offset_bytes"],
+            });
+            Reply::text("And on.").call("read_result", &rest)
+        }
+        _ => Reply::text("Done."),
+    });
+    let stack = Stack::with_agent(model.await, "tools = [\"test_read\"]\n").await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("read").await;
+    let events = stack.ended(&conversation, 1).await;
+    let requests = stack.model.requests();
+    assert!(!offers(&requests[0], "read_result") && offers(&requests[1], "read_result"));
+    let observes = data(&events, "observe");
+    assert_eq!(observes.len(), 4, "{events:#?}");
+    let of = |tool: &str, is_error: bool| {
+        let found = observes
+            .iter()
+            .filter(|observe| observe["tool_name"] == tool && observe["is_error"] == is_error);
+        found.map(|observe| &observe["result"]).collect::<Vec<_>>()
+    };
+    let unknown = of("read_result", true);
+    assert!(unknown[0].to_string().contains("no tool"), "{unknown:?}");
+    let cut = of("test_read", false)[0];
+    let mut whole = cut["text"].as_str().unwrap().to_owned();
+    for piece in of("read_result", false) {
+        assert_eq!(piece["total_bytes"], cut["total_bytes"]);
+        whole.push_str(piece["text"].as_str().unwrap());
+    }
+    assert!(
+        whole.len() > 40_000 && whole.ends_with('}'),
+        "{} bytes",
+        whole.len()
+    );
+}

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Instant};
 
 use everturn_activities::{
     model::{GenaiClient, ModelClient, ModelReply, ModelRequest, Provider, ProviderKind},
-    tools::{Progress, ToolContext, ToolRegistry, builtin},
+    tools::{ToolContext, ToolRegistry, builtin},
 };
 use everturn_proto::{turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -16,14 +16,8 @@ use super::*;
 
 pub(super) fn tool_context() -> ToolContext {
     ToolContext {
-        conversation_id: "c".into(),
-        message_id: "m".into(),
         execution_id: "exec_0123456789ab".into(),
-        call_id: "call_1".into(),
-        idempotency_key: "c/m/exec_0123456789ab".into(),
-        attempt: 1,
-        cancellation: tokio_util::sync::CancellationToken::new(),
-        progress: Progress::default(),
+        ..ToolContext::by_hand()
     }
 }
 
@@ -300,7 +294,7 @@ async fn a_whole_turn_through_the_model_client() {
     for (index, call) in reply.tool_calls.into_iter().enumerate() {
         let found = tools.find(&call.tool_name).await.ok().unwrap();
         assert_eq!(found.validate(&call.arguments), Ok(()));
-        let output = found
+        let result = found
             .tool()
             .run(tool_context(), call.arguments.clone())
             .await
@@ -310,7 +304,7 @@ async fn a_whole_turn_through_the_model_client() {
             execution_id: execution_id.clone(),
             call_id: call.call_id.clone(),
             tool_name: call.tool_name.clone(),
-            result: output.result,
+            result,
             is_error: false,
         });
         asked.tool_calls.push(ToolCall {

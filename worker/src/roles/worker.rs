@@ -7,7 +7,13 @@ use everturn_activities::{
     AgentActivities, ToolThreads,
     egress::Egress,
     model::{GenaiClient, Providers},
-    tools::{Tool, ToolRegistry, builtin, http::HttpTool, mcp::McpServer, skills},
+    tools::{
+        Tool, ToolRegistry,
+        builtin::{self, ReadResult},
+        http::HttpTool,
+        mcp::McpServer,
+        skills, typed,
+    },
 };
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
@@ -114,7 +120,9 @@ pub fn configure(
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();
-    let tools = Arc::new(parts.tools);
+    let mut tools = parts.tools;
+    tools.register(typed(ReadResult::new(parts.store.results)))?;
+    let tools = Arc::new(tools);
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,

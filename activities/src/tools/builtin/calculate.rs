@@ -14,14 +14,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use async_trait::async_trait;
-use everturn_proto::Json;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
-use super::read;
-use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::tools::{Effect, ToolContext, ToolError, TypedTool};
 
 /// How long an expression may take.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
@@ -32,7 +29,7 @@ const MAX_EXPRESSION_BYTES: usize = 500;
 const MAX_NESTING: usize = 12;
 /// Digits of a dice roll's or a factorial's result that a model can use.
 const MAX_RESULT_CHARS: usize = 4000;
-/// Calculations at once. One that does not notice its interrupt keeps its place until it ends.
+/// Calculations at once. One that does not notice its interrupt keeps its slot until it ends.
 const MAX_PARALLEL: usize = 16;
 /// fend recurses; 500 bytes of expression need well under this, also without optimisation.
 const STACK_BYTES: usize = 32 * 1024 * 1024;
@@ -42,69 +39,51 @@ const PUNCTUATION: &str = "+-*/^!%().,_×÷−·√πτ°²³";
 
 /// The tool `calculate`.
 pub struct Calculate {
-    spec: ToolSpec,
-    places: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
 }
 
-#[derive(Deserialize)]
-struct Input {
+/// What it is called with.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// For example: 21 * 2, (1 + 1/3)^2, sqrt(2), 15% of 80, 5 km to miles, 20!
+    #[schemars(length(min = 1, max = MAX_EXPRESSION_BYTES))]
     expression: String,
 }
 
-impl Calculate {
-    /// The tool.
-    pub fn new() -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "expression": {
-                    "type": "string",
-                    "description": "For example: 21 * 2, (1 + 1/3)^2, sqrt(2), 15% of 80, 5 km to miles, 20!",
-                    "minLength": 1,
-                    "maxLength": MAX_EXPRESSION_BYTES,
-                },
-            },
-            "required": ["expression"],
-            "additionalProperties": false,
-        });
-        let spec = ToolSpec {
-            name: "calculate".into(),
-            description: "Calculates an arithmetic expression exactly. Knows + - * / ^ ! %, parentheses, functions \
-                          (sqrt, ln, log10, sin, …), constants (pi, e) and units."
-                .into(),
-            parameters,
-            effect: Effect::Read,
-        };
-        Self {
-            spec,
-            places: Arc::new(Semaphore::new(MAX_PARALLEL)),
-        }
-    }
+/// The expression as it came, and its value.
+#[derive(Serialize)]
+pub struct Output {
+    expression: String,
+    value: String,
 }
 
 impl Default for Calculate {
     fn default() -> Self {
-        Self::new()
+        Self {
+            slots: Arc::new(Semaphore::new(MAX_PARALLEL)),
+        }
     }
 }
 
-#[async_trait]
-impl Tool for Calculate {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
+impl TypedTool for Calculate {
+    type Input = Input;
+    type Output = Output;
+    const NAME: &'static str = "calculate";
+    const DESCRIPTION: &'static str = "Calculates an arithmetic expression exactly. Knows + - * / ^ ! %, \
+                                       parentheses, functions (sqrt, ln, log10, sin, …), constants (pi, e) and units.";
+    const EFFECT: Effect = Effect::Read;
 
-    async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-        let Input { expression } = read(&input)?;
+    async fn run(&self, _: ToolContext, input: Input) -> Result<Output, ToolError> {
+        let Input { expression } = input;
         let arithmetic = check(&expression).map_err(ToolError::Failed)?;
-        let place =
-            tokio::time::timeout(TIME_LIMIT, Arc::clone(&self.places).acquire_owned()).await;
-        let Ok(Ok(place)) = place else {
+        let slot = tokio::time::timeout(TIME_LIMIT, Arc::clone(&self.slots).acquire_owned()).await;
+        let Ok(Ok(slot)) = slot else {
             return Err(ToolError::Failed(
                 "Too many calculations are running; try again later.".into(),
             ));
         };
-        let value = evaluate(arithmetic, place)
+        let value = evaluate(arithmetic, slot)
             .await
             .map_err(ToolError::Failed)?;
         if value.chars().count() > MAX_RESULT_CHARS {
@@ -112,9 +91,7 @@ impl Tool for Calculate {
                 "The result has more than {MAX_RESULT_CHARS} digits; ask for an approximation or a logarithm of it."
             )));
         }
-        Ok(ToolOutput::of(
-            &json!({"expression": expression, "value": value}),
-        ))
+        Ok(Output { expression, value })
     }
 }
 
@@ -176,7 +153,7 @@ fn is_chance(word: &str) -> bool {
 }
 
 /// Runs fend on a thread and waits for it, but not for long.
-async fn evaluate(expression: String, place: OwnedSemaphorePermit) -> Result<String, String> {
+async fn evaluate(expression: String, slot: OwnedSemaphorePermit) -> Result<String, String> {
     let stop = Arc::new(AtomicBool::new(false));
     // A dropped future, that is a cancelled tool, stops the thread as well.
     let _stop_when_dropped = StopWhenDropped(Arc::clone(&stop));
@@ -193,7 +170,7 @@ async fn evaluate(expression: String, place: OwnedSemaphorePermit) -> Result<Str
         );
         // Nobody waits any more when this fails.
         let _ = sender.send(result.map(|result| result.get_main_result().to_owned()));
-        drop(place);
+        drop(slot);
     };
     let thread = thread::Builder::new()
         .name("calculate".into())
@@ -249,19 +226,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tools::builtin::testing::context;
+    use crate::tools::testing::context;
 
     async fn calculate(expression: &str) -> Result<String, String> {
-        let input = Json::of(&json!({"expression": expression}));
-        let output = Calculate::new()
-            .run(context(), input)
-            .await
-            .map_err(|error| error.to_string())?;
-        assert_eq!(output.result.to_value()["expression"], expression);
-        Ok(output.result.to_value()["value"]
-            .as_str()
-            .unwrap()
-            .to_owned())
+        let input = Input {
+            expression: expression.to_owned(),
+        };
+        let output = Calculate::default().run(context(), input).await;
+        let output = output.map_err(|error| error.to_string())?;
+        assert_eq!(output.expression, expression);
+        Ok(output.value)
     }
 
     #[tokio::test]

@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use chrono::{DateTime, SecondsFormat, Utc};
 use chrono_tz::{TZ_VARIANTS, Tz};
-use everturn_proto::Json;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::read;
-use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::tools::{Effect, ToolContext, ToolError, TypedTool};
 
 /// Suggestions for a zone that does not exist.
 const MAX_SUGGESTIONS: usize = 5;
@@ -19,70 +16,57 @@ const MAX_ZONE_BYTES: usize = 64;
 
 /// The tool `current_time`.
 pub struct CurrentTime {
-    spec: ToolSpec,
     now: Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>,
 }
 
-#[derive(Deserialize)]
-struct Input {
-    #[serde(default)]
+/// What it is called with.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
+    /// IANA name, for example Asia/Tokyo or Europe/Berlin. UTC when left out.
+    #[schemars(length(max = MAX_ZONE_BYTES))]
     time_zone: Option<String>,
 }
 
-impl CurrentTime {
-    /// The tool, by the system's clock.
-    pub fn new() -> Self {
-        Self::with_clock(Utc::now)
-    }
+/// The time there.
+#[derive(Serialize)]
+pub struct Output {
+    time_zone: &'static str,
+    time: String,
+    weekday: String,
+}
 
+impl CurrentTime {
     /// The tool, by a given clock.
     pub fn with_clock(now: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "time_zone": {
-                    "type": "string",
-                    "description": "IANA name, for example Asia/Tokyo or Europe/Berlin. UTC when left out.",
-                    "maxLength": MAX_ZONE_BYTES,
-                },
-            },
-            "additionalProperties": false,
-        });
-        let spec = ToolSpec {
-            name: "current_time".into(),
-            description: "Tells the date, time and day of the week in a time zone, now.".into(),
-            parameters,
-            effect: Effect::Read,
-        };
-        Self {
-            spec,
-            now: Arc::new(now),
-        }
+        Self { now: Arc::new(now) }
     }
 }
 
 impl Default for CurrentTime {
+    /// The tool, by the system's clock.
     fn default() -> Self {
-        Self::new()
+        Self::with_clock(Utc::now)
     }
 }
 
-#[async_trait]
-impl Tool for CurrentTime {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
+impl TypedTool for CurrentTime {
+    type Input = Input;
+    type Output = Output;
+    const NAME: &'static str = "current_time";
+    const DESCRIPTION: &'static str =
+        "Tells the date, time and day of the week in a time zone, now.";
+    const EFFECT: Effect = Effect::Read;
 
-    async fn run(&self, _: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-        let input: Input = read(&input)?;
+    async fn run(&self, _: ToolContext, input: Input) -> Result<Output, ToolError> {
         let zone =
             find(input.time_zone.as_deref().unwrap_or_default()).map_err(ToolError::Failed)?;
         let time = (self.now)().with_timezone(&zone);
-        Ok(ToolOutput::of(&json!({
-            "time_zone": zone.name(),
-            "time": time.to_rfc3339_opts(SecondsFormat::Secs, false),
-            "weekday": time.format("%A").to_string(),
-        })))
+        Ok(Output {
+            time_zone: zone.name(),
+            time: time.to_rfc3339_opts(SecondsFormat::Secs, false),
+            weekday: time.format("%A").to_string(),
+        })
     }
 }
 
@@ -128,17 +112,15 @@ fn suggest(wanted: &str) -> Vec<&'static str> {
 mod tests {
     use chrono::TimeZone;
     use proptest::prelude::*;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::tools::builtin::testing::context;
+    use crate::tools::{CheckedTool, testing, typed};
 
-    async fn time_in(input: serde_json::Value) -> Result<serde_json::Value, String> {
-        let tool =
-            CurrentTime::with_clock(|| Utc.with_ymd_and_hms(2026, 7, 31, 20, 30, 5).unwrap());
-        tool.run(context(), Json::of(&input))
-            .await
-            .map(|output| output.result.to_value())
-            .map_err(|error| error.to_string())
+    async fn time_in(input: Value) -> Result<Value, String> {
+        let clock = || Utc.with_ymd_and_hms(2026, 7, 31, 20, 30, 5).unwrap();
+        let tool = CheckedTool::new(typed(CurrentTime::with_clock(clock))).unwrap();
+        testing::call(&tool, input).await.map(|(result, _)| result)
     }
 
     #[tokio::test]
@@ -177,18 +159,9 @@ mod tests {
 
     #[tokio::test]
     async fn by_the_real_clock() {
-        let output = CurrentTime::new().run(context(), Json::default()).await;
-        // `null` is no object; the registry refuses it before.
-        assert!(output.is_err());
-        let output = CurrentTime::new()
-            .run(context(), Json::of(&json!({"time_zone": "UTC"})))
-            .await
-            .unwrap();
-        let time = output.result.to_value()["time"]
-            .as_str()
-            .unwrap()
-            .parse::<DateTime<Utc>>()
-            .unwrap();
+        let tool = CurrentTime::default();
+        let output = tool.run(testing::context(), Input::default()).await;
+        let time: DateTime<Utc> = output.unwrap().time.parse().unwrap();
         assert!((Utc::now() - time).num_seconds().abs() <= 5);
     }
 

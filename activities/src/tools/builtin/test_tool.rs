@@ -13,10 +13,9 @@ use everturn_proto::Json;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::read;
 use crate::{
     failpoint,
-    tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec},
+    tools::{Effect, Tool, ToolContext, ToolError, ToolSpec, typed},
 };
 
 const MAX_SLEEP_MS: u64 = 600_000;
@@ -73,8 +72,8 @@ impl Tool for TestTool {
         &self.spec
     }
 
-    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-        let input: Input = read(&input)?;
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
+        let input: Input = typed::read(&input)?;
         if input.effect {
             let file = self
                 .effect_file
@@ -108,11 +107,16 @@ impl Tool for TestTool {
             return Err(ToolError::Failed(message));
         }
         let output = "x".repeat(input.output_bytes.min(MAX_OUTPUT_BYTES));
-        let mut result = json!({"execution_id": context.execution_id, "attempt": context.attempt});
+        let mut result = json!({
+            "execution_id": context.execution_id,
+            "agent_execution_id": context.agent_execution_id,
+            "depth": context.depth,
+            "attempt": context.attempt,
+        });
         if !output.is_empty() {
             result["output"] = output.into();
         }
-        Ok(ToolOutput::of(&result))
+        Ok(Json::of(&result))
     }
 }
 
@@ -128,7 +132,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::tools::builtin::testing::context;
+    use crate::tools::testing::context;
 
     fn tool(file: Option<PathBuf>) -> TestTool {
         TestTool::new("test_once", Effect::Once, file)
@@ -140,7 +144,7 @@ mod tests {
     ) -> Result<serde_json::Value, ToolError> {
         tool.run(context(), Json::of(&input))
             .await
-            .map(|output| output.result.to_value())
+            .map(|result| result.to_value())
     }
 
     #[tokio::test]

@@ -1,41 +1,46 @@
 //! `work_plan`: a plan the agent makes for itself, and its progress, shown to the user as events.
 //!
-//! The tool keeps nothing: the events are the plan. The plan's id comes from the execution that created it, so
-//! that a retry names the same plan.
+//! The tool keeps nothing: the events are the plan. The plan's id comes from the tool execution that created it, so that
+//! a retry names the same plan. A step of a plan is one of its items, and not a step of the turn.
 
-use async_trait::async_trait;
 use everturn_proto::{
-    Json,
     event::{PlanStepEnd, PlanStepStart, WorkPlan as WorkPlanEvent, WorkPlanStep},
     words::EventType,
 };
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::read;
-use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::tools::{Effect, ToolContext, ToolError, ToolEvents, TypedTool};
 
 /// Steps of one plan; more is no plan a person can follow.
 const MAX_STEPS: usize = 50;
 const MAX_TEXT_CHARS: usize = 500;
 
 /// The tool `work_plan`.
-pub struct WorkPlan {
-    spec: ToolSpec,
-}
+pub struct WorkPlan;
 
-#[derive(Deserialize)]
-struct Input {
+/// What it is called with.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Input {
     action: Action,
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
     title: Option<String>,
+    /// create: what is to be done, one step each, in order.
+    #[schemars(length(min = 1, max = MAX_STEPS), inner(length(min = 1, max = MAX_TEXT_CHARS)))]
     steps: Option<Vec<String>>,
+    /// start_step, end_step: the id that create returned.
     plan_id: Option<String>,
+    /// start_step, end_step: counted from 1.
+    #[schemars(range(min = 1, max = MAX_STEPS))]
     step_number: Option<u32>,
+    #[schemars(length(min = 1, max = MAX_TEXT_CHARS))]
     description: Option<String>,
+    /// end_step: how the step ended; completed when left out.
     status: Option<EndStatus>,
 }
 
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Action {
     Create,
@@ -43,15 +48,16 @@ enum Action {
     EndStep,
 }
 
-#[derive(Deserialize, Clone, Copy)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum EndStatus {
+    #[default]
     Completed,
     Failed,
 }
 
 impl EndStatus {
-    fn as_str(self) -> &'static str {
+    fn as_str(&self) -> &'static str {
         match self {
             Self::Completed => "completed",
             Self::Failed => "failed",
@@ -59,75 +65,34 @@ impl EndStatus {
     }
 }
 
-impl WorkPlan {
-    /// The tool.
-    pub fn new() -> Self {
-        let text = json!({"type": "string", "minLength": 1, "maxLength": MAX_TEXT_CHARS});
-        let parameters = json!({
-            "type": "object",
-            "properties": {
-                "action": {"type": "string", "enum": ["create", "start_step", "end_step"]},
-                "title": text,
-                "steps": {
-                    "type": "array",
-                    "items": text,
-                    "minItems": 1,
-                    "maxItems": MAX_STEPS,
-                    "description": "create: what is to be done, one step each, in order.",
-                },
-                "plan_id": {"type": "string", "description": "start_step, end_step: the id that create returned."},
-                "step_number": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MAX_STEPS,
-                    "description": "start_step, end_step: counted from 1.",
-                },
-                "description": text,
-                "status": {
-                    "type": "string",
-                    "enum": ["completed", "failed"],
-                    "description": "end_step: how the step ended; completed when left out.",
-                },
-            },
-            "required": ["action"],
-            "additionalProperties": false,
-        });
-        let spec = ToolSpec {
-            name: "work_plan".into(),
-            description:
-                "Shows the user a plan and how it goes. First `create` with title and steps; then \
-                          `start_step` and `end_step` for each step as you work on it."
-                    .into(),
-            parameters,
-            effect: Effect::Idempotent,
-        };
-        Self { spec }
-    }
+/// What the plan is now, as far as the call says.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub enum Output {
+    /// The whole plan.
+    Created(WorkPlanEvent),
+    /// A step of it that began or ended.
+    Step(PlanStepEnd),
 }
 
-impl Default for WorkPlan {
-    fn default() -> Self {
-        Self::new()
-    }
-}
+impl TypedTool for WorkPlan {
+    type Input = Input;
+    type Output = Output;
+    const NAME: &'static str = "work_plan";
+    const DESCRIPTION: &'static str = "Shows the user a plan and how it goes. First `create` with title and steps; then \
+                                       `start_step` and `end_step` for each step as you work on it.";
+    const EFFECT: Effect = Effect::Idempotent;
 
-#[async_trait]
-impl Tool for WorkPlan {
-    fn spec(&self) -> &ToolSpec {
-        &self.spec
-    }
-
-    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-        let input: Input = read(&input)?;
+    async fn run(&self, context: ToolContext, input: Input) -> Result<Output, ToolError> {
         match input.action {
-            Action::Create => create(&context.execution_id, input),
-            Action::StartStep => start_step(input),
-            Action::EndStep => end_step(&input),
+            Action::Create => create(&context, input).map(Output::Created),
+            Action::StartStep => start_step(&context.events, input).map(Output::Step),
+            Action::EndStep => end_step(&context.events, input).map(Output::Step),
         }
     }
 }
 
-fn create(execution_id: &str, input: Input) -> Result<ToolOutput, ToolError> {
+fn create(context: &ToolContext, input: Input) -> Result<WorkPlanEvent, ToolError> {
     let (Some(title), Some(steps)) = (input.title, input.steps) else {
         return Err(ToolError::Failed(
             "To create a plan give `title` and `steps`.".into(),
@@ -138,53 +103,44 @@ fn create(execution_id: &str, input: Input) -> Result<ToolOutput, ToolError> {
             "A plan has 1 to {MAX_STEPS} steps."
         )));
     }
-    let plan_id = format!("plan_{}", execution_id.trim_start_matches("exec_"));
     let step = |(number, description): (u32, String)| WorkPlanStep {
         step_number: number,
         description,
         status: "pending".into(),
     };
     let plan = WorkPlanEvent {
-        plan_id,
+        plan_id: format!("plan_{}", context.execution_id.trim_start_matches("exec_")),
         title,
         steps: (1..).zip(steps).map(step).collect(),
     };
-    Ok(ToolOutput {
-        result: Json::of(&plan),
-        events: vec![(EventType::WorkPlan, Json::of(&plan))],
-    })
+    context.events.emit(EventType::WorkPlan, &plan)?;
+    Ok(plan)
 }
 
-fn start_step(input: Input) -> Result<ToolOutput, ToolError> {
+fn start_step(events: &ToolEvents, input: Input) -> Result<PlanStepEnd, ToolError> {
     let (plan_id, step_number) = step_of(&input)?;
-    let result = json!({"plan_id": plan_id, "step_number": step_number, "status": "running"});
-    let event = PlanStepStart {
-        plan_id,
+    let start = PlanStepStart {
+        plan_id: plan_id.clone(),
         step_number,
         description: input.description.unwrap_or_default(),
     };
-    Ok(ToolOutput {
-        result: Json::of(&result),
-        events: vec![(EventType::PlanStepStart, Json::of(&event))],
+    events.emit(EventType::PlanStepStart, &start)?;
+    Ok(PlanStepEnd {
+        plan_id,
+        step_number,
+        status: "running".into(),
     })
 }
 
-fn end_step(input: &Input) -> Result<ToolOutput, ToolError> {
-    let (plan_id, step_number) = step_of(input)?;
-    let status = input
-        .status
-        .unwrap_or(EndStatus::Completed)
-        .as_str()
-        .to_owned();
-    let event = PlanStepEnd {
+fn end_step(events: &ToolEvents, input: Input) -> Result<PlanStepEnd, ToolError> {
+    let (plan_id, step_number) = step_of(&input)?;
+    let end = PlanStepEnd {
         plan_id,
         step_number,
-        status,
+        status: input.status.unwrap_or_default().as_str().to_owned(),
     };
-    Ok(ToolOutput {
-        result: Json::of(&event),
-        events: vec![(EventType::PlanStepEnd, Json::of(&event))],
-    })
+    events.emit(EventType::PlanStepEnd, &end)?;
+    Ok(end)
 }
 
 /// The plan and the step a call is about.
@@ -207,25 +163,13 @@ fn step_of(input: &Input) -> Result<(String, u32), ToolError> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
+    use serde_json::{Value, json};
 
     use super::*;
-    use crate::tools::{CheckedTool, builtin::testing::context};
+    use crate::tools::{CheckedTool, testing, typed};
 
     async fn run(input: Value) -> Result<(Value, Vec<(String, Value)>), String> {
-        let checked = CheckedTool::new(std::sync::Arc::new(WorkPlan::new())).unwrap();
-        checked.validate(&Json::of(&input))?;
-        let output = checked
-            .tool()
-            .run(context(), Json::of(&input))
-            .await
-            .map_err(|error| error.to_string())?;
-        let events = output
-            .events
-            .iter()
-            .map(|(event_type, data)| (event_type.to_string(), data.to_value()))
-            .collect();
-        Ok((output.result.to_value(), events))
+        testing::call(&CheckedTool::new(typed(WorkPlan)).unwrap(), input).await
     }
 
     #[tokio::test]
@@ -239,7 +183,7 @@ mod tests {
                 {"step_number": 2, "description": "Pack", "status": "pending"},
             ],
         });
-        // A retry has the same execution id and makes the same plan.
+        // A retry is the same tool execution and makes the same plan.
         for _ in 0..2 {
             assert_eq!(
                 run(input.clone()).await.unwrap(),

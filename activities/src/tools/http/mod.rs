@@ -21,7 +21,7 @@ use reqwest::{
 
 pub use template::UrlTemplate;
 
-use super::{Tool, ToolContext, ToolError, ToolOrigin, ToolOutput, ToolSpec};
+use super::{Tool, ToolContext, ToolError, ToolOrigin, ToolSpec};
 use crate::egress::{Egress, EgressError, Outgoing};
 
 /// An endpoint as a tool.
@@ -101,7 +101,7 @@ impl Tool for HttpTool {
         ToolOrigin::Http
     }
 
-    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
         let request = self.request(&context, &input)?;
         let answer = self
             .egress

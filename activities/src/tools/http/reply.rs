@@ -11,7 +11,7 @@ use super::HttpToolDefinition;
 use crate::{
     egress::Incoming,
     retry_after,
-    tools::{ToolError, ToolOutput, content},
+    tools::{ToolError, content},
 };
 
 /// What is quoted of the body of an error: enough to say what was wrong with the call.
@@ -31,7 +31,7 @@ struct Answer<'a> {
     body: Option<Json>,
 }
 
-pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<ToolOutput, ToolError> {
+pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<Json, ToolError> {
     let Incoming {
         status,
         headers,
@@ -77,7 +77,7 @@ pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<ToolOu
             }
         }
     };
-    Ok(ToolOutput::of(&answer))
+    Ok(Json::of(&answer))
 }
 
 /// A status that is not 2xx. Behind a 502 or a 504 the service may have done what it was asked to.

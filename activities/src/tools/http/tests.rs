@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use super::*;
 use crate::{
     egress::EgressPolicy,
-    tools::{Effect, builtin::testing::context},
+    tools::{Effect, testing::context},
 };
 
 const SECRET: &str = "s3cret-token";
@@ -89,7 +89,7 @@ async fn call(definition: HttpToolDefinition, input: &str) -> Result<Value, Tool
     policy.allow("127.0.0.1").unwrap();
     let tool = HttpTool::new(definition, Egress::new(policy).unwrap());
     let output = tool.run(context(), Json::parse(input).unwrap()).await?;
-    Ok(output.result.to_value())
+    Ok(output.to_value())
 }
 
 #[tokio::test]

@@ -4,15 +4,15 @@ use everturn_proto::Json;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents, ServerResult};
 use serde_json::{Value, json};
 
-use crate::tools::{ToolError, ToolOutput};
+use crate::tools::ToolError;
 
 /// The output of a tool that answered. A result that the server calls an error is a known failure.
-pub(super) fn output(server: &str, answer: ServerResult) -> Result<ToolOutput, ToolError> {
+pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolError> {
     match answer {
         ServerResult::CallToolResult(result) if result.is_error == Some(true) => {
             Err(ToolError::Failed(error_text(&value(result))))
         }
-        ServerResult::CallToolResult(result) => Ok(ToolOutput::of(&value(result))),
+        ServerResult::CallToolResult(result) => Ok(Json::of(&value(result))),
         // Nobody declared that there is someone to ask, or that tasks are awaited.
         ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(format!(
             "MCP server `{server}` wants to ask a person something, and there is none."
@@ -97,7 +97,7 @@ mod tests {
 
     fn answer(result: Value) -> Result<Value, ToolError> {
         let result: CallToolResult = serde_json::from_value(result).unwrap();
-        output("s", ServerResult::CallToolResult(result)).map(|output| output.result.to_value())
+        output("s", ServerResult::CallToolResult(result)).map(|result| result.to_value())
     }
 
     fn text(text: &str) -> Value {

@@ -8,7 +8,7 @@ use rmcp::model::{JsonObject, ServerResult};
 use serde_json::Value;
 
 use super::{error::CallError, link::Link, result};
-use crate::tools::{Tool, ToolContext, ToolError, ToolOrigin, ToolOutput, ToolSpec};
+use crate::tools::{Tool, ToolContext, ToolError, ToolOrigin, ToolSpec};
 
 /// One tool of an MCP server.
 pub(super) struct McpTool {
@@ -34,7 +34,7 @@ impl Tool for McpTool {
         ToolOrigin::Mcp
     }
 
-    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
         let Value::Object(arguments) = input.to_value() else {
             return Err(ToolError::Failed("The arguments are no object.".to_owned()));
         };

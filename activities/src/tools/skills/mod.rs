@@ -2,7 +2,6 @@
 //!
 //! - `front_matter`: the head of a SKILL.md, typed and checked
 //! - `folder`: a skill as it lies on the disk: its instructions, and the files a model may read
-//! - `excerpt`: a piece of a text that a model sees whole
 //! - `tool`: a skill as a tool
 //!
 //! Each skill is a tool of its own, `skill__<name>`: its description is what the model matches a task against, and what
@@ -10,7 +9,6 @@
 //!
 //! Must not be here: running anything of a skill's folder. A model follows the instructions with the tools it has.
 
-mod excerpt;
 mod folder;
 mod front_matter;
 mod tool;

@@ -15,11 +15,12 @@ use everturn_proto::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{
+use super::folder::Skill;
+use crate::tools::{
+    Effect, Tool, ToolContext, ToolError, ToolOrigin, ToolSpec,
     excerpt::{Piece, piece},
-    folder::Skill,
+    names, typed,
 };
-use crate::tools::{Effect, Tool, ToolContext, ToolError, ToolOrigin, ToolOutput, ToolSpec, names};
 
 /// A skill as a tool.
 pub(super) struct SkillTool {
@@ -88,11 +89,14 @@ impl SkillTool {
         }
     }
 
-    fn instructions(&self, execution_id: &str, offset: usize) -> ToolOutput {
+    fn instructions(&self, context: &ToolContext, offset: usize) -> Result<Json, ToolError> {
         let skill = &*self.skill;
         let Piece { text, next_offset } = piece(&skill.instructions, offset);
         let is_first = offset == 0;
-        let result = Output {
+        if is_first {
+            self.emit(context, next_offset.is_some())?;
+        }
+        Ok(Json::of(&Output {
             skill: &skill.name,
             file: None,
             text,
@@ -101,20 +105,11 @@ impl SkillTool {
             files: if is_first { &skill.files } else { &[] },
             next_offset,
             note: next_offset.map(cut),
-        };
-        let events = if is_first {
-            self.events(execution_id, next_offset.is_some())
-        } else {
-            Vec::new()
-        };
-        ToolOutput {
-            result: Json::of(&result),
-            events,
-        }
+        }))
     }
 
-    fn events(&self, execution_id: &str, is_cut: bool) -> Vec<(EventType, Json)> {
-        let (skill_name, execution_id) = (self.skill.name.clone(), execution_id.to_owned());
+    fn emit(&self, context: &ToolContext, is_cut: bool) -> Result<(), ToolError> {
+        let (skill_name, execution_id) = (self.skill.name.clone(), context.execution_id.clone());
         let matched = SkillMatched {
             skill_name: skill_name.clone(),
             description: self.skill.description.clone(),
@@ -129,14 +124,13 @@ impl SkillTool {
             execution_id,
             is_cut,
         };
-        vec![
-            (EventType::SkillMatched, Json::of(&matched)),
-            (EventType::SkillExecutionStart, Json::of(&start)),
-            (EventType::SkillExecutionComplete, Json::of(&complete)),
-        ]
+        let events = &context.events;
+        events.emit(EventType::SkillMatched, &matched)?;
+        events.emit(EventType::SkillExecutionStart, &start)?;
+        events.emit(EventType::SkillExecutionComplete, &complete)
     }
 
-    async fn file(&self, file: String, offset: usize) -> Result<ToolOutput, ToolError> {
+    async fn file(&self, file: String, offset: usize) -> Result<Json, ToolError> {
         let (skill, name) = (Arc::clone(&self.skill), file.clone());
         let read = tokio::task::spawn_blocking(move || skill.file(&name)).await;
         let text = read
@@ -156,7 +150,7 @@ impl SkillTool {
             next_offset,
             note: next_offset.map(cut),
         };
-        Ok(ToolOutput::of(&result))
+        Ok(Json::of(&result))
     }
 }
 
@@ -174,13 +168,11 @@ impl Tool for SkillTool {
         ToolOrigin::Skill
     }
 
-    async fn run(&self, context: ToolContext, input: Json) -> Result<ToolOutput, ToolError> {
-        let Input { file, offset } = input.decode().map_err(|error| {
-            ToolError::Failed(format!("The arguments cannot be read: {error}."))
-        })?;
+    async fn run(&self, context: ToolContext, input: Json) -> Result<Json, ToolError> {
+        let Input { file, offset } = typed::read(&input)?;
         match file {
             Some(file) => self.file(file, offset).await,
-            None => Ok(self.instructions(&context.execution_id, offset)),
+            None => self.instructions(&context, offset),
         }
     }
 }
@@ -193,7 +185,7 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::tools::{CheckedTool, builtin::testing::context};
+    use crate::tools::{CheckedTool, testing};
 
     /// A skill with these instructions and one file of 30,000 bytes.
     fn tool(instructions: &str) -> (tempfile::TempDir, CheckedTool) {
@@ -215,22 +207,12 @@ mod tests {
         tool: &CheckedTool,
         input: Value,
     ) -> Result<(Value, Vec<(String, Value)>), String> {
-        tool.validate(&Json::of(&input))?;
-        let output = tool
-            .tool()
-            .run(context(), Json::of(&input))
-            .await
-            .map_err(|error| error.to_string())?;
-        let events = output
-            .events
-            .iter()
-            .map(|(event_type, data)| (event_type.to_string(), data.to_value()))
-            .collect();
+        let (result, events) = testing::call(tool, input).await?;
         assert!(
-            output.result.as_str().len() <= TOOL_RESULT_INLINE_BYTES,
+            result.to_string().len() <= TOOL_RESULT_INLINE_BYTES,
             "the model sees it whole"
         );
-        Ok((output.result.to_value(), events))
+        Ok((result, events))
     }
 
     #[tokio::test]

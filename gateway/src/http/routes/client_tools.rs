@@ -138,7 +138,12 @@ async fn store_result(
     posted: Posted,
 ) -> Result<OutsideTool, Problem> {
     let now = Utc::now();
-    let end = ToolEnd::of_result(posted.result, posted.is_error, duration_ms(&call, now));
+    let end = ToolEnd::of_result(
+        &path.execution_id,
+        posted.result,
+        posted.is_error,
+        duration_ms(&call, now),
+    );
     let call = if call.needs_result() && !call.is_expired(now) {
         let (access, outside) = (&caller.access, &state.ports.outside);
         let stored = outside

@@ -80,6 +80,10 @@ impl InsertAgentExecution<'_> {
     }
 }
 
+/// `$1` agent execution, `$2` conversation, `$3` generation.
+pub(crate) const HOLDS_CLAIM: &str = "SELECT EXISTS (SELECT 1 FROM agent_executions \
+     WHERE id = $1 AND conversation_id = $2 AND status = 'running' AND generation <= $3)";
+
 /// `$1` agent execution, `$2` conversation.
 pub(crate) const STATUS_OF_EXECUTION: &str =
     "SELECT status FROM agent_executions WHERE id = $1 AND conversation_id = $2";

@@ -25,7 +25,8 @@ macro_rules! start_tool {
             " AND (status = 'pending' OR (status = 'running' AND (effect ",
             $is_repeatable,
             " OR claimant = $5))) RETURNING ",
-            tool_columns!()
+            tool_columns!(),
+            ", (SELECT depth FROM agent_executions WHERE id = $3) AS depth"
         )
     };
 }

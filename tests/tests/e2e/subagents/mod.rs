@@ -399,3 +399,33 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
         "{events:#?}"
     );
 }
+
+#[tokio::test]
+async fn a_tool_is_told_who_calls_it_and_how_deep() {
+    let script = |request: &Request| {
+        let agent = ["lead", "helper"]
+            .into_iter()
+            .find(|name| is(request, name));
+        let reply = Reply::text("So be it.");
+        match (agent, request.results_since_user()) {
+            (None, 0) => delegate(reply.call("test_once", &json!({})), "lead", "look"),
+            (Some("lead"), 0) => delegate(reply, "helper", "look"),
+            (Some(_), 0) => reply.call("test_once", &json!({})),
+            _ => reply,
+        }
+    };
+    let stack = stack(script, "tools = [\"test_once\"]").await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("Go.").await;
+    let events = stack.ended(&conversation, 1).await;
+    let mut depths = Vec::new();
+    for observe in of_type(&events, "observe") {
+        if observe["tool_name"] == "test_once" {
+            let told = &observe["result"];
+            assert_eq!(told["agent_execution_id"], observe["agent_execution_id"]);
+            depths.push(told["depth"].as_u64().unwrap());
+        }
+    }
+    depths.sort_unstable();
+    assert_eq!(depths, [0, 2], "{events:#?}");
+}

@@ -11,12 +11,11 @@ use std::{
 use everturn_activities::{
     ToolThreads,
     tools::{
-        CheckedTool, Effect, Progress, ToolContext, ToolError, ToolOutput, ToolRegistry, names,
+        CheckedTool, Effect, Progress, ToolContext, ToolError, ToolEvents, ToolRegistry, names,
     },
 };
 use everturn_proto::Json;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::{agent, refuse};
 use crate::{
@@ -25,8 +24,6 @@ use crate::{
     show, shutdown,
 };
 
-/// In place of the ids of a conversation and its message.
-const BY_HAND: &str = "by-hand";
 /// Between two looks at what the tool says of its progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The exit code of a process that SIGINT ended.
@@ -105,12 +102,17 @@ async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Res
     let cancellation = CancellationToken::new();
     // What the tool left running outside its future learns that the call is over.
     let _ends_with_call = cancellation.clone().drop_guard();
-    let progress = Progress::default();
-    let context = context(cancellation, progress.clone());
+    let (progress, events) = (Progress::default(), ToolEvents::default());
+    let context = ToolContext {
+        cancellation,
+        progress: progress.clone(),
+        events: events.clone(),
+        ..ToolContext::by_hand()
+    };
     let threads = ToolThreads::new(1);
     Ok(tokio::select! {
         ended = threads.run(Arc::clone(tool.tool()), context, input) => match ended {
-            Ok(output) => print(&output),
+            Ok(result) => print(&result, &events),
             Err(error) => explain(&error, &tool.spec().effect),
         },
         never = report(&progress) => match never {},
@@ -140,25 +142,11 @@ async fn report(progress: &Progress) -> Infallible {
     }
 }
 
-fn context(cancellation: CancellationToken, progress: Progress) -> ToolContext {
-    let unique = Uuid::new_v4().simple().to_string();
-    ToolContext {
-        conversation_id: BY_HAND.to_owned(),
-        message_id: BY_HAND.to_owned(),
-        execution_id: format!("exec_{}", &unique[..12]),
-        call_id: format!("call_{unique}"),
-        idempotency_key: format!("{BY_HAND}/{unique}"),
-        attempt: 1,
-        cancellation,
-        progress,
-    }
-}
-
-fn print(output: &ToolOutput) -> ExitCode {
-    for (event_type, data) in &output.events {
+fn print(result: &Json, events: &ToolEvents) -> ExitCode {
+    for (event_type, data) in events.take() {
         eprintln!("event {event_type} {}", data.as_str());
     }
-    println!("{}", output.result.as_str());
+    println!("{}", result.as_str());
     ExitCode::SUCCESS
 }
 

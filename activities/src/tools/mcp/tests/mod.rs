@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use self::server::{Refusal, Server};
 use super::{McpServer, ServerLocation, ServerOptions, options::ALL_TOOLS};
-use crate::tools::{Effect, ToolError, ToolSource, builtin::testing::context};
+use crate::tools::{Effect, ToolError, ToolSource, testing::context};
 
 /// The client of a server, as one worker has it.
 fn client(server: &Server, effect: Effect) -> McpServer {
@@ -29,7 +29,7 @@ async fn call(client: &McpServer, input: Value) -> Result<Value, ToolError> {
     let run = tool.tool().run(context(), Json::of(&input));
     // A call that hangs fails here, and not at the time-out of the test.
     let output = tokio::time::timeout(Duration::from_secs(20), run).await;
-    Ok(output.expect("the call has an end")?.result.to_value())
+    Ok(output.expect("the call has an end")?.to_value())
 }
 
 async fn echo(client: &McpServer) -> Result<Value, ToolError> {

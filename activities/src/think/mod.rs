@@ -3,26 +3,26 @@
 //! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
 //! to run. A step whose checkpoint is stored is answered from it.
 
+mod calls;
+
 use everturn_proto::{
-    Thread, ids,
-    turn::{AgentDefinition, LlmCompleteState, PlannedCall, ThinkRequest, ThinkResult, ToolCall},
+    Thread,
+    turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
     words::{FinishReason, ToolKind, failure},
 };
-use everturn_store::{ContextMessage, StepClaim, StepKey};
+use everturn_store::{ContextMessage, StepClaim, StepKey, ToolResult};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
+use self::calls::plan;
 use crate::{
-    AgentActivities, approval,
+    AgentActivities,
     attempt::{self, Ended},
     failpoint, failure as fail,
-    model::{ModelReply, ModelRequest, ModelToolCall},
-    tools::{Effect, Progress, ToolSpec, delegate, names},
+    model::{ModelReply, ModelRequest},
+    tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
-
-/// Time-out of a tool the agent does not have: it only says so.
-const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
 
 pub(crate) async fn think(
     activities: &AgentActivities,
@@ -39,7 +39,7 @@ pub(crate) async fn think(
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call { generation } => generation,
     };
-    let call = Call {
+    let call = ModelCall {
         activities,
         ctx,
         step: &step,
@@ -61,7 +61,11 @@ pub(crate) async fn think(
     let ended = attempt::run(ctx, &Progress::default(), async {
         let request = call.model_request(&agent, messages).await?;
         let offered = request.tools.clone();
-        let reply = activities.model.complete(request, &mut emit_delta).await;
+        let reply = tokio::select! {
+            biased;
+            reply = activities.model.complete(request, &mut emit_delta) => reply,
+            () = call.superseded(&text) => return Err(fail::superseded()),
+        };
         reply
             .map(|reply| (offered, reply))
             .map_err(|error| fail::from_model(&error))
@@ -86,8 +90,8 @@ pub(crate) async fn think(
     Ok(plan(&stored))
 }
 
-/// A claimed call.
-struct Call<'a> {
+/// A call of the model that was claimed.
+struct ModelCall<'a> {
     activities: &'a AgentActivities,
     ctx: &'a ActivityContext,
     step: &'a StepKey,
@@ -95,7 +99,7 @@ struct Call<'a> {
     generation: u32,
 }
 
-impl Call<'_> {
+impl ModelCall<'_> {
     /// The agent this turn is pinned to.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
         let agent = attempt::insist(self.ctx, || {
@@ -150,6 +154,10 @@ impl Call<'_> {
                 .into_iter()
                 .map(|tool| delegate::spec(tool, &self.activities.agents)),
         );
+        let results = messages.iter().flat_map(|message| &message.tool_results);
+        if results.into_iter().any(ToolResult::is_cut) {
+            tools.extend(self.activities.tools.spec(read_result::NAME));
+        }
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: agent.model.clone(),
@@ -160,7 +168,7 @@ impl Call<'_> {
         })
     }
 
-    /// The checkpoint of a reply. Postgres cannot hold NUL in text; a model has no business sending it.
+    /// The checkpoint of a reply.
     async fn state(
         &self,
         agent: &AgentDefinition,
@@ -186,90 +194,15 @@ impl Call<'_> {
         })
     }
 
-    /// Names each call (C1) and makes its call id unique in the conversation (D1).
-    async fn tool_calls(
-        &self,
-        agent: &AgentDefinition,
-        offered: &[ToolSpec],
-        calls: Vec<ModelToolCall>,
-    ) -> Result<Vec<ToolCall>, ActivityError> {
-        let given: Vec<_> = calls
-            .iter()
-            .map(|call| call.call_id.clone())
-            .filter(|id| !id.is_empty())
-            .collect();
-        let mut used = Vec::new();
-        if !given.is_empty() {
-            let conversation = &self.step.conversation_id;
-            used = attempt::insist(self.ctx, || {
-                self.activities.turns.used_call_ids(conversation, &given)
-            })
-            .await?;
+    /// Waits until another call of this step, or the end of the turn, has made this one useless: it would be paid for in
+    /// vain. The stream says so at the next piece; it may have lost its memory, so the store has the last word.
+    async fn superseded(&self, text: &TextWriter) {
+        text.superseded().await;
+        let (turns, step) = (&self.activities.turns, self.step);
+        if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
+            // The text is no longer shown live, and the call goes on.
+            std::future::pending().await
         }
-        let mut planned = Vec::with_capacity(calls.len());
-        for (index, call) in calls.into_iter().enumerate() {
-            let execution_id = ids::tool_execution_id(
-                &self.step.message_id,
-                &self.step.agent_execution_id,
-                self.step.step,
-                index,
-            );
-            // Sub-agents think at the same time: two might be given the same id before either is stored.
-            let is_usable = !self.thread().is_sub_agents()
-                && ids::is_valid(&call.call_id)
-                && !used.contains(&call.call_id);
-            let call_id = if is_usable {
-                call.call_id
-            } else {
-                ids::call_id(&execution_id)
-            };
-            used.push(call_id.clone());
-            let tool = names::listed(&agent.tools, &call.tool_name);
-            let spec = offered.iter().find(|spec| spec.name == call.tool_name);
-            // A tool that was offered in an earlier step may have gone: whoever runs it finds out, at most once.
-            let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
-            let tool_name = bounded_name(call.tool_name);
-            let tool_input = call.arguments.made_storable().unwrap_or(call.arguments);
-            planned.push(ToolCall {
-                execution_id,
-                call_id,
-                kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
-                approval_timeout_s: approval::timeout_s(tool, &tool_input),
-                input_hash: ids::input_hash(&tool_name, tool_input.as_str()),
-                tool_name,
-                tool_input: Some(tool_input),
-                timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
-                signatures: call.signatures.into_iter().map(without_nul).collect(),
-                // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
-                effect: effect.map(String::from).unwrap_or_default(),
-                remote: tool.and_then(|tool| tool.remote.clone()),
-            });
-        }
-        self.drop_granted(&mut planned).await?;
-        Ok(planned)
-    }
-
-    /// A person may have said "do not ask again" for a tool in this conversation.
-    async fn drop_granted(&self, planned: &mut [ToolCall]) -> Result<(), ActivityError> {
-        let asking = planned
-            .iter()
-            .filter(|call| call.approval_timeout_s.is_some());
-        let names: Vec<_> = asking.map(|call| call.tool_name.clone()).collect();
-        if names.is_empty() {
-            return Ok(());
-        }
-        let conversation = &self.step.conversation_id;
-        let granted = attempt::insist(self.ctx, || {
-            self.activities.turns.granted_tools(conversation, &names)
-        })
-        .await?;
-        for call in planned
-            .iter_mut()
-            .filter(|call| granted.contains(&call.tool_name))
-        {
-            call.approval_timeout_s = None;
-        }
-        Ok(())
     }
 
     /// The call was stopped from outside. Whether the turn was cancelled, the run was reset or the worker shuts
@@ -296,38 +229,7 @@ impl Call<'_> {
     }
 }
 
-/// What the workflow must know of a step.
-fn plan(state: &LlmCompleteState) -> ThinkResult {
-    let tool_calls = state.tool_calls.iter().map(|call| PlannedCall {
-        execution_id: call.execution_id.clone(),
-        tool_name: call.tool_name.clone(),
-        timeout_ms: call.timeout_ms,
-        kind: call.kind.clone(),
-        approval_timeout_s: call.approval_timeout_s,
-        // Only what an approval is bound to need be in the history.
-        input_hash: if call.approval_timeout_s.is_some() {
-            call.input_hash.clone()
-        } else {
-            String::new()
-        },
-        remote: call.remote.clone(),
-    });
-    ThinkResult {
-        finish: state.finish.clone(),
-        tool_calls: tool_calls.collect(),
-    }
-}
-
-/// The name travels through the workflow, as a summary of at most 400 bytes; real ones have at most 64.
-fn bounded_name(name: String) -> String {
-    const MAX_CHARS: usize = 64;
-    if name.chars().count() <= MAX_CHARS {
-        without_nul(name)
-    } else {
-        without_nul(name.chars().take(MAX_CHARS).collect())
-    }
-}
-
+/// PostgreSQL cannot hold NUL in text.
 fn without_nul(text: String) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{FFFD}")

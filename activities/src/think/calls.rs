@@ -1,0 +1,167 @@
+//! The tool calls of a model's reply: named, made storable, and turned into what the workflow must know of them.
+
+use everturn_proto::{
+    ids,
+    turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkResult, ToolCall},
+};
+use temporalio_common::ActivityError;
+
+use super::{ModelCall, without_nul};
+use crate::{
+    approval, attempt,
+    model::ModelToolCall,
+    tools::{Effect, ToolSpec, builtin::read_result, names},
+};
+
+/// Time-out of a tool that the agent does not have: running it only says so.
+const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
+/// What providers allow in a name. A longer one is made up, and travels through the workflow's history.
+const MAX_NAME_CHARS: usize = 64;
+
+impl ModelCall<'_> {
+    /// Gives each call the id of its tool execution, and a call id that is unique in the conversation.
+    pub(super) async fn tool_calls(
+        &self,
+        agent: &AgentDefinition,
+        offered: &[ToolSpec],
+        calls: Vec<ModelToolCall>,
+    ) -> Result<Vec<ToolCall>, ActivityError> {
+        let mut used = self.used_call_ids(&calls).await?;
+        let mut planned = Vec::with_capacity(calls.len());
+        for (index, call) in calls.into_iter().enumerate() {
+            let execution_id = ids::tool_execution_id(
+                &self.step.message_id,
+                &self.step.agent_execution_id,
+                self.step.step,
+                index,
+            );
+            let call_id = self.call_id(&call, &execution_id, &used);
+            used.push(call_id.clone());
+            let tool = settings(agent, offered, &call.tool_name);
+            planned.push(planned_call(
+                call,
+                execution_id,
+                call_id,
+                tool.as_ref(),
+                offered,
+            ));
+        }
+        self.drop_granted(&mut planned).await?;
+        Ok(planned)
+    }
+
+    /// Those of the model's call ids that the conversation has already.
+    async fn used_call_ids(&self, calls: &[ModelToolCall]) -> Result<Vec<String>, ActivityError> {
+        let given = calls.iter().map(|call| call.call_id.clone());
+        let given: Vec<_> = given.filter(|id| !id.is_empty()).collect();
+        if given.is_empty() {
+            return Ok(Vec::new());
+        }
+        let conversation = &self.step.conversation_id;
+        attempt::insist(self.ctx, || {
+            self.activities.turns.used_call_ids(conversation, &given)
+        })
+        .await
+    }
+
+    /// The model's id of the call when it is usable, else ours.
+    fn call_id(&self, call: &ModelToolCall, execution_id: &str, used: &[String]) -> String {
+        // Sub-agents think at the same time: two might be given the same id before either is stored.
+        let is_usable = !self.thread().is_sub_agents()
+            && ids::is_valid(&call.call_id)
+            && !used.contains(&call.call_id);
+        if is_usable {
+            call.call_id.clone()
+        } else {
+            ids::call_id(execution_id)
+        }
+    }
+
+    /// A person may have said "do not ask again" for a tool in this conversation.
+    async fn drop_granted(&self, planned: &mut [ToolCall]) -> Result<(), ActivityError> {
+        let asking = planned
+            .iter()
+            .filter(|call| call.approval_timeout_s.is_some());
+        let names: Vec<_> = asking.map(|call| call.tool_name.clone()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let conversation = &self.step.conversation_id;
+        let granted = attempt::insist(self.ctx, || {
+            self.activities.turns.granted_tools(conversation, &names)
+        })
+        .await?;
+        for call in planned
+            .iter_mut()
+            .filter(|call| granted.contains(&call.tool_name))
+        {
+            call.approval_timeout_s = None;
+        }
+        Ok(())
+    }
+}
+
+/// What the agent says of a tool. `None`: it has no such tool.
+fn settings(agent: &AgentDefinition, offered: &[ToolSpec], name: &str) -> Option<AgentTool> {
+    let listed = names::listed(&agent.tools, name).cloned();
+    let is_offered = || offered.iter().any(|spec| spec.name == name);
+    listed.or_else(|| (name == read_result::NAME && is_offered()).then(read_result::settings))
+}
+
+fn planned_call(
+    call: ModelToolCall,
+    execution_id: String,
+    call_id: String,
+    tool: Option<&AgentTool>,
+    offered: &[ToolSpec],
+) -> ToolCall {
+    let spec = offered.iter().find(|spec| spec.name == call.tool_name);
+    // A tool that was offered in an earlier step may have gone: whoever runs it finds out, at most once.
+    let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
+    let tool_name = bounded_name(call.tool_name);
+    let tool_input = call.arguments.made_storable().unwrap_or(call.arguments);
+    ToolCall {
+        execution_id,
+        call_id,
+        kind: tool.map(|tool| tool.kind.clone()).unwrap_or_default(),
+        approval_timeout_s: approval::timeout_s(tool, &tool_input),
+        input_hash: ids::input_hash(&tool_name, tool_input.as_str()),
+        tool_name,
+        tool_input: Some(tool_input),
+        timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
+        signatures: call.signatures.into_iter().map(without_nul).collect(),
+        // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
+        effect: effect.map(String::from).unwrap_or_default(),
+        remote: tool.and_then(|tool| tool.remote.clone()),
+    }
+}
+
+/// What the workflow must know of a step.
+pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
+    let tool_calls = state.tool_calls.iter().map(|call| PlannedCall {
+        execution_id: call.execution_id.clone(),
+        tool_name: call.tool_name.clone(),
+        timeout_ms: call.timeout_ms,
+        kind: call.kind.clone(),
+        approval_timeout_s: call.approval_timeout_s,
+        // Only what an approval is bound to need be in the history.
+        input_hash: if call.approval_timeout_s.is_some() {
+            call.input_hash.clone()
+        } else {
+            String::new()
+        },
+        remote: call.remote.clone(),
+    });
+    ThinkResult {
+        finish: state.finish.clone(),
+        tool_calls: tool_calls.collect(),
+    }
+}
+
+fn bounded_name(name: String) -> String {
+    if name.chars().count() <= MAX_NAME_CHARS {
+        without_nul(name)
+    } else {
+        without_nul(name.chars().take(MAX_NAME_CHARS).collect())
+    }
+}

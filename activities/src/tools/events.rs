@@ -1,0 +1,95 @@
+//! The events that a tool adds to its turn: a plan it made, a pattern it recognised.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES, words::EventType};
+use serde::Serialize;
+
+use super::ToolError;
+
+/// The most events of one call: they are shown to people.
+const MAX_EVENTS: usize = 100;
+/// The most bytes of one call's events together: as much as of its result.
+const MAX_BYTES: usize = TOOL_RESULT_MAX_BYTES;
+
+/// The events of one call, in order. They are saved before its `observe`, and only when the tool succeeds. Clones share
+/// them.
+#[derive(Debug, Clone, Default)]
+pub struct ToolEvents(Arc<Mutex<Vec<(EventType, Json)>>>);
+
+impl ToolEvents {
+    /// Adds an event. The types that a tool may emit are those of [`EventType::may_be_emitted_by_tools`]: the others
+    /// are the runtime's own account of the turn, and a tool that wrote one could forge, for example, the turn's end.
+    ///
+    /// # Errors
+    ///
+    /// A [`ToolError::Failed`] when the type is not a tool's, and past 100 events or 1 MiB of them.
+    pub fn emit(&self, event_type: EventType, data: &impl Serialize) -> Result<(), ToolError> {
+        if !event_type.may_be_emitted_by_tools() {
+            return Err(ToolError::Failed(format!(
+                "The tool tried to emit the event `{event_type}`, which a tool must not do."
+            )));
+        }
+        let data = Json::of(data);
+        let mut events = self.lock();
+        let bytes: usize = events.iter().map(|(_, data)| data.as_str().len()).sum();
+        if events.len() >= MAX_EVENTS || bytes + data.as_str().len() > MAX_BYTES {
+            return Err(ToolError::Failed(format!(
+                "The tool emitted more than {MAX_EVENTS} events or {MAX_BYTES} bytes of them."
+            )));
+        }
+        events.push((event_type, data));
+        Ok(())
+    }
+
+    /// The events so far, taken out.
+    pub fn take(&self) -> Vec<(EventType, Json)> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(EventType, Json)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_emits_only_what_a_tool_may_emit() {
+        let events = ToolEvents::default();
+        let unknown = EventType::Unknown("from_the_future".to_owned());
+        for event_type in EventType::ALL.iter().chain([&unknown]) {
+            let emitted = events.clone().emit(event_type.clone(), &1);
+            assert_eq!(emitted.is_ok(), event_type.may_be_emitted_by_tools());
+        }
+        let emitted = events.take();
+        let emitted: Vec<&str> = emitted.iter().map(|(word, _)| word.as_str()).collect();
+        assert_eq!(
+            emitted,
+            [
+                "work_plan",
+                "step_start",
+                "step_end",
+                "pattern_match",
+                "skill_matched",
+                "skill_execution_start",
+                "skill_execution_complete"
+            ]
+        );
+        assert_eq!(events.take(), []);
+    }
+
+    #[test]
+    fn events_are_bounded() {
+        let many = ToolEvents::default();
+        for _ in 0..MAX_EVENTS {
+            many.emit(EventType::PatternMatch, &1).unwrap();
+        }
+        many.emit(EventType::PatternMatch, &1).unwrap_err();
+        let large = ToolEvents::default();
+        let data = "x".repeat(MAX_BYTES);
+        large.emit(EventType::PatternMatch, &data).unwrap_err();
+    }
+}
