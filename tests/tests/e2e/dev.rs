@@ -416,7 +416,7 @@ async fn what_it_prints_works_as_it_is_printed() {
     let hints = hints(&stack).await;
     let (links, commands): (Vec<_>, Vec<_>) =
         hints.iter().partition(|hint| hint.starts_with("http://"));
-    assert_eq!((links.len(), commands.len()), (2, 4), "{hints:#?}");
+    assert_eq!((links.len(), commands.len()), (3, 4), "{hints:#?}");
     for link in links {
         let url = link.split_whitespace().next().unwrap();
         wait::until(&format!("{url} is a page"), || async {
