@@ -8,7 +8,7 @@ use everturn_proto::{
     turn::{AgentTool, ApprovalPolicy},
 };
 
-/// Seconds within which the call must be approved; 0 when it needs no approval.
+/// Seconds within which the call must be approved; `None` when it needs no approval.
 pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> Option<u32> {
     let policy = tool?.approval.as_ref()?;
     needs_approval(policy, input).then(|| policy.timeout_s.max(1))

@@ -4,7 +4,7 @@
 //!   exists (or it is killed); when the file exists already the place is passed, so that the next worker finishes the
 //!   turn.
 //! - `EVERTURN_FAILPOINTS=<folder>`: every tool execution has a place of its own, the one named in the file
-//!   `<folder>/<conversation>`. All that reach it create `<folder>/<conversation>@<execution>` and wait until
+//!   `<folder>/<conversation>`. All that reach it create `<folder>/<conversation>@<tool execution>` and wait until
 //!   `<folder>/<conversation>.go` exists.
 
 use std::{

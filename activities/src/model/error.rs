@@ -1,4 +1,4 @@
-//! Errors of a model call, by what to do about them (A8).
+//! Errors of a model call, by what to do about them.
 
 use std::time::Duration;
 

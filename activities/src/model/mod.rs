@@ -1,7 +1,7 @@
 //! The port to language models: one call in, a reply or an error by what to do about it out.
 //!
-//! A model client knows no storage and no stream; it says what it hears through `emit_delta` (E1). It never
-//! retries: the engine owns retries (invariant 5).
+//! A model client knows no storage and no stream; it says what it hears through `emit_delta`. It never retries: the engine
+//! owns retries (invariant 5, paid once).
 
 mod error;
 mod genai_client;
@@ -30,7 +30,7 @@ pub trait ModelClient: Send + Sync {
     ) -> Result<ModelReply, ModelError>;
 }
 
-/// Takes a piece of a reply as it arrives (E1).
+/// Takes a piece of a reply as it arrives.
 pub type EmitDelta<'a> = dyn FnMut(Part, &str) + Send + 'a;
 
 /// One call.

@@ -16,7 +16,7 @@ use crate::api::{Announcement, Following, Item, OpenText, Piece, Published, Text
 pub(super) struct Conversation {
     open: BTreeMap<TextKey, Held>,
     /// The newest generation of each agent execution; the last changed at the back. The store gives generations
-    /// that rise over an execution, so an older one is late whatever its step.
+    /// that rise over an agent execution, so an older one is late whatever its step.
     fences: VecDeque<(String, u32)>,
     /// Steps whose text was replaced by a saved event.
     sealed: VecDeque<(String, u32)>,
@@ -115,14 +115,14 @@ impl Conversation {
     }
 
     pub(super) fn announce(&mut self, announcement: Announcement, options: &StreamOptions) {
-        for (execution, step) in &announcement.sealed {
+        for (agent_execution, step) in &announcement.sealed {
             self.open
-                .retain(|key, _| key.agent_execution_id != *execution || key.step != *step);
+                .retain(|key, _| key.agent_execution_id != *agent_execution || key.step != *step);
             remember(
                 &mut self.sealed,
-                (execution.clone(), *step),
+                (agent_execution.clone(), *step),
                 options.max_remembered,
-                |held| held.0 == *execution && held.1 == *step,
+                |held| held.0 == *agent_execution && held.1 == *step,
             );
         }
         self.send(&Item::Announced(announcement));
@@ -141,22 +141,22 @@ impl Conversation {
     }
 
     fn is_sealed(&self, key: &TextKey) -> bool {
-        self.sealed
-            .iter()
-            .any(|(execution, step)| *execution == key.agent_execution_id && *step == key.step)
+        self.sealed.iter().any(|(agent_execution, step)| {
+            *agent_execution == key.agent_execution_id && *step == key.step
+        })
     }
 
-    /// The newest generation seen of an execution, from its fence or, when that was forgotten, its open texts.
-    fn newest_generation(&self, execution: &str) -> u32 {
+    /// The newest generation seen of an agent execution, from its fence or, when that was forgotten, its open texts.
+    fn newest_generation(&self, agent_execution: &str) -> u32 {
         let fence = self
             .fences
             .iter()
-            .filter(|(held, _)| held == execution)
+            .filter(|(held, _)| held == agent_execution)
             .map(|(_, generation)| *generation);
         let open = self
             .open
             .iter()
-            .filter(|(key, _)| key.agent_execution_id == execution);
+            .filter(|(key, _)| key.agent_execution_id == agent_execution);
         fence
             .chain(open.map(|(_, held)| held.text.generation))
             .max()
@@ -164,19 +164,17 @@ impl Conversation {
     }
 
     fn raise_fence(&mut self, piece: &Piece, limit: usize) {
-        let execution = &piece.key.agent_execution_id;
-        if self
-            .fences
-            .back()
-            .is_some_and(|(held, generation)| held == execution && *generation == piece.generation)
-        {
+        let agent_execution = &piece.key.agent_execution_id;
+        if self.fences.back().is_some_and(|(held, generation)| {
+            held == agent_execution && *generation == piece.generation
+        }) {
             return;
         }
         remember(
             &mut self.fences,
-            (execution.clone(), piece.generation),
+            (agent_execution.clone(), piece.generation),
             limit,
-            |(held, _)| held == execution,
+            |(held, _)| held == agent_execution,
         );
     }
 

@@ -84,8 +84,8 @@ impl Known {
             Item::Start(text) => self.admit_text(conversation_id, &text.key, text.generation),
             Item::Delta(piece) => self.admit_text(conversation_id, &piece.key, piece.generation),
             Item::Announced(news) => {
-                for (execution, step) in &news.sealed {
-                    self.note_seal(conversation_id, execution, *step);
+                for (agent_execution, step) in &news.sealed {
+                    self.note_seal(conversation_id, agent_execution, *step);
                 }
                 true
             }
@@ -129,9 +129,9 @@ mod tests {
     use super::*;
     use crate::api::Part;
 
-    fn key(execution: &str, step: u32) -> TextKey {
+    fn key(agent_execution: &str, step: u32) -> TextKey {
         TextKey {
-            agent_execution_id: execution.to_owned(),
+            agent_execution_id: agent_execution.to_owned(),
             step,
             part: Part::Text,
         }

@@ -6,7 +6,7 @@
 //! - [`known`]: what this process has seen, and **what the fence holds after Redis has lost everything**
 //! - [`wire`] and [`names`]: messages, keys and channels
 //!
-//! A seal covers the steps of its execution before it as well: an execution's steps follow one another.
+//! A seal covers the earlier steps of its agent execution as well: the steps of one follow one another.
 //!
 //! Pub/sub and not Redis Streams: a follower needs the texts as they are now and then what comes, never what was.
 //! A stream would keep each piece a second time beside the text, and one blocked read is needed for each
@@ -117,8 +117,9 @@ impl Inner {
     }
 
     async fn announce(&self, conversation_id: &str, news: &Announcement) -> Result<(), Error> {
-        for (execution, step) in &news.sealed {
-            self.known.note_seal(conversation_id, execution, *step);
+        for (agent_execution, step) in &news.sealed {
+            self.known
+                .note_seal(conversation_id, agent_execution, *step);
         }
         let script = scripts::announce(&self.names.of(conversation_id), news, &self.options);
         self.commands.run::<()>(&script).await

@@ -29,7 +29,7 @@ static ANNOUNCE: LazyLock<Script> = LazyLock::new(|| {
 static SNAPSHOT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("scripts/snapshot.lua")));
 
-/// Fences, appends and publishes a piece. `known`: what this process has seen of its execution.
+/// Fences, appends and publishes a piece. `known`: what this process has seen of its agent execution.
 pub(super) fn publish(
     names: &ConversationNames,
     piece: &Piece,
@@ -83,9 +83,9 @@ pub(super) fn announce(
         .arg(&names.channel)
         .arg(wire::news_header(news))
         .arg(millis(options.sealed_ttl));
-    for (execution, step) in &news.sealed {
-        let fields = [Part::Text, Part::Reasoning].map(|part| field(execution, *step, part));
-        script.key(names.mark(execution)).arg(*step);
+    for (agent_execution, step) in &news.sealed {
+        let fields = [Part::Text, Part::Reasoning].map(|part| field(agent_execution, *step, part));
+        script.key(names.mark(agent_execution)).arg(*step);
         for field in fields {
             script.key(names.text(&field)).arg(field);
         }

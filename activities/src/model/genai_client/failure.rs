@@ -1,4 +1,4 @@
-//! What went wrong, by what to do about it (A8).
+//! What went wrong, by what to do about it.
 //!
 //! Keys never get into a message: neither ours, which no message has, nor what a provider repeats of it in the
 //! body of a 401.
@@ -14,7 +14,7 @@ use crate::{model::ModelError, retry_after};
 
 /// What is kept of a provider's own words.
 const MAX_DETAIL_CHARS: usize = 500;
-/// How providers say that the context is too long, beside OpenAI's code (FACTS, genai trap 8).
+/// How providers say that the context is too long, beside OpenAI's code. It is said nowhere but in the body of a 400.
 const TOO_LONG: [&str; 6] = [
     "context_length_exceeded",
     "prompt is too long",
@@ -51,7 +51,7 @@ pub(super) fn stream_cut(provider: &str) -> ModelError {
 pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelError {
     let call = Call { provider, model };
     match error {
-        // On a stream, HTTP errors come wrapped in here, without a status of their own (FACTS, genai trap 1).
+        // genai wraps the HTTP errors of a streamed call in this one, which has no status of its own.
         Error::WebStream { error, .. } => from_transport(call, error.as_ref()),
         Error::HttpError {
             status,

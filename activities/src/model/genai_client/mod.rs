@@ -2,7 +2,7 @@
 //!
 //! - [`chat`]: the request, from our context to genai's messages
 //! - [`reply`]: the reply, from genai's events to ours
-//! - [`failure`]: what went wrong, by what to do about it (A8)
+//! - [`failure`]: what went wrong, by what to do about it
 //!
 //! genai guesses a good deal from the names of models; nothing of that is wanted here. Provider, address and key
 //! come from the configuration and the model's name reaches the provider to the letter.
@@ -203,7 +203,7 @@ impl ModelClient for GenaiClient {
         let mut stream = response.map_err(failed)?.stream;
         let mut listener = reply::Listener::new(emit_delta);
         while let Some(event) = stream.next().await {
-            // The first error is the cause: OpenAI's stream goes on to a plain end after it (FACTS, genai trap 3).
+            // The first error is the cause: genai's stream for OpenAI goes on to a plain end after it.
             match event.map_err(failed)? {
                 ChatStreamEvent::Chunk(chunk) => listener.hear(Part::Text, &chunk.content)?,
                 ChatStreamEvent::ReasoningChunk(chunk) => {
@@ -216,7 +216,7 @@ impl ModelClient for GenaiClient {
                 | ChatStreamEvent::Heartbeat => {}
             }
         }
-        // A body that ends without the wire's end mark was cut, however clean it looks (FACTS, genai trap 2).
+        // A body that ends without the wire's end mark was cut. genai ends its stream then without an error.
         Err(failure::stream_cut(&request.provider))
     }
 }
@@ -246,7 +246,7 @@ fn family(model: &str) -> &str {
     if name.is_empty() { "model" } else { name }
 }
 
-/// The URL with the `/` at its end that genai needs to join paths to it (FACTS, genai trap 7).
+/// The URL with the `/` at its end that genai needs to join paths to it.
 fn base_url(text: &str) -> Result<Url, String> {
     let mut url = Url::parse(text.trim()).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {

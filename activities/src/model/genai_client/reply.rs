@@ -71,7 +71,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         if calls.len() > MAX_TOOL_CALLS {
             return Err(too_many_calls());
         }
-        // A server that leaves out `index` loses its calls in genai without a word (FACTS, genai trap 4).
+        // genai drops the calls of a server that leaves out their `index`, and says nothing.
         if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
             return Err(invalid(
                 "The model stopped to call tools, and its reply holds no tool call.",

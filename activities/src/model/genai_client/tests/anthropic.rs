@@ -274,14 +274,14 @@ async fn statuses_of_anthropic() {
 }
 
 #[tokio::test]
-async fn trap_2_a_stream_without_message_stop_was_cut() {
+async fn a_stream_without_message_stop_was_cut() {
     let events = [start()].into_iter().chain(text(0, &["All of it."]));
     let (_, (_, reply)) = ask(ProviderKind::Anthropic, Script::named(events)).await;
     assert_eq!(reply.unwrap_err().code, code::LLM_STREAM_CUT);
 }
 
 #[tokio::test]
-async fn trap_5_cut_off_arguments_are_a_string() {
+async fn cut_off_arguments_are_a_string() {
     let mut cut = tool(0, "toolu_1", &[r#"{"city": "Os"#]);
     cut.pop();
     let (_, (_, reply)) = ask(ProviderKind::Anthropic, script([cut], "max_tokens")).await;

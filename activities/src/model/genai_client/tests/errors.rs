@@ -1,4 +1,4 @@
-//! What can go wrong with a call, and what is to be done about it (A8).
+//! What can go wrong with a call, and what is to be done about it.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::model::{ModelError, ProviderKind};
 
 async fn fail(script: Script) -> ModelError {
     let (server, (_, reply)) = ask(ProviderKind::OpenAi, script).await;
-    assert_eq!(server.seen().len(), 1, "trap 9: no retries");
+    assert_eq!(server.seen().len(), 1, "nobody but the engine retries");
     let error = reply.unwrap_err();
     assert!(!error.message.contains(KEY), "{}", error.message);
     assert!(error.message.len() < 1200);
@@ -24,7 +24,7 @@ fn body(message: &str, error_code: &str) -> Value {
 }
 
 #[tokio::test]
-async fn trap_1_the_status_is_found() {
+async fn the_status_is_found() {
     for (status, expected, is_retryable) in [
         (400, code::LLM_BAD_REQUEST, false),
         (401, code::LLM_UNAUTHORIZED, false),
@@ -126,7 +126,7 @@ async fn retry_after_is_honoured_within_bounds() {
 }
 
 #[tokio::test]
-async fn trap_8_a_context_that_is_too_long_is_told_from_other_mistakes() {
+async fn a_context_that_is_too_long_is_told_from_other_mistakes() {
     let by_code = body("Please reduce your prompt.", "context_length_exceeded");
     let by_words = json!({"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400});
     for (status, text) in [
@@ -147,7 +147,7 @@ fn hello() -> String {
 }
 
 #[tokio::test]
-async fn trap_2_a_stream_without_done_was_cut() {
+async fn a_stream_without_done_was_cut() {
     let half = r#"data: {"choices": [{"index": 0, "del"#;
     let character = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"x\"}}]}\n\n";
     for script in [
@@ -173,7 +173,7 @@ async fn trap_2_a_stream_without_done_was_cut() {
 }
 
 #[tokio::test]
-async fn trap_3_the_first_error_inside_a_stream_is_the_error() {
+async fn the_first_error_inside_a_stream_is_the_error() {
     let error = |kind: &str, error_code: Value| json!({"error": {"message": "Why.", "type": kind, "code": error_code}});
     for (first, expected) in [
         (error("server_error", Value::Null), code::LLM_UNAVAILABLE),

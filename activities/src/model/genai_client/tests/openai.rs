@@ -172,7 +172,7 @@ async fn an_empty_reply_is_a_reply() {
 }
 
 #[tokio::test]
-async fn trap_4_calls_without_index_are_an_error_and_not_silence() {
+async fn calls_without_index_are_an_error_and_not_silence() {
     let function = json!({"name": "weather", "arguments": "{}"});
     let without_index =
         delta(&json!({"tool_calls": [{"id": "call_a", "type": "function", "function": function}]}));
@@ -185,7 +185,7 @@ async fn trap_4_calls_without_index_are_an_error_and_not_silence() {
 }
 
 #[tokio::test]
-async fn trap_5_cut_off_arguments_are_a_string() {
+async fn cut_off_arguments_are_a_string() {
     let reply = reply([
         call_start(0, "call_a", "weather", r#"{"city": "Os"#),
         stop("length"),

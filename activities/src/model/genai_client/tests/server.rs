@@ -161,7 +161,7 @@ impl Server {
         server
     }
 
-    /// Without the `/` at its end, as people write it (FACTS, genai trap 7).
+    /// Without the `/` at its end, as people write it. genai needs one there.
     pub(super) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
