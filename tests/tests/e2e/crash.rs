@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use everturn_tests::{
     backends,
     events::types,
-    line::{Direction, Line},
     model::{Model, Reply, Request},
+    proxy::{Direction, Proxy},
     stack::Stack,
     wait,
 };
@@ -48,20 +48,17 @@ async fn a_call_that_another_worker_makes_again_is_stopped() {
         _ => Reply::text("This is the whole answer."),
     });
     let stack = Stack::new(model.await).await;
-    let line = Line::to(stack.temporal.port()).await;
-    let address = format!("127.0.0.1:{}", line.port);
+    let proxy = Proxy::to(stack.temporal.port()).await;
+    let address = format!("127.0.0.1:{}", proxy.port());
     let _lost = stack.spawn(&["worker"], "worker", &[("TEMPORAL_ADDRESS", &address)]);
     let _gateway = stack.gateway().await;
     let (conversation, _) = stack.ask("hello").await;
     stack.asked(1).await;
-    line.lose(Direction::Requests);
-    line.lose(Direction::Answers);
+    proxy.lose(Direction::Requests);
+    proxy.lose(Direction::Answers);
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(
-        types(&events),
-        ["user_message", "assistant_message", "complete"]
-    );
+    assert_eq!(types(&events), "user_message assistant_message complete");
     // Long before the time-out of the call, and before the model has said it all.
     let stopped = wait::until("the first call is stopped", || async {
         (stack.model.abandoned() == 1).then_some(())

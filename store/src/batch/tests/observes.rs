@@ -180,7 +180,7 @@ fn a_tool_emits_only_what_a_tool_may_emit() {
     let unknown = EventType::Unknown("from_the_future".into());
     for event_type in EventType::ALL.iter().chain([&unknown]) {
         let mut done = tool("exec_a", Effect::Read, ToolStatus::Completed);
-        let end = ToolEnd::of_result(Json::parse("1").unwrap(), false, 5);
+        let end = ToolEnd::of_result("exec_a", Json::parse("1").unwrap(), false, 5);
         let data = Json::parse("{}").unwrap();
         done.record.end = Some(end.with_events(vec![(event_type.clone(), data)]));
         let snapshot = Snapshot {

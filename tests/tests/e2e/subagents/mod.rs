@@ -419,7 +419,7 @@ async fn a_tool_is_told_who_calls_it_and_how_deep() {
     let (conversation, _) = stack.ask("Go.").await;
     let events = stack.ended(&conversation, 1).await;
     let mut depths = Vec::new();
-    for observe in of_type(&events, "observe") {
+    for observe in data(&events, "observe") {
         if observe["tool_name"] == "test_once" {
             let told = &observe["result"];
             assert_eq!(told["agent_execution_id"], observe["agent_execution_id"]);
