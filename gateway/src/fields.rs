@@ -8,7 +8,7 @@ use serde::{
 use serde_json::value::RawValue;
 
 /// The fields of an event's data. Old events lack some, new ones have more, and a field may hold anything:
-/// reading one by one keeps a bad one from hiding the others (C3).
+/// reading one by one keeps a bad one from hiding the others.
 #[derive(Debug, Default)]
 pub(crate) struct Fields<'a>(Vec<(String, &'a RawValue)>);
 

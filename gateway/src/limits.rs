@@ -34,12 +34,12 @@ pub(crate) enum LimitReached {
 
 /// The counts of this gateway. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Limits {
-    rate: Option<Arc<Rate>>,
+pub(crate) struct TenantUsage {
+    rate: Option<Arc<RequestRate>>,
     streams: Arc<Streams>,
 }
 
-impl Limits {
+impl TenantUsage {
     pub(crate) fn new(config: &GatewayConfig) -> Self {
         let streams = Streams {
             most: config.max_streams,
@@ -48,7 +48,7 @@ impl Limits {
             closed: Notify::new(),
         };
         Self {
-            rate: Rate::new(&config.tenant, SWEEP_EVERY).map(Arc::new),
+            rate: RequestRate::new(&config.tenant, SWEEP_EVERY).map(Arc::new),
             streams: Arc::new(streams),
         }
     }
@@ -81,14 +81,14 @@ impl Limits {
 }
 
 /// Requests of each tenant.
-struct Rate {
+struct RequestRate {
     limiter: DefaultKeyedRateLimiter<String>,
     clock: DefaultClock,
     sweep_every: Duration,
     swept_at: Mutex<Instant>,
 }
 
-impl Rate {
+impl RequestRate {
     fn new(limits: &TenantLimits, sweep_every: Duration) -> Option<Self> {
         let quota = Quota::per_second(NonZeroU32::new(limits.requests_per_second)?);
         let quota =
@@ -191,8 +191,8 @@ fn to_usize(number: u32) -> usize {
 mod tests {
     use super::*;
 
-    fn limits(max_streams: usize, tenant: TenantLimits) -> Limits {
-        Limits::new(&GatewayConfig {
+    fn limits(max_streams: usize, tenant: TenantLimits) -> TenantUsage {
+        TenantUsage::new(&GatewayConfig {
             tenant,
             max_streams,
             ..GatewayConfig::default()
@@ -246,7 +246,7 @@ mod tests {
             request_burst: 1,
             ..TenantLimits::default()
         };
-        let rate = Rate::new(&rate, Duration::ZERO).unwrap();
+        let rate = RequestRate::new(&rate, Duration::ZERO).unwrap();
         for number in 0..5000 {
             rate.wait(&Access::tenant(format!("t{number}")));
         }

@@ -13,7 +13,7 @@ use crate::{
         extract::{Caller, ExecutionPath},
         problem::{Code, Problem},
     },
-    limits::Limits,
+    limits::TenantUsage,
     live::{Feed, LiveHub, sse},
     ports::Ports,
 };
@@ -31,14 +31,14 @@ pub struct GatewayState {
     pub(crate) shutdown: CancellationToken,
     /// Cancelled some time later: open streams end.
     pub(crate) closing: CancellationToken,
-    pub(crate) limits: Limits,
+    pub(crate) limits: TenantUsage,
     hub: LiveHub,
 }
 
 impl GatewayState {
     /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
-        let limits = Limits::new(&config);
+        let limits = TenantUsage::new(&config);
         let hub = LiveHub::new(
             Arc::clone(&ports.events),
             Arc::clone(&ports.stream),

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use async_trait::async_trait;
-use everturn_proto::{turn::ResolveApproval, words::on_busy};
+use everturn_proto::{turn::ResolveApproval, words};
 use everturn_store::Conversation;
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -121,12 +121,12 @@ pub enum OnBusy {
 }
 
 impl OnBusy {
-    /// The word of signal `submit`. A message that would rather be rejected is never signalled while a turn runs.
-    pub fn as_str(self) -> &'static str {
+    /// What signal `submit` says. A message that would rather be rejected is never signalled while a turn runs.
+    pub fn signalled(self) -> words::OnBusy {
         match self {
-            Self::Queue | Self::Reject => on_busy::QUEUE,
-            Self::Steer => on_busy::STEER,
-            Self::Interrupt => on_busy::INTERRUPT,
+            Self::Queue | Self::Reject => words::OnBusy::Queue,
+            Self::Steer => words::OnBusy::Steer,
+            Self::Interrupt => words::OnBusy::Interrupt,
         }
     }
 }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use everturn_proto::{
     ids,
     turn::{Cancel, ResolveApproval, Submit, ToolResultStored, TurnInput},
-    words::{TASK_QUEUE, execution_status, search_attribute},
+    words::{AgentExecutionStatus, TASK_QUEUE, search_attribute},
 };
 use everturn_store::Conversation;
 use everturn_workflows::AgentExecution;
@@ -91,7 +91,7 @@ impl TemporalTurns {
             CONVERSATION_ID.value_set(conversation.id.clone()),
             AGENT_NAME.value_set(conversation.agent.clone()),
             TENANT_ID.value_set(conversation.tenant_id.clone()),
-            TURN_STATUS.value_set(execution_status::RUNNING.to_owned()),
+            TURN_STATUS.value_set(AgentExecutionStatus::Running.into()),
         ]);
         WorkflowStartOptions::new(
             self.options.task_queue.clone(),
@@ -138,7 +138,7 @@ impl TurnStarter for TemporalTurns {
         // No content: the row in `messages` holds it, and history stays small (invariant 4).
         let submit = Submit {
             message_id: Some(message_id.to_owned()),
-            on_busy: Some(on_busy.as_str().to_owned()),
+            on_busy: Some(on_busy.signalled().into()),
             ..Submit::default()
         };
         let call = self.client.signal_with_start_workflow(

@@ -66,7 +66,7 @@ impl TurnStarter for RecordingTurns {
         self.record(format!(
             "submit {} {message_id} {}",
             conversation.id,
-            on_busy.as_str()
+            on_busy.signalled()
         ))
     }
 

@@ -12,7 +12,7 @@ use super::{
     cookie,
     keys::{Invalid, KeyRing},
     origin,
-    refusal::Refusal,
+    refusal::AuthRefusal,
     secret::Secret,
     token::Tokens,
 };
@@ -44,7 +44,7 @@ impl Authenticator {
         &self,
         method: &Method,
         headers: &HeaderMap,
-    ) -> Result<Caller, Refusal> {
+    ) -> Result<Caller, AuthRefusal> {
         let page = || origin::is_trusted_page(headers, &self.config.allowed_origins);
         if let Some(credential) = bearer(headers)? {
             return self.bearer(credential).await;
@@ -52,25 +52,25 @@ impl Authenticator {
         if let Some(cookie) = cookie::sent(headers) {
             // A browser sends the cookie by itself, so the page must be one that may use it.
             if !method.is_safe() && page() != Some(true) {
-                return Err(Refusal::Origin);
+                return Err(AuthRefusal::Origin);
             }
             return self.session(cookie, headers).await;
         }
         if self.config.required {
-            return Err(Refusal::Missing);
+            return Err(AuthRefusal::Missing);
         }
         // Being able to reach this gateway is all the credential there is, and every page in a browser here can.
         if !method.is_safe() && page() == Some(false) {
-            return Err(Refusal::Origin);
+            return Err(AuthRefusal::Origin);
         }
         Ok(Caller::anonymous())
     }
 
-    async fn bearer(&self, credential: &str) -> Result<Caller, Refusal> {
+    async fn bearer(&self, credential: &str) -> Result<Caller, AuthRefusal> {
         match (Secret::parse(credential), &self.tokens) {
             (Some(secret), _) if secret.kind() == KeyKind::Key => {
                 let key = self.keys.verify(&secret).await?.map_err(|invalid| {
-                    Refusal::Invalid(match invalid {
+                    AuthRefusal::Invalid(match invalid {
                         Invalid::Unknown => "The key is not known.",
                         Invalid::Revoked => "The key was revoked.",
                         Invalid::Expired => "The key has expired.",
@@ -79,13 +79,13 @@ impl Authenticator {
                 Ok(Caller::of_key(&key))
             }
             (None, Some(tokens)) => tokens.verify(credential).await,
-            _ => Err(Refusal::Invalid(
+            _ => Err(AuthRefusal::Invalid(
                 "The credential is not a key of this gateway.",
             )),
         }
     }
 
-    async fn session(&self, cookie: &str, headers: &HeaderMap) -> Result<Caller, Refusal> {
+    async fn session(&self, cookie: &str, headers: &HeaderMap) -> Result<Caller, AuthRefusal> {
         let why = match Secret::parse(cookie).filter(|secret| secret.kind() == KeyKind::Session) {
             None => "The session cannot be read.",
             Some(secret) => match self.keys.verify(&secret).await? {
@@ -95,21 +95,20 @@ impl Authenticator {
             },
         };
         Err(
-            cookie::forget(headers).map_or(Refusal::Invalid(why), |forget| Refusal::Session {
-                why,
-                forget,
+            cookie::forget(headers).map_or(AuthRefusal::Invalid(why), |forget| {
+                AuthRefusal::Session { why, forget }
             }),
         )
     }
 
     /// Opens a session with the rights of a bearer, which ends with their credential at the latest.
-    pub(crate) async fn open_session(&self, caller: &Caller) -> Result<OpenSession, Refusal> {
+    pub(crate) async fn open_session(&self, caller: &Caller) -> Result<OpenSession, AuthRefusal> {
         let parent_id = match &caller.credential {
             Credential::Key(id) => Some(id.clone()),
             Credential::Token => None,
             // Else a session could be prolonged for ever.
             Credential::Session(_) | Credential::Anonymous => {
-                return Err(Refusal::Invalid(
+                return Err(AuthRefusal::Invalid(
                     "A session is opened with a key or a token in the header Authorization.",
                 ));
             }
@@ -122,7 +121,7 @@ impl Authenticator {
         let expires_at = caller.expires_at.map_or(longest, |end| end.min(longest));
         let session = Secret::generate(KeyKind::Session).map_err(|error| {
             tracing::error!(%error, "the system gives no random bytes");
-            Refusal::Unknown(Problem::internal())
+            AuthRefusal::Unknown(Problem::internal())
         })?;
         let store = self.keys.store();
         store.remove_ended_sessions(now, REMOVED_AT_ONCE).await?;
@@ -144,7 +143,7 @@ impl Authenticator {
     }
 
     /// Ends the caller's session; whoever has none loses nothing.
-    pub(crate) async fn end_session(&self, caller: &Caller) -> Result<(), Refusal> {
+    pub(crate) async fn end_session(&self, caller: &Caller) -> Result<(), AuthRefusal> {
         if let Credential::Session(id) = &caller.credential {
             self.keys.store().revoke_key(id).await?;
             self.keys.forget(id);
@@ -194,7 +193,7 @@ pub(crate) struct OpenSession {
 }
 
 /// The credential of the header `Authorization`.
-fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+fn bearer(headers: &HeaderMap) -> Result<Option<&str>, AuthRefusal> {
     let mut values = headers.get_all(header::AUTHORIZATION).into_iter();
     let Some(value) = values.next() else {
         return Ok(None);
@@ -206,7 +205,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
         {
             Ok(Some(credential.trim()))
         }
-        _ => Err(Refusal::Invalid(
+        _ => Err(AuthRefusal::Invalid(
             "The header Authorization must be: Bearer, a space, and the credential.",
         )),
     }

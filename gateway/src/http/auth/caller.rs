@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::words::DEFAULT_TENANT;
 use everturn_store::{Access, ApiKey, KeyKind};
 
-use super::refusal::Refusal;
+use super::refusal::AuthRefusal;
 use crate::{
     config::{Scope, Scopes},
     http::problem::Problem,
@@ -62,11 +62,11 @@ impl Caller {
     }
 
     /// Refuses those who may not do this.
-    pub(crate) fn require(&self, scope: Scope) -> Result<(), Refusal> {
+    pub(crate) fn require(&self, scope: Scope) -> Result<(), AuthRefusal> {
         if self.scopes.has(scope) {
             Ok(())
         } else {
-            Err(Refusal::Scope(scope))
+            Err(AuthRefusal::Scope(scope))
         }
     }
 }

@@ -10,7 +10,7 @@ use reqwest::Url;
 use serde::{Deserialize, de::DeserializeOwned};
 use tokio::{sync::Mutex, time::Instant};
 
-use super::refusal::Refusal;
+use super::refusal::AuthRefusal;
 use crate::{
     config::{OidcConfig, is_safe_to_fetch},
     http::problem::{Code, Problem},
@@ -84,7 +84,7 @@ impl IssuerKeys {
         self: &Arc<Self>,
         kid: Option<&str>,
         algorithm: Algorithm,
-    ) -> Result<DecodingKey, Refusal> {
+    ) -> Result<DecodingKey, AuthRefusal> {
         if let Some((key, is_fresh)) = self.known(kid, algorithm) {
             if !is_fresh && self.may_fetch() {
                 let (keys, kid) = (Arc::clone(self), kid.map(str::to_owned));
@@ -99,11 +99,11 @@ impl IssuerKeys {
         if self.read().is_none() {
             let detail =
                 "The identity provider's keys cannot be read now. Repeat the request in a moment.";
-            return Err(Refusal::Unknown(
+            return Err(AuthRefusal::Unknown(
                 Problem::new(Code::IssuerUnavailable, detail).retry_after_s(5),
             ));
         }
-        Err(Refusal::Invalid(
+        Err(AuthRefusal::Invalid(
             "The token is signed with a key that its issuer does not publish.",
         ))
     }

@@ -30,7 +30,7 @@ pub(crate) use self::{
     cookie::{SECURE_NAME as SECURE_COOKIE, forget as forget_session, keep as keep_session},
     middleware::{authenticate, check_approve, check_scope},
     origin::cors,
-    refusal::Refusal,
+    refusal::AuthRefusal,
 };
 pub use self::{
     caller::{Caller, Credential},

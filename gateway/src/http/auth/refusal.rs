@@ -12,7 +12,7 @@ use crate::{
 
 /// A request that is refused for who makes it.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum AuthRefusal {
     /// No credential, where one is required.
     Missing,
     /// A credential that does not hold. The sentence is for its owner, and says nothing that a forger could use.
@@ -30,13 +30,13 @@ pub(crate) enum Refusal {
     Unknown(Problem),
 }
 
-impl From<everturn_store::StoreError> for Refusal {
+impl From<everturn_store::StoreError> for AuthRefusal {
     fn from(error: everturn_store::StoreError) -> Self {
         Self::Unknown(error.into())
     }
 }
 
-impl Refusal {
+impl AuthRefusal {
     fn problem(&self) -> Problem {
         match self {
             Self::Missing => Problem::new(
@@ -78,7 +78,7 @@ impl Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for AuthRefusal {
     fn into_response(self) -> Response {
         let mut response = self.problem().into_response();
         let challenge = self

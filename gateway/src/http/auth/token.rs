@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{
     caller::{Caller, Credential},
     jwks::IssuerKeys,
-    refusal::Refusal,
+    refusal::AuthRefusal,
 };
 use crate::config::{OidcConfig, Scopes};
 
@@ -21,7 +21,7 @@ const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// Bytes of `sub`: OpenID Connect allows no more.
 const MAX_SUBJECT_BYTES: usize = 255;
 
-const MALFORMED: Refusal = Refusal::Invalid(
+const MALFORMED: AuthRefusal = AuthRefusal::Invalid(
     "The credential is neither a key of this gateway nor a token that it can read.",
 );
 
@@ -50,14 +50,14 @@ impl Tokens {
     }
 
     /// Whose token this is, when it holds.
-    pub(super) async fn verify(&self, token: &str) -> Result<Caller, Refusal> {
+    pub(super) async fn verify(&self, token: &str) -> Result<Caller, AuthRefusal> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(MALFORMED);
         }
         // `alg: none` and algorithms that nobody knows end here.
         let header = decode_header(token).map_err(|_| MALFORMED)?;
         if !self.config.algorithms.contains(&header.alg) {
-            return Err(Refusal::Invalid(
+            return Err(AuthRefusal::Invalid(
                 "The token is signed with an algorithm that is not accepted here.",
             ));
         }
@@ -81,19 +81,21 @@ impl Tokens {
         validation
     }
 
-    fn caller(&self, claims: &Claims) -> Result<Caller, Refusal> {
+    fn caller(&self, claims: &Claims) -> Result<Caller, AuthRefusal> {
         let tenant = claims
             .others
             .get(&self.config.tenant_claim)
             .and_then(Value::as_str)
             .filter(|id| ids::is_valid(id));
-        let tenant = tenant.ok_or(Refusal::Invalid(
+        let tenant = tenant.ok_or(AuthRefusal::Invalid(
             "The token does not say which tenant it is for.",
         ))?;
         let is_subject = (1..=MAX_SUBJECT_BYTES).contains(&claims.sub.len())
             && !claims.sub.contains(char::is_control);
         if !is_subject {
-            return Err(Refusal::Invalid("The token does not say who it is for."));
+            return Err(AuthRefusal::Invalid(
+                "The token does not say who it is for.",
+            ));
         }
         Ok(Caller {
             access: Access::owner(tenant, &claims.sub),
@@ -132,17 +134,17 @@ fn end(exp: f64, leeway: std::time::Duration) -> DateTime<Utc> {
         .unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-fn refusal(kind: &ErrorKind) -> Refusal {
+fn refusal(kind: &ErrorKind) -> AuthRefusal {
     match kind {
-        ErrorKind::ExpiredSignature => Refusal::Invalid("The token has expired."),
-        ErrorKind::ImmatureSignature => Refusal::Invalid("The token is not valid yet."),
+        ErrorKind::ExpiredSignature => AuthRefusal::Invalid("The token has expired."),
+        ErrorKind::ImmatureSignature => AuthRefusal::Invalid("The token is not valid yet."),
         ErrorKind::InvalidIssuer => {
-            Refusal::Invalid("The token is of an issuer that is not accepted here.")
+            AuthRefusal::Invalid("The token is of an issuer that is not accepted here.")
         }
-        ErrorKind::InvalidAudience => Refusal::Invalid("The token is not meant for this API."),
-        ErrorKind::InvalidSignature => Refusal::Invalid("The token's signature is wrong."),
+        ErrorKind::InvalidAudience => AuthRefusal::Invalid("The token is not meant for this API."),
+        ErrorKind::InvalidSignature => AuthRefusal::Invalid("The token's signature is wrong."),
         ErrorKind::MissingRequiredClaim(_) => {
-            Refusal::Invalid("The token lacks one of the claims exp, iss, aud, sub.")
+            AuthRefusal::Invalid("The token lacks one of the claims exp, iss, aud, sub.")
         }
         _ => MALFORMED,
     }

@@ -2,20 +2,21 @@
 //! asked; what is stored says why one is not.
 
 use axum::{Json, extract::State};
-use chrono::{SecondsFormat, Utc};
+use chrono::Utc;
 use everturn_proto::{
     Json as RawJson,
     turn::ResolveApproval,
-    words::{ApprovalState, approval, refusal},
+    words::{ApprovalState, Decision, refusal},
 };
 use everturn_store::OutsideTool;
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
+use super::waiting_calls::{MAX_WAITING, WaitingCallBody};
 use crate::{
     http::{
         auth::Credential,
-        extract::{Body, Caller, ConversationId, ExecutionPath},
+        extract::{Caller, ConversationId, ExecutionPath, JsonBody},
         openapi::problems,
         problem::{Code, Problem},
         state::GatewayState,
@@ -24,65 +25,22 @@ use crate::{
     turns::ApprovalOutcome,
 };
 
-/// Calls of one conversation that are looked at: a step has at most 64, and several agents may wait at once.
-pub(super) const MAX_WAITING: u32 = 512;
-
 /// The calls that wait for a person.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PendingApprovals)]
-pub(super) struct Pending {
+pub(super) struct PendingApprovalsBody {
     /// Oldest first.
-    approvals: Vec<Approval>,
+    approvals: Vec<PendingApprovalBody>,
 }
 
 /// A call that waits for an approval.
 #[derive(Serialize, ToSchema)]
 #[schema(as = PendingApproval)]
-pub(super) struct Approval {
+pub(super) struct PendingApprovalBody {
     #[serde(flatten)]
-    call: ShownCall,
+    call: WaitingCallBody,
     /// To be sent back with the answer: binds it to this tool and this input.
     input_hash: String,
-}
-
-/// A tool call as someone outside sees it.
-#[derive(Serialize, ToSchema)]
-#[schema(as = WaitingCall)]
-pub(super) struct ShownCall {
-    #[schema(value_type = Id)]
-    execution_id: String,
-    tool_name: String,
-    /// As the model wrote it, commonly an object.
-    #[schema(value_type = serde_json::Value)]
-    tool_input: RawJson,
-    /// The model's.
-    call_id: String,
-    #[schema(value_type = Id)]
-    message_id: String,
-    #[schema(value_type = Id)]
-    agent_execution_id: String,
-    requested_at: String,
-    /// No answer is taken after it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    expires_at: Option<String>,
-}
-
-impl From<OutsideTool> for ShownCall {
-    fn from(tool: OutsideTool) -> Self {
-        let time = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
-        let call = tool.record.call;
-        Self {
-            execution_id: call.execution_id,
-            tool_name: call.tool_name,
-            tool_input: call.tool_input.unwrap_or_default(),
-            call_id: call.call_id,
-            message_id: tool.message_id,
-            agent_execution_id: tool.agent_execution_id,
-            requested_at: time(tool.requested_at),
-            expires_at: tool.expires_at.map(time),
-        }
-    }
 }
 
 problems!(ListRefusals: InvalidId, ConversationNotFound);
@@ -90,13 +48,13 @@ problems!(ListRefusals: InvalidId, ConversationNotFound);
 /// Lists the tool calls that wait for a person, oldest first.
 #[utoipa::path(
     get, path = "/conversations/{id}/approvals", tag = "tools", operation_id = "list_approvals",
-    params(ConversationId), responses((status = 200, body = Pending, description = "What waits"), ListRefusals)
+    params(ConversationId), responses((status = 200, body = PendingApprovalsBody, description = "What waits"), ListRefusals)
 )]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-) -> Result<Json<Pending>, Problem> {
+) -> Result<Json<PendingApprovalsBody>, Problem> {
     state.conversation(&caller, &id).await?;
     let waiting = state
         .ports
@@ -108,12 +66,12 @@ pub(super) async fn list(
         .filter(OutsideTool::needs_approval)
         .map(|tool| {
             let input_hash = tool.record.call.input_hash.clone();
-            Approval {
+            PendingApprovalBody {
                 call: tool.into(),
                 input_hash,
             }
         });
-    Ok(Json(Pending {
+    Ok(Json(PendingApprovalsBody {
         approvals: approvals.collect(),
     }))
 }
@@ -121,7 +79,7 @@ pub(super) async fn list(
 /// A person's answer.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ApprovalAnswer)]
-pub(super) struct Answer {
+pub(super) struct ApprovalAnswerBody {
     #[schema(schema_with = decisions)]
     decision: String,
     /// Of the pending call: the answer is for what it shows.
@@ -139,18 +97,18 @@ pub(super) struct Answer {
 }
 
 fn decisions() -> Object {
-    one_of(&[approval::APPROVE, approval::DENY])
+    one_of(&[Decision::Approve.as_str(), Decision::Deny.as_str()])
 }
 
 /// The call that was answered.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AnsweredApproval)]
-pub(super) struct Answered {
+pub(super) struct AnsweredApprovalBody {
     #[schema(value_type = Id)]
     execution_id: String,
     tool_name: String,
     #[schema(schema_with = outcomes)]
-    decision: &'static str,
+    decision: ApprovalState,
     /// What runs, when it was approved.
     #[schema(value_type = serde_json::Value)]
     tool_input: RawJson,
@@ -158,7 +116,10 @@ pub(super) struct Answered {
 }
 
 fn outcomes() -> Object {
-    one_of(&[approval::APPROVED, approval::DENIED])
+    one_of(&[
+        ApprovalState::Approved.as_str(),
+        ApprovalState::Denied.as_str(),
+    ])
 }
 
 problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ApprovalAnswered, ApprovalExpired,
@@ -167,15 +128,15 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFo
 /// Approves or denies a tool call, once the turn has taken the answer. Needs the scope `approve`.
 #[utoipa::path(
     post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
-    params(ExecutionPath), request_body = Answer,
-    responses((status = 200, body = Answered, description = "The turn has the answer"), Refusals)
+    params(ExecutionPath), request_body = ApprovalAnswerBody,
+    responses((status = 200, body = AnsweredApprovalBody, description = "The turn has the answer"), Refusals)
 )]
 pub(super) async fn resolve(
     State(state): State<GatewayState>,
     caller: Caller,
     path: ExecutionPath,
-    Body(body): Body<Answer>,
-) -> Result<Json<Answered>, Problem> {
+    JsonBody(body): JsonBody<ApprovalAnswerBody>,
+) -> Result<Json<AnsweredApprovalBody>, Problem> {
     let answer = ResolveApproval {
         execution_id: path.execution_id.clone(),
         decision: body.decision,
@@ -195,7 +156,10 @@ pub(super) async fn resolve(
     if answer.input_hash != call.record.call.input_hash {
         return Err(mismatch());
     }
-    let is_approved = answer.decision == approval::APPROVE;
+    let decision = match answer.decision() {
+        Decision::Approve => ApprovalState::Approved,
+        Decision::Deny | Decision::Unknown(_) => ApprovalState::Denied,
+    };
     let sub_agent = state
         .sub_agent_of(&caller, &path.conversation_id, &call)
         .await?;
@@ -209,14 +173,10 @@ pub(super) async fn resolve(
         return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
     }
     let call = call.record.call;
-    Ok(Json(Answered {
+    Ok(Json(AnsweredApprovalBody {
         execution_id: call.execution_id,
         tool_name: call.tool_name,
-        decision: if is_approved {
-            approval::APPROVED
-        } else {
-            approval::DENIED
-        },
+        decision,
         tool_input: body.tool_input.or(call.tool_input).unwrap_or_default(),
         remember: body.remember,
     }))

@@ -6,7 +6,7 @@ use utoipa::{ToSchema, openapi::schema::Object};
 
 use crate::{
     http::{
-        extract::{Caller, ConversationId, OptionalBody, checked_id},
+        extract::{Caller, ConversationId, OptionalJsonBody, checked_id},
         openapi::problems,
         problem::Problem,
         state::GatewayState,
@@ -17,7 +17,8 @@ use crate::{
 
 /// What to cancel.
 #[derive(Deserialize, Default, ToSchema)]
-pub(super) struct Cancel {
+#[schema(as = Cancel)]
+pub(super) struct CancelBody {
     /// The gateway's id of a message: cancels this message, and no other. Left out: the current one.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
@@ -26,7 +27,7 @@ pub(super) struct Cancel {
 /// What became of a cancel.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Cancelled)]
-pub(super) struct Answer {
+pub(super) struct CancelledBody {
     /// `cancelling`: the turn was told. `not_running`: no turn runs.
     #[schema(schema_with = statuses)]
     status: &'static str,
@@ -43,15 +44,15 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooLarge, 
 /// The turn ends with the event `cancelled`, and keeps the text so far. Other messages go on. Repeating this is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/cancel", tag = "turns", operation_id = "cancel_turn",
-    params(ConversationId), request_body = Option<Cancel>,
-    responses((status = 202, body = Answer, description = "What became of it"), Refusals)
+    params(ConversationId), request_body = Option<CancelBody>,
+    responses((status = 202, body = CancelledBody, description = "What became of it"), Refusals)
 )]
 pub(super) async fn cancel(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-    OptionalBody(body): OptionalBody<Cancel>,
-) -> Result<(StatusCode, Json<Answer>), Problem> {
+    OptionalJsonBody(body): OptionalJsonBody<CancelBody>,
+) -> Result<(StatusCode, Json<CancelledBody>), Problem> {
     let asked = body
         .message_id
         .map(|message_id| checked_id("message id", message_id))
@@ -75,5 +76,5 @@ pub(super) async fn cancel(
         CancelOutcome::Requested => "cancelling",
         CancelOutcome::NotRunning => "not_running",
     };
-    Ok((StatusCode::ACCEPTED, Json(Answer { status })))
+    Ok((StatusCode::ACCEPTED, Json(CancelledBody { status })))
 }

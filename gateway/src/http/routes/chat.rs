@@ -15,7 +15,7 @@ use super::{
 use crate::{
     http::{
         event_stream,
-        extract::{Body, Caller},
+        extract::{Caller, JsonBody},
         openapi::{AnyFrame, IdempotencyKey, MessageText, problems},
         problem::{Code, Problem},
         state::GatewayState,
@@ -29,7 +29,8 @@ const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id")
 
 /// A message, and where it goes.
 #[derive(Deserialize, ToSchema)]
-pub(super) struct Chat {
+#[schema(as = Chat)]
+pub(super) struct ChatBody {
     #[schema(value_type = MessageText)]
     message: String,
     /// The conversation is created when there is none; left out, with a new id.
@@ -56,7 +57,7 @@ problems!(
 /// stream of events.
 #[utoipa::path(
     post, path = "/chat", tag = "messages", operation_id = "chat",
-    params(IdempotencyKey), request_body = Chat,
+    params(IdempotencyKey), request_body = ChatBody,
     responses(
         (
             status = 200, description = "The turn's frames", content_type = "text/event-stream",
@@ -70,7 +71,7 @@ pub(super) async fn chat(
     State(state): State<GatewayState>,
     caller: Caller,
     headers: HeaderMap,
-    Body(body): Body<Chat>,
+    JsonBody(body): JsonBody<ChatBody>,
 ) -> Result<Response, Problem> {
     messages::check_content(&state, &body.message)?;
     let client_message_id = messages::client_message_id(&headers, body.message_id)?;

@@ -2,15 +2,15 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_proto::{Json as RawJson, limits::TOOL_RESULT_MAX_BYTES, words::tool_kind};
+use everturn_proto::{Json as RawJson, limits::TOOL_RESULT_MAX_BYTES, words::ToolKind};
 use everturn_store::{OutsideTool, ToolEnd};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
-use super::approvals::{MAX_WAITING, ShownCall};
+use super::waiting_calls::{MAX_WAITING, WaitingCallBody};
 use crate::{
     http::{
-        extract::{Body, Caller, ConversationId, ExecutionPath},
+        extract::{Caller, ConversationId, ExecutionPath, JsonBody},
         openapi::problems,
         problem::{Code, Problem},
         state::GatewayState,
@@ -21,9 +21,9 @@ use crate::{
 /// The calls that the client is to run.
 #[derive(Serialize, ToSchema)]
 #[schema(as = WaitingClientTools)]
-pub(super) struct Waiting {
+pub(super) struct WaitingClientToolsBody {
     /// Oldest first.
-    client_tools: Vec<ShownCall>,
+    client_tools: Vec<WaitingCallBody>,
 }
 
 problems!(ListRefusals: InvalidId, ConversationNotFound);
@@ -31,13 +31,13 @@ problems!(ListRefusals: InvalidId, ConversationNotFound);
 /// Lists the tool calls that the client is to run, oldest first.
 #[utoipa::path(
     get, path = "/conversations/{id}/client-tools", tag = "tools", operation_id = "list_client_tools",
-    params(ConversationId), responses((status = 200, body = Waiting, description = "What waits"), ListRefusals)
+    params(ConversationId), responses((status = 200, body = WaitingClientToolsBody, description = "What waits"), ListRefusals)
 )]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-) -> Result<Json<Waiting>, Problem> {
+) -> Result<Json<WaitingClientToolsBody>, Problem> {
     state.conversation(&caller, &id).await?;
     let waiting = state
         .ports
@@ -45,15 +45,15 @@ pub(super) async fn list(
         .waiting_tools(&caller.access, &id, MAX_WAITING)
         .await?;
     let waiting = waiting.into_iter().filter(OutsideTool::needs_result);
-    Ok(Json(Waiting {
-        client_tools: waiting.map(ShownCall::from).collect(),
+    Ok(Json(WaitingClientToolsBody {
+        client_tools: waiting.map(WaitingCallBody::from).collect(),
     }))
 }
 
 /// What came of a client tool.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = ClientToolResult)]
-pub(super) struct Posted {
+pub(super) struct ClientToolResultBody {
     /// Any JSON, at most 1 MiB.
     #[schema(value_type = serde_json::Value)]
     result: RawJson,
@@ -65,7 +65,7 @@ pub(super) struct Posted {
 /// A result that is stored.
 #[derive(Serialize, ToSchema)]
 #[schema(as = StoredResult)]
-pub(super) struct Stored {
+pub(super) struct StoredResultBody {
     #[schema(value_type = Id)]
     execution_id: String,
     #[schema(schema_with = statuses)]
@@ -82,22 +82,22 @@ problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFo
 /// Takes the result of a client tool: it is stored, then the turn is told. Repeating this is safe.
 #[utoipa::path(
     post, path = "/conversations/{id}/client-tools/{execution_id}", tag = "tools", operation_id = "answer_client_tool",
-    params(ExecutionPath), request_body = Posted,
-    responses((status = 202, body = Stored, description = "Stored, and the turn was told"), Refusals)
+    params(ExecutionPath), request_body = ClientToolResultBody,
+    responses((status = 202, body = StoredResultBody, description = "Stored, and the turn was told"), Refusals)
 )]
 pub(super) async fn accept(
     State(state): State<GatewayState>,
     caller: Caller,
     path: ExecutionPath,
-    Body(body): Body<Posted>,
-) -> Result<(StatusCode, Json<Stored>), Problem> {
+    JsonBody(body): JsonBody<ClientToolResultBody>,
+) -> Result<(StatusCode, Json<StoredResultBody>), Problem> {
     if body.result.as_str().len() > TOOL_RESULT_MAX_BYTES {
         let detail =
             format!("A result has at most {TOOL_RESULT_MAX_BYTES} bytes. Send less, or a part.");
         return Err(Problem::new(Code::ResultTooLarge, detail));
     }
     let call = state.outside_tool(&caller, &path).await?;
-    if call.record.call.kind != tool_kind::CLIENT {
+    if call.record.call.kind() != ToolKind::Client {
         return Err(Problem::execution_not_found(&path.execution_id));
     }
     if call.needs_approval() {
@@ -122,7 +122,7 @@ pub(super) async fn accept(
         .await?;
     Ok((
         StatusCode::ACCEPTED,
-        Json(Stored {
+        Json(StoredResultBody {
             execution_id: path.execution_id,
             status: "stored",
         }),
@@ -135,7 +135,7 @@ async fn store_result(
     caller: &Caller,
     path: &ExecutionPath,
     call: OutsideTool,
-    posted: Posted,
+    posted: ClientToolResultBody,
 ) -> Result<OutsideTool, Problem> {
     let now = Utc::now();
     let end = ToolEnd::of_result(

@@ -1,31 +1,25 @@
-//! Creating, listing, showing, renaming and deleting conversations.
+//! Creating, showing, renaming and deleting conversations.
 
 use axum::{
     Json,
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use chrono::{DateTime, SecondsFormat, Utc};
-use everturn_proto::ids;
-use everturn_store::{Conversation, ListFilter, ListPlace, ListQuery, NewConversation};
+use everturn_store::{Conversation, NewConversation};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::messages::idempotency_key;
+use super::{messages::idempotency_key, wire::time};
 use crate::{
     http::{
-        extract::{Body, Caller, ConversationId, Params, checked_id},
+        extract::{Caller, ConversationId, JsonBody, checked_id},
         openapi::{IdempotencyKey, problems},
         problem::{Code, Problem},
         state::GatewayState,
     },
     schema::{Id, Sequence},
 };
-
-/// Conversations of a page when the request does not say, and at the most.
-const DEFAULT_LIMIT: u32 = 50;
-const MAX_LIMIT: u32 = 200;
 
 /// Namespace of ids made from an idempotency key. Never change it: repeated requests would create anew.
 const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x8f5a_1d27_b0c4_5e93_a6d8_2c71_f94e_3b06);
@@ -36,7 +30,7 @@ const DELETED: &str = "the conversation was deleted";
 /// A conversation to be.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewConversation)]
-pub(super) struct Create {
+pub(super) struct NewConversationBody {
     /// Left out: a UUID.
     #[schema(value_type = Option<Id>)]
     id: Option<String>,
@@ -51,7 +45,7 @@ pub(super) struct Create {
 /// A conversation.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Conversation)]
-pub(super) struct Shown {
+pub(super) struct ConversationBody {
     #[schema(value_type = Id)]
     id: String,
     agent: String,
@@ -68,9 +62,8 @@ pub(super) struct Shown {
     updated_at: String,
 }
 
-impl From<Conversation> for Shown {
+impl From<Conversation> for ConversationBody {
     fn from(conversation: Conversation) -> Self {
-        let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
         Self {
             created_at: time(conversation.created_at),
             updated_at: time(conversation.updated_at),
@@ -90,10 +83,10 @@ problems!(CreateRefusals: InvalidBody, InvalidId, UnknownAgent, ConversationIdTa
 /// Creating the same `id` again is safe: the answer is the stored conversation. So is repeating the `Idempotency-Key`.
 #[utoipa::path(
     post, path = "/conversations", tag = "conversations", operation_id = "create_conversation",
-    params(IdempotencyKey), request_body = Create,
+    params(IdempotencyKey), request_body = NewConversationBody,
     responses(
-        (status = 201, body = Shown, description = "Created"),
-        (status = 200, body = Shown, description = "The caller's conversation had this id or key already"),
+        (status = 201, body = ConversationBody, description = "Created"),
+        (status = 200, body = ConversationBody, description = "The caller's conversation had this id or key already"),
         CreateRefusals
     )
 )]
@@ -101,8 +94,8 @@ pub(super) async fn create(
     State(state): State<GatewayState>,
     caller: Caller,
     headers: HeaderMap,
-    Body(body): Body<Create>,
-) -> Result<(StatusCode, Json<Shown>), Problem> {
+    JsonBody(body): JsonBody<NewConversationBody>,
+) -> Result<(StatusCode, Json<ConversationBody>), Problem> {
     let title = body.title.filter(|title| !title.is_empty());
     check_title(&state, title.as_deref().unwrap_or_default())?;
     let id = id_or_key(&caller, body.id, &headers)?;
@@ -194,126 +187,25 @@ pub(super) async fn find_or_create(
     Ok((conversation, true))
 }
 
-#[derive(Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct ListParams {
-    /// Conversations of the page.
-    #[param(minimum = 1, maximum = 200, default = 50)]
-    limit: Option<u32>,
-    /// `next_before` of the page before. Do not take it apart: its form may change.
-    #[param(example = "2026-11-21T12:21:46.160000000Z~talk-1")]
-    before: Option<String>,
-    /// A text that titles have in them, in upper or lower case. At most 512 bytes.
-    #[param(max_length = 512, example = "sums")]
-    search: Option<String>,
-    /// Only conversations of this agent.
-    #[param(example = "default")]
-    agent: Option<String>,
-}
-
-/// A page of conversations.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ConversationPage)]
-pub(super) struct List {
-    conversations: Vec<Shown>,
-    /// `before` of the next page; null on the last one.
-    #[schema(required = true)]
-    next_before: Option<String>,
-}
-
-problems!(ListRefusals: InvalidParameter);
-
-/// Lists the caller's conversations, or those of them that are searched for, the last updated first.
-///
-/// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
-#[utoipa::path(
-    get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
-    responses((status = 200, body = List, description = "A page"), ListRefusals)
-)]
-pub(super) async fn list(
-    State(state): State<GatewayState>,
-    caller: Caller,
-    Params(params): Params<ListParams>,
-) -> Result<Json<List>, Problem> {
-    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Problem::new(
-            Code::InvalidParameter,
-            format!("`limit` is 1 to {MAX_LIMIT}."),
-        ));
-    }
-    let longest = state.config.max_title_bytes;
-    if params
-        .search
-        .as_ref()
-        .is_some_and(|search| search.len() > longest)
-    {
-        return Err(Problem::new(
-            Code::InvalidParameter,
-            format!("`search` has at most {longest} bytes, as titles do."),
-        ));
-    }
-    let before = params.before.as_deref().map(parse_place).transpose()?;
-    let query = ListQuery {
-        before,
-        limit,
-        filter: ListFilter::new(params.search.as_deref(), params.agent),
-    };
-    let page = state
-        .ports
-        .conversations
-        .list_conversations(&caller.access, &query)
-        .await?;
-    let next_before = page.next.as_ref().map(format_place);
-    Ok(Json(List {
-        conversations: page.conversations.into_iter().map(Shown::from).collect(),
-        next_before,
-    }))
-}
-
-/// A place as clients carry it: they need not understand it.
-fn format_place(place: &ListPlace) -> String {
-    format!(
-        "{}~{}",
-        place.updated_at.to_rfc3339_opts(SecondsFormat::Nanos, true),
-        place.id
-    )
-}
-
-fn parse_place(text: &str) -> Result<ListPlace, Problem> {
-    let place = text.split_once('~').and_then(|(time, id)| {
-        let updated_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        ids::is_valid(id).then(|| ListPlace {
-            updated_at,
-            id: id.to_owned(),
-        })
-    });
-    place.ok_or_else(|| {
-        Problem::new(
-            Code::InvalidParameter,
-            "`before` is the `next_before` of the page before.",
-        )
-    })
-}
-
 problems!(ShowRefusals: InvalidId, ConversationNotFound);
 
 /// Shows a conversation.
 #[utoipa::path(
     get, path = "/conversations/{id}", tag = "conversations", operation_id = "show_conversation",
-    params(ConversationId), responses((status = 200, body = Shown, description = "The conversation"), ShowRefusals)
+    params(ConversationId), responses((status = 200, body = ConversationBody, description = "The conversation"), ShowRefusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-) -> Result<Json<Shown>, Problem> {
+) -> Result<Json<ConversationBody>, Problem> {
     Ok(Json(state.conversation(&caller, &id).await?.into()))
 }
 
 /// What to change.
 #[derive(Deserialize, ToSchema)]
-pub(super) struct Rename {
+#[schema(as = Rename)]
+pub(super) struct RenameBody {
     /// At most 512 bytes. An empty one is replaced by the beginning of the next message.
     #[schema(max_length = 512, pattern = "^[^\\u0000]*$", example = "Products")]
     title: String,
@@ -326,15 +218,15 @@ problems!(RenameRefusals: InvalidBody, InvalidId, ConversationNotFound, BodyTooL
 /// It keeps its place in the list.
 #[utoipa::path(
     patch, path = "/conversations/{id}", tag = "conversations", operation_id = "rename_conversation",
-    params(ConversationId), request_body = Rename,
-    responses((status = 200, body = Shown, description = "The conversation as it is now"), RenameRefusals)
+    params(ConversationId), request_body = RenameBody,
+    responses((status = 200, body = ConversationBody, description = "The conversation as it is now"), RenameRefusals)
 )]
 pub(super) async fn rename(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-    Body(body): Body<Rename>,
-) -> Result<Json<Shown>, Problem> {
+    JsonBody(body): JsonBody<RenameBody>,
+) -> Result<Json<ConversationBody>, Problem> {
     check_title(&state, &body.title)?;
     let title = Some(body.title.as_str()).filter(|title| !title.is_empty());
     let renamed = state

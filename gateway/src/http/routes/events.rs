@@ -1,4 +1,4 @@
-//! The event log: a page of it (B2), and the stream of it (B4).
+//! The event log: a page of it, and the stream of it.
 
 use axum::{Json, extract::State, http::HeaderMap, response::Response};
 use everturn_proto::event::Event;
@@ -33,7 +33,7 @@ pub(super) struct PageQuery {
 /// A page of events.
 #[derive(Serialize, ToSchema)]
 #[schema(as = EventPage)]
-pub(super) struct Page {
+pub(super) struct EventPageBody {
     #[schema(value_type = Vec<LoggedEvent>)]
     events: Vec<Event>,
     /// Ask again, from the last sequence number + 1.
@@ -45,14 +45,14 @@ problems!(PageRefusals: InvalidId, InvalidParameter, ConversationNotFound);
 /// Reads a page of the event log.
 #[utoipa::path(
     get, path = "/conversations/{id}/events", tag = "events", operation_id = "list_events",
-    params(ConversationId, PageQuery), responses((status = 200, body = Page, description = "A page"), PageRefusals)
+    params(ConversationId, PageQuery), responses((status = 200, body = EventPageBody, description = "A page"), PageRefusals)
 )]
 pub(super) async fn page(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
     Params(query): Params<PageQuery>,
-) -> Result<Json<Page>, Problem> {
+) -> Result<Json<EventPageBody>, Problem> {
     let limit = query.limit.unwrap_or(state.config.default_page);
     if !(1..=state.config.max_page).contains(&limit) {
         let detail = format!("`limit` is 1 to {}.", state.config.max_page);
@@ -64,7 +64,7 @@ pub(super) async fn page(
         .events
         .events(&caller.access, &id, query.from_sequence, limit)
         .await?;
-    Ok(Json(Page {
+    Ok(Json(EventPageBody {
         events: page.events,
         has_more: page.has_more,
     }))

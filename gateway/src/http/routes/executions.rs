@@ -1,12 +1,11 @@
-//! The tree of agent executions (D4): turns and their sub-agents, each with the tool call that started it.
+//! The tree of agent executions: turns and their sub-agents, each with the tool call that started it.
 
 use axum::{Json, extract::State};
-use chrono::{DateTime, SecondsFormat, Utc};
-use everturn_proto::ids;
 use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
+use super::wire::{page_token, parse_page_token, time};
 use crate::{
     http::{
         extract::{Caller, ConversationId, ExecutionPath, Params},
@@ -17,14 +16,14 @@ use crate::{
     schema::{Id, one_of},
 };
 
-/// Executions of a page when the request does not say, and at the most.
+/// Agent executions of a page when the request does not say, and at the most.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 200;
 
 /// An agent at work: on a turn, or on a task that another agent gave it.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentExecution)]
-pub(super) struct Shown {
+pub(super) struct AgentExecutionBody {
     #[schema(value_type = Id)]
     id: String,
     /// The message whose turn it belongs to.
@@ -51,13 +50,13 @@ pub(super) struct Shown {
     /// What started it; null for a turn.
     #[serde(rename = "parentActToolCall")]
     #[schema(required = true)]
-    parent_call: Option<ShownCall>,
+    parent_call: Option<ParentCallBody>,
 }
 
 /// The tool call that started a sub-agent.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ParentCall)]
-struct ShownCall {
+struct ParentCallBody {
     #[schema(value_type = Id)]
     execution_id: String,
     call_id: String,
@@ -77,10 +76,9 @@ fn statuses() -> Object {
     one_of(&["running", "completed", "cancelled", "failed"])
 }
 
-impl From<AgentExecution> for Shown {
+impl From<AgentExecution> for AgentExecutionBody {
     fn from(execution: AgentExecution) -> Self {
-        let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Millis, true);
-        let call = |call: ParentCall| ShownCall {
+        let call = |call: ParentCall| ParentCallBody {
             execution_id: call.execution_id,
             call_id: call.call_id,
             name: call.tool_name.clone(),
@@ -121,9 +119,9 @@ pub(super) struct ListQuery {
 /// A page of agent executions.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AgentExecutions)]
-pub(super) struct List {
+pub(super) struct AgentExecutionPageBody {
     /// In the order of their beginnings.
-    executions: Vec<Shown>,
+    executions: Vec<AgentExecutionBody>,
     /// `after` of the next page; null at the end.
     #[schema(required = true)]
     next_after: Option<String>,
@@ -134,14 +132,14 @@ problems!(ListRefusals: InvalidId, InvalidParameter, ConversationNotFound);
 /// Lists the conversation's agent executions, turns and sub-agents, in the order of their beginnings.
 #[utoipa::path(
     get, path = "/conversations/{id}/executions", tag = "executions", operation_id = "list_executions",
-    params(ConversationId, ListQuery), responses((status = 200, body = List, description = "A page"), ListRefusals)
+    params(ConversationId, ListQuery), responses((status = 200, body = AgentExecutionPageBody, description = "A page"), ListRefusals)
 )]
 pub(super) async fn list(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
     Params(query): Params<ListQuery>,
-) -> Result<Json<List>, Problem> {
+) -> Result<Json<AgentExecutionPageBody>, Problem> {
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(1..=MAX_LIMIT).contains(&limit) {
         return Err(Problem::new(
@@ -149,7 +147,7 @@ pub(super) async fn list(
             format!("`limit` is 1 to {MAX_LIMIT}."),
         ));
     }
-    let after = query.after.as_deref().map(parse_place).transpose()?;
+    let after = query.after.as_deref().map(parse_after).transpose()?;
     state.conversation(&caller, &id).await?;
     // One more than asked for tells whether there is another page.
     let mut page = state
@@ -159,38 +157,18 @@ pub(super) async fn list(
         .await?;
     let has_more = page.len() > limit as usize;
     page.truncate(limit as usize);
-    let next_after = page.last().filter(|_| has_more).map(format_place);
-    Ok(Json(List {
-        executions: page.into_iter().map(Shown::from).collect(),
+    let last = page.last().filter(|_| has_more);
+    let next_after = last.map(|row| page_token(row.started_at, &row.id));
+    Ok(Json(AgentExecutionPageBody {
+        executions: page.into_iter().map(AgentExecutionBody::from).collect(),
         next_after,
     }))
 }
 
-/// A place as clients carry it: they need not understand it.
-fn format_place(execution: &AgentExecution) -> String {
-    format!(
-        "{}~{}",
-        execution
-            .started_at
-            .to_rfc3339_opts(SecondsFormat::Nanos, true),
-        execution.id
-    )
-}
-
-fn parse_place(text: &str) -> Result<AgentExecutionPlace, Problem> {
-    let place = text.split_once('~').and_then(|(time, id)| {
-        let started_at = DateTime::parse_from_rfc3339(time).ok()?.to_utc();
-        ids::is_valid(id).then(|| AgentExecutionPlace {
-            started_at,
-            id: id.to_owned(),
-        })
-    });
-    place.ok_or_else(|| {
-        Problem::new(
-            Code::InvalidParameter,
-            "`after` is the `next_after` of the page before.",
-        )
-    })
+fn parse_after(token: &str) -> Result<AgentExecutionPlace, Problem> {
+    let detail = "`after` is the `next_after` of the page before.";
+    let (started_at, id) = parse_page_token(token, detail)?;
+    Ok(AgentExecutionPlace { started_at, id })
 }
 
 problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
@@ -198,7 +176,7 @@ problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
 /// Shows one agent execution.
 #[utoipa::path(
     get, path = "/conversations/{id}/executions/{execution_id}", tag = "executions", operation_id = "show_execution",
-    params(ExecutionPath), responses((status = 200, body = Shown, description = "The execution"), Refusals)
+    params(ExecutionPath), responses((status = 200, body = AgentExecutionBody, description = "The execution"), Refusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,
@@ -207,7 +185,7 @@ pub(super) async fn show(
         conversation_id,
         execution_id,
     }: ExecutionPath,
-) -> Result<Json<Shown>, Problem> {
+) -> Result<Json<AgentExecutionBody>, Problem> {
     state.conversation(&caller, &conversation_id).await?;
     let found = state
         .ports

@@ -21,7 +21,8 @@ const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All is well.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Health {
+#[schema(as = Health)]
+pub(super) struct HealthBody {
     #[schema(schema_with = statuses)]
     status: &'static str,
 }
@@ -32,10 +33,10 @@ fn statuses() -> utoipa::openapi::schema::Object {
 
 /// Answers when the process does.
 #[utoipa::path(
-    get, path = "/livez", tag = "health", security(()), responses((status = 200, body = Health, description = "Alive"))
+    get, path = "/livez", tag = "health", security(()), responses((status = 200, body = HealthBody, description = "Alive"))
 )]
-pub(super) async fn livez() -> Json<Health> {
-    Json(Health { status: "ok" })
+pub(super) async fn livez() -> Json<HealthBody> {
+    Json(HealthBody { status: "ok" })
 }
 
 problems!(only NotReady: Internal, StoreUnavailable, ShuttingDown);
@@ -45,9 +46,9 @@ problems!(only NotReady: Internal, StoreUnavailable, ShuttingDown);
 /// Without the engine conversations can still be read, so it is not asked.
 #[utoipa::path(
     get, path = "/readyz", tag = "health", security(()),
-    responses((status = 200, body = Health, description = "Ready"), NotReady)
+    responses((status = 200, body = HealthBody, description = "Ready"), NotReady)
 )]
-pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Health>, Problem> {
+pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<HealthBody>, Problem> {
     if state.shutdown.is_cancelled() {
         return Err(Problem::new(
             Code::ShuttingDown,
@@ -63,7 +64,7 @@ pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Hea
     )
     .await
     {
-        Ok(Ok(_)) => Ok(Json(Health { status: "ok" })),
+        Ok(Ok(_)) => Ok(Json(HealthBody { status: "ok" })),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Problem::new(
             Code::StoreUnavailable,

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::{
     http::{
-        extract::{Body, Caller, ConversationId, checked_id},
+        extract::{Caller, ConversationId, JsonBody, checked_id},
         openapi::{IdempotencyKey, MessageText, problems},
         problem::{Code, Problem},
         state::GatewayState,
@@ -28,7 +28,7 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 /// A message to be.
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewMessage)]
-pub(super) struct Post {
+pub(super) struct NewMessageBody {
     #[schema(value_type = MessageText)]
     content: String,
     /// The client's own id: the same one twice is one message.
@@ -42,7 +42,7 @@ pub(super) struct Post {
 /// A stored message.
 #[derive(Serialize, ToSchema)]
 #[schema(as = AcceptedMessage)]
-pub(super) struct Accepted {
+pub(super) struct AcceptedMessageBody {
     #[schema(value_type = Id)]
     conversation_id: String,
     /// Ours, as events name it.
@@ -68,16 +68,16 @@ problems!(
 /// same `message_id`: the message is stored once.
 #[utoipa::path(
     post, path = "/conversations/{id}/messages", tag = "messages", operation_id = "send_message",
-    params(ConversationId, IdempotencyKey), request_body = Post,
-    responses((status = 202, body = Accepted, description = "Stored"), Refusals)
+    params(ConversationId, IdempotencyKey), request_body = NewMessageBody,
+    responses((status = 202, body = AcceptedMessageBody, description = "Stored"), Refusals)
 )]
 pub(super) async fn accept(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
     headers: HeaderMap,
-    Body(body): Body<Post>,
-) -> Result<(StatusCode, Json<Accepted>), Problem> {
+    JsonBody(body): JsonBody<NewMessageBody>,
+) -> Result<(StatusCode, Json<AcceptedMessageBody>), Problem> {
     check_content(&state, &body.content)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;
     let conversation = state.conversation(&caller, &id).await?;
@@ -97,7 +97,7 @@ pub(super) async fn accept(
     };
     Ok((
         StatusCode::ACCEPTED,
-        Json(Accepted {
+        Json(AcceptedMessageBody {
             conversation_id: id,
             message_id: queued.message_id,
             status,

@@ -5,6 +5,7 @@ mod approvals;
 mod cancel;
 mod chat;
 mod client_tools;
+mod conversation_list;
 mod conversations;
 mod docs;
 mod events;
@@ -17,6 +18,8 @@ mod session;
 mod status;
 mod timeline;
 mod tool_results;
+mod waiting_calls;
+mod wire;
 
 use std::sync::Arc;
 
@@ -53,7 +56,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(approvals::resolve))
         .route_layer(middleware::from_fn(auth::check_approve));
     let agent = OpenApiRouter::default()
-        .routes(routes!(conversations::create, conversations::list))
+        .routes(routes!(conversations::create, conversation_list::list))
         .routes(routes!(
             conversations::show,
             conversations::rename,

@@ -1,4 +1,4 @@
-//! Resuming (B5): a conversation whose workflow is gone goes on from its last checkpoint.
+//! Resuming: a conversation whose workflow is gone goes on from its last checkpoint.
 
 use axum::{Json, extract::State, http::StatusCode};
 use everturn_proto::limits::MAX_QUEUED_MESSAGES;
@@ -20,7 +20,7 @@ use crate::{
 /// What became of a resume.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Resumed)]
-pub(super) struct Answer {
+pub(super) struct ResumedBody {
     /// `resuming`: a new workflow runs. `running`: there was one, and nothing was done.
     #[schema(schema_with = statuses)]
     status: &'static str,
@@ -41,13 +41,13 @@ problems!(Refusals: InvalidId, ConversationNotFound, NoCheckpoint, TurnComplete,
 /// Repeating this is safe: of two requests at once, one starts the workflow.
 #[utoipa::path(
     post, path = "/conversations/{id}/resume", tag = "turns", operation_id = "resume_turn", params(ConversationId),
-    responses((status = 202, body = Answer, description = "What became of it"), Refusals)
+    responses((status = 202, body = ResumedBody, description = "What became of it"), Refusals)
 )]
 pub(super) async fn resume(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-) -> Result<(StatusCode, Json<Answer>), Problem> {
+) -> Result<(StatusCode, Json<ResumedBody>), Problem> {
     let conversation = state.conversation(&caller, &id).await?;
     let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
     let point = state
@@ -59,11 +59,11 @@ pub(super) async fn resume(
     let from_step = messages.from_step;
     // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
     let answer = match state.ports.turns.start(&conversation, messages).await? {
-        StartOutcome::Started => Answer {
+        StartOutcome::Started => ResumedBody {
             status: "resuming",
             from_step: Some(from_step),
         },
-        StartOutcome::StartedBefore | StartOutcome::Busy => Answer {
+        StartOutcome::StartedBefore | StartOutcome::Busy => ResumedBody {
             status: "running",
             from_step: None,
         },

@@ -6,17 +6,17 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use chrono::SecondsFormat;
 use serde::Serialize;
 use utoipa::{
     ToSchema,
     openapi::schema::{Array, Object},
 };
 
+use super::wire::time;
 use crate::{
     config::Scope,
     http::{
-        auth::{self, Caller, Credential, Refusal},
+        auth::{self, AuthRefusal, Caller, Credential},
         openapi::problems,
         state::GatewayState,
     },
@@ -26,7 +26,7 @@ use crate::{
 /// Who the caller is.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Session)]
-pub(super) struct Shown {
+pub(super) struct SessionBody {
     /// How they proved it.
     #[schema(schema_with = credentials)]
     credential: &'static str,
@@ -58,10 +58,10 @@ problems!(
 /// Shows who the caller is, whatever their credential and scopes.
 #[utoipa::path(
     get, path = "/auth/session", tag = "auth", operation_id = "show_session",
-    responses((status = 200, body = Shown, description = "The caller"), ShowRefusals)
+    responses((status = 200, body = SessionBody, description = "The caller"), ShowRefusals)
 )]
 pub(super) async fn show(caller: Caller) -> Response {
-    let shown = Shown {
+    let shown = SessionBody {
         credential: match caller.credential {
             Credential::Anonymous => "none",
             Credential::Key(_) => "key",
@@ -71,9 +71,7 @@ pub(super) async fn show(caller: Caller) -> Response {
         tenant: caller.access.tenant_id,
         owner: caller.access.owner_id,
         scopes: caller.scopes.words().collect(),
-        expires_at: caller
-            .expires_at
-            .map(|at| at.to_rfc3339_opts(SecondsFormat::Millis, true)),
+        expires_at: caller.expires_at.map(time),
     };
     private(Json(shown).into_response())
 }
@@ -92,7 +90,7 @@ pub(super) async fn open(
     State(state): State<GatewayState>,
     caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, AuthRefusal> {
     let opened = state.auth.open_session(&caller).await?;
     Ok(with_cookie(auth::keep_session(
         &headers,
@@ -115,7 +113,7 @@ pub(super) async fn end(
     State(state): State<GatewayState>,
     caller: Caller,
     headers: HeaderMap,
-) -> Result<Response, Refusal> {
+) -> Result<Response, AuthRefusal> {
     state.auth.end_session(&caller).await?;
     Ok(with_cookie(auth::forget_session(&headers)))
 }

@@ -1,4 +1,4 @@
-//! Where a conversation stands (B3). Answered from the store, with no worker alive.
+//! Where a conversation stands. Answered from the store, with no worker alive.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use crate::{
 /// Where a conversation stands.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ExecutionStatus)]
-pub(super) struct Status {
+pub(super) struct ConversationStatusBody {
     /// A turn runs, or a message waits for its turn.
     is_running: bool,
     /// The number of the last event, 0 before the first.
@@ -35,13 +35,13 @@ problems!(Refusals: InvalidId, ConversationNotFound);
 /// Answered from the store, with no worker alive: that a workflow was ended from outside is not seen.
 #[utoipa::path(
     get, path = "/conversations/{id}/execution-status", tag = "turns", operation_id = "show_execution_status",
-    params(ConversationId), responses((status = 200, body = Status, description = "Where it stands"), Refusals)
+    params(ConversationId), responses((status = 200, body = ConversationStatusBody, description = "Where it stands"), Refusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-) -> Result<Json<Status>, Problem> {
+) -> Result<Json<ConversationStatusBody>, Problem> {
     state.conversation(&caller, &id).await?;
     let status = state
         .ports
@@ -49,7 +49,7 @@ pub(super) async fn show(
         .conversation_status(&caller.access, &id)
         .await?;
     let status = status.ok_or_else(|| Problem::conversation_not_found(&id))?;
-    Ok(Json(Status {
+    Ok(Json(ConversationStatusBody {
         is_running: status.is_running,
         last_sequence: status.last_sequence,
         current_message_id: status.current_message_id,

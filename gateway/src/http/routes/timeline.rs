@@ -1,4 +1,4 @@
-//! The timeline of a conversation (B9).
+//! The timeline of a conversation.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
@@ -21,7 +21,7 @@ const PAGE: u32 = 500;
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Timeline)]
-pub(super) struct Shown {
+pub(super) struct TimelineBody {
     conversation_id: String,
     /// The newest items, in order.
     timeline: Vec<TimelineItem>,
@@ -36,13 +36,13 @@ problems!(Refusals: InvalidId, ConversationNotFound);
 /// Made from the events alone. Blank thoughts, plans and the events that end a turn are not shown.
 #[utoipa::path(
     get, path = "/conversations/{id}/messages", tag = "messages", operation_id = "show_timeline",
-    params(ConversationId), responses((status = 200, body = Shown, description = "The timeline"), Refusals)
+    params(ConversationId), responses((status = 200, body = TimelineBody, description = "The timeline"), Refusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
-) -> Result<Json<Shown>, Problem> {
+) -> Result<Json<TimelineBody>, Problem> {
     state.conversation(&caller, &id).await?;
     let mut timeline = Timeline::new(state.config.max_timeline_items);
     let mut from = 0;
@@ -58,7 +58,7 @@ pub(super) async fn show(
         };
         from = last.sequence_number.saturating_add(1);
     }
-    Ok(Json(Shown {
+    Ok(Json(TimelineBody {
         conversation_id: id,
         total: timeline.total(),
         timeline: timeline.into_items(),

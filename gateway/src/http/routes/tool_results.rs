@@ -36,7 +36,7 @@ pub(super) struct SliceQuery {
 /// A slice of a tool's result, cut between characters.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ToolResultSlice)]
-pub(super) struct SliceBody {
+pub(super) struct ToolResultSliceBody {
     #[schema(value_type = Id)]
     execution_id: String,
     /// A result that is a string is read as its text, any other one as its JSON. Empty behind the end.
@@ -59,14 +59,14 @@ problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound, Execution
 #[utoipa::path(
     get, path = "/conversations/{id}/tool-executions/{execution_id}/result", tag = "tools",
     operation_id = "read_tool_result", params(ExecutionPath, SliceQuery),
-    responses((status = 200, body = SliceBody, description = "A slice"), Refusals)
+    responses((status = 200, body = ToolResultSliceBody, description = "A slice"), Refusals)
 )]
 pub(super) async fn read(
     State(state): State<GatewayState>,
     caller: Caller,
     path: ExecutionPath,
     Params(query): Params<SliceQuery>,
-) -> Result<Json<SliceBody>, Problem> {
+) -> Result<Json<ToolResultSliceBody>, Problem> {
     let max_limit = u32::try_from(TOOL_RESULT_SLICE_MAX_BYTES).unwrap_or(u32::MAX);
     let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
     if !(MIN_LIMIT..=max_limit).contains(&limit) {
@@ -89,7 +89,7 @@ pub(super) async fn read(
                 "The conversation has no tool execution `{execution_id}` with a result."
             ))
         })?;
-    Ok(Json(SliceBody {
+    Ok(Json(ToolResultSliceBody {
         execution_id,
         next_offset: slice.next_offset_bytes(),
         text: slice.text,

@@ -1,9 +1,5 @@
 //! What people read: the page at `/`, and the example of docs/api/clients.md that listens to a stream.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{collections::BTreeSet, fs, path::Path};
 
 use everturn_gateway::{
@@ -11,7 +7,8 @@ use everturn_gateway::{
     live::sse::{StreamFrame, event_name},
 };
 use everturn_proto::words::EventType;
-use support::{Answer, TestGateway};
+
+use crate::support::{Answer, TestGateway};
 
 #[tokio::test]
 async fn the_page_at_the_root_needs_nothing_else() {

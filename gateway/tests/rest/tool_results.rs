@@ -1,12 +1,9 @@
 //! Whole results of tools over HTTP. How a result is cut into slices is tested with the stores.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use everturn_store::{ResultRange, ResultSlice};
 use serde_json::{Value, json};
-use support::TestGateway;
+
+use crate::support::TestGateway;
 
 const RESULT: &str = "/conversations/c/tool-executions/exec_1/result";
 

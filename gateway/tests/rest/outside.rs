@@ -1,9 +1,5 @@
 //! Approvals and client tools, with an engine that only records. The real one: `tests/tests/e2e`.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use chrono::{TimeDelta, Utc};
 use everturn_gateway::turns::ApprovalOutcome;
 use everturn_proto::{
@@ -13,7 +9,8 @@ use everturn_proto::{
 };
 use everturn_store::{OutsideTool, StoreError, ToolRecord};
 use serde_json::{Value, json};
-use support::TestGateway;
+
+use crate::support::TestGateway;
 
 const APPROVALS: &str = "/conversations/c/approvals";
 const CLIENT_TOOLS: &str = "/conversations/c/client-tools";
@@ -195,6 +192,12 @@ async fn what_is_stored_is_refused_without_asking() {
             .await
             .assert_problem(409, code);
     }
+    assert_eq!(gateway.turns.take(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_is_refused_without_asking() {
+    let gateway = gateway(vec![waiting("exec_1")]).await;
     let path = format!("{APPROVALS}/exec_1");
     for body in [
         json!({"decision": "approve"}),

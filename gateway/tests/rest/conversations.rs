@@ -1,12 +1,9 @@
 //! Conversations over HTTP: created, listed, renamed, deleted.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use everturn_proto::ids;
 use serde_json::{Value, json};
-use support::{Answer, TestGateway};
+
+use crate::support::{Answer, TestGateway};
 
 #[tokio::test]
 async fn conversations_are_created_once_and_shown() {

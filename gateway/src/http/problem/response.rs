@@ -1,0 +1,169 @@
+//! An error response, from the problem that a handler returns to its body.
+
+use axum::{
+    body::Body,
+    extract::Request,
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::code::Code;
+
+/// Header with the request's id.
+pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// An error response.
+#[derive(Debug, Clone)]
+pub struct Problem {
+    code: Code,
+    detail: String,
+    retry_after_s: Option<u32>,
+}
+
+impl Problem {
+    /// A problem; `detail` says what to do about it and holds nothing internal.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            retry_after_s: None,
+        }
+    }
+
+    /// Tells the client when to try again.
+    #[must_use]
+    pub fn retry_after_s(mut self, seconds: u32) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// Says something else to do about it.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = detail.into();
+        self
+    }
+
+    /// Its code.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// The conversation does not exist for the caller.
+    pub fn conversation_not_found(id: &str) -> Self {
+        Self::new(
+            Code::ConversationNotFound,
+            format!("There is no conversation `{id}`."),
+        )
+    }
+
+    /// The conversation has no such tool execution.
+    pub fn execution_not_found(id: &str) -> Self {
+        Self::new(
+            Code::ExecutionNotFound,
+            format!("The conversation has no such tool execution `{id}`."),
+        )
+    }
+
+    /// A bug, or something that the log tells better.
+    pub(crate) fn internal() -> Self {
+        Self::new(Code::Internal, "The log has more, under this request id.")
+    }
+
+    /// A problem for a response that the framework made.
+    fn of_status(status: StatusCode) -> Self {
+        let (code, detail) = match status {
+            StatusCode::NOT_FOUND => (Code::NotFound, "No endpoint has this path."),
+            StatusCode::METHOD_NOT_ALLOWED => (
+                Code::MethodNotAllowed,
+                "The header `Allow` lists the methods.",
+            ),
+            StatusCode::PAYLOAD_TOO_LARGE => (Code::BodyTooLarge, "Send a smaller body."),
+            status if status.is_client_error() => {
+                (Code::BadRequest, "The request could not be read.")
+            }
+            _ => return Self::internal(),
+        };
+        Self::new(code, detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    /// The body is written by [`finish`], which knows the request.
+    fn into_response(self) -> Response {
+        let mut response = self.code.status().into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// An error (RFC 9457). Decide by `code`.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Problem)]
+pub(crate) struct ProblemBody<'a> {
+    /// The page of the code, on this gateway.
+    #[serde(rename = "type")]
+    #[schema(
+        format = "uri-reference",
+        example = "/docs/errors/conversation_not_found"
+    )]
+    kind: String,
+    /// One line for people, the same for each occurrence of the code.
+    title: &'a str,
+    /// The HTTP status.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What happened and what to do, for people.
+    detail: &'a str,
+    #[schema(value_type = Code)]
+    code: &'a str,
+    /// The path that was asked for.
+    #[schema(format = "uri-reference", example = "/api/v1/agent/conversations/none")]
+    instance: &'a str,
+    /// As in the header `x-request-id`, and in the gateway's log.
+    request_id: &'a str,
+}
+
+/// Middleware: gives every error response its problem body.
+pub async fn finish(request: Request, next: Next) -> Response {
+    let path = request.uri().path().to_owned();
+    let request_id = request
+        .headers()
+        .get(REQUEST_ID)
+        .and_then(|id| id.to_str().ok())
+        .unwrap_or_default()
+        .to_owned();
+    let mut response = next.run(request).await;
+    let status = response.status();
+    if !status.is_client_error() && !status.is_server_error() {
+        return response;
+    }
+    let problem = response
+        .extensions_mut()
+        .remove::<Problem>()
+        .unwrap_or_else(|| Problem::of_status(status));
+    let body = ProblemBody {
+        kind: format!("/docs/errors/{}", problem.code.as_str()),
+        title: problem.code.title(),
+        status: problem.code.status().as_u16(),
+        detail: &problem.detail,
+        code: problem.code.as_str(),
+        instance: &path,
+        request_id: &request_id,
+    };
+    *response.status_mut() = problem.code.status();
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_LENGTH);
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/problem+json"),
+    );
+    if let Some(seconds) = problem.retry_after_s {
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    *response.body_mut() = Body::from(serde_json::to_vec(&body).unwrap_or_default());
+    response
+}

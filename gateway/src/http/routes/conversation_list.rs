@@ -1,0 +1,109 @@
+//! Listing and searching conversations.
+
+use axum::{Json, extract::State};
+use everturn_store::{ListFilter, ListPlace, ListQuery};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{
+    conversations::ConversationBody,
+    wire::{page_token, parse_page_token},
+};
+use crate::http::{
+    extract::{Caller, Params},
+    openapi::problems,
+    problem::{Code, Problem},
+    state::GatewayState,
+};
+
+/// Conversations of a page when the request does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 50;
+const MAX_LIMIT: u32 = 200;
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct ListParams {
+    /// Conversations of the page.
+    #[param(minimum = 1, maximum = 200, default = 50)]
+    limit: Option<u32>,
+    /// `next_before` of the page before. Do not take it apart: its form may change.
+    #[param(example = "2026-11-21T12:21:46.160000000Z~talk-1")]
+    before: Option<String>,
+    /// A text that titles have in them, in upper or lower case. At most 512 bytes.
+    #[param(max_length = 512, example = "sums")]
+    search: Option<String>,
+    /// Only conversations of this agent.
+    #[param(example = "default")]
+    agent: Option<String>,
+}
+
+/// A page of conversations.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ConversationPage)]
+pub(super) struct ConversationPageBody {
+    conversations: Vec<ConversationBody>,
+    /// `before` of the next page; null on the last one.
+    #[schema(required = true)]
+    next_before: Option<String>,
+}
+
+problems!(ListRefusals: InvalidParameter);
+
+/// Lists the caller's conversations, or those of them that are searched for, the last updated first.
+///
+/// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
+#[utoipa::path(
+    get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
+    responses((status = 200, body = ConversationPageBody, description = "A page"), ListRefusals)
+)]
+pub(super) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Params(params): Params<ListParams>,
+) -> Result<Json<ConversationPageBody>, Problem> {
+    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`limit` is 1 to {MAX_LIMIT}."),
+        ));
+    }
+    let longest = state.config.max_title_bytes;
+    if params
+        .search
+        .as_ref()
+        .is_some_and(|search| search.len() > longest)
+    {
+        return Err(Problem::new(
+            Code::InvalidParameter,
+            format!("`search` has at most {longest} bytes, as titles do."),
+        ));
+    }
+    let before = params.before.as_deref().map(parse_before).transpose()?;
+    let query = ListQuery {
+        before,
+        limit,
+        filter: ListFilter::new(params.search.as_deref(), params.agent),
+    };
+    let page = state
+        .ports
+        .conversations
+        .list_conversations(&caller.access, &query)
+        .await?;
+    let next = page.next.as_ref();
+    let next_before = next.map(|place| page_token(place.updated_at, &place.id));
+    Ok(Json(ConversationPageBody {
+        conversations: page
+            .conversations
+            .into_iter()
+            .map(ConversationBody::from)
+            .collect(),
+        next_before,
+    }))
+}
+
+fn parse_before(token: &str) -> Result<ListPlace, Problem> {
+    let detail = "`before` is the `next_before` of the page before.";
+    let (updated_at, id) = parse_page_token(token, detail)?;
+    Ok(ListPlace { updated_at, id })
+}

@@ -1,0 +1,51 @@
+//! A tool call that waits for someone outside: for a person's approval, or for a result of the client.
+
+use everturn_proto::Json as RawJson;
+use everturn_store::OutsideTool;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::wire::time;
+use crate::schema::Id;
+
+/// Calls of one conversation that are looked at: a step has at most 64, and several agents may wait at once.
+pub(super) const MAX_WAITING: u32 = 512;
+
+/// A tool call as someone outside sees it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = WaitingCall)]
+pub(super) struct WaitingCallBody {
+    #[schema(value_type = Id)]
+    execution_id: String,
+    tool_name: String,
+    /// As the model wrote it, commonly an object.
+    #[schema(value_type = serde_json::Value)]
+    tool_input: RawJson,
+    /// The model's.
+    call_id: String,
+    #[schema(value_type = Id)]
+    message_id: String,
+    #[schema(value_type = Id)]
+    agent_execution_id: String,
+    requested_at: String,
+    /// No answer is taken after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    expires_at: Option<String>,
+}
+
+impl From<OutsideTool> for WaitingCallBody {
+    fn from(tool: OutsideTool) -> Self {
+        let call = tool.record.call;
+        Self {
+            execution_id: call.execution_id,
+            tool_name: call.tool_name,
+            tool_input: call.tool_input.unwrap_or_default(),
+            call_id: call.call_id,
+            message_id: tool.message_id,
+            agent_execution_id: tool.agent_execution_id,
+            requested_at: time(tool.requested_at),
+            expires_at: tool.expires_at.map(time),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The tree of agent executions.
+
+use everturn_proto::words::AgentExecutionStatus;
+use everturn_store::{AgentExecution, ParentCall};
+use serde_json::{Value, json};
+
+use crate::support::TestGateway;
+
+/// The `number`th agent execution of a conversation: the first is the turn's own, the others are its sub-agents.
+fn agent_execution(number: u32) -> AgentExecution {
+    let name = |number: u32| format!("run_{number}");
+    let call = |number: u32| ParentCall {
+        execution_id: format!("exec_{number}"),
+        call_id: format!("call_{number}"),
+        tool_name: "delegate".to_owned(),
+        tool_input: everturn_proto::Json::parse(r#"{"agent":"a","task":"t"}"#).unwrap(),
+    };
+    let is_sub_agent = number > 0;
+    AgentExecution {
+        id: name(number),
+        message_id: "m".to_owned(),
+        agent: "a".to_owned(),
+        status: AgentExecutionStatus::Running,
+        depth: u32::from(is_sub_agent),
+        parent_execution_id: is_sub_agent.then(|| name(0)),
+        root_execution_id: name(0),
+        steps: number,
+        error_code: None,
+        input_tokens: 10,
+        output_tokens: 5,
+        started_at: chrono::DateTime::from_timestamp_millis(1_767_323_045_000 + i64::from(number))
+            .unwrap(),
+        finished_at: None,
+        parent_call: is_sub_agent.then(|| call(number)),
+    }
+}
+
+#[tokio::test]
+async fn executions_are_a_tree_in_pages() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    gateway.store.add("foreign", "other tenant");
+    gateway.store.lock().executions = (0..5)
+        .map(|number| ("c".to_owned(), agent_execution(number)))
+        .collect();
+    let mut seen = Vec::new();
+    let mut path = "/conversations/c/executions?limit=2".to_owned();
+    loop {
+        let page = gateway.get(&path).await;
+        assert_eq!(page.status, 200, "{}", page.text);
+        let page = page.json();
+        seen.extend(page["executions"].as_array().unwrap().clone());
+        let Some(next) = page["next_after"].as_str() else {
+            break;
+        };
+        path = format!("/conversations/c/executions?limit=2&after={next}");
+    }
+    assert_eq!(seen.len(), 5);
+    assert_eq!(
+        (
+            &seen[0]["parent_execution_id"],
+            &seen[0]["parentActToolCall"]
+        ),
+        (&Value::Null, &Value::Null)
+    );
+    let parameters = json!({"agent": "a", "task": "t"});
+    let call = json!({"execution_id": "exec_3", "call_id": "call_3",
+        "name": "delegate", "parameters": parameters,
+        "tool_name": "delegate", "tool_input": parameters});
+    assert_eq!(
+        (
+            &seen[3]["parent_execution_id"],
+            &seen[3]["parentActToolCall"]
+        ),
+        (&json!("run_0"), &call)
+    );
+    let one = gateway.get("/conversations/c/executions/run_3").await;
+    assert_eq!((one.status.as_u16(), &one.json()), (200, &seen[3]));
+    for bad in ["limit=0", "limit=201", "limit=x", "after=x", "after=2026~c"] {
+        gateway
+            .get(&format!("/conversations/c/executions?{bad}"))
+            .await
+            .assert_problem(400, "invalid_parameter");
+    }
+    let get = async |path: &str| gateway.get(&format!("/conversations/{path}")).await;
+    get("c/executions/run_9")
+        .await
+        .assert_problem(404, "agent_execution_not_found");
+    get("c/executions/a%20b")
+        .await
+        .assert_problem(400, "invalid_id");
+    get("foreign/executions")
+        .await
+        .assert_problem(404, "conversation_not_found");
+    get("foreign/executions/run_0")
+        .await
+        .assert_problem(404, "conversation_not_found");
+}

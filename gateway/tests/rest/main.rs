@@ -1,0 +1,14 @@
+//! The endpoints over HTTP, except the streams.
+
+#![allow(clippy::unwrap_used)]
+
+mod conversations;
+mod documentation;
+mod events;
+mod executions;
+mod messages;
+mod outside;
+mod problems;
+#[path = "../support/mod.rs"]
+mod support;
+mod tool_results;

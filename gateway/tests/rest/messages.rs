@@ -1,0 +1,218 @@
+//! Sending and cancelling messages.
+
+use everturn_gateway::GatewayConfig;
+use serde_json::{Value, json};
+
+use crate::support::{Answer, TestGateway};
+
+#[tokio::test]
+async fn message_is_stored_then_handed_over() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    for on_busy in ["queue", "steer", "interrupt"] {
+        let body = json!({"content": "hi", "on_busy": on_busy, "later": true});
+        let answer = gateway.post("/conversations/c/messages", &body).await;
+        assert_eq!(answer.status, 202, "{}", answer.text);
+        let answer = answer.json();
+        assert_eq!(
+            (&answer["conversation_id"], &answer["status"]),
+            (&json!("c"), &json!("queued"))
+        );
+        let message_id = answer["message_id"].as_str().unwrap();
+        assert_eq!(
+            gateway.turns.take(),
+            [format!("submit c {message_id} {on_busy}")]
+        );
+        let stored = gateway.store.lock().messages.pop().unwrap();
+        assert_eq!(
+            (stored.message_id.as_str(), stored.content.as_str()),
+            (message_id, "hi")
+        );
+        assert_eq!((stored.client_message_id, stored.max_queued), (None, 100));
+    }
+}
+
+#[tokio::test]
+async fn repeated_message_is_one_message() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    let path = "/conversations/c/messages";
+    let body = json!({"content": "hi", "message_id": "mine"});
+    let first = gateway.post(path, &body).await.json();
+    let again = gateway.post(path, &body).await.json();
+    assert_eq!(first, again);
+    let by_header = gateway
+        .request("POST", path)
+        .header("Idempotency-Key", "mine")
+        .json(&json!({"content": "hi"}))
+        .send();
+    assert_eq!(Answer::of(by_header.await.unwrap()).await.json(), first);
+    assert_eq!(
+        gateway.turns.take().len(),
+        3,
+        "a message that waits is handed over again"
+    );
+    assert_eq!(gateway.store.lock().messages.len(), 1);
+
+    let message_id = first["message_id"].as_str().unwrap();
+    gateway.store.take(message_id, message_id, false);
+    let later = gateway.post(path, &body).await;
+    assert_eq!(
+        (later.status.as_u16(), later.json()["status"].as_str()),
+        (202, Some("accepted_before"))
+    );
+    assert_eq!(later.json()["message_id"], first["message_id"]);
+    assert_eq!(
+        gateway.turns.take(),
+        [""; 0],
+        "one that was answered is not"
+    );
+
+    let other = gateway
+        .post(
+            path,
+            &json!({"content": "something else", "message_id": "mine"}),
+        )
+        .await;
+    other.assert_problem(409, "idempotency_conflict");
+    assert!(other.text.contains("`mine`"), "{}", other.text);
+    assert_eq!(gateway.store.lock().messages.len(), 1);
+}
+
+#[tokio::test]
+async fn message_is_kept_while_the_engine_is_away() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    *gateway.turns.is_down.lock().unwrap() = true;
+    let body = json!({"content": "hi", "message_id": "mine"});
+    let answer = gateway.post("/conversations/c/messages", &body).await;
+    answer.assert_problem(503, "temporal_unavailable");
+    assert!(answer.text.contains("stored as queued") && answer.header("retry-after") == "1");
+    assert_eq!(gateway.store.lock().messages.len(), 1);
+    *gateway.turns.is_down.lock().unwrap() = false;
+    assert_eq!(
+        gateway
+            .post("/conversations/c/messages", &body)
+            .await
+            .status,
+        202
+    );
+    assert_eq!(gateway.store.lock().messages.len(), 1);
+    *gateway.turns.is_down.lock().unwrap() = true;
+    let chat = gateway.post("/chat", &json!({"message": "x"})).await;
+    chat.assert_problem(503, "temporal_unavailable");
+    let cancel = gateway
+        .post("/conversations/c/cancel", &json!({"message_id": "m"}))
+        .await;
+    cancel.assert_problem(503, "temporal_unavailable");
+}
+
+#[tokio::test]
+async fn messages_that_cannot_be_are_refused() {
+    let config = GatewayConfig {
+        max_message_bytes: 10,
+        max_queued_messages: 1,
+        ..GatewayConfig::default()
+    };
+    let gateway = TestGateway::with(config).await;
+    gateway.store.add("c", "default");
+    let post = async |body: Value| gateway.post("/conversations/c/messages", &body).await;
+    for blank in ["", " \n\t"] {
+        post(json!({"content": blank}))
+            .await
+            .assert_problem(400, "invalid_message");
+    }
+    post(json!({"content": "a\0b"}))
+        .await
+        .assert_problem(400, "invalid_message");
+    post(json!({"content": "ä".repeat(6)}))
+        .await
+        .assert_problem(413, "message_too_long");
+    post(json!({"content": "x".repeat(100_000)}))
+        .await
+        .assert_problem(413, "body_too_large");
+    post(json!({"content": "x", "message_id": "a b"}))
+        .await
+        .assert_problem(400, "invalid_id");
+    post(json!({"content": "x", "on_busy": "wait"}))
+        .await
+        .assert_problem(400, "invalid_body");
+    post(json!({})).await.assert_problem(400, "invalid_body");
+    post(json!({"content": 5}))
+        .await
+        .assert_problem(400, "invalid_body");
+    for no_object in [
+        json!([]),
+        json!(["x", null, "queue"]),
+        json!("x"),
+        json!(null),
+    ] {
+        post(no_object).await.assert_problem(400, "invalid_body");
+    }
+    let request = gateway
+        .request("POST", "/conversations/c/messages")
+        .header("Idempotency-Key", "a b");
+    let odd_key = request
+        .json(&json!({"content": "x", "message_id": "m"}))
+        .send()
+        .await
+        .unwrap();
+    Answer::of(odd_key).await.assert_problem(400, "invalid_id");
+    assert_eq!(gateway.turns.take(), [""; 0]);
+    assert_eq!(post(json!({"content": "ä".repeat(5)})).await.status, 202);
+    let full = post(json!({"content": "one more"})).await;
+    full.assert_problem(429, "queue_full");
+    assert_eq!(full.header("retry-after"), "5");
+}
+
+#[tokio::test]
+async fn cancel_names_one_message_and_is_repeatable() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    let path = "/conversations/c/cancel";
+    let idle = Answer::of(gateway.request("POST", path).send().await.unwrap()).await;
+    assert_eq!(
+        (idle.status.as_u16(), idle.json()),
+        (202, json!({"status": "not_running"}))
+    );
+    assert_eq!(gateway.turns.take(), [""; 0]);
+
+    gateway.store.lock().current = Some("now".to_owned());
+    for _ in 0..2 {
+        assert_eq!(
+            gateway.post(path, &json!({})).await.json(),
+            json!({"status": "cancelling"})
+        );
+    }
+    assert_eq!(gateway.turns.take(), ["cancel c now", "cancel c now"]);
+    let named = gateway.post(path, &json!({"message_id": "other"})).await;
+    assert_eq!(
+        (named.status.as_u16(), gateway.turns.take()),
+        (202, vec!["cancel c other".to_owned()])
+    );
+    gateway
+        .post(path, &json!({"message_id": "a b"}))
+        .await
+        .assert_problem(400, "invalid_id");
+    gateway
+        .post(path, &json!(["now"]))
+        .await
+        .assert_problem(400, "invalid_body");
+    let untyped = gateway
+        .request("POST", path)
+        .body("{}")
+        .send()
+        .await
+        .unwrap();
+    Answer::of(untyped)
+        .await
+        .assert_problem(400, "invalid_body");
+    assert_eq!(gateway.post(path, &Value::Null).await.status, 202);
+    assert_eq!(gateway.turns.take(), ["cancel c now"]);
+
+    *gateway.turns.is_idle.lock().unwrap() = true;
+    assert_eq!(
+        gateway.post(path, &json!({})).await.json(),
+        json!({"status": "not_running"})
+    );
+}

@@ -1,0 +1,216 @@
+//! How long a stream stays open, and how it ends.
+
+use std::{sync::Arc, time::Duration};
+
+use everturn_gateway::{
+    GatewayConfig, GatewayState, Ports,
+    auth::{Caller, Credential},
+    config::Scopes,
+};
+use everturn_store::Access;
+use everturn_stream::InProcessStream;
+use futures::StreamExt;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::{
+    STREAM, announce, data, open,
+    support::{RecordingTurns, TestGateway, memory::MemoryStore},
+};
+
+#[tokio::test]
+async fn idle_streams_are_kept_open_by_comments() {
+    let config = GatewayConfig {
+        heartbeat: Duration::from_millis(30),
+        ..GatewayConfig::default()
+    };
+    let gateway = TestGateway::with(config).await;
+    gateway.store.add("c", "default");
+    let mut response = gateway.request("GET", STREAM).send().await.unwrap();
+    let mut text = String::new();
+    while text.matches(": still here\n\n").count() < 3 {
+        text.push_str(std::str::from_utf8(&response.chunk().await.unwrap().unwrap()).unwrap());
+    }
+    let retry: u64 = text
+        .strip_prefix("retry: ")
+        .unwrap()
+        .split('\n')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    assert!((1000..=3000).contains(&retry), "{text}");
+}
+
+#[tokio::test]
+async fn a_gateway_stops_in_order() {
+    let millis = Duration::from_millis;
+    let config = GatewayConfig {
+        drain: millis(300),
+        retry: millis(100)..=millis(200),
+        ..GatewayConfig::default()
+    };
+    let gateway = TestGateway::with(config).await;
+    gateway.store.add("c", "default");
+    let mut streams = Vec::new();
+    for _ in 0..20 {
+        streams.push(open(&gateway, STREAM).await);
+    }
+    gateway.shutdown.cancel();
+    // It says so, and refuses new streams, while those it has go on.
+    gateway
+        .get("/readyz")
+        .await
+        .assert_problem(503, "shutting_down");
+    let refused = gateway.get(STREAM).await;
+    refused.assert_problem(503, "shutting_down");
+    assert!(!refused.header("retry-after").is_empty());
+    gateway.store.append("c", "m", "act", "{}");
+    announce(&gateway, 1).await;
+    let mut delays = Vec::new();
+    for stream in &mut streams {
+        assert_eq!(stream.names(1).await, ["act 1"]);
+    }
+    for stream in &mut streams {
+        let reconnect = stream.next().await.unwrap();
+        assert_eq!(
+            (reconnect.event.as_str(), reconnect.retry.is_some()),
+            ("reconnect", true)
+        );
+        delays.push(data(&reconnect)["delay_ms"].as_u64().unwrap());
+        assert!(stream.next().await.is_none());
+    }
+    assert!(
+        delays.iter().all(|delay| (100..=200).contains(delay)),
+        "{delays:?}"
+    );
+    delays.dedup();
+    assert!(delays.len() > 1, "not all at once");
+    let served = tokio::time::timeout(Duration::from_secs(30), gateway.serving).await;
+    served.expect("serving goes on").unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_stream_that_nobody_reads_does_not_hold_the_gateway() {
+    let config = GatewayConfig {
+        drain: Duration::ZERO,
+        shutdown_grace: Duration::from_millis(200),
+        reader_buffer: 1 << 30,
+        ..GatewayConfig::default()
+    };
+    let gateway = TestGateway::with(config).await;
+    gateway.store.add("c", "default");
+    let stuck = open(&gateway, STREAM).await;
+    let large = json!({"content": "x".repeat(1 << 20)}).to_string();
+    for sequence in 1..=16 {
+        gateway.store.append("c", "m", "act", &large);
+        announce(&gateway, sequence).await;
+    }
+    gateway.shutdown.cancel();
+    let served = tokio::time::timeout(Duration::from_secs(30), gateway.serving).await;
+    served.expect("serving goes on").unwrap().unwrap();
+    drop(stuck);
+}
+
+#[tokio::test]
+async fn readers_are_told_when_there_is_nothing_to_come_back_for() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    let mut stream = open(&gateway, STREAM).await;
+    gateway.store.remove("c");
+    let end = stream.next().await.unwrap();
+    assert_eq!(end.event, "end");
+    assert_eq!(
+        data(&end),
+        json!({"type": "end", "reason": "conversation_deleted", "reconnect": false})
+    );
+    assert!(stream.next().await.is_none());
+    gateway
+        .get(STREAM)
+        .await
+        .assert_problem(404, "conversation_not_found");
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_credential_does() {
+    let keys = everturn_store::SqliteStore::open_in_memory().await.unwrap();
+    tokio::time::pause();
+    let store = MemoryStore::default();
+    store.add("c", "default");
+    store.append("c", "m", "act", "{}");
+    let ports = Ports {
+        events: Arc::new(store.clone()),
+        conversations: Arc::new(store.clone()),
+        executions: Arc::new(store.clone()),
+        outside: Arc::new(store.clone()),
+        results: Arc::new(store.clone()),
+        keys: Arc::new(keys),
+        stream: Arc::new(InProcessStream::default()),
+        turns: Arc::new(RecordingTurns::default()),
+    };
+    let state = GatewayState::new(ports, GatewayConfig::default());
+    let caller = Caller {
+        access: Access::tenant("default"),
+        scopes: Scopes::all(),
+        credential: Credential::Anonymous,
+        expires_at: None,
+    };
+    let conversation = state.conversation(&caller, "c").await.unwrap();
+    let started = Instant::now();
+    let valid = Duration::from_secs(60);
+    let feed = state
+        .feed(&caller, &conversation, 0)
+        .unwrap()
+        .until(Box::pin(tokio::time::sleep(valid)));
+    let body: Vec<_> = feed.into_chunks().collect().await;
+    let body = body.concat();
+    let text = std::str::from_utf8(&body).unwrap();
+    // Timers are rounded up to milliseconds.
+    assert_eq!(started.elapsed().as_secs(), valid.as_secs());
+    assert_eq!(
+        (
+            text.matches("\nid: 1\n").count(),
+            text.matches(": still here").count()
+        ),
+        (1, 3),
+        "{text}"
+    );
+    let end =
+        "event: end\ndata: {\"type\":\"end\",\"reason\":\"token_expired\",\"reconnect\":false}\n\n";
+    assert!(text.ends_with(end), "{text}");
+}
+
+#[tokio::test]
+async fn streams_are_counted_and_given_back() {
+    let gateway = TestGateway::with(GatewayConfig {
+        max_streams: 1,
+        ..GatewayConfig::default()
+    })
+    .await;
+    gateway.store.add("c", "default");
+    let held = open(&gateway, STREAM).await;
+    gateway
+        .get(STREAM)
+        .await
+        .assert_problem(503, "too_many_streams");
+    drop(held);
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if gateway
+            .request("GET", STREAM)
+            .send()
+            .await
+            .unwrap()
+            .status()
+            == 200
+        {
+            assert_eq!(
+                gateway.turns.take(),
+                [""; 0],
+                "closing a stream never touches the turn"
+            );
+            return;
+        }
+    }
+    panic!("the place was not given back");
+}
