@@ -131,7 +131,9 @@ fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
         next_offset_bytes: beginning.len(),
         text: beginning.to_owned(),
     };
-    (Json::of(&cut), Some(result))
+    // The whole is kept as text: JSONB would order the keys of an object anew and put spaces between them, so that the
+    // offset in the note would lead to another place.
+    (Json::of(&cut), Some(Json::of(&shown)))
 }
 
 /// PostgreSQL's JSONB cannot hold U+0000 or lone surrogates: such a result travels as base64 with its type.
@@ -176,6 +178,9 @@ mod tests {
             )
         );
         assert!(shown["note"].as_str().unwrap().contains("`read_result`"));
+        let rows = json!({"rows": ["x".repeat(TOOL_RESULT_INLINE_BYTES)], "count": 1});
+        let whole = output(&rows).full_result.unwrap().decode::<String>();
+        assert_eq!(whole.unwrap(), rows.to_string(), "to the letter");
         assert_eq!(
             end.full_result.unwrap().as_str().len(),
             2 * TOOL_RESULT_INLINE_BYTES + 2

@@ -277,7 +277,7 @@ impl Failures {
         match published {
             // A stream that misses what comes before byte 0 would have this writer go round for ever.
             Ok(Published::Gap) if sent.offset == 0 => {
-                self.in_a_row = self.in_a_row.saturating_add(1)
+                self.in_a_row = self.in_a_row.saturating_add(1);
             }
             Ok(_) => self.in_a_row = 0,
             Err(error) => {

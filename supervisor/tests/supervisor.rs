@@ -220,6 +220,8 @@ async fn hold(directory: &Path) {
     program.pause().unwrap();
     let group = ProcessGroup::start(&GroupEnd::KILL).unwrap();
     let script = format!("echo $$ >> {}; exec sleep 600", file.display());
+    // It ends with the group, when this process is killed.
+    #[allow(clippy::zombie_processes)]
     let _child = sh(&script).process_group(group.id()).spawn().unwrap();
     println!("\nholding {}", scratch.display());
     std::future::pending::<()>().await;

@@ -273,7 +273,7 @@ impl Following {
                 "reconnect" => {
                     self.delay = frame.data["delay_ms"]
                         .as_u64()
-                        .map_or(RETRY, Duration::from_millis)
+                        .map_or(RETRY, Duration::from_millis);
                 }
                 _ => {
                     self.cursor = frame.id.unwrap_or(self.cursor);

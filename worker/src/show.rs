@@ -11,13 +11,13 @@ const MAX_CHARS: usize = 160;
 /// The line of a persisted event; `None` for deltas and other frames that are not persisted.
 pub fn line(frame: &Frame) -> Option<String> {
     let sequence = frame.id?;
-    let text = about(frame.event_type(), &frame.data);
+    let text = about(&frame.event_type(), &frame.data);
     let text = shortened(&text);
     Some(format!("{sequence:>4}  {:<18} {text}", frame.event))
 }
 
 /// What the event says, in its own words.
-fn about(event_type: EventType, data: &Value) -> String {
+fn about(event_type: &EventType, data: &Value) -> String {
     match event_type {
         EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
         EventType::Thought => text(&data["thought"]),

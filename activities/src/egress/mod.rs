@@ -94,10 +94,10 @@ impl EgressPolicy {
         }
         match host {
             Host::Ipv4(address) => {
-                self.check_address(address.into(), url.host_str().unwrap_or_default())?
+                self.check_address(address.into(), url.host_str().unwrap_or_default())?;
             }
             Host::Ipv6(address) => {
-                self.check_address(address.into(), url.host_str().unwrap_or_default())?
+                self.check_address(address.into(), url.host_str().unwrap_or_default())?;
             }
             Host::Domain(_) => {}
         }

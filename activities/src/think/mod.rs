@@ -201,7 +201,7 @@ impl ModelCall<'_> {
         let (turns, step) = (&self.activities.turns, self.step);
         if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
             // The text is no longer shown live, and the call goes on.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

@@ -159,7 +159,7 @@ impl Tail {
                 }
             }
             Some(Item::Announced(news)) => {
-                self.is_behind |= news.last_sequence > self.log.sequence()
+                self.is_behind |= news.last_sequence > self.log.sequence();
             }
             // Cut for being slow: begin again from the cursor.
             None => {

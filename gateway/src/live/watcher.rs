@@ -127,7 +127,7 @@ impl SharedWatcher {
                 match self.events.last_sequences(chunk).await {
                     Ok(last_sequences) => self.tell(chunk, &last_sequences.into_iter().collect()),
                     Err(error) => {
-                        tracing::debug!(%error, "a look for missed events failed; the next one follows")
+                        tracing::debug!(%error, "a look for missed events failed; the next one follows");
                     }
                 }
             }

@@ -256,7 +256,7 @@ async fn keys_of_each_type_check_only_what_fits_them() {
     issuer.set(|answers| {
         answers
             .keys
-            .extend([unusable, symmetric, encryption(&keys[1])])
+            .extend([unusable, symmetric, encryption(&keys[1])]);
     });
     let algorithms = vec![
         Algorithm::RS256,

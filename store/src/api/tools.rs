@@ -64,7 +64,7 @@ pub struct ToolEnd {
     pub status: ToolStatus,
     /// What the model and the readers see.
     pub result: Json,
-    /// The whole result when `result` was cut.
+    /// The whole result when `result` was cut: a JSON string of its text, to the letter.
     pub full_result: Option<Json>,
     /// True when `result` describes an error.
     pub is_error: bool,

@@ -230,7 +230,7 @@ pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
         "the observe keeps all of it"
     );
     let mut open = tool_end("1");
-    open.status = ToolStatus::Running.into();
+    open.status = ToolStatus::Running;
     assert!(matches!(
         turn.store.finish_tool(&key, open).await,
         Err(StoreError::Conflict(_))

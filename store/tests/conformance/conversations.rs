@@ -69,6 +69,7 @@ pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
 }
 
 /// Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
+#[allow(clippy::too_many_lines)] // every query of a caller, one after the other
 pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
     let store = backend.open().await;
     let (ann, bob) = (

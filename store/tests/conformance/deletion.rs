@@ -222,7 +222,7 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
                     .delete_conversation(&tenant(), &conversation)
                     .await
                     .unwrap()
-            )
+            );
         });
         tasks.join_all().await;
         assert_eq!(

@@ -191,7 +191,8 @@ fn of_tools() -> Vec<Query> {
             hot::START_TOOL.postgres,
             "text, text, text, timestamptz, text, text[], text[]",
             "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}'",
-            1,
+            // The record, and its agent execution for the depth.
+            2,
         ),
         query(
             "calls that wait for someone",

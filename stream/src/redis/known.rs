@@ -74,7 +74,7 @@ impl Known {
     /// Notes that a step's text is sealed.
     pub(super) fn note_seal(&self, conversation_id: &str, agent_execution_id: &str, step: u32) {
         self.change(conversation_id, agent_execution_id, |mark| {
-            mark.sealed = mark.sealed.max(Some(step))
+            mark.sealed = mark.sealed.max(Some(step));
         });
     }
 

@@ -25,7 +25,7 @@ static RESERVED: Mutex<Vec<File>> = Mutex::new(Vec::new());
 pub fn free_port() -> u16 {
     let directory = directory().unwrap();
     let mut reserved = RESERVED.lock().unwrap_or_else(PoisonError::into_inner);
-    for port in PORTS.filter(|port| port / UI_DISTANCE % 2 == 0) {
+    for port in PORTS.filter(|port| (port / UI_DISTANCE).is_multiple_of(2)) {
         let file = OpenOptions::new()
             .create(true)
             .append(true)

@@ -56,7 +56,7 @@ fn parse(bytes: &[u8]) -> Result<Option<SseFrame>, String> {
                     value
                         .parse()
                         .map_err(|_| format!("this id is no cursor: {line}"))?,
-                )
+                );
             }
             "event" => value.clone_into(&mut event),
             "data" => data.push(value),

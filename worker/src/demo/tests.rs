@@ -257,7 +257,7 @@ async fn complete(
     let mut deltas = Vec::new();
     let reply = client
         .complete(request, &mut |part, piece| {
-            deltas.push((part, piece.to_owned()))
+            deltas.push((part, piece.to_owned()));
         })
         .await
         .unwrap();

@@ -207,7 +207,7 @@ impl ModelClient for GenaiClient {
             match event.map_err(failed)? {
                 ChatStreamEvent::Chunk(chunk) => listener.hear(Part::Text, &chunk.content)?,
                 ChatStreamEvent::ReasoningChunk(chunk) => {
-                    listener.hear(Part::Reasoning, &chunk.content)?
+                    listener.hear(Part::Reasoning, &chunk.content)?;
                 }
                 ChatStreamEvent::ToolCallChunk(chunk) => listener.hear_call(&chunk.tool_call)?,
                 ChatStreamEvent::End(end) => return listener.end(end),

@@ -244,7 +244,7 @@ impl Link {
                 self.state.send_modify(|state| state.tools = Some(tools));
             }
             Ok(Err(error)) => {
-                tracing::warn!(server, %error, "the changed tools of an MCP server cannot be listed")
+                tracing::warn!(server, %error, "the changed tools of an MCP server cannot be listed");
             }
             Err(_) => tracing::warn!(
                 server,

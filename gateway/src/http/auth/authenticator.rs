@@ -172,7 +172,7 @@ impl Authenticator {
                     (None, None) => std::future::pending().await,
                     (None, Some(rest)) => tokio::time::sleep(rest).await,
                     (Some(_), rest) => {
-                        tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await
+                        tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await;
                     }
                 }
                 // While the store is away nothing is known, and a stream is no place to guess.

@@ -127,7 +127,7 @@ impl KeyRing {
         let before = now - USE_NOTED_EVERY;
         match self.lock().get_mut(&key.id) {
             Some(cached) if cached.used_at.is_none_or(|at| at < before) => {
-                cached.used_at = Some(now)
+                cached.used_at = Some(now);
             }
             _ => return,
         }

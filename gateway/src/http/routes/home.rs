@@ -54,14 +54,14 @@ fn page(base_url: &str, needs_credential: bool) -> String {
         r#"curl -sN {api}/chat{authorization} {json} -d '{{"conversation_id":"hello","message":"What is 2 + 2?"}}'"#
     );
     let read = format!("curl -s {api}/conversations/hello/messages{authorization}");
-    let errors: String = docs::error_codes()
-        .map(|code| format!("<a href=\"/docs/errors/{code}\">{code}</a>\n"))
-        .collect();
+    let links = docs::error_codes()
+        .map(|code| format!("<a href=\"/docs/errors/{code}\">{code}</a>"))
+        .collect::<Vec<_>>();
     PAGE.replace("{{credential}}", credential)
         .replace("{{create}}", &escaped(&create))
         .replace("{{chat}}", &escaped(&chat))
         .replace("{{read}}", &escaped(&read))
-        .replace("{{errors}}", errors.trim_end())
+        .replace("{{errors}}", &links.join("\n"))
 }
 
 /// How the caller reached this gateway. A proxy in front of it that speaks HTTPS says so.

@@ -131,14 +131,14 @@ pub(super) async fn submit(
         .await?;
     match &queued.turn {
         None if on_busy == OnBusy::Reject => {
-            start_or_reject(state, caller, conversation, &queued).await?
+            start_or_reject(state, caller, conversation, &queued).await?;
         }
         None => {
             state
                 .ports
                 .turns
                 .submit(conversation, &queued.message_id, on_busy)
-                .await?
+                .await?;
         }
         // Its workflow may be gone, and then this brings the turn back; else the workflow knows the message.
         Some(turn) if turn.is_running => {

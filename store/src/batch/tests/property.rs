@@ -73,7 +73,7 @@ fn apply(model: &mut Model, op: &Op) {
         Op::Start(step, index) => model.start(&execution_id(step, index)),
         Op::Observe(step, index) => model.save(&observe(step, &execution_id(step, index), None)),
         Op::Approval(step, index, decision) => {
-            model.save(&approval_of(step, &execution_id(step, index), decision))
+            model.save(&approval_of(step, &execution_id(step, index), decision));
         }
         Op::Steer(number) => model.save(&steer(&format!("steer_{number}"))),
         Op::End(step, way) => model.save(&end(step, way)),
