@@ -10,7 +10,7 @@ use everturn_gateway::{GatewayConfig, GatewayState, Ports};
 use everturn_proto::{
     ids,
     turn::{AgentDefinition, LlmCompleteState, SaveEnd, SaveRequest, save_request::Batch},
-    words::{execution_status, finish},
+    words::{AgentExecutionStatus, FinishReason},
 };
 use everturn_store::{BeginTurn, StepClaim, StepKey, TurnStore, sqlite::SqliteStore};
 use everturn_stream::{Announcement, InProcessStream, Part, StreamWriter, TextWriter};
@@ -112,13 +112,13 @@ impl Stack {
         writer.finish().await;
         let state = LlmCompleteState {
             text,
-            finish: finish::STOP.to_owned(),
+            finish: FinishReason::Stop.into(),
             generation,
             ..LlmCompleteState::default()
         };
         self.store.complete_step(&step, state).await.unwrap();
         let end = SaveEnd {
-            status: execution_status::COMPLETED.to_owned(),
+            status: AgentExecutionStatus::Completed.into(),
             ..SaveEnd::default()
         };
         let request = SaveRequest {

@@ -7,16 +7,16 @@ use crate::{
     Json,
     limits::{MAX_APPROVAL_REASON_BYTES, MAX_APPROVED_INPUT_BYTES},
     turn::ResolveApproval,
-    words::approval,
+    words::Decision,
 };
 
 impl ResolveApproval {
     /// What is wrong with the answer itself, whatever call it is for; `None` when it can be taken.
     pub fn flaw(&self) -> Option<&'static str> {
-        let is_approved = match self.decision.as_str() {
-            approval::APPROVE => true,
-            approval::DENY => false,
-            _ => return Some("`decision` is `approve` or `deny`"),
+        let is_approved = match self.decision() {
+            Decision::Approve => true,
+            Decision::Deny => false,
+            Decision::Unknown(_) => return Some("`decision` is `approve` or `deny`"),
         };
         if !is_approved && (self.tool_input.is_some() || self.remember) {
             return Some("`tool_input` and `remember` go with the decision `approve`");

@@ -28,16 +28,6 @@ pub fn sub_agent_execution_id(conversation_id: &str, execution_id: &str) -> Stri
     )
 }
 
-/// The thread of an agent execution: whose rows in `messages` are its context. Turns share the conversation's own, the
-/// empty one; a sub-agent has one to itself, named like its execution.
-pub fn thread<'a>(conversation_id: &str, message_id: &str, agent_execution_id: &'a str) -> &'a str {
-    if agent_execution_id == root_execution_id(conversation_id, message_id) {
-        ""
-    } else {
-        agent_execution_id
-    }
-}
-
 /// Id of the row in `messages` that holds a sub-agent's task.
 pub fn task_message_id(agent_execution_id: &str) -> String {
     format!("msg_{}", hash(&["task", agent_execution_id], 16))

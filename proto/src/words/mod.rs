@@ -11,7 +11,6 @@ mod word;
 mod approvals;
 mod event_types;
 mod failures;
-mod text;
 mod tools;
 mod turns;
 
@@ -19,7 +18,6 @@ pub use self::{
     approvals::{ApprovalState, Decision, refusal},
     event_types::EventType,
     failures::failure,
-    text::*,
     tools::{DELEGATE_TOOL, Effect, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
     turns::{AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy},
 };
