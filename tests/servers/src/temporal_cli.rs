@@ -8,6 +8,11 @@ use std::{
 
 use tokio::process::Command;
 
+use crate::wait;
+
+/// What the server says when it did not get the lock of a workflow in time.
+const BUSY: &str = "Workflow is busy";
+
 /// As the environment says, the project's own, or the one on PATH.
 pub fn binary() -> PathBuf {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
@@ -25,14 +30,20 @@ pub fn binary() -> PathBuf {
     BINARY.get_or_init(find).clone()
 }
 
-/// Runs the CLI against a server.
+/// Runs the CLI against a server. A command that a busy server did not take is given again (docs/engine.md, workflow
+/// is busy).
 pub async fn cli(address: &str, args: &[&str]) -> Output {
-    Command::new(binary())
-        .args(args)
-        .args(["--address", address])
-        .output()
-        .await
-        .unwrap()
+    wait::until("the server is less busy", || async {
+        let mut command = Command::new(binary());
+        let output = command.args(args).args(["--address", address]).output();
+        let output = output.await.unwrap();
+        (!is_busy(&output)).then_some(output)
+    })
+    .await
+}
+
+fn is_busy(output: &Output) -> bool {
+    !output.status.success() && String::from_utf8_lossy(&output.stderr).contains(BUSY)
 }
 
 /// A program that `make` installs, whether or not it has been.
