@@ -122,7 +122,7 @@ async fn a_program_ends_by_a_signal_and_starts_again() {
     program.start(sh("exec sleep 600")).unwrap();
     assert!(program.is_running());
     assert!(program.start(sh("true")).is_err(), "one at a time");
-    program.signal(Signal::SIGINT).unwrap();
+    program.signal(Signal::SIGTERM).unwrap();
     assert!(!program.ended().await.unwrap().success());
     assert!(scratch.exists(), "the next one may need it");
     program.stop().await;
