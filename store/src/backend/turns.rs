@@ -34,7 +34,8 @@ use crate::{
 #[async_trait]
 impl TurnStore for Database {
     async fn begin_turn(&self, turn: BeginTurn) -> Result<BegunTurn> {
-        self.transaction(async |connection| begin::begin_turn(connection, turn).await)
+        // On the heap, because it is large: it holds two definitions of an agent.
+        self.transaction(async |connection| Box::pin(begin::begin_turn(connection, turn)).await)
             .await
     }
 

@@ -1,19 +1,16 @@
-//! Conversations and the messages they accept (invariant 9).
+//! Conversations and the messages they accept (invariant 9, accepted means durable).
 
 use std::num::NonZeroU32;
 
 use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{
-    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, Missing, NewConversation,
-    NewMessage, StoreError,
-};
+use everturn_store::{Access, Conversations, Missing, NewConversation, NewMessage, StoreError};
 
 use super::{
     Backend,
     fixture::{Turn, new_message, tenant},
 };
 
-fn new_conversation(id: &str, tenant: &str) -> NewConversation {
+pub(super) fn new_conversation(id: &str, tenant: &str) -> NewConversation {
     let title = format!("about {id}");
     NewConversation {
         id: id.into(),
@@ -66,132 +63,6 @@ pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
             .as_deref(),
         Some("about c")
     );
-}
-
-/// Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
-#[allow(clippy::too_many_lines)] // every query of a caller, one after the other
-pub async fn a_caller_sees_only_what_is_theirs(backend: &impl Backend) {
-    let store = backend.open().await;
-    let (ann, bob) = (
-        Access::owner("tenant", "ann"),
-        Access::owner("tenant", "bob"),
-    );
-    let stranger = Access::tenant("another");
-    for (id, access) in [
-        ("shared", tenant()),
-        ("anns", ann.clone()),
-        ("bobs", bob.clone()),
-    ] {
-        let new = NewConversation {
-            access,
-            ..new_conversation(id, "")
-        };
-        assert!(store.create_conversation(new).await.unwrap().is_some());
-    }
-    Turn::begun(store.clone(), "anns", "m").await;
-    for access in [&bob, &stranger] {
-        assert_eq!(
-            store
-                .rename_conversation(access, "anns", Some("mine"))
-                .await
-                .unwrap(),
-            None,
-            "{access:?}"
-        );
-        assert!(
-            !store.delete_conversation(access, "anns").await.unwrap(),
-            "{access:?}"
-        );
-    }
-    assert_eq!(
-        store
-            .conversation(&ann, "anns")
-            .await
-            .unwrap()
-            .unwrap()
-            .title
-            .as_deref(),
-        Some("about anns")
-    );
-    for (access, sees) in [
-        (tenant(), true),
-        (ann, true),
-        (bob, false),
-        (stranger, false),
-    ] {
-        let who = format!("{access:?}");
-        assert_eq!(
-            store.conversation(&access, "anns").await.unwrap().is_some(),
-            sees,
-            "{who}"
-        );
-        assert_eq!(
-            store
-                .conversation_status(&access, "anns")
-                .await
-                .unwrap()
-                .is_some(),
-            sees,
-            "{who}"
-        );
-        assert_eq!(
-            store
-                .events(&access, "anns", 0, 10)
-                .await
-                .unwrap()
-                .events
-                .len(),
-            usize::from(sees),
-            "{who}"
-        );
-        let new = NewConversation {
-            access: access.clone(),
-            ..new_conversation("anns", "")
-        };
-        assert_eq!(
-            store.create_conversation(new).await.unwrap().is_some(),
-            sees,
-            "{who}"
-        );
-        let queued = store
-            .queue_message(&access, new_message("anns", "q", None))
-            .await;
-        assert_eq!(queued.is_ok(), sees, "{who}");
-        assert!(
-            sees || matches!(queued, Err(StoreError::NotFound { .. })),
-            "{who}"
-        );
-        let place = Some(ListPlace {
-            updated_at: "2100-01-01T00:00:00Z".parse().unwrap(),
-            id: "x".into(),
-        });
-        let search = ListFilter::new(Some("ABOUT"), Some("default".into()));
-        for (before, filter) in [
-            (None, search.clone()),
-            (None, ListFilter::default()),
-            (place, search),
-        ] {
-            let query = ListQuery {
-                before,
-                limit: 10,
-                filter,
-            };
-            let listed = store
-                .list_conversations(&access, &query)
-                .await
-                .unwrap()
-                .conversations;
-            let mut ids: Vec<_> = listed.iter().map(|row| row.id.as_str()).collect();
-            ids.sort_unstable();
-            let expected: &[&str] = match access.owner_id.as_deref() {
-                _ if access.tenant_id != "tenant" => &[],
-                None => &["anns", "bobs", "shared"],
-                Some("ann") => &["anns"],
-                Some(_) => &["bobs"],
-            };
-            assert_eq!(ids, expected, "{who}");
-        }
-    }
 }
 
 pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {

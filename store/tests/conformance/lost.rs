@@ -1,11 +1,8 @@
-//! Turns whose workflow is gone: where they go on, and how they end when another turn begins (invariant 3, idempotent
-//! saves, and 9, accepted means durable).
+//! Turns whose workflow is gone: how they end when another turn begins (invariant 3, idempotent saves), and what becomes
+//! of the messages that wait (invariant 9, accepted means durable).
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
-use everturn_store::{
-    Access, Conversations, Missing, NewConversation, ResumePoint, StoreError, TakenBy, TurnStore,
-    UnfinishedTurn,
-};
+use everturn_store::{Access, Conversations, Missing, StoreError, TakenBy, TurnStore};
 
 use tokio::task::JoinSet;
 
@@ -157,88 +154,6 @@ pub async fn a_message_that_joined_a_lost_turn_does_not_end_it(backend: &impl Ba
         lost.begin_again().await.status,
         AgentExecutionStatus::Running
     );
-}
-
-pub async fn the_resume_point_is_what_is_not_finished(backend: &impl Backend) {
-    let store = backend.open().await;
-    let of = async |access: &Access, limit| store.resume_point(access, "c", limit).await.unwrap();
-    let point = async || of(&tenant(), 10).await.unwrap();
-    let unfinished = |checkpoint_step| {
-        Some(UnfinishedTurn {
-            message_id: "m1".into(),
-            checkpoint_step,
-        })
-    };
-    assert_eq!(of(&tenant(), 10).await, None);
-    let access = Access::owner("tenant", "ann");
-    let new = NewConversation {
-        id: "c".into(),
-        access,
-        agent: "default".into(),
-        title: None,
-    };
-    store.create_conversation(new).await.unwrap();
-    assert_eq!(
-        point().await,
-        ResumePoint {
-            turn: None,
-            waiting: vec![],
-            has_begun: false
-        }
-    );
-    let turn = Turn::new(store.clone(), "c", "m1");
-    for message in ["m1", "m2", "m3"] {
-        turn.queue(message).await;
-        // Their order is that of their times, to the millisecond.
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
-    assert_eq!(point().await.waiting, ["m1", "m2", "m3"]);
-    assert_eq!(of(&tenant(), 2).await.unwrap().waiting, ["m1", "m2"]);
-
-    turn.begin_again().await;
-    let waiting = vec!["m2".to_owned(), "m3".to_owned()];
-    assert_eq!(
-        point().await,
-        ResumePoint {
-            turn: unfinished(None),
-            waiting: waiting.clone(),
-            has_begun: true
-        }
-    );
-    for step in 0..2 {
-        turn.asks(step, "look", &[Effect::Read]).await;
-        assert_eq!(point().await.turn, unfinished(Some(step)));
-        turn.runs(step, 0).await;
-        store.claim_step(&turn.step(step + 1)).await.unwrap();
-    }
-    store
-        .save_partial(&turn.step(2), state("so f", vec![]))
-        .await
-        .unwrap();
-    assert_eq!(
-        point().await.turn,
-        unfinished(Some(1)),
-        "a text so far is no checkpoint"
-    );
-    turn.complete(2, "answer", &[]).await;
-    assert_eq!(
-        point().await.turn,
-        unfinished(Some(2)),
-        "answered, and its end not saved"
-    );
-    turn.end(2, AgentExecutionStatus::Completed).await;
-    assert_eq!(
-        point().await,
-        ResumePoint {
-            turn: None,
-            waiting,
-            has_begun: true
-        }
-    );
-    assert!(of(&Access::owner("tenant", "ann"), 1).await.is_some());
-    for stranger in [Access::tenant("another"), Access::owner("tenant", "bob")] {
-        assert_eq!(of(&stranger, 10).await, None, "{stranger:?}");
-    }
 }
 
 pub async fn a_withdrawn_message_was_never_there(backend: &impl Backend) {

@@ -21,10 +21,12 @@ pub mod lost;
 pub mod outside;
 pub mod races;
 pub mod resume;
+pub mod resume_point;
 pub mod retention;
 pub mod saves;
 pub mod tool_results;
 pub mod turns;
+pub mod visibility;
 
 use std::future::Future;
 
@@ -75,7 +77,6 @@ macro_rules! conformance_suite {
             lost::a_lost_turn_keeps_its_text,
             lost::a_lost_turn_that_still_works_ends_whole,
             lost::a_message_that_joined_a_lost_turn_does_not_end_it,
-            lost::the_resume_point_is_what_is_not_finished,
             lost::a_withdrawn_message_was_never_there,
             lost::a_message_is_taken_or_withdrawn,
             lost::a_repeated_message_names_the_turn_that_took_it,
@@ -84,6 +85,9 @@ macro_rules! conformance_suite {
             races::a_tool_is_started_once,
             races::the_end_of_a_tool_and_of_its_turn_agree,
             races::everything_at_once_ends_without_a_deadlock,
+            resume_point::the_resume_point_names_what_waits,
+            resume_point::the_resume_point_is_at_the_last_checkpoint,
+            resume_point::the_resume_point_is_for_those_who_see_the_conversation,
             resume::checkpoints_and_what_they_name_are_enough_to_go_on,
             resume::a_record_that_is_missing_is_made_when_its_tool_ends,
             retention::what_is_old_is_removed_whole,
@@ -103,6 +107,7 @@ macro_rules! conformance_suite {
             saves::racing_saves_of_one_batch_store_it_once,
             saves::the_first_end_wins_and_nothing_follows,
             saves::cancel_closes_every_open_act,
+            saves::cancel_ends_every_record,
             saves::cancel_keeps_the_text_so_far,
             saves::a_failed_end_does_not_read_the_partial_text,
             saves::a_tool_that_left_no_end_is_ended_by_its_observe,
@@ -119,27 +124,36 @@ macro_rules! conformance_suite {
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,
             claims::used_call_ids_are_found,
+            outside::what_waits_is_listed,
             outside::a_call_runs_only_when_it_is_approved,
+            outside::a_thought_that_is_saved_again_says_what_was_answered,
             outside::a_denied_call_never_runs,
             outside::an_approval_may_be_remembered,
             outside::the_clients_first_result_is_kept,
             outside::the_end_closes_what_waits,
-            delegation::a_sub_agent_begins_once_with_its_own_context,
-            delegation::its_end_ends_the_call_that_started_it,
+            delegation::a_sub_agent_begins_once,
+            delegation::a_sub_agent_has_its_own_context,
             delegation::a_call_that_may_not_have_one_is_ended,
+            delegation::the_depth_and_the_number_of_sub_agents_are_limited,
+            delegation::its_end_ends_the_call_that_started_it,
+            delegation::a_parent_is_told_how_its_sub_agents_ended,
             delegation::the_end_of_a_parent_ends_the_tree_below,
             delegation::an_observe_ends_a_lost_sub_agent,
             delegation::a_lost_turn_ends_with_its_sub_agents,
             delegation::sub_agents_write_at_once,
-            delegation::executions_are_a_tree_of_pages,
+            delegation::agent_executions_are_a_tree,
+            delegation::agent_executions_are_paged,
+            delegation::a_stranger_sees_no_agent_execution,
             conversations::creating_twice_gives_the_first,
-            conversations::a_caller_sees_only_what_is_theirs,
             conversations::a_client_message_id_is_accepted_once,
             conversations::racing_posts_of_one_message_store_one,
             conversations::the_queue_has_a_limit,
             conversations::a_message_needs_its_conversation,
             conversations::a_tenant_has_a_limit_of_turns,
             conversations::a_conversation_is_renamed,
+            visibility::a_caller_reads_only_what_is_theirs,
+            visibility::a_caller_writes_only_what_is_theirs,
+            visibility::a_caller_lists_only_what_is_theirs,
             tool_results::a_whole_result_is_read_in_slices,
             tool_results::a_slice_may_begin_anywhere,
             tool_results::a_result_is_read_by_those_who_may,

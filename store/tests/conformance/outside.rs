@@ -44,7 +44,15 @@ fn answer(execution_id: &str, decision: ApprovalState) -> SaveApproval {
     }
 }
 
-pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
+/// A person approves the call with another input than the model gave.
+fn edited(execution_id: &str) -> SaveApproval {
+    SaveApproval {
+        tool_input: Some(json(r#"{"q": "y"}"#)),
+        ..answer(execution_id, ApprovalState::Approved)
+    }
+}
+
+pub async fn what_waits_is_listed(backend: &impl Backend) {
     let turn = asking(backend).await;
     let waiting = turn.store.waiting_tools(&tenant(), "c", 10).await.unwrap();
     let names: Vec<_> = waiting
@@ -62,7 +70,11 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
             .unwrap(),
         []
     );
+}
 
+pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
+    let turn = asking(backend).await;
+    let id = turn.execution_id(0, 0);
     let early = turn.store.claim_tool(&turn.tool(0, 0), "a").await;
     assert!(
         matches!(early, Err(StoreError::Conflict(_))),
@@ -70,7 +82,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     );
     let record = turn
         .store
-        .outside_tool(&tenant(), "c", &names[0])
+        .outside_tool(&tenant(), "c", &id)
         .await
         .unwrap()
         .unwrap()
@@ -80,11 +92,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         (ToolStatus::Pending, 0)
     );
 
-    let edited = SaveApproval {
-        tool_input: Some(json(r#"{"q": "y"}"#)),
-        ..answer(&names[0], ApprovalState::Approved)
-    };
-    let save = turn.request(0, Batch::Approval(edited));
+    let save = turn.request(0, Batch::Approval(edited(&id)));
     turn.store.save(&save).await.unwrap();
     turn.store.save(&save).await.unwrap();
     assert_eq!(
@@ -113,7 +121,14 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         Some(json(r#"{"q": "y"}"#)),
         "and that is what the model sees"
     );
+}
 
+/// A run that was reset saves the thought again. It need not wait for what was answered meanwhile.
+pub async fn a_thought_that_is_saved_again_says_what_was_answered(backend: &impl Backend) {
+    let turn = asking(backend).await;
+    let ids = [turn.execution_id(0, 0), turn.execution_id(0, 1)];
+    turn.save(0, Batch::Approval(edited(&ids[0]))).await;
+    turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     let again = turn
         .store
         .save(&turn.request(0, Batch::Thought(SaveThought {})))
@@ -122,12 +137,12 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         .result;
     assert_eq!(
         (again.approvals_answered, again.results_stored),
-        (vec![names[0].clone()], vec![])
+        (vec![ids[0].clone()], vec![])
     );
     let [client] = &again.still_waiting[..] else {
         panic!("{:?}", again.still_waiting)
     };
-    assert_eq!(client.execution_id, names[1]);
+    assert_eq!(client.execution_id, ids[1]);
     assert!(
         client.left_ms <= 1000,
         "of the second that the client has, what is left: {}",

@@ -6,7 +6,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, ToolStatus},
 };
 use everturn_store::{
-    Conversations, StepClaim, StepKey, StoreError, ToolClaim, ToolKey, TurnStore,
+    Conversations, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, TurnStore,
 };
 
 use super::{
@@ -14,8 +14,9 @@ use super::{
     fixture::{Turn, agent, json, state, tenant, tool_end},
 };
 
-/// The checkpoint before a tool is `tool_start`; the one after it is the tool's record, which holds its end.
-pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl Backend) {
+/// A turn whose first step asked for three tools. The first has ended with this result, the second only begins, and then
+/// the worker is gone.
+async fn interrupted<B: Backend>(backend: &B, end: &ToolEnd) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let mut reply = state(
         "looking",
@@ -31,15 +32,19 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
         .await
         .unwrap();
     turn.thought(0).await;
-    // The first tool ends, the second only begins; then the worker is gone.
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
-    let end = tool_end("\"found\"");
     turn.store
         .finish_tool(&turn.tool(0, 0), end.clone())
         .await
         .unwrap();
     turn.store.claim_tool(&turn.tool(0, 1), "a").await.unwrap();
+    turn
+}
 
+/// The checkpoint before a tool is `tool_start`; the one after it is the tool's record, which holds its end.
+pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl Backend) {
+    let end = tool_end("\"found\"");
+    let turn = interrupted(backend, &end).await;
     // Another worker knows the conversation, and nothing else.
     let store = backend.open().await;
     let point = store.resume_point(&tenant(), "c", 10).await;

@@ -149,9 +149,9 @@ pub async fn the_first_end_wins_and_nothing_follows(backend: &impl Backend) {
     assert_eq!(backend.row_count().await, rows);
 }
 
-pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
+/// A turn that is cancelled while its tools are pending, running, running once, ended and observed.
+async fn cancelled_with_tools<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    // pending, running, running once, ended, observed
     let effects = [
         Effect::Read,
         Effect::Read,
@@ -172,7 +172,11 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
         .unwrap();
     turn.runs(0, 4).await;
     turn.end(1, AgentExecutionStatus::Cancelled).await;
+    turn
+}
 
+pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
+    let turn = cancelled_with_tools(backend).await;
     let events = turn.events().await;
     let of = |kind: &str| -> Vec<String> {
         let found = events.iter().filter(|event| event.event_type == kind);
@@ -181,34 +185,13 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
             .collect()
     };
     let (acts, mut observes) = (of("act"), of("observe"));
+    assert_eq!(acts.len(), 5);
     observes.rotate_left(1);
     assert_eq!(
         acts, observes,
         "an observe for each act; the fifth came first"
     );
     assert_eq!(events.last().unwrap().event_type, "cancelled");
-    let mut statuses = Vec::new();
-    for index in 0..effects.len() {
-        let ToolClaim::Ended(record) = turn
-            .store
-            .claim_tool(&turn.tool(0, index), "a")
-            .await
-            .unwrap()
-        else {
-            panic!("tool {index} is open")
-        };
-        statuses.push(record.status);
-    }
-    assert_eq!(
-        statuses,
-        [
-            ToolStatus::Cancelled,
-            ToolStatus::Cancelled,
-            ToolStatus::OutcomeUnknown,
-            ToolStatus::Completed,
-            ToolStatus::Completed
-        ]
-    );
     let context = turn
         .store
         .context("c", &Thread::Conversation, 10)
@@ -221,6 +204,24 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
         [true, true, true, false, false],
         "results stand in call order"
     );
+}
+
+pub async fn cancel_ends_every_record(backend: &impl Backend) {
+    let turn = cancelled_with_tools(backend).await;
+    let expected = [
+        ToolStatus::Cancelled,
+        ToolStatus::Cancelled,
+        ToolStatus::OutcomeUnknown,
+        ToolStatus::Completed,
+        ToolStatus::Completed,
+    ];
+    for (index, status) in expected.into_iter().enumerate() {
+        let claim = turn.store.claim_tool(&turn.tool(0, index), "a").await;
+        let ToolClaim::Ended(record) = claim.unwrap() else {
+            panic!("tool {index} is open")
+        };
+        assert_eq!(record.status, status, "tool {index}");
+    }
     // What was cancelled stays so, whatever its activity says later.
     let late = turn
         .store

@@ -12,7 +12,6 @@ const LONG_FILES: &[&str] = &[
     "activities/src/egress/tests.rs",
     "gateway/tests/rest.rs",
     "gateway/tests/sse.rs",
-    "store/tests/conformance/delegation.rs",
     "stream/tests/conformance/mod.rs",
     "stream/tests/redis_faults.rs",
 ];
@@ -23,15 +22,6 @@ const LONG_FUNCTIONS: &[&str] = &[
     "gateway/tests/auth/tokens.rs::signatures_that_prove_nothing_are_refused",
     "gateway/tests/outside.rs::what_is_stored_is_refused_without_asking",
     "gateway/tests/rest.rs::everything_wrong_is_a_problem",
-    "store/tests/conformance/conversations.rs::a_caller_sees_only_what_is_theirs",
-    "store/tests/conformance/delegation.rs::a_call_that_may_not_have_one_is_ended",
-    "store/tests/conformance/delegation.rs::executions_are_a_tree_of_pages",
-    "store/tests/conformance/delegation.rs::its_end_ends_the_call_that_started_it",
-    "store/tests/conformance/lost.rs::the_resume_point_is_what_is_not_finished",
-    "store/tests/conformance/outside.rs::a_call_runs_only_when_it_is_approved",
-    "store/tests/conformance/resume.rs::checkpoints_and_what_they_name_are_enough_to_go_on",
-    "store/tests/conformance/saves.rs::cancel_closes_every_open_act",
-    "store/tests/postgres_cost/round_trips.rs::a_sub_agent",
     "stream/tests/redis_faults.rs::fence_holds_after_everything_was_lost",
 ];
 

@@ -1,0 +1,93 @@
+//! The list of a conversation's agent executions.
+
+use everturn_proto::words::AgentExecutionStatus;
+use everturn_store::{Access, AgentExecution, AgentExecutionPlace, AgentExecutions};
+
+use super::{
+    super::{
+        Backend,
+        fixture::{Turn, tenant},
+    },
+    begun, delegating,
+};
+
+/// A turn with two sub-agents that have ended, and its agent execution and theirs as they are listed.
+async fn tree<B: Backend>(backend: &B) -> (Turn<B::Store>, Vec<AgentExecution>) {
+    let root = delegating(backend, 2).await;
+    for index in 0..2 {
+        // Their order is that of their times, to the millisecond.
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+        let sub = begun(&root, index).await;
+        sub.complete(0, "found", &[]).await;
+        sub.end(0, AgentExecutionStatus::Completed).await;
+    }
+    let all = page(&root.store, &tenant(), None, 10).await;
+    (root, all)
+}
+
+async fn page(
+    store: &impl AgentExecutions,
+    access: &Access,
+    after: Option<&AgentExecution>,
+    limit: u32,
+) -> Vec<AgentExecution> {
+    let after = after.map(|row| AgentExecutionPlace {
+        started_at: row.started_at,
+        id: row.id.clone(),
+    });
+    store
+        .agent_executions(access, "c", after, limit)
+        .await
+        .unwrap()
+}
+
+pub async fn agent_executions_are_a_tree(backend: &impl Backend) {
+    let (root, all) = tree(backend).await;
+    let depths: Vec<_> = all.iter().map(|execution| execution.depth).collect();
+    assert_eq!(depths, [0, 1, 1]);
+    assert_eq!(
+        (
+            all[0].parent_execution_id.as_deref(),
+            &all[0].parent_call,
+            all[0].finished_at
+        ),
+        (None, &None, None)
+    );
+    for (index, sub) in all[1..].iter().enumerate() {
+        assert_eq!(sub.parent_execution_id.as_ref(), Some(&root.execution));
+        assert_eq!(
+            (&sub.root_execution_id, sub.agent.as_str()),
+            (&root.execution, "b")
+        );
+        assert_eq!(
+            (sub.steps, sub.input_tokens, sub.output_tokens),
+            (1, 100, 10)
+        );
+        assert!(sub.finished_at.is_some());
+        let call = sub.parent_call.as_ref().unwrap();
+        assert_eq!(
+            (&call.execution_id, call.tool_name.as_str()),
+            (&root.execution_id(0, index), "delegate")
+        );
+        assert_eq!(call.tool_input.to_value()["task"], "look");
+    }
+}
+
+pub async fn agent_executions_are_paged(backend: &impl Backend) {
+    let (root, all) = tree(backend).await;
+    let store = &root.store;
+    assert_eq!(page(store, &tenant(), Some(&all[0]), 1).await, all[1..2]);
+    assert_eq!(page(store, &tenant(), Some(&all[2]), 1).await, []);
+    let one = store.agent_execution(&tenant(), "c", &all[1].id).await;
+    assert_eq!(one.unwrap().as_ref(), Some(&all[1]));
+    let of_another_conversation = store.agent_execution(&tenant(), "d", &all[1].id).await;
+    assert_eq!(of_another_conversation.unwrap(), None);
+}
+
+pub async fn a_stranger_sees_no_agent_execution(backend: &impl Backend) {
+    let (root, all) = tree(backend).await;
+    let stranger = Access::tenant("another");
+    assert_eq!(page(&root.store, &stranger, None, 10).await, []);
+    let one = root.store.agent_execution(&stranger, "c", &all[1].id).await;
+    assert_eq!(one.unwrap(), None);
+}

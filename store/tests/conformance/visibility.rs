@@ -1,0 +1,117 @@
+//! Another tenant's and another owner's conversations are as if they were not there, in every query of a caller.
+
+use everturn_store::{
+    Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, NewConversation,
+    StoreError,
+};
+
+use super::{
+    Backend,
+    conversations::new_conversation,
+    fixture::{Turn, new_message, tenant},
+};
+
+/// Who asks for Ann's conversation, and whether they see it.
+fn callers() -> [(Access, bool); 4] {
+    [
+        (tenant(), true),
+        (Access::owner("tenant", "ann"), true),
+        (Access::owner("tenant", "bob"), false),
+        (Access::tenant("another"), false),
+    ]
+}
+
+/// Three conversations of one tenant: `shared`, which has no owner, `anns`, which has a turn, and `bobs`.
+async fn three_conversations<B: Backend>(backend: &B) -> B::Store {
+    let store = backend.open().await;
+    for (id, access) in [
+        ("shared", tenant()),
+        ("anns", Access::owner("tenant", "ann")),
+        ("bobs", Access::owner("tenant", "bob")),
+    ] {
+        let created = create(&store, id, access).await;
+        assert!(created);
+    }
+    Turn::begun(store.clone(), "anns", "m").await;
+    store
+}
+
+/// Creates a conversation; true when it is there and its creator sees it.
+async fn create(store: &impl Conversations, id: &str, access: Access) -> bool {
+    let new = NewConversation {
+        access,
+        ..new_conversation(id, "")
+    };
+    store.create_conversation(new).await.unwrap().is_some()
+}
+
+pub async fn a_caller_reads_only_what_is_theirs(backend: &impl Backend) {
+    let store = three_conversations(backend).await;
+    for (access, sees) in callers() {
+        let found = store.conversation(&access, "anns").await.unwrap();
+        assert_eq!(found.is_some(), sees, "{access:?}");
+        let status = store.conversation_status(&access, "anns").await.unwrap();
+        assert_eq!(status.is_some(), sees, "{access:?}");
+        let page = store.events(&access, "anns", 0, 10).await.unwrap();
+        assert_eq!(page.events.len(), usize::from(sees), "{access:?}");
+    }
+}
+
+pub async fn a_caller_writes_only_what_is_theirs(backend: &impl Backend) {
+    let store = three_conversations(backend).await;
+    for (access, sees) in callers() {
+        let created = create(&store, "anns", access.clone()).await;
+        assert_eq!(created, sees, "{access:?}");
+        let queued = store
+            .queue_message(&access, new_message("anns", "q", None))
+            .await;
+        assert_eq!(queued.is_ok(), sees, "{access:?}");
+        assert!(
+            sees || matches!(queued, Err(StoreError::NotFound { .. })),
+            "{access:?}"
+        );
+        if sees {
+            continue;
+        }
+        let renamed = store
+            .rename_conversation(&access, "anns", Some("mine"))
+            .await;
+        assert_eq!(renamed.unwrap(), None, "{access:?}");
+        let is_deleted = store.delete_conversation(&access, "anns").await.unwrap();
+        assert!(!is_deleted, "{access:?}");
+    }
+    let stored = store.conversation(&tenant(), "anns").await.unwrap();
+    assert_eq!(stored.unwrap().title.as_deref(), Some("about anns"));
+}
+
+pub async fn a_caller_lists_only_what_is_theirs(backend: &impl Backend) {
+    let store = three_conversations(backend).await;
+    let place = Some(ListPlace {
+        updated_at: "2100-01-01T00:00:00Z".parse().unwrap(),
+        id: "x".into(),
+    });
+    let search = ListFilter::new(Some("ABOUT"), Some("default".into()));
+    for (access, _) in callers() {
+        let expected: &[&str] = match access.owner_id.as_deref() {
+            _ if access.tenant_id != "tenant" => &[],
+            None => &["anns", "bobs", "shared"],
+            Some("ann") => &["anns"],
+            Some(_) => &["bobs"],
+        };
+        for (before, filter) in [
+            (None, search.clone()),
+            (None, ListFilter::default()),
+            (place.clone(), search.clone()),
+        ] {
+            let query = ListQuery {
+                before,
+                limit: 10,
+                filter,
+            };
+            let page = store.list_conversations(&access, &query).await.unwrap();
+            let mut ids: Vec<_> = page.conversations.iter().map(|row| &row.id).collect();
+            ids.sort_unstable();
+            assert_eq!(ids, expected, "{access:?}");
+        }
+    }
+}
