@@ -43,7 +43,7 @@ impl TenantUsage {
     pub(crate) fn new(config: &GatewayConfig) -> Self {
         let streams = Streams {
             most: config.max_streams,
-            most_of_tenant: to_usize(config.tenant.open_streams),
+            most_of_tenant: config.tenant.open_streams.map(to_usize),
             open: Mutex::default(),
             closed: Notify::new(),
         };
@@ -61,7 +61,7 @@ impl TenantUsage {
         }
     }
 
-    /// A place for a stream, held until the permit is dropped.
+    /// Gives a place for a stream, held until the permit is dropped.
     pub(crate) fn open_stream(&self, access: &Access) -> Result<StreamPermit, LimitReached> {
         Streams::open(&self.streams, &access.tenant_id)
     }
@@ -90,9 +90,8 @@ struct RequestRate {
 
 impl RequestRate {
     fn new(limits: &TenantLimits, sweep_every: Duration) -> Option<Self> {
-        let quota = Quota::per_second(NonZeroU32::new(limits.requests_per_second)?);
         let quota =
-            quota.allow_burst(NonZeroU32::new(limits.request_burst).unwrap_or(NonZeroU32::MIN));
+            Quota::per_second(limits.requests_per_second?).allow_burst(limits.request_burst);
         let swept_at = Mutex::new(Instant::now());
         Some(Self {
             limiter: DefaultKeyedRateLimiter::keyed(quota),
@@ -124,8 +123,8 @@ impl RequestRate {
 /// Open streams: all, and those of each tenant who has any.
 struct Streams {
     most: usize,
-    /// 0: any number.
-    most_of_tenant: usize,
+    /// `None`: any number.
+    most_of_tenant: Option<usize>,
     open: Mutex<OpenStreams>,
     /// Told when the last stream closes.
     closed: Notify,
@@ -144,7 +143,7 @@ impl Streams {
             return Err(LimitReached::Streams);
         }
         let of_tenant = open.of_tenant.get(tenant_id).copied().unwrap_or_default();
-        if streams.most_of_tenant > 0 && of_tenant >= streams.most_of_tenant {
+        if streams.most_of_tenant.is_some_and(|most| of_tenant >= most) {
             return Err(LimitReached::StreamsOfTenant { open: of_tenant });
         }
         open.of_tenant.insert(tenant_id.into(), of_tenant + 1);
@@ -183,8 +182,8 @@ impl Drop for StreamPermit {
     }
 }
 
-fn to_usize(number: u32) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
+fn to_usize(number: NonZeroU32) -> usize {
+    usize::try_from(number.get()).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]
@@ -204,8 +203,8 @@ mod tests {
         let limits = limits(
             9,
             TenantLimits {
-                requests_per_second: 1,
-                request_burst: 3,
+                requests_per_second: NonZeroU32::new(1),
+                request_burst: NonZeroU32::new(3).unwrap(),
                 ..TenantLimits::default()
             },
         );
@@ -220,12 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn zero_takes_a_limit_away() {
+    fn what_has_no_limit_is_not_counted() {
         let none = TenantLimits {
-            requests_per_second: 0,
-            request_burst: 0,
-            open_streams: 0,
-            concurrent_turns: 0,
+            requests_per_second: None,
+            request_burst: NonZeroU32::MIN,
+            open_streams: None,
+            concurrent_turns: None,
         };
         let limits = limits(100, none);
         assert!((0..10_000).all(|_| limits.check(&Access::tenant("a")).is_ok()));
@@ -242,8 +241,8 @@ mod tests {
     #[test]
     fn idle_tenants_are_forgotten() {
         let rate = TenantLimits {
-            requests_per_second: 1000,
-            request_burst: 1,
+            requests_per_second: NonZeroU32::new(1000),
+            request_burst: NonZeroU32::MIN,
             ..TenantLimits::default()
         };
         let rate = RequestRate::new(&rate, Duration::ZERO).unwrap();
@@ -266,7 +265,7 @@ mod tests {
         let limits = limits(
             3,
             TenantLimits {
-                open_streams: 2,
+                open_streams: NonZeroU32::new(2),
                 ..TenantLimits::default()
             },
         );

@@ -4,7 +4,10 @@
 
 mod support;
 
-use std::time::Duration;
+use std::{
+    num::{NonZeroU32, NonZeroUsize},
+    time::Duration,
+};
 
 use everturn_gateway::{GatewayConfig, TenantLimits};
 use serde_json::json;
@@ -21,8 +24,8 @@ async fn with_limits(tenant: TenantLimits) -> TestGateway {
 #[tokio::test]
 async fn requests_over_the_rate_are_refused_and_health_is_not() {
     let slow = TenantLimits {
-        requests_per_second: 1,
-        request_burst: 3,
+        requests_per_second: NonZeroU32::new(1),
+        request_burst: NonZeroU32::new(3).unwrap(),
         ..TenantLimits::default()
     };
     let gateway = with_limits(slow).await;
@@ -47,7 +50,7 @@ async fn requests_over_the_rate_are_refused_and_health_is_not() {
 #[tokio::test]
 async fn streams_of_a_tenant_are_limited_and_come_free_again() {
     let gateway = with_limits(TenantLimits {
-        open_streams: 2,
+        open_streams: NonZeroU32::new(2),
         ..TenantLimits::default()
     })
     .await;
@@ -77,7 +80,7 @@ async fn streams_of_a_tenant_are_limited_and_come_free_again() {
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused() {
     let gateway = TestGateway::with(GatewayConfig {
-        body_bytes: 100,
+        body_bytes: NonZeroUsize::new(100),
         ..GatewayConfig::default()
     })
     .await;

@@ -5,7 +5,7 @@ mod origin;
 mod scope;
 mod tenant;
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::{num::NonZeroUsize, ops::RangeInclusive, time::Duration};
 
 use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
@@ -22,7 +22,7 @@ pub use self::{
 /// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
 pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What can be configured. Every limit answers invariant 10.
+/// What can be configured. Each limit is there for invariant 10, nothing grows without a bound.
 #[derive(Debug, Clone)]
 pub struct GatewayConfig {
     /// Agents a conversation may be created with. Default: only `default`.
@@ -31,9 +31,9 @@ pub struct GatewayConfig {
     pub default_agent: String,
     /// Bytes of one message. Default, and the most there can be: `limits::MAX_MESSAGE_BYTES`.
     pub max_message_bytes: usize,
-    /// Bytes of a request body. Default, and the most there can be: what a message of the largest size needs with every
-    /// byte escaped, and the other fields. 0: the default.
-    pub body_bytes: usize,
+    /// Bytes of a request body. `None`, the default: as many as there can be, which is what a message of the largest
+    /// size needs with every byte escaped, and the other fields.
+    pub body_bytes: Option<NonZeroUsize>,
     /// Limits of each tenant.
     pub tenant: TenantLimits,
     /// Bytes of a title. Default 512.
@@ -82,7 +82,7 @@ impl Default for GatewayConfig {
             agents: vec![DEFAULT_AGENT.to_owned()],
             default_agent: DEFAULT_AGENT.to_owned(),
             max_message_bytes: MAX_MESSAGE_BYTES,
-            body_bytes: 0,
+            body_bytes: None,
             tenant: TenantLimits::default(),
             max_title_bytes: 512,
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
@@ -110,11 +110,8 @@ impl GatewayConfig {
             .message_limit()
             .saturating_mul(6)
             .saturating_add(16 * 1024);
-        if self.body_bytes == 0 {
-            needed
-        } else {
-            self.body_bytes.min(needed)
-        }
+        self.body_bytes
+            .map_or(needed, |limit| limit.get().min(needed))
     }
 
     /// How long one reader is told to wait: any time of the range.

@@ -1,5 +1,7 @@
 //! `[limits]`: sizes of what a gateway takes, and what each tenant may use.
 
+use std::num::{NonZeroU32, NonZeroUsize};
+
 use everturn_gateway::{GatewayConfig, TenantLimits};
 use everturn_proto::limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES};
 use serde::Deserialize;
@@ -38,41 +40,42 @@ impl LimitsTable {
                 gateway.max_queued_messages,
                 1..=max_queued,
             ),
-            body_bytes: check.number(
-                "body_bytes",
-                &self.body_bytes,
-                gateway.body_bytes,
-                0..=usize::MAX,
-            ),
+            body_bytes: match &self.body_bytes {
+                Some(written) => NonZeroUsize::new(*written.get_ref()),
+                None => gateway.body_bytes,
+            },
             tenant: self.tenant(check, &gateway.tenant),
             ..gateway
         }
     }
 
     fn tenant(&self, check: &mut Checker<'_>, default: &TenantLimits) -> TenantLimits {
-        let mut limit = |key, value: &Option<Spanned<u32>>, default, least| {
-            check.number(key, value, default, least..=MAX_TENANT_LIMIT)
+        // A 0 in the file takes the limit away.
+        let mut limit = |key, value: &Option<Spanned<u32>>, default: Option<NonZeroU32>| {
+            let default = default.map_or(0, NonZeroU32::get);
+            NonZeroU32::new(check.number(key, value, default, 0..=MAX_TENANT_LIMIT))
         };
         TenantLimits {
             requests_per_second: limit(
                 "requests_per_second",
                 &self.requests_per_second,
                 default.requests_per_second,
-                0,
             ),
-            request_burst: limit(
-                "request_burst",
-                &self.request_burst,
-                default.request_burst,
-                1,
-            ),
-            open_streams: limit("open_streams", &self.open_streams, default.open_streams, 0),
+            open_streams: limit("open_streams", &self.open_streams, default.open_streams),
             concurrent_turns: limit(
                 "concurrent_turns",
                 &self.concurrent_turns,
                 default.concurrent_turns,
-                0,
             ),
+            request_burst: self.request_burst(check, default.request_burst),
         }
+    }
+
+    /// The burst, which is at least one request.
+    fn request_burst(&self, check: &mut Checker<'_>, default: NonZeroU32) -> NonZeroU32 {
+        let range = 1..=MAX_TENANT_LIMIT;
+        let written = check.number("request_burst", &self.request_burst, default.get(), range);
+        // What is not in the range is already reported as wrong.
+        NonZeroU32::new(written).unwrap_or(default)
     }
 }

@@ -1,7 +1,5 @@
 //! Accepting messages (invariant 9): stored first, then handed to the turn, then answered.
 
-use std::num::NonZeroU32;
-
 use axum::{
     Json,
     extract::State,
@@ -122,7 +120,7 @@ pub(super) async fn submit(
         client_message_id,
         content,
         max_queued: state.config.max_queued_messages,
-        max_turns: NonZeroU32::new(state.config.tenant.concurrent_turns),
+        max_turns: state.config.tenant.concurrent_turns,
     };
     let queued = state
         .ports

@@ -1,6 +1,6 @@
 //! `[gateway]` and `[limits]`.
 
-use std::time::Duration;
+use std::{num::NonZeroU32, time::Duration};
 
 use super::{assert_errors, parse};
 
@@ -14,10 +14,13 @@ fn limits_of_a_tenant_have_defaults_and_can_be_taken_away() {
     .gateway
     .tenant;
     assert_eq!(
-        (tenant.requests_per_second, tenant.request_burst),
-        (0, 2000)
+        (tenant.requests_per_second, tenant.request_burst.get()),
+        (None, 2000)
     );
-    assert_eq!((tenant.concurrent_turns, tenant.open_streams), (7, 5000));
+    assert_eq!(
+        (tenant.concurrent_turns, tenant.open_streams),
+        (NonZeroU32::new(7), NonZeroU32::new(5000))
+    );
 }
 
 #[test]
