@@ -11,6 +11,7 @@ use everturn_gateway::{
     GatewayConfig,
     live::{LiveFrame, LiveHub},
 };
+use everturn_proto::SealedStep;
 use everturn_store::{Access, Conversations};
 use everturn_stream::{
     Announcement, Part, RedisStream, RedisStreamOptions, StreamWriter, TextKey, TextWriter,
@@ -132,7 +133,10 @@ async fn work(store: &MemoryStore, url: &str) {
             &data,
         );
         // As activities do: an announcement that fails is lost.
-        let sealed = vec![("run".to_owned(), step)];
+        let sealed = vec![SealedStep {
+            agent_execution_id: "run".to_owned(),
+            step,
+        }];
         let _ = worker
             .announce(
                 "c",

@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use everturn_gateway::{GatewayConfig, GatewayState, Ports};
 use everturn_proto::{
-    ids,
+    SealedStep, ids,
     turn::{AgentDefinition, LlmCompleteState, SaveEnd, SaveRequest, save_request::Batch},
     words::{AgentExecutionStatus, FinishReason},
 };
@@ -137,12 +137,7 @@ impl Stack {
         .await;
     }
 
-    async fn announce(
-        &self,
-        conversation_id: &str,
-        last_sequence: u32,
-        sealed: Vec<(String, u32)>,
-    ) {
+    async fn announce(&self, conversation_id: &str, last_sequence: u32, sealed: Vec<SealedStep>) {
         self.stream
             .announce(
                 conversation_id,

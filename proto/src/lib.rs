@@ -5,6 +5,7 @@
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1)
 //! - [`Thread`]: whose messages are the context of an agent execution
+//! - [`SealedStep`]: a step whose streamed text is replaced by saved events
 //! - `approval`: what an answer to an approval must be
 //! - `turn_end`: whether an event ends its turn
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
@@ -20,6 +21,7 @@ pub mod ids;
 mod json;
 mod lenient;
 pub mod limits;
+mod sealed_step;
 mod thread;
 mod turn_end;
 mod typed;
@@ -27,6 +29,7 @@ pub mod words;
 
 pub use json::Json;
 pub use lenient::Lenient;
+pub use sealed_step::SealedStep;
 pub use thread::Thread;
 
 /// Events as readers see them. Generated from `event.proto`.

@@ -1,6 +1,7 @@
 //! What a stream back end can do: publish and follow.
 
 use async_trait::async_trait;
+use everturn_proto::SealedStep;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -59,9 +60,8 @@ pub enum Published {
 pub struct Announcement {
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
-    /// Texts replaced by saved events: (agent execution, step). They are forgotten, and later pieces for them
-    /// refused.
-    pub sealed: Vec<(String, u32)>,
+    /// Steps whose texts saved events replace. The stream forgets these texts, and refuses later pieces of them.
+    pub sealed: Vec<SealedStep>,
 }
 
 /// An error of the stream. Never a reason to fail a turn: readers get every event and the whole text from the

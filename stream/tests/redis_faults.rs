@@ -7,6 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use everturn_proto::SealedStep;
 use everturn_stream::{
     Announcement, Following, Item, OpenText, Part, Piece, Published, RedisStream,
     RedisStreamOptions, StreamReader, StreamWriter, TextKey, TextWriter,
@@ -57,7 +58,10 @@ fn piece(key: &TextKey, generation: u32, offset: usize, text: &str) -> Piece {
 fn sealing(execution: &str, step: u32) -> Announcement {
     Announcement {
         last_sequence: 1,
-        sealed: vec![(execution.to_owned(), step)],
+        sealed: vec![SealedStep {
+            agent_execution_id: execution.to_owned(),
+            step,
+        }],
     }
 }
 

@@ -7,6 +7,7 @@ mod ends;
 #[path = "../support/mod.rs"]
 mod support;
 
+use everturn_proto::SealedStep;
 use everturn_stream::{Announcement, Part, Piece, StreamWriter, TextKey};
 use serde_json::{Value, json};
 use support::{Sse, TestGateway};
@@ -43,7 +44,10 @@ async fn publish(gateway: &TestGateway, generation: u32, offset: usize, text: &s
 }
 
 async fn announce(gateway: &TestGateway, last_sequence: u32) {
-    let sealed = vec![("run".to_owned(), 0)];
+    let sealed = vec![SealedStep {
+        agent_execution_id: "run".to_owned(),
+        step: 0,
+    }];
     gateway
         .stream
         .announce(

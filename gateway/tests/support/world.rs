@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use everturn_gateway::live::LiveFrame;
-use everturn_proto::event::Event;
+use everturn_proto::{SealedStep, event::Event};
 use everturn_stream::{
     Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey,
 };
@@ -88,7 +88,10 @@ impl World {
         self.store.append("c", "m", "thought", &data);
         let last_sequence = self.store.append("c", "m", "act", "{}");
         if is_announced {
-            let sealed = vec![("run".to_owned(), self.step)];
+            let sealed = vec![SealedStep {
+                agent_execution_id: "run".to_owned(),
+                step: self.step,
+            }];
             self.stream
                 .announce(
                     "c",

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use everturn_proto::{
-    Thread,
+    SealedStep, Thread,
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
     words::{AgentExecutionStatus, MessageRole},
 };
@@ -130,8 +130,8 @@ pub struct BegunTurn {
     pub agent_hash: String,
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
-    /// Texts of lost turns that were ended now: (agent execution, step).
-    pub sealed: Vec<(String, u32)>,
+    /// Steps of lost turns that were ended now, whose texts the events of these ends replace.
+    pub sealed: Vec<SealedStep>,
     /// How long ago it began.
     pub age: Duration,
 }
@@ -153,8 +153,8 @@ pub enum StepClaim {
 pub struct Saved {
     /// What is stored.
     pub result: SaveResult,
-    /// Texts that this batch's events replace on every reader: (agent execution, step).
-    pub sealed: Vec<(String, u32)>,
+    /// Steps whose texts this batch's events replace on every reader.
+    pub sealed: Vec<SealedStep>,
 }
 
 /// A message as the model's context sees it.

@@ -5,7 +5,7 @@
 use std::pin::Pin;
 
 use everturn_proto::{
-    ids,
+    SealedStep, ids,
     turn::SaveResult,
     words::{AgentExecutionStatus, ToolKind, ToolStatus, failure},
 };
@@ -80,7 +80,7 @@ pub(super) async fn find_state(
 /// What the ends of lost sub-agents left.
 struct LostEnds {
     last_sequence: u32,
-    sealed: Vec<(String, u32)>,
+    sealed: Vec<SealedStep>,
 }
 
 /// Ends the sub-agents whose calls `request` closes and that still say they run: their workflows are gone, because a

@@ -38,6 +38,8 @@ pub use snapshot::{
     AssistantRow, DelegateCall, Needs, Snapshot, StoredMessage, ToolRow, ToolsNeeded, Totals,
 };
 
+use everturn_proto::SealedStep;
+
 use builder::Builder;
 
 use crate::api::Result;
@@ -96,13 +98,14 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
     Ok(builder.finish())
 }
 
-/// Texts that the batch's events replace on every reader: (agent execution, step). They depend on the request alone, so
-/// that a repeated save, whose first caller may have died before telling the stream, seals them again.
-pub fn sealed(request: &BatchRequest) -> Vec<(String, u32)> {
+/// Returns the steps whose texts the batch's events replace on every reader. They depend on the request alone, so that a
+/// repeated save, whose first caller may have died before it told the stream, seals them again.
+pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
     match &request.save {
-        Save::Thought | Save::End(_) => {
-            vec![(request.step.agent_execution_id.clone(), request.step.step)]
-        }
+        Save::Thought | Save::End(_) => vec![SealedStep {
+            agent_execution_id: request.step.agent_execution_id.clone(),
+            step: request.step.step,
+        }],
         Save::UserMessage { .. }
         | Save::Observe { .. }
         | Save::Approval(_)

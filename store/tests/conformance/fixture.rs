@@ -1,7 +1,7 @@
 //! A conversation that a test drives as a worker would.
 
 use everturn_proto::{
-    Json,
+    Json, SealedStep,
     event::Event,
     ids,
     turn::{
@@ -95,6 +95,14 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
         StepKey {
             conversation_id: self.conversation.clone(),
             message_id: self.message.clone(),
+            agent_execution_id: self.execution.clone(),
+            step,
+        }
+    }
+
+    /// A step of this turn, as the store names one that is sealed.
+    pub fn sealed(&self, step: u32) -> SealedStep {
+        SealedStep {
             agent_execution_id: self.execution.clone(),
             step,
         }

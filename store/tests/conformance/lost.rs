@@ -24,7 +24,7 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
         (begun.status.clone(), begun.last_sequence),
         (AgentExecutionStatus::Running, 8)
     );
-    assert_eq!(begun.sealed, [(lost.execution.clone(), 1)]);
+    assert_eq!(begun.sealed, [lost.sealed(1)]);
     let expected = [
         "user_message",
         "thought",

@@ -18,12 +18,12 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
     turn.store.begin_turn(turn.begin("hello")).await.unwrap();
     turn.store.claim_step(&turn.step(0)).await.unwrap();
     let saved = turn.asks(0, "let me look", &[Effect::Read]).await;
-    assert_eq!(saved.sealed, [(turn.execution.clone(), 0)]);
+    assert_eq!(saved.sealed, [turn.sealed(0)]);
     assert_eq!(turn.runs(0, 0).await.sealed, []);
     turn.store.claim_step(&turn.step(1)).await.unwrap();
     turn.complete(1, "the answer", &[]).await;
     let saved = turn.end(1, AgentExecutionStatus::Completed).await;
-    assert_eq!(saved.sealed, [(turn.execution.clone(), 1)]);
+    assert_eq!(saved.sealed, [turn.sealed(1)]);
     assert_eq!(
         (saved.result.status(), saved.result.last_sequence),
         (AgentExecutionStatus::Completed, 6)
@@ -248,7 +248,7 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
             turn.complete(0, text, &[]).await;
         }
         let saved = turn.end(0, AgentExecutionStatus::Cancelled).await;
-        assert_eq!(saved.sealed, [(turn.execution.clone(), 0)]);
+        assert_eq!(saved.sealed, [turn.sealed(0)]);
         assert_eq!(
             turn.types().await,
             ["user_message", "assistant_message", "cancelled"]

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_proto::limits::MAX_TEXT_BYTES;
+use everturn_proto::{SealedStep, limits::MAX_TEXT_BYTES};
 use tokio::{sync::mpsc, time::Instant};
 
 use super::StreamOptions;
@@ -19,7 +19,7 @@ pub(super) struct Conversation {
     /// that rise over an agent execution, so an older one is late whatever its step.
     fences: VecDeque<(String, u32)>,
     /// Steps whose text was replaced by a saved event.
-    sealed: VecDeque<(String, u32)>,
+    sealed: VecDeque<SealedStep>,
     followers: Vec<mpsc::Sender<Item>>,
     touched: Instant,
 }
@@ -115,14 +115,13 @@ impl Conversation {
     }
 
     pub(super) fn announce(&mut self, announcement: Announcement, options: &StreamOptions) {
-        for (agent_execution, step) in &announcement.sealed {
-            self.open
-                .retain(|key, _| key.agent_execution_id != *agent_execution || key.step != *step);
+        for sealed in &announcement.sealed {
+            self.open.retain(|key, _| !is_of_step(key, sealed));
             remember(
                 &mut self.sealed,
-                (agent_execution.clone(), *step),
+                sealed.clone(),
                 options.max_remembered,
-                |held| held.0 == *agent_execution && held.1 == *step,
+                |held| held == sealed,
             );
         }
         self.send(&Item::Announced(announcement));
@@ -141,9 +140,7 @@ impl Conversation {
     }
 
     fn is_sealed(&self, key: &TextKey) -> bool {
-        self.sealed.iter().any(|(agent_execution, step)| {
-            *agent_execution == key.agent_execution_id && *step == key.step
-        })
+        self.sealed.iter().any(|sealed| is_of_step(key, sealed))
     }
 
     /// The newest generation seen of an agent execution, from its fence or, when that was forgotten, its open texts.
@@ -223,6 +220,11 @@ impl Conversation {
 }
 
 /// Puts `value` at the back in place of the one that `is_same`, and drops from the front what is over `limit`.
+/// True when the text is one of this step.
+fn is_of_step(key: &TextKey, step: &SealedStep) -> bool {
+    key.agent_execution_id == step.agent_execution_id && key.step == step.step
+}
+
 fn remember<T>(list: &mut VecDeque<T>, value: T, limit: usize, is_same: impl Fn(&T) -> bool) {
     list.retain(|held| !is_same(held));
     list.push_back(value);

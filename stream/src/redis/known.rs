@@ -21,6 +21,8 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use everturn_proto::SealedStep;
+
 use crate::api::{Item, TextKey};
 
 /// What is known of one agent execution.
@@ -72,9 +74,9 @@ impl Known {
     }
 
     /// Notes that a step's text is sealed.
-    pub(super) fn note_seal(&self, conversation_id: &str, agent_execution_id: &str, step: u32) {
-        self.change(conversation_id, agent_execution_id, |mark| {
-            mark.sealed = mark.sealed.max(Some(step));
+    pub(super) fn note_seal(&self, conversation_id: &str, sealed: &SealedStep) {
+        self.change(conversation_id, &sealed.agent_execution_id, |mark| {
+            mark.sealed = mark.sealed.max(Some(sealed.step));
         });
     }
 
@@ -84,8 +86,8 @@ impl Known {
             Item::Start(text) => self.admit_text(conversation_id, &text.key, text.generation),
             Item::Delta(piece) => self.admit_text(conversation_id, &piece.key, piece.generation),
             Item::Announced(news) => {
-                for (agent_execution, step) in &news.sealed {
-                    self.note_seal(conversation_id, agent_execution, *step);
+                for sealed in &news.sealed {
+                    self.note_seal(conversation_id, sealed);
                 }
                 true
             }
@@ -155,7 +157,11 @@ mod tests {
         let known = Known::new(10);
         for number in 0..100 {
             known.note_text("c", &key("used", 0), 7);
-            known.note_seal("c", &format!("run_{number}"), number);
+            let sealed = SealedStep {
+                agent_execution_id: format!("run_{number}"),
+                step: number,
+            };
+            known.note_seal("c", &sealed);
         }
         assert!(known.lock().iter().map(HashMap::len).sum::<usize>() <= 11);
         assert_eq!(known.mark("c", "used").generation, 7);

@@ -117,9 +117,8 @@ impl Inner {
     }
 
     async fn announce(&self, conversation_id: &str, news: &Announcement) -> Result<(), Error> {
-        for (agent_execution, step) in &news.sealed {
-            self.known
-                .note_seal(conversation_id, agent_execution, *step);
+        for sealed in &news.sealed {
+            self.known.note_seal(conversation_id, sealed);
         }
         let script = scripts::announce(&self.names.of(conversation_id), news, &self.options);
         self.commands.run::<()>(&script).await

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use everturn_proto::limits::MAX_TEXT_BYTES;
+use everturn_proto::{SealedStep, limits::MAX_TEXT_BYTES};
 use redis::{Script, ScriptInvocation};
 
 use super::{
@@ -83,7 +83,11 @@ pub(super) fn announce(
         .arg(&names.channel)
         .arg(wire::news_header(news))
         .arg(millis(options.sealed_ttl));
-    for (agent_execution, step) in &news.sealed {
+    for SealedStep {
+        agent_execution_id: agent_execution,
+        step,
+    } in &news.sealed
+    {
         let fields = [Part::Text, Part::Reasoning].map(|part| field(agent_execution, *step, part));
         script.key(names.mark(agent_execution)).arg(*step);
         for field in fields {

@@ -2,6 +2,7 @@
 //!
 //! The text is not in the JSON, so that a script can send what it stores without encoding it again.
 
+use everturn_proto::SealedStep;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{Announcement, Item, OpenText, Part, Piece, TextKey};
@@ -64,6 +65,7 @@ enum Header {
     },
     News {
         last_sequence: u32,
+        /// Each is an agent execution and a step.
         sealed: Vec<(String, u32)>,
     },
 }
@@ -115,12 +117,23 @@ pub(super) fn emptied_header(piece: &Piece, part: Part) -> String {
 pub(super) fn news_header(news: &Announcement) -> String {
     Header::News {
         last_sequence: news.last_sequence,
-        sealed: news.sealed.clone(),
+        sealed: news.sealed.iter().map(to_wire).collect(),
     }
     .encode()
 }
 
-/// `None` for what this stream has not sent.
+fn to_wire(sealed: &SealedStep) -> (String, u32) {
+    (sealed.agent_execution_id.clone(), sealed.step)
+}
+
+fn from_wire((agent_execution_id, step): (String, u32)) -> SealedStep {
+    SealedStep {
+        agent_execution_id,
+        step,
+    }
+}
+
+/// Reads a message; `None` for what this stream has not sent.
 pub(super) fn parse(message: &[u8]) -> Option<Message> {
     let message = std::str::from_utf8(message).ok()?;
     let (head, text) = message.split_once('\n')?;
@@ -162,7 +175,7 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
             sealed,
         } => Item::Announced(Announcement {
             last_sequence,
-            sealed,
+            sealed: sealed.into_iter().map(from_wire).collect(),
         }),
     };
     Some(Message { place, item })
@@ -208,7 +221,10 @@ mod tests {
         );
         let news = Announcement {
             last_sequence: 9,
-            sealed: vec![("run".to_owned(), 0)],
+            sealed: vec![SealedStep {
+                agent_execution_id: "run".to_owned(),
+                step: 0,
+            }],
         };
         assert_eq!(sent(&news_header(&news), "").item, Item::Announced(news));
     }

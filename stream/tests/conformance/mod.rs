@@ -5,6 +5,7 @@ pub mod reader;
 
 use std::{future::Future, sync::Arc, time::Duration};
 
+use everturn_proto::SealedStep;
 use everturn_stream::{
     Announcement, Item, Part, Piece, Published, StreamOptions, StreamReader, StreamWriter, TextKey,
 };
@@ -69,7 +70,10 @@ fn piece(key: &TextKey, generation: u32, offset: usize, text: &str) -> Piece {
 fn sealing(execution: &str, step: u32) -> Announcement {
     Announcement {
         last_sequence: 1,
-        sealed: vec![(execution.to_owned(), step)],
+        sealed: vec![SealedStep {
+            agent_execution_id: execution.to_owned(),
+            step,
+        }],
     }
 }
 

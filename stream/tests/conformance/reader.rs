@@ -92,10 +92,9 @@ impl Reader {
                 held.is_ended |= piece.is_end;
             }
             Item::Announced(news) => self.texts.retain(|key, _| {
-                !news
-                    .sealed
-                    .iter()
-                    .any(|(run, step)| *run == key.agent_execution_id && *step == key.step)
+                !news.sealed.iter().any(|sealed| {
+                    sealed.agent_execution_id == key.agent_execution_id && sealed.step == key.step
+                })
             }),
         }
     }

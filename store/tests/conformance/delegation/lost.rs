@@ -46,11 +46,7 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
         [low.execution.as_str(), &middle.execution, &root.execution],
         "from below"
     );
-    assert!(
-        saved.sealed.contains(&(low.execution.clone(), 1)),
-        "{:?}",
-        saved.sealed
-    );
+    assert!(saved.sealed.contains(&low.sealed(1)), "{:?}", saved.sealed);
     let types = root.types().await;
     let count = |wanted: &str| types.iter().filter(|found| *found == wanted).count();
     assert_eq!(
