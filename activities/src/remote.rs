@@ -42,9 +42,9 @@ pub(crate) async fn claim(
     let refused = match claim {
         ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run(record) => match refusal(activities, &record).await {
+        ToolClaim::Run { record, depth } => match refusal(activities, &record).await {
             Some(message) => ToolEnd::failed(&message, 0),
-            None => return Ok(claimed(key, record, run_id)),
+            None => return Ok(claimed(key, record, depth, run_id)),
         },
     };
     activities
@@ -111,7 +111,7 @@ async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<St
     }
 }
 
-fn claimed(key: ToolKey, record: ToolRecord, run_id: String) -> ClaimedRemoteTool {
+fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> ClaimedRemoteTool {
     let call = record.call;
     let idempotency_key =
         ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
@@ -127,7 +127,7 @@ fn claimed(key: ToolKey, record: ToolRecord, run_id: String) -> ClaimedRemoteToo
         effect: call.effect,
         run_id,
         agent_execution_id: key.agent_execution_id,
-        depth: record.depth,
+        depth,
     };
     ClaimedRemoteTool { input: Some(input) }
 }

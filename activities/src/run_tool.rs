@@ -46,7 +46,7 @@ pub(crate) async fn run_tool(
             });
         }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run(record) => run(activities, ctx, &key, record).await?,
+        ToolClaim::Run { record, depth } => run(activities, ctx, &key, record, depth).await?,
     };
     at("tool.before_record").await;
     let stored = attempt::insist(ctx, || activities.turns.finish_tool(&key, end.clone())).await?;
@@ -62,6 +62,7 @@ async fn run(
     ctx: &ActivityContext,
     key: &ToolKey,
     record: ToolRecord,
+    depth: u32,
 ) -> Result<ToolEnd, ActivityError> {
     let tool_name = &record.call.tool_name;
     if !record.call.names_a_tool() {
@@ -75,7 +76,7 @@ async fn run(
         conversation_id: key.conversation_id.clone(),
         message_id: key.message_id.clone(),
         agent_execution_id: key.agent_execution_id.clone(),
-        depth: record.depth,
+        depth,
         execution_id: key.execution_id.clone(),
         call_id: record.call.call_id.clone(),
         idempotency_key: ids::idempotency_key(
@@ -123,7 +124,7 @@ fn failed(
     error: &ToolError,
     duration_ms: u32,
 ) -> Result<ToolEnd, ActivityError> {
-    let may_run_again = record.call.effect().may_run_again();
+    let may_run_again = record.call.may_run_again();
     let may_repeat = may_run_again && ctx.info().attempt < TOOL_ATTEMPTS;
     let message = error.to_string();
     match error {
@@ -139,7 +140,7 @@ fn failed(
 fn out_of_time(record: &ToolRecord, duration_ms: u32) -> ToolEnd {
     let seconds = f64::from(record.call.timeout_ms) / 1000.0;
     let message = format!("The tool did not finish within {seconds} s and was stopped.");
-    if record.call.effect().may_run_again() {
+    if record.call.may_run_again() {
         ToolEnd::failed(&message, duration_ms)
     } else {
         ToolEnd::unknown(&message, duration_ms)

@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Gives a message's text field as its type.
+/// Makes a method that returns a message's text field as its type.
 macro_rules! typed {
     ($($message:ident . $field:ident: $word:ident, $doc:literal;)+) => {
         $(impl $message {
@@ -32,7 +32,6 @@ typed! {
     PlannedCall.kind: ToolKind, "Who runs the tool.";
     AgentTool.kind: ToolKind, "Who runs the tool.";
     ToolCall.kind: ToolKind, "Who runs the tool.";
-    ToolCall.effect: Effect, "What a retry of the tool may do.";
     RunToolResult.status: ToolStatus, "How the tool execution ended.";
     ResolveApproval.decision: Decision, "What the person decided.";
     SaveApproval.decision: ApprovalState, "How the approval was answered.";
@@ -43,8 +42,19 @@ typed! {
 }
 
 impl ToolCall {
-    /// False when the model asked for a tool that its agent does not have. Such a call has no effect.
+    /// What a retry of the tool may do; `None` when the model asked for a tool that its agent does not have.
+    pub fn effect(&self) -> Option<Effect> {
+        let effect = Some(self.effect.as_str()).filter(|effect| !effect.is_empty());
+        effect.map(Effect::from)
+    }
+
+    /// False when the model asked for a tool that its agent does not have.
     pub fn names_a_tool(&self) -> bool {
-        !self.effect.is_empty()
+        self.effect().is_some()
+    }
+
+    /// True when the tool may run again although an earlier attempt may have taken effect.
+    pub fn may_run_again(&self) -> bool {
+        self.effect().is_some_and(|effect| effect.may_run_again())
     }
 }

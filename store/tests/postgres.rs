@@ -215,7 +215,7 @@ async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
     assert_eq!(turn.store.conversation(&tenant(), "d").await.unwrap(), None);
     assert!(matches!(
         turn.store.claim_tool(&turn.tool(0, 0), "a").await,
-        Ok(ToolClaim::Run(_))
+        Ok(ToolClaim::Run { .. })
     ));
 }
 
@@ -292,7 +292,7 @@ async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
     );
     let again = turn.store.claim_tool(&key, "a").await.unwrap();
     assert!(
-        matches!(&again, ToolClaim::Run(record) if record.attempt == 1),
+        matches!(&again, ToolClaim::Run { record, .. } if record.attempt == 1),
         "nothing ran yet: {again:?}"
     );
 }

@@ -26,6 +26,17 @@ impl ApprovalState {
     pub fn lets_run(&self) -> bool {
         Self::RUNNABLE.contains(self)
     }
+
+    /// True when an approval was asked for and nobody is asked any more. A state that this version does not know is a
+    /// newer version's answer.
+    pub fn is_answered(&self) -> bool {
+        match self {
+            Self::NotNeeded | Self::Pending => false,
+            Self::Approved | Self::Denied | Self::Expired | Self::Cancelled | Self::Unknown(_) => {
+                true
+            }
+        }
+    }
 }
 
 words! {

@@ -62,17 +62,13 @@ words! {
 }
 
 impl ToolStatus {
+    /// The statuses of a tool execution whose end is not recorded. The SQL that ends a tool takes its list from here.
+    pub const OPEN: [Self; 2] = [Self::Pending, Self::Running];
+
     /// True when nothing more will be recorded for the tool execution. A status that this version does not know is a
     /// newer version's end: it is not written over.
     pub fn is_final(&self) -> bool {
-        match self {
-            Self::Pending | Self::Running => false,
-            Self::Completed
-            | Self::Failed
-            | Self::Cancelled
-            | Self::OutcomeUnknown
-            | Self::Unknown(_) => true,
-        }
+        !Self::OPEN.contains(self)
     }
 }
 

@@ -50,7 +50,12 @@ impl ToolKey {
 #[derive(Debug, Clone, PartialEq)]
 pub enum ToolClaim {
     /// Run it.
-    Run(ToolRecord),
+    Run {
+        /// The record as it is from now on.
+        record: ToolRecord,
+        /// How deep the agent execution is that asked: 0 for the turn's own agent.
+        depth: u32,
+    },
     /// It ended before; use the record.
     Ended(ToolRecord),
     /// An earlier attempt began and left nothing, and the tool may not run twice.
@@ -87,8 +92,6 @@ pub struct ToolRecord {
     pub end: Option<ToolEnd>,
     /// How its approval stands.
     pub approval: ApprovalState,
-    /// How deep its agent execution is: 0 for the turn's own agent. Only a claim that lets the tool run knows it.
-    pub depth: u32,
 }
 
 impl ToolRecord {
@@ -100,7 +103,6 @@ impl ToolRecord {
             attempt: 0,
             end: None,
             approval: ApprovalState::NotNeeded,
-            depth: 0,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use everturn_proto::{
     SealedStep, ids,
     turn::SaveResult,
-    words::{AgentExecutionStatus, ToolKind, ToolStatus, failure},
+    words::{AgentExecutionStatus, failure},
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     api::{Result, Saved, StepKey},
-    batch::{self, AgentExecutionEnd, BatchRequest, Save, Snapshot, ToolRow},
+    batch::{self, AgentExecutionEnd, BatchRequest, Save, Snapshot},
     columns::now,
     rows::turns::SaveStateRow,
 };
@@ -30,7 +30,8 @@ pub(super) async fn append(
     steps: u32,
 ) -> Result<Saved> {
     let mut loaded = snapshot::load(connection, request).await?;
-    let lost = end_lost(connection, request, &loaded.tools, last_sequence).await?;
+    let begun = batch::begun_delegations(request, &loaded);
+    let lost = end_lost(connection, request, begun, last_sequence).await?;
     if lost.last_sequence != last_sequence {
         // The ends of sub-agents ended the calls that started them.
         loaded = snapshot::load(connection, request).await?;
@@ -83,13 +84,12 @@ struct LostEnds {
     sealed: Vec<SealedStep>,
 }
 
-/// Ends the sub-agents whose calls `request` closes and that still say they run: their workflows are gone, because a
-/// parent waits for its sub-agents. Their own sub-agents end with them. It costs nothing unless a `delegate` call has
-/// begun and not ended.
+/// Ends the sub-agents of these calls, which `request` closes, when they still say that they run: their workflows are
+/// gone, because a parent waits for its sub-agents. Their own sub-agents end with them.
 fn end_lost<'a>(
     connection: &'a mut Connection,
     request: &'a BatchRequest,
-    tools: &'a [ToolRow],
+    delegations: Vec<String>,
     last_sequence: u32,
 ) -> Pin<Box<dyn Future<Output = Result<LostEnds>> + Send + 'a>> {
     Box::pin(async move {
@@ -97,12 +97,8 @@ fn end_lost<'a>(
             last_sequence,
             sealed: Vec::new(),
         };
-        let is_open = |tool: &&ToolRow| {
-            tool.record.call.kind() == ToolKind::Delegate
-                && tool.record.status == ToolStatus::Running
-        };
-        for tool in tools.iter().filter(is_open) {
-            let mut end = lost_request(request, &tool.record.call.execution_id);
+        for execution_id in &delegations {
+            let mut end = lost_request(request, execution_id);
             let state = find_state(connection, &end).await?;
             let is_running = |state: &SaveStateRow| state.status == AgentExecutionStatus::Running;
             let Some(state) = state.filter(is_running) else {

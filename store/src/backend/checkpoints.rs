@@ -1,4 +1,4 @@
-//! The checkpoints of model calls, and the claim before each: a call is paid once (invariant 5).
+//! The checkpoints of model calls, and the claim before each (invariant 5, paid once).
 
 use everturn_proto::{
     turn::LlmCompleteState,
@@ -27,6 +27,8 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
         .bind(i64::from(step.step))
+        .bind(AgentExecutionStatus::Running.as_str())
+        .bind(CheckpointType::LlmComplete.as_str())
         .fetch_all(&mut *connection)
         .await?;
     if let [generation] = claimed[..] {

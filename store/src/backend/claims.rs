@@ -1,8 +1,8 @@
-//! Claims and ends of tool executions: a tool is done once (invariant 6).
+//! Claims and ends of tool executions (invariant 6, done once).
 
 use everturn_proto::{
-    turn::ToolStartState,
-    words::{ApprovalState, CheckpointType, Effect},
+    turn::{ToolCall, ToolStartState},
+    words::{ApprovalState, CheckpointType, Effect, ToolStatus},
 };
 
 use super::{
@@ -12,16 +12,16 @@ use super::{
     snapshot::load_assistants,
     sql::{
         checkpoints::InsertCheckpoint,
-        tools::{FINISH_TOOL, START_TOOL, TOOL, UNLESS_RECORDED, ended, of_tool},
+        tools::{FINISH_TOOL, START_TOOL, TOOL, ended, of_tool},
     },
-    write::write_tools,
+    write::insert_ended,
 };
 use crate::{
-    api::{Result, ToolClaim, ToolEnd, ToolKey, ToolRecord},
+    api::{Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
     batch::ToolRow,
     columns::now,
     error::{Missing, StoreError},
-    rows::tools::ToolColumns,
+    rows::tools::{StartedRow, ToolColumns},
 };
 
 /// Starts the tool if it may run. The record is read only when it may not, so that it says why.
@@ -31,17 +31,19 @@ pub(super) async fn claim_tool(
     claimant: &str,
 ) -> Result<ToolClaim> {
     let (runnable, repeatable) = (runnable_approvals(), Effect::REPEATABLE.map(String::from));
-    let mut started: Vec<ToolColumns> = of_tool(words(START_TOOL), key)
+    let mut started: Vec<StartedRow> = of_tool(words(START_TOOL), key)
         .bind(now())
         .bind(claimant)
         .bind(list(&runnable))
         .bind(list(&repeatable))
+        .bind(ToolStatus::Pending.as_str())
+        .bind(ToolStatus::Running.as_str())
         .fetch_all(&mut *connection)
         .await?;
-    let Some(started) = started.pop() else {
+    let Some(StartedRow { columns, depth }) = started.pop() else {
         return not_started(connection, key).await;
     };
-    let record = ToolRecord::from(started);
+    let record = ToolRecord::from(columns);
     let state = ToolStartState {
         execution_id: record.call.execution_id.clone(),
         tool_name: record.call.tool_name.clone(),
@@ -63,7 +65,7 @@ pub(super) async fn claim_tool(
         .execute(connection)
         .await
         .map_err(missing(Missing::AgentExecution, &key.agent_execution_id))?;
-    Ok(ToolClaim::Run(record))
+    Ok(ToolClaim::Run { record, depth })
 }
 
 /// Why a tool was not started.
@@ -94,10 +96,12 @@ pub(super) async fn finish_tool(
         let message = format!("`{status}` is no way for a tool to end");
         return Err(StoreError::Conflict(message));
     }
-    let mut finished: Vec<ToolColumns> = ended(FINISH_TOOL, &end, now())
+    let open = ToolStatus::OPEN.map(String::from);
+    let mut finished: Vec<ToolColumns> = ended(words(FINISH_TOOL), &end, now())
         .bind(&key.conversation_id)
         .bind(&key.execution_id)
         .bind(&key.agent_execution_id)
+        .bind(list(&open))
         .fetch_all(&mut *connection)
         .await?;
     if let Some(columns) = finished.pop() {
@@ -106,24 +110,23 @@ pub(super) async fn finish_tool(
     if let Some(record) = find_record(connection, key).await? {
         return Ok(record);
     }
-    insert_ended(connection, key, end).await?;
+    let step = key.step_key();
+    let tool = lost_record(connection, key, &step).await?;
+    insert_ended(connection, &step, tool, end, now()).await?;
     let record = find_record(connection, key).await?;
     record.ok_or_else(|| no_record(key))
 }
 
-/// Creates the record of a tool that ended while its row was missing, from the assistant's row that asked for it.
-async fn insert_ended(connection: &mut Connection, key: &ToolKey, end: ToolEnd) -> Result<()> {
-    let step = key.step_key();
-    let asked = load_assistants(connection, &step, [key.step].into()).await?;
-    let calls = asked.into_iter().flat_map(|row| row.tool_calls);
-    let (index, call) = calls
-        .enumerate()
-        .find(|(_, call)| call.execution_id == key.execution_id)
-        .ok_or_else(|| no_record(key))?;
-    let mut tool = ToolRow::pending(key.step, index, call);
-    tool.record.status = end.status.clone();
-    tool.record.end = Some(end);
-    write_tools(connection, &step, &[tool], UNLESS_RECORDED, now()).await
+/// Makes the record of a tool whose row is missing anew, from the assistant's row that asked for it.
+async fn lost_record(
+    connection: &mut Connection,
+    key: &ToolKey,
+    step: &StepKey,
+) -> Result<ToolRow> {
+    let asked = load_assistants(connection, step, [key.step].into()).await?;
+    let is_wanted = |call: &ToolCall| call.execution_id == key.execution_id;
+    let found = asked.iter().find_map(|row| row.record_of(is_wanted));
+    found.ok_or_else(|| no_record(key))
 }
 
 async fn find_record(connection: &mut Connection, key: &ToolKey) -> Result<Option<ToolRecord>> {

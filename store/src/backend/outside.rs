@@ -1,6 +1,7 @@
 //! Calls that someone outside answers.
 
 use async_trait::async_trait;
+use everturn_proto::words::{ToolKind, ToolStatus};
 
 use super::{
     Database,
@@ -51,7 +52,9 @@ impl OutsideTools for Database {
             .bind(execution_id)
             .bind(&access.tenant_id)
             .bind(&access.owner_id)
-            .bind(list(&runnable));
+            .bind(list(&runnable))
+            .bind(ToolKind::Client.as_str())
+            .bind(ToolStatus::Pending.as_str());
         self.in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) })
             .await?;
         self.outside_tool(access, conversation_id, execution_id)

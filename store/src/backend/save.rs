@@ -9,14 +9,14 @@ use super::{
     Connection,
     append::{append, find_state},
     lock::lock_known,
-    sql::outside::ANSWERED_TOOLS,
+    sql::outside::ASKED_TOOLS,
 };
 use crate::{
     api::{Result, Saved, StepKey},
     batch::{self, BatchRequest, Save},
     columns::now,
     error::{Missing, StoreError},
-    rows::tools::AnsweredRow,
+    rows::tools::AskedRow,
 };
 
 pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> Result<Saved> {
@@ -67,26 +67,26 @@ async fn note_answers(
     step: &StepKey,
     result: &mut SaveResult,
 ) -> Result<()> {
-    let rows: Vec<AnsweredRow> = sqlx::query_as(ANSWERED_TOOLS)
+    let rows: Vec<AskedRow> = sqlx::query_as(ASKED_TOOLS)
         .bind(&step.agent_execution_id)
         .bind(i64::from(step.step))
         .fetch_all(connection)
         .await?;
     let now = now();
     for row in rows {
-        let execution_id = row.execution_id;
-        if let Some(until) = row.waits_until {
+        let execution_id = &row.execution_id;
+        if let Some(until) = row.waits_until() {
             let left_ms = (until - now).num_milliseconds().max(0);
             result.still_waiting.push(StillWaiting {
                 execution_id: execution_id.clone(),
                 left_ms: u32::try_from(left_ms).unwrap_or(u32::MAX),
             });
         }
-        if row.is_answered {
+        if row.is_answered() {
             result.approvals_answered.push(execution_id.clone());
         }
-        if row.has_result {
-            result.results_stored.push(execution_id);
+        if row.has_result() {
+            result.results_stored.push(execution_id.clone());
         }
     }
     Ok(())

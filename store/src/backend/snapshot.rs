@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use everturn_proto::{event::WorkPlan, ids, words::CheckpointType};
+use everturn_proto::{event::WorkPlan, ids, turn::ToolCall, words::CheckpointType};
 
 use super::{
     Connection,
     checkpoints::load_checkpoint,
     dialect::{list, words},
     sql::{
+        agent_executions::PARENT,
         checkpoints::TOTALS,
         messages::{ASSISTANT_ROWS, USER_MESSAGE},
         plans::PLANS,
@@ -17,8 +18,11 @@ use super::{
 };
 use crate::{
     api::{Result, StepKey},
-    batch::{self, AssistantRow, BatchRequest, Snapshot, ToolRow, ToolsNeeded},
-    rows::{tools::PlanRow, turns::UserMessageRow},
+    batch::{self, AssistantRow, BatchRequest, DelegateCall, Snapshot, ToolRow, ToolsNeeded},
+    rows::{
+        tools::PlanRow,
+        turns::{ParentRow, UserMessageRow},
+    },
 };
 
 /// Everything but `last_sequence` and `steps`, which the caller has from the lock.
@@ -31,7 +35,9 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
         snapshot.partial = partial.await?;
     }
     if needs.totals {
-        let totals = sqlx::query_as(TOTALS).bind(&step.agent_execution_id);
+        let totals = sqlx::query_as(TOTALS)
+            .bind(&step.agent_execution_id)
+            .bind(CheckpointType::LlmComplete.as_str());
         snapshot.totals = totals.fetch_one(&mut *connection).await?;
     }
     if let Some(message_id) = &needs.message {
@@ -39,10 +45,7 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
         snapshot.message = row.map(|row| row.message);
     }
     if let Some(sub_agent) = &needs.delegate_call {
-        let call = sqlx::query_as(words(DELEGATE_CALL))
-            .bind(&step.conversation_id)
-            .bind(sub_agent);
-        snapshot.delegate_call = call.fetch_optional(&mut *connection).await?;
+        snapshot.delegate_call = load_delegate_call(connection, step, sub_agent).await?;
     }
     snapshot.tools = load_tools(connection, step, &needs.tools).await?;
     if needs.checkpoint {
@@ -85,6 +88,45 @@ async fn load_tools(
             .bind(execution_id),
     };
     Ok(query.fetch_all(connection).await?)
+}
+
+/// The call that started a sub-agent. When its record is missing, it is made anew from the row of the step that asked.
+async fn load_delegate_call(
+    connection: &mut Connection,
+    step: &StepKey,
+    sub_agent: &str,
+) -> Result<Option<DelegateCall>> {
+    let call: Option<DelegateCall> = sqlx::query_as(words(DELEGATE_CALL))
+        .bind(&step.conversation_id)
+        .bind(sub_agent)
+        .fetch_optional(&mut *connection)
+        .await?;
+    if call.is_some() {
+        return Ok(call);
+    }
+    let parent: Option<ParentRow> = sqlx::query_as(PARENT)
+        .bind(sub_agent)
+        .bind(&step.conversation_id)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(parent) = parent else {
+        return Ok(None);
+    };
+    let asked_by = StepKey {
+        agent_execution_id: parent.parent_execution_id,
+        step: parent.steps.saturating_sub(1),
+        ..step.clone()
+    };
+    let asked = load_assistants(connection, &asked_by, [asked_by.step].into()).await?;
+    let is_wanted = |call: &ToolCall| {
+        sub_agent == ids::sub_agent_execution_id(&step.conversation_id, &call.execution_id)
+    };
+    let tool = asked.iter().find_map(|row| row.record_of(is_wanted));
+    Ok(tool.map(|tool| DelegateCall {
+        started_at: Some(parent.started_at),
+        tool,
+        missing_of: Some(asked_by),
+    }))
 }
 
 /// The assistant rows of these steps.

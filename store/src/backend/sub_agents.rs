@@ -40,7 +40,7 @@ pub(super) async fn begin_sub_agent(
         return Ok(begun.begun(last_sequence));
     }
     let record = match claim_tool(connection, call, &id).await? {
-        ToolClaim::Run(record) => record,
+        ToolClaim::Run { record, .. } => record,
         ToolClaim::Ended(record) => return Ok(not_begun(&record.status, last_sequence)),
         ToolClaim::OutcomeUnknown(_) => {
             let id = &call.execution_id;

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use everturn_proto::{
     Thread,
     turn::{AgentDefinition, LlmCompleteState, SaveRequest},
+    words::AgentExecutionStatus,
 };
 use sqlx::types::Json as Column;
 
@@ -112,7 +113,8 @@ impl TurnStore for Database {
         let query = sqlx::query_scalar(HOLDS_CLAIM)
             .bind(&step.agent_execution_id)
             .bind(&step.conversation_id)
-            .bind(i64::from(generation));
+            .bind(i64::from(generation))
+            .bind(AgentExecutionStatus::Running.as_str());
         self.read(query.fetch_one(self.reader())).await
     }
 

@@ -11,7 +11,7 @@ use everturn_proto::{
 };
 use serde::Deserialize;
 
-use super::{AgentExecutionEnd, TakenMessage, builder::Builder};
+use super::{AgentExecutionEnd, DelegateCallEnd, TakenMessage, builder::Builder};
 use crate::api::ToolEnd;
 
 /// An agent execution that calls `delegate`, and what limits it.
@@ -118,7 +118,7 @@ impl Builder<'_> {
     /// Ends the call that started this sub-agent: with its answer, or with what became of it.
     pub(super) fn end_delegate_call(&mut self, end: &AgentExecutionEnd) {
         let call = self.snapshot.delegate_call.as_ref();
-        let Some(call) = call.filter(|call| call.record.end.is_none()) else {
+        let Some(call) = call.filter(|call| call.tool.record.end.is_none()) else {
             return;
         };
         let took = call
@@ -126,7 +126,7 @@ impl Builder<'_> {
             .map(|at| (self.snapshot.now - at).num_milliseconds())
             .unwrap_or_default();
         let duration_ms = u32::try_from(took.max(0)).unwrap_or(u32::MAX);
-        let execution_id = &call.record.call.execution_id;
+        let execution_id = &call.tool.record.call.execution_id;
         let tool_end = match end {
             AgentExecutionEnd::Completed => {
                 let answer = self.snapshot.checkpoint.as_ref().map(|state| &state.text);
@@ -142,6 +142,10 @@ impl Builder<'_> {
                 ToolEnd::failed(&error, duration_ms)
             }
         };
-        self.batch.delegate_call_end = Some((call.record.call.execution_id.clone(), tool_end));
+        self.batch.delegate_call_end = Some(DelegateCallEnd {
+            tool: call.tool.clone(),
+            end: tool_end,
+            missing_of: call.missing_of.clone(),
+        });
     }
 }

@@ -33,12 +33,15 @@ pub use delegation::{Delegator, Task, task};
 pub use emitted::changed_plan;
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
-pub use rows::{Batch, NewEvent, NewStatus, StepResults, TakenMessage};
+pub use rows::{Batch, DelegateCallEnd, NewEvent, NewStatus, StepResults, TakenMessage};
 pub use snapshot::{
     AssistantRow, DelegateCall, Needs, Snapshot, StoredMessage, ToolRow, ToolsNeeded, Totals,
 };
 
-use everturn_proto::SealedStep;
+use everturn_proto::{
+    SealedStep,
+    words::{ToolKind, ToolStatus},
+};
 
 use builder::Builder;
 
@@ -96,6 +99,30 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
         Save::End(end) => builder.end(end)?,
     }
     Ok(builder.finish())
+}
+
+/// Returns the tool executions of the `delegate` calls that the batch closes and that have begun and not ended: their
+/// sub-agents may still say that they run. A call whose record is missing may have begun.
+pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<String> {
+    let builder = Builder::new(request, snapshot);
+    let lost = match &request.save {
+        Save::Observe { execution_id, .. } if snapshot.tool(execution_id).is_none() => {
+            builder.lost_record(execution_id).into_iter().collect()
+        }
+        Save::End(_) => builder.lost_records(),
+        Save::Observe { .. }
+        | Save::UserMessage { .. }
+        | Save::Thought
+        | Save::Approval(_)
+        | Save::SubAgentStart(_) => Vec::new(),
+    };
+    let records = snapshot.tools.iter().chain(&lost).map(|tool| &tool.record);
+    records
+        .filter(|record| {
+            record.call.kind() == ToolKind::Delegate && record.status == ToolStatus::Running
+        })
+        .map(|record| record.call.execution_id.clone())
+        .collect()
 }
 
 /// Returns the steps whose texts the batch's events replace on every reader. They depend on the request alone, so that a

@@ -35,7 +35,7 @@ impl Builder<'_> {
     }
 
     /// The record of a call of the request's step whose row is missing.
-    fn lost_record(&self, execution_id: &str) -> Result<ToolRow> {
+    pub(super) fn lost_record(&self, execution_id: &str) -> Result<ToolRow> {
         let mut lost = self.lost_records().into_iter();
         lost.find(|tool| tool.record.call.execution_id == execution_id)
             .ok_or_else(|| StoreError::not_found(Missing::ToolExecution, execution_id))
@@ -137,7 +137,7 @@ impl Builder<'_> {
 
 /// The end of a tool that left none. One that had begun and may not run again may have had its effect.
 fn end_without_result(record: &ToolRecord, closing: &Closing) -> ToolEnd {
-    let is_unknown = record.status == ToolStatus::Running && !record.call.effect().may_run_again();
+    let is_unknown = record.status == ToolStatus::Running && !record.call.may_run_again();
     let (status, error) = if is_unknown {
         let error = format!("{}; whether it took effect is unknown", closing.error);
         (ToolStatus::OutcomeUnknown, error)

@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 
 use super::{AssistantRow, ToolRow};
-use crate::api::{ToolEnd, ToolResult};
+use crate::api::{StepKey, ToolEnd, ToolResult};
 
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,8 +41,8 @@ pub struct Batch {
     pub steps: u32,
     /// How the agent execution ends.
     pub end: Option<NewStatus>,
-    /// How the call ends that started it: (tool execution, end).
-    pub delegate_call_end: Option<(String, ToolEnd)>,
+    /// How the call ends that started the agent execution.
+    pub delegate_call_end: Option<DelegateCallEnd>,
     /// The conversation's largest sequence number after this batch.
     pub last_sequence: u32,
 }
@@ -80,6 +80,17 @@ pub struct StepResults {
     pub assistant_message_id: String,
     /// All of them so far, in call order.
     pub tool_results: Vec<ToolResult>,
+}
+
+/// The end of the call that started a sub-agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelegateCallEnd {
+    /// The call.
+    pub tool: ToolRow,
+    /// How it ends.
+    pub end: ToolEnd,
+    /// The step that asked, when the record of the call is missing: then it is inserted.
+    pub missing_of: Option<StepKey>,
 }
 
 /// How an agent execution stands after its end.

@@ -8,7 +8,7 @@ use everturn_proto::{
 use sqlx::FromRow;
 
 use crate::{
-    api::{ToolRecord, ToolResult},
+    api::{StepKey, ToolRecord, ToolResult},
     columns::{MaybeNumber, Sum},
     rows::tools::ToolColumns,
 };
@@ -137,6 +137,16 @@ pub struct ToolRow {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
+impl AssistantRow {
+    /// Makes the record of one of its calls anew, as that of a call that has not started; `None` when it has no such
+    /// call.
+    pub(crate) fn record_of(&self, is_wanted: impl Fn(&ToolCall) -> bool) -> Option<ToolRow> {
+        let index = self.tool_calls.iter().position(is_wanted)?;
+        let call = self.tool_calls[index].clone();
+        Some(ToolRow::pending(self.step, index, call))
+    }
+}
+
 impl ToolRow {
     /// The row of a call that was asked for and has not started.
     pub(crate) fn pending(step: u32, call_index: usize, call: ToolCall) -> Self {
@@ -156,8 +166,11 @@ pub struct DelegateCall {
     /// When the sub-agent began.
     pub started_at: Option<DateTime<Utc>>,
     /// The call.
-    #[sqlx(flatten, try_from = "ToolColumns")]
-    pub record: ToolRecord,
+    #[sqlx(flatten)]
+    pub tool: ToolRow,
+    /// The step that asked, when the record of the call is missing and `tool` was made anew from that step's row.
+    #[sqlx(skip)]
+    pub missing_of: Option<StepKey>,
 }
 
 /// A user's message as it is stored.

@@ -5,7 +5,7 @@ use everturn_proto::{
     Json,
     event::{WorkPlan, WorkPlanStep},
     turn::ToolCall,
-    words::{ApprovalState, EventType, ToolStatus},
+    words::{ApprovalState, EventType, ToolKind, ToolStatus},
 };
 use sqlx::{FromRow, types::Json as Column};
 
@@ -40,8 +40,15 @@ pub(crate) struct ToolColumns {
     result: Option<Column<Json>>,
     #[sqlx(default)]
     full_result: Option<Column<Json>>,
-    #[sqlx(default, try_from = "i64")]
-    depth: u32,
+}
+
+/// A tool execution that a claim has started.
+#[derive(FromRow)]
+pub(crate) struct StartedRow {
+    #[sqlx(flatten)]
+    pub(crate) columns: ToolColumns,
+    #[sqlx(try_from = "i64")]
+    pub(crate) depth: u32,
 }
 
 impl From<ToolColumns> for ToolRecord {
@@ -73,18 +80,39 @@ impl From<ToolColumns> for ToolRecord {
             attempt: columns.attempt,
             end,
             approval: columns.approval,
-            depth: columns.depth,
         }
     }
 }
 
-/// A tool execution that waited for someone outside.
+/// A tool execution that may have asked someone outside.
 #[derive(FromRow)]
-pub(crate) struct AnsweredRow {
+pub(crate) struct AskedRow {
     pub(crate) execution_id: String,
-    pub(crate) is_answered: bool,
-    pub(crate) has_result: bool,
-    pub(crate) waits_until: Option<DateTime<Utc>>,
+    #[sqlx(try_from = "String")]
+    kind: ToolKind,
+    #[sqlx(try_from = "String")]
+    status: ToolStatus,
+    #[sqlx(try_from = "String")]
+    approval: ApprovalState,
+    expires_at: Option<DateTime<Utc>>,
+}
+
+impl AskedRow {
+    /// True when its approval was asked for and answered.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.approval.is_answered()
+    }
+
+    /// True when the client has given its result, or can no longer do so.
+    pub(crate) fn has_result(&self) -> bool {
+        self.kind == ToolKind::Client && self.status.is_final()
+    }
+
+    /// Until when somebody is waited for; `None` when nobody is.
+    pub(crate) fn waits_until(&self) -> Option<DateTime<Utc>> {
+        self.expires_at
+            .filter(|_| self.status == ToolStatus::Pending)
+    }
 }
 
 /// A part of a tool's result, as bytes.

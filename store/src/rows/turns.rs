@@ -38,6 +38,17 @@ impl BegunRow {
     }
 }
 
+/// The parent of a sub-agent.
+#[derive(FromRow)]
+pub(crate) struct ParentRow {
+    /// When the sub-agent began.
+    pub(crate) started_at: DateTime<Utc>,
+    pub(crate) parent_execution_id: String,
+    /// Steps that the parent has saved. It waits for its sub-agents, so the last of them asked for this one.
+    #[sqlx(try_from = "i64")]
+    pub(crate) steps: u32,
+}
+
 /// An agent execution that calls `delegate`.
 #[derive(FromRow)]
 pub(crate) struct DelegatorRow {

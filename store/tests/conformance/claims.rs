@@ -133,16 +133,16 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
                 .await
                 .unwrap()
         };
-        let ToolClaim::Run(record) = claim("a").await else {
+        let ToolClaim::Run { record, depth } = claim("a").await else {
             panic!("{effect}: the first attempt runs")
         };
         assert_eq!(
-            (record.status.clone(), record.attempt, record.depth),
+            (record.status.clone(), record.attempt, depth),
             (ToolStatus::Running, 1, 0)
         );
         assert_eq!(record.call, turn.call(0, index, effect.clone()));
         match claim("b").await {
-            ToolClaim::Run(again) => {
+            ToolClaim::Run { record: again, .. } => {
                 assert_ne!(effect, Effect::Once);
                 assert_eq!(again.attempt, 2);
             }
@@ -192,17 +192,17 @@ pub async fn the_same_claimant_may_ask_again(backend: &impl Backend) {
         };
         let first = claim("a").await;
         assert!(
-            matches!(&first, ToolClaim::Run(record) if record.attempt == 1),
+            matches!(&first, ToolClaim::Run { record, .. } if record.attempt == 1),
             "{effect}: {first:?}"
         );
         assert_eq!(claim("a").await, first, "{effect}: the same attempt");
         let other = claim("b").await;
-        let may_run = matches!(&other, ToolClaim::Run(record) if record.attempt == 2);
+        let may_run = matches!(&other, ToolClaim::Run { record, .. } if record.attempt == 2);
         assert_eq!(may_run, effect != Effect::Once, "{other:?}");
     }
     let again = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     assert!(
-        matches!(&again, ToolClaim::Run(record) if record.attempt == 3),
+        matches!(&again, ToolClaim::Run { record, .. } if record.attempt == 3),
         "another has claimed it since: {again:?}"
     );
 }

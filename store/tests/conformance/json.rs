@@ -72,7 +72,8 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
             expected
         );
         turn.thought(0).await;
-        let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap()
+        let ToolClaim::Run { record, .. } =
+            turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap()
         else {
             panic!()
         };

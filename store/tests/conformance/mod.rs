@@ -137,6 +137,8 @@ macro_rules! conformance_suite {
             delegation::the_depth_and_the_number_of_sub_agents_are_limited,
             delegation::its_end_ends_the_call_that_started_it,
             delegation::a_parent_is_told_how_its_sub_agents_ended,
+            delegation::a_call_whose_record_is_missing_keeps_the_answer,
+            delegation::a_lost_sub_agent_ends_though_the_record_of_its_call_is_missing,
             delegation::the_end_of_a_parent_ends_the_tree_below,
             delegation::an_observe_ends_a_lost_sub_agent,
             delegation::a_lost_turn_ends_with_its_sub_agents,

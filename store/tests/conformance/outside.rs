@@ -103,7 +103,8 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
             .count(),
         1
     );
-    let ToolClaim::Run(record) = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap() else {
+    let ToolClaim::Run { record, .. } = turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap()
+    else {
         panic!("approved, so it may run");
     };
     assert_eq!(

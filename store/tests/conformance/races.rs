@@ -91,7 +91,7 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
                     .await
                     .unwrap()
                 {
-                    ToolClaim::Run(record) => Some(record.attempt),
+                    ToolClaim::Run { record, .. } => Some(record.attempt),
                     ToolClaim::OutcomeUnknown(record) => {
                         assert_eq!(
                             record.status,
@@ -132,7 +132,7 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
                     .finish_tool(&key, tool_end("\"found\""))
                     .await
                     .unwrap();
-                (index, matches!(claim, ToolClaim::Run(_)), ended)
+                (index, matches!(claim, ToolClaim::Run { .. }), ended)
             });
         }
         start.wait().await;

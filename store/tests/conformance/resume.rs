@@ -63,8 +63,8 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
     let claims = claim_all(&store, &step, &reply.tool_calls).await;
     let [
         ToolClaim::Ended(ended),
-        ToolClaim::Run(again),
-        ToolClaim::Run(first),
+        ToolClaim::Run { record: again, .. },
+        ToolClaim::Run { record: first, .. },
     ] = &claims[..]
     else {
         panic!("{claims:?}")

@@ -116,7 +116,7 @@ fn of_events() -> Vec<Query> {
 }
 
 fn of_turns() -> Vec<Query> {
-    let step = "text, text, bigint";
+    let step = "text, text, bigint, text, text";
     vec![
         query(
             "is the batch stored",
@@ -136,14 +136,14 @@ fn of_turns() -> Vec<Query> {
             "claim of a step",
             hot::CLAIM_STEP,
             step,
-            "'e1c5000', 'c5000', 3",
+            "'e1c5000', 'c5000', 3, 'running', 'llm_complete'",
             1,
         ),
         query(
             "claim of a stored step",
             hot::CLAIM_STEP,
             step,
-            "'e1c5000', 'c5000', 2",
+            "'e1c5000', 'c5000', 2, 'running', 'llm_complete'",
             2,
         ),
         query(
@@ -189,8 +189,9 @@ fn of_tools() -> Vec<Query> {
         query(
             "claim of a tool",
             hot::START_TOOL.postgres,
-            "text, text, text, timestamptz, text, text[], text[]",
-            "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}'",
+            "text, text, text, timestamptz, text, text[], text[], text, text",
+            "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}', \
+             'pending', 'running'",
             // The record, and its agent execution for the depth.
             2,
         ),

@@ -1,6 +1,7 @@
 //! Agent executions: turns and sub-agents, and the definitions of agents that they are pinned to.
 
 use chrono::{DateTime, Utc};
+use everturn_proto::words::AgentExecutionStatus;
 
 use super::Statement;
 
@@ -48,12 +49,12 @@ impl InsertAgentExecution<'_> {
     /// Only a turn has the tenant: it counts for the tenant's limit, a sub-agent does not.
     const OF_TURN: &'static str = "INSERT INTO agent_executions \
          (id, conversation_id, message_id, agent, agent_hash, started_at, tenant_id, root_execution_id, depth, status) \
-         VALUES ($1, $2, $3, $4, $5, $6, (SELECT tenant_id FROM conversations WHERE id = $2), $1, 0, 'running')";
+         VALUES ($1, $2, $3, $4, $5, $6, (SELECT tenant_id FROM conversations WHERE id = $2), $1, 0, $7)";
 
     const OF_SUB_AGENT: &'static str = "INSERT INTO agent_executions \
          (id, conversation_id, message_id, agent, agent_hash, started_at, \
          parent_execution_id, root_execution_id, depth, parent_tool_call_id, status) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'running')";
+         VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10, $11, $7)";
 
     /// The turn's own agent execution.
     pub(crate) fn of_turn(&self) -> Statement {
@@ -77,12 +78,13 @@ impl InsertAgentExecution<'_> {
             .bind(self.agent)
             .bind(self.agent_hash)
             .bind(self.now)
+            .bind(AgentExecutionStatus::Running.as_str())
     }
 }
 
-/// `$1` agent execution, `$2` conversation, `$3` generation.
+/// `$1` agent execution, `$2` conversation, `$3` generation, `$4` status running.
 pub(crate) const HOLDS_CLAIM: &str = "SELECT EXISTS (SELECT 1 FROM agent_executions \
-     WHERE id = $1 AND conversation_id = $2 AND status = 'running' AND generation <= $3)";
+     WHERE id = $1 AND conversation_id = $2 AND status = $4 AND generation <= $3)";
 
 /// `$1` agent execution, `$2` conversation.
 pub(crate) const STATUS_OF_EXECUTION: &str =
@@ -97,6 +99,12 @@ pub(crate) const SAVE_STATE: &str = "SELECT status, steps, message_id, \
 /// `$1` agent execution, `$2` steps, `$3` status, `$4` error code, `$5` finished at.
 pub(crate) const ADVANCE_EXECUTION: &str = "UPDATE agent_executions SET steps = $2, status = $3, error_code = $4, \
      finished_at = $5 WHERE id = $1";
+
+/// `$1` agent execution of a sub-agent, `$2` conversation. When it began, its parent, and the steps that its parent has
+/// saved.
+pub(crate) const PARENT: &str = "SELECT s.started_at, s.parent_execution_id, p.steps \
+     FROM agent_executions s JOIN agent_executions p ON p.id = s.parent_execution_id \
+     WHERE s.id = $1 AND s.conversation_id = $2";
 
 /// `$1` agent execution, `$2` conversation. What its calls of `delegate` depend on.
 pub(crate) const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.definition, o.definition AS root_definition, \

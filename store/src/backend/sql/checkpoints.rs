@@ -8,22 +8,22 @@ use sqlx::types::Json as Column;
 use super::Statement;
 use crate::{api::StepKey, batch::checkpoint_id};
 
-/// `$1` agent execution, `$2` conversation, `$3` step. It is one statement, so an ended call is never paid again, and a
+/// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`. It is one statement, so an ended call is never paid again, and a
 /// generation is never given twice (invariant 5, paid once).
 pub(crate) const CLAIM_STEP: &str = "UPDATE agent_executions SET generation = generation + 1 \
-     WHERE id = $1 AND conversation_id = $2 AND status = 'running' AND NOT EXISTS \
+     WHERE id = $1 AND conversation_id = $2 AND status = $4 AND NOT EXISTS \
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
-      AND checkpoint_type = 'llm_complete' AND execution_id = '') RETURNING generation";
+      AND checkpoint_type = $5 AND execution_id = '') RETURNING generation";
 
 /// `$1` agent execution, `$2` step, `$3` type.
 pub(crate) const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \
      WHERE agent_execution_id = $1 AND step_number = $2 AND checkpoint_type = $3 AND execution_id = ''";
 
-/// `$1` agent execution.
+/// `$1` agent execution, `$2` type `llm_complete`.
 pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
      CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens, \
      CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens \
-     FROM execution_checkpoints WHERE agent_execution_id = $1 AND checkpoint_type = 'llm_complete'";
+     FROM execution_checkpoints WHERE agent_execution_id = $1 AND checkpoint_type = $2";
 
 macro_rules! insert_checkpoint {
     ($on_conflict:literal) => {

@@ -4,8 +4,10 @@
 //! Each text names what its parameters are, in order. Many parameters are bound by a struct beside the text. A text that
 //! is run for a caller begins with the same three: `$1` conversation, `$2` tenant, `$3` owner or none ([`for_caller`]).
 //!
-//! Statuses stand in the texts as words: partial indexes serve only texts with the very word. Lists of words come from
-//! the types (`Effect::REPEATABLE`, `ApprovalState::RUNNABLE`).
+//! Words that have a type are bound from it, as are lists of them (`ToolStatus::OPEN`, `Effect::REPEATABLE`,
+//! `ApprovalState::RUNNABLE`). Some stand in the texts themselves: those in the condition of a partial index, because
+//! PostgreSQL takes such an index only for a text with the same words, and single types of checkpoints and messages in
+//! texts about nothing else. Whether a message is `queued` or `taken` is known to these texts alone.
 
 #[macro_use]
 mod macros;

@@ -15,7 +15,8 @@ macro_rules! outside_tools {
     };
 }
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. The condition is that of the index
+/// `tool_execution_records_waiting`, word by word: PostgreSQL takes a partial index for no other text.
 pub(crate) const WAITING_TOOLS: &str = outside_tools!(
     "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4"
 );
@@ -28,7 +29,7 @@ macro_rules! store_client_result {
         end_tool!(
             "conversation_id = $8 AND execution_id = $9 AND EXISTS (SELECT 1 FROM conversations \
              WHERE conversations.id = $8 AND tenant_id = $10 AND (CAST($11 AS TEXT) IS NULL OR owner_id = $11)) \
-             AND kind = 'client' AND status = 'pending' AND approval ",
+             AND kind = $13 AND status = $14 AND approval ",
             $is_runnable,
             " RETURNING execution_id"
         )
@@ -36,7 +37,7 @@ macro_rules! store_client_result {
 }
 
 /// After those of [`ended`](super::tools::ended): `$8` conversation, `$9` tool execution, `$10` tenant, `$11` owner, `$12`
-/// list of approvals that let a tool run.
+/// list of approvals that let a tool run, `$13` kind client, `$14` status pending.
 pub(crate) const STORE_CLIENT_RESULT: SqlText = SqlText {
     sqlite: store_client_result!("IN (SELECT value FROM json_each($12))"),
     postgres: store_client_result!("= ANY($12)"),
@@ -57,9 +58,6 @@ pub(crate) const GRANTED_TOOLS: SqlText = among!(
     ""
 );
 
-/// `$1` agent execution, `$2` step. What a run that saves this step's thought again need not wait for.
-pub(crate) const ANSWERED_TOOLS: &str = "SELECT execution_id, approval NOT IN ('', 'pending') AS is_answered, \
-     kind = 'client' AND status NOT IN ('pending', 'running') AS has_result, \
-     CASE WHEN status = 'pending' THEN expires_at END AS waits_until \
-     FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 \
-     AND (approval <> '' OR kind = 'client') ORDER BY call_index";
+/// `$1` agent execution, `$2` step. How the calls of a step stand with those outside.
+pub(crate) const ASKED_TOOLS: &str = "SELECT execution_id, kind, status, approval, expires_at \
+     FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 ORDER BY call_index";

@@ -17,12 +17,12 @@ pub(crate) const TOOL: &str = concat!(
 macro_rules! start_tool {
     ($is_runnable:literal, $is_repeatable:literal) => {
         concat!(
-            "UPDATE tool_execution_records SET status = 'running', claimant = $5, \
+            "UPDATE tool_execution_records SET status = $9, claimant = $5, \
              attempt = attempt + CASE WHEN claimant = $5 THEN 0 ELSE 1 END, \
              started_at = COALESCE(started_at, $4) WHERE conversation_id = $1 AND execution_id = $2 \
              AND agent_execution_id = $3 AND approval ",
             $is_runnable,
-            " AND (status = 'pending' OR (status = 'running' AND (effect ",
+            " AND (status = $8 OR (status = $9 AND (effect ",
             $is_repeatable,
             " OR claimant = $5))) RETURNING ",
             tool_columns!(),
@@ -32,8 +32,8 @@ macro_rules! start_tool {
 }
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that let a
-/// tool run, `$7` list of effects that may be had again. It returns the record when the tool may run. A claimant that
-/// asks again did not hear the answer, so nothing ran: that is the same attempt.
+/// tool run, `$7` list of effects that may be had again, `$8` status pending, `$9` status running. It returns the record
+/// when the tool may run. A claimant that asks again did not hear the answer, so nothing ran: that is the same attempt.
 pub(crate) const START_TOOL: SqlText = SqlText {
     sqlite: start_tool!(
         "IN (SELECT value FROM json_each($6))",
@@ -42,14 +42,24 @@ pub(crate) const START_TOOL: SqlText = SqlText {
     postgres: start_tool!("= ANY($6)", "= ANY($7)"),
 };
 
+macro_rules! finish_tool {
+    ($is_open:literal) => {
+        end_tool!(
+            "conversation_id = $8 AND execution_id = $9 AND agent_execution_id = $10 AND status ",
+            $is_open,
+            " RETURNING ",
+            tool_columns!(),
+            ", full_result"
+        )
+    };
+}
+
 /// The first end wins, and returns its record. After those of [`ended`]: `$8` conversation, `$9` tool execution, `$10`
-/// agent execution.
-pub(crate) const FINISH_TOOL: &str = end_tool!(
-    "conversation_id = $8 AND execution_id = $9 AND agent_execution_id = $10 \
-     AND status IN ('pending', 'running') RETURNING ",
-    tool_columns!(),
-    ", full_result"
-);
+/// agent execution, `$11` list of the statuses that are open.
+pub(crate) const FINISH_TOOL: SqlText = SqlText {
+    sqlite: finish_tool!("IN (SELECT value FROM json_each($11))"),
+    postgres: finish_tool!("= ANY($11)"),
+};
 
 /// Ends the call that started a sub-agent. After those of [`ended`]: `$8` conversation, `$9` tool execution.
 pub(crate) const END_DELEGATE_CALL: &str =

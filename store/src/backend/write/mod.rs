@@ -3,7 +3,7 @@
 mod rows;
 mod tools;
 
-pub(super) use tools::write_tools;
+pub(super) use tools::insert_ended;
 
 use chrono::{DateTime, Utc};
 use everturn_proto::words::{AgentExecutionStatus, MessageRole};
@@ -39,9 +39,9 @@ pub(super) async fn write_batch(
     let step = &request.step;
     write_messages(connection, request, batch, now).await?;
     write_events(connection, step, batch, now).await?;
-    write_tools(connection, step, &batch.pending_tools, "", now).await?;
+    tools::write_tools(connection, step, &batch.pending_tools, "", now).await?;
     tools::write_approval(connection, step, batch, now).await?;
-    write_tools(
+    tools::write_tools(
         connection,
         step,
         &batch.observed_tools,

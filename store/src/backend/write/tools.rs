@@ -9,14 +9,14 @@ use super::{
         sql::{
             messages::SET_TOOL_CALLS,
             outside::{APPROVE_TOOL, INSERT_GRANT},
-            tools::{END_DELEGATE_CALL, INSERT_TOOLS, ended},
+            tools::{END_DELEGATE_CALL, INSERT_TOOLS, UNLESS_RECORDED, ended},
         },
     },
     rows::insert_rows,
 };
 use crate::{
-    api::{Result, StepKey},
-    batch::{Batch, ToolRow},
+    api::{Result, StepKey, ToolEnd},
+    batch::{Batch, DelegateCallEnd, ToolRow},
 };
 
 /// Inserts records; `on_conflict` says what becomes of those that exist.
@@ -96,19 +96,41 @@ pub(super) async fn write_approval(
     Ok(())
 }
 
-/// Writes the end of the call that started this sub-agent.
+/// Writes the end of the call that started this sub-agent. A record that is missing is made.
 pub(super) async fn write_delegate_call_end(
     connection: &mut Connection,
     step: &StepKey,
     batch: &Batch,
     now: DateTime<Utc>,
 ) -> Result<()> {
-    if let Some((execution_id, end)) = &batch.delegate_call_end {
-        ended::<(String,)>(END_DELEGATE_CALL, end, now)
-            .bind(&step.conversation_id)
-            .bind(execution_id)
-            .fetch_all(connection)
-            .await?;
+    let Some(DelegateCallEnd {
+        tool,
+        end,
+        missing_of,
+    }) = &batch.delegate_call_end
+    else {
+        return Ok(());
+    };
+    if let Some(asked_by) = missing_of {
+        return insert_ended(connection, asked_by, tool.clone(), end.clone(), now).await;
     }
+    ended::<(String,)>(END_DELEGATE_CALL, end, now)
+        .bind(&step.conversation_id)
+        .bind(&tool.record.call.execution_id)
+        .fetch_all(connection)
+        .await?;
     Ok(())
+}
+
+/// Inserts the record of a tool that ended while its row was missing. One that is there by now stays as it is.
+pub(in super::super) async fn insert_ended(
+    connection: &mut Connection,
+    step: &StepKey,
+    mut tool: ToolRow,
+    end: ToolEnd,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    tool.record.status = end.status.clone();
+    tool.record.end = Some(end);
+    write_tools(connection, step, &[tool], UNLESS_RECORDED, now).await
 }

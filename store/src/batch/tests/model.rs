@@ -8,7 +8,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ToolStatus},
 };
 
-use crate::api::{ToolEnd, ToolRecord};
+use crate::api::ToolEnd;
 
 use super::super::{
     AssistantRow, BatchRequest, DelegateCall, NewEvent, Snapshot, StoredMessage, ToolRow,
@@ -106,9 +106,9 @@ impl Model {
         }
         self.messages += batch.new_messages;
         self.steps = batch.steps;
-        if let Some((_, end)) = batch.delegate_call_end {
+        if let Some(ended) = batch.delegate_call_end {
             assert_eq!(
-                self.delegate_call_end.replace(end),
+                self.delegate_call_end.replace(ended.end),
                 None,
                 "a call ends once"
             );
@@ -174,13 +174,17 @@ impl Model {
             message: needs.message.as_ref().and_then(stored),
             delegate_call: needs.delegate_call.as_ref().map(|_| DelegateCall {
                 started_at: None,
-                record: ToolRecord {
-                    end: self.delegate_call_end.clone(),
-                    ..ToolRecord::pending(ToolCall::default())
-                },
+                tool: self.delegate_call(),
+                missing_of: None,
             }),
             ..Snapshot::default()
         }
+    }
+
+    fn delegate_call(&self) -> ToolRow {
+        let mut tool = ToolRow::pending(0, 0, ToolCall::default());
+        tool.record.end = self.delegate_call_end.clone();
+        tool
     }
 
     /// The tool begins, as `claim_tool` says.

@@ -2,6 +2,7 @@
 //! order).
 
 use everturn_proto::{
+    Thread,
     limits::TOOL_RESULT_INLINE_BYTES,
     turn::{SaveEnd, save_request::Batch},
     words::{AgentExecutionStatus, Effect},
@@ -90,6 +91,32 @@ pub async fn a_parent_is_told_how_its_sub_agents_ended(backend: &impl Backend) {
             observes[index]
         );
     }
+}
+
+pub async fn a_call_whose_record_is_missing_keeps_the_answer(backend: &impl Backend) {
+    let root = delegating(backend, 2).await;
+    let sub = begun(&root, 1).await;
+    let asked = root.store.context("c", &Thread::Conversation, 10).await;
+    let call = asked.unwrap()[1].tool_calls[1].clone();
+    backend.run("DELETE FROM tool_execution_records").await;
+    sub.complete(0, "found", &[]).await;
+    sub.end(0, AgentExecutionStatus::Completed).await;
+
+    let claim = root.store.claim_tool(&root.tool(0, 1), "a").await.unwrap();
+    let ToolClaim::Ended(record) = claim else {
+        panic!("{claim:?}")
+    };
+    assert_eq!(record.call, call);
+    assert_eq!(record.end.unwrap().result.to_value(), "found");
+    root.observe(0, 1, "").await;
+    let observe = root.data("observe").await;
+    assert_eq!(
+        (&observe["result"], &observe["is_error"]),
+        (&"found".into(), &false.into())
+    );
+    let rows = backend.row_count().await;
+    root.observe(0, 1, "").await;
+    assert_eq!(backend.row_count().await, rows);
 }
 
 pub async fn sub_agents_write_at_once(backend: &impl Backend) {

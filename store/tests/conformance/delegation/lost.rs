@@ -21,7 +21,7 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
     low.asks(0, "searching", &[Effect::Once]).await;
     let claim = low.store.claim_tool(&low.tool(0, 0), "a").await.unwrap();
     assert!(
-        matches!(&claim, ToolClaim::Run(record) if record.depth == 2),
+        matches!(&claim, ToolClaim::Run { depth: 2, .. }),
         "{claim:?}"
     );
     low.store
@@ -100,6 +100,33 @@ pub async fn an_observe_ends_a_lost_sub_agent(backend: &impl Backend) {
     root.observe(0, 1, "it could not be started").await;
     let observe = data(root.events().await.last().unwrap());
     assert_eq!(observe["result"]["error"], "it could not be started");
+}
+
+/// Both a call's observe and the end of its parent find the sub-agent.
+pub async fn a_lost_sub_agent_ends_though_the_record_of_its_call_is_missing(
+    backend: &impl Backend,
+) {
+    let root = delegating(backend, 2).await;
+    let lost = [begun(&root, 0).await, begun(&root, 1).await];
+    backend.run("DELETE FROM tool_execution_records").await;
+    root.observe(0, 0, "it was terminated").await;
+    let error = root.data("error").await;
+    assert_eq!(error["agent_execution_id"], lost[0].execution.as_str());
+    root.end(0, AgentExecutionStatus::Cancelled).await;
+    let types = root.types().await;
+    assert_eq!(
+        types[types.len() - 5..].join(" "),
+        "error observe cancelled observe cancelled"
+    );
+    let tree = root
+        .store
+        .agent_executions(&tenant(), "c", None, 10)
+        .await
+        .unwrap();
+    assert!(
+        tree.iter().all(|execution| execution.finished_at.is_some()),
+        "{tree:?}"
+    );
 }
 
 pub async fn a_lost_turn_ends_with_its_sub_agents(backend: &impl Backend) {

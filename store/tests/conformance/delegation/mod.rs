@@ -16,10 +16,11 @@ pub use self::{
         a_sub_agent_has_its_own_context, the_depth_and_the_number_of_sub_agents_are_limited,
     },
     ends::{
-        a_parent_is_told_how_its_sub_agents_ended, its_end_ends_the_call_that_started_it,
-        sub_agents_write_at_once,
+        a_call_whose_record_is_missing_keeps_the_answer, a_parent_is_told_how_its_sub_agents_ended,
+        its_end_ends_the_call_that_started_it, sub_agents_write_at_once,
     },
     lost::{
+        a_lost_sub_agent_ends_though_the_record_of_its_call_is_missing,
         a_lost_turn_ends_with_its_sub_agents, an_observe_ends_a_lost_sub_agent,
         the_end_of_a_parent_ends_the_tree_below,
     },
