@@ -1,5 +1,5 @@
-//! Deterministic ids (invariant 1): hashes of stable names, so that a replay, a retry, a resume or a
-//! `temporal workflow reset` makes the same ones. Never `uuid4` and never the run id.
+//! Deterministic ids (invariant 1, pure workflow): hashes of stable names, so that a replay, a retry, a resume or a
+//! `temporal workflow reset` makes the same ones. An id is never random, and never made from the id of a run.
 
 use sha2::{Digest, Sha256};
 
@@ -55,7 +55,7 @@ pub fn assistant_message_id(agent_execution_id: &str, step: u32) -> String {
     )
 }
 
-/// Id of a message that came without one (typed into the CLI): named by its place in the chain of runs.
+/// Id of a message that came without one (typed into the CLI), made from its place in the chain of runs.
 /// `first_execution_run_id` is the same for every run of the chain and after a reset.
 pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> String {
     format!(
@@ -72,7 +72,7 @@ pub fn call_id(execution_id: &str) -> String {
     format!("call_{}", execution_id.trim_start_matches("exec_"))
 }
 
-/// Idempotency key handed to a tool (invariant 6).
+/// Idempotency key that a tool is given (invariant 6, done once).
 pub fn idempotency_key(conversation_id: &str, message_id: &str, execution_id: &str) -> String {
     format!("{conversation_id}/{message_id}/{execution_id}")
 }

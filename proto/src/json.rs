@@ -6,8 +6,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive. Inputs and results of tools
-/// are such values. The empty text, protobuf's default, stands for `null`.
+/// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive. Inputs and results of
+/// tools are such values. The empty text, protobuf's default, stands for `null`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub struct Json {
     #[prost(string, tag = "1")]
@@ -15,14 +15,14 @@ pub struct Json {
 }
 
 impl Json {
-    /// Takes `text` when it is one JSON value.
+    /// Takes `text` when it is one JSON value, as it is written.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<&RawValue>(&text)?;
         Ok(Self { text })
     }
 
-    /// The JSON of `value`; `null` when it has no JSON form (a map with keys that are not strings).
+    /// Makes the JSON of `value`; `null` when it has no JSON form (a map with keys that are not strings).
     pub fn of(value: &impl Serialize) -> Self {
         Self {
             text: serde_json::to_string(value).unwrap_or_default(),
@@ -43,8 +43,8 @@ impl Json {
         serde_json::from_str(self.as_str())
     }
 
-    /// The value with what PostgreSQL's JSONB cannot hold (escapes of NUL and of lone surrogates) replaced by U+FFFD;
-    /// `None` when there is nothing of the kind.
+    /// Returns the value with what PostgreSQL's JSONB cannot hold (escapes of NUL and of lone surrogates) replaced by
+    /// U+FFFD; `None` when there is nothing of the kind.
     pub fn made_storable(&self) -> Option<Self> {
         let mut out = String::new();
         let mut rest = self.as_str();
@@ -77,7 +77,7 @@ impl Json {
     }
 }
 
-/// The UTF-16 unit of a `\uXXXX` at the start of `text`.
+/// Returns the UTF-16 unit of a `\uXXXX` at the start of `text`.
 fn escaped_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok()

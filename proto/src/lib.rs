@@ -3,7 +3,7 @@
 //! - [`event`]: the persisted events as readers see them
 //! - [`turn`]: input, signals, query and activity payloads of the workflow; checkpoint states
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
-//! - [`ids`]: deterministic ids (invariant 1)
+//! - [`ids`]: deterministic ids (invariant 1, pure workflow)
 //! - [`Thread`]: whose messages are the context of an agent execution
 //! - [`SealedStep`]: a step whose streamed text is replaced by saved events
 //! - `approval`: what an answer to an approval must be

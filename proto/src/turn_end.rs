@@ -1,5 +1,5 @@
-//! Whether an event ends its turn. An event that ends an agent execution has the same type whether the agent is the turn's
-//! own or a sub-agent in it, so the type alone does not tell: this is the one place that does.
+//! Whether an event ends its turn. An event that ends an agent execution has the same type whether the agent is the
+//! turn's own or a sub-agent in it, so the type alone does not tell: this is the one place that does.
 
 use serde::Deserialize;
 
@@ -7,7 +7,7 @@ use crate::{event::Event, ids, words::EventType};
 
 impl EventType {
     /// True when an event of this type, about this agent execution, ends the turn of the message. Events from before
-    /// there were sub-agents name no agent execution (`None` or empty): they are the turn's own.
+    /// there were sub-agents name no agent execution (`None`, or an empty text on the wire): they are the turn's own.
     pub fn ends_turn(
         &self,
         conversation_id: &str,

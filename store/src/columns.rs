@@ -1,4 +1,4 @@
-//! What columns hold: times to the millisecond, and numbers of 64 bits, for PostgreSQL has no unsigned ones.
+//! What columns hold: times to the millisecond, and signed numbers of 64 bits, because PostgreSQL has no unsigned ones.
 //!
 //! A number that does not fit its field is an error of decoding, hence [`StoreError::Corrupt`].
 
@@ -6,13 +6,13 @@ use chrono::{DateTime, SubsecRound, Utc};
 
 use crate::error::{Result, StoreError};
 
-/// The time as it is stored: milliseconds, the precision of the wire, so that a place in a list or an event reads the
-/// same before and after it was stored.
+/// Returns the time as it is stored: to the millisecond, the precision of the wire, so that a place in a list or an
+/// event reads the same before and after it was stored.
 pub(crate) fn now() -> DateTime<Utc> {
     Utc::now().trunc_subsecs(3)
 }
 
-/// A stored number as 32 bits.
+/// Returns a stored number as one of 32 bits.
 pub(crate) fn narrow(number: i64) -> Result<u32> {
     u32::try_from(number)
         .map_err(|_| StoreError::Corrupt(format!("{number} where 32 bits were expected")))

@@ -34,7 +34,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Any back end.
+    /// Makes the store of any back end.
     pub fn new(
         store: impl EventReader
         + Conversations

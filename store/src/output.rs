@@ -1,5 +1,6 @@
 //! What becomes of a tool's output. A large one is cut for the model and the readers, and kept whole by reference
-//! (invariant 4, linear history); one past the hard limit becomes an error (invariant 10, nothing grows without a bound).
+//! (invariant 4, linear history); one past the hard limit becomes an error (invariant 10, nothing grows without a
+//! bound).
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
@@ -75,7 +76,8 @@ impl ToolEnd {
     }
 }
 
-/// The words of an error: at most as long as what a model sees of a result, and without NUL, which PostgreSQL cannot hold.
+/// The text of an error: at most as long as what a model sees of a result, and without NUL, which PostgreSQL cannot
+/// hold.
 fn error_text(message: &str) -> String {
     let shown = beginning(message);
     let note = if shown.len() < message.len() {
@@ -86,7 +88,7 @@ fn error_text(message: &str) -> String {
     format!("{}{note}", shown.replace('\0', "\u{FFFD}"))
 }
 
-/// As much of a text as a model sees, cut at a character.
+/// Returns as much of a text as a model sees, cut at a character.
 fn beginning(text: &str) -> &str {
     let end = (0..=TOOL_RESULT_INLINE_BYTES.min(text.len()))
         .rev()

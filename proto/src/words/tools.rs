@@ -23,7 +23,7 @@ impl Effect {
     pub const REPEATABLE: [Self; 2] = [Self::Read, Self::Idempotent];
 
     /// True when a tool with this effect may run again although an earlier attempt may have taken effect (invariant
-    /// "done once"). An effect that this version does not know is treated as `once`.
+    /// 6, done once). An effect that this version does not know is treated as `once`.
     pub fn may_run_again(&self) -> bool {
         Self::REPEATABLE.contains(self)
     }

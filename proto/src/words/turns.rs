@@ -1,5 +1,5 @@
-//! Words about turns: how an agent execution stands, who said a message, why a model call ended, what a message does to a
-//! running turn.
+//! Words about turns: how an agent execution stands, who said a message, why a model call ended, what a message does to
+//! a running turn.
 
 words! {
     /// How an agent execution stands: a turn, or a sub-agent's part of one.

@@ -9,7 +9,7 @@ use super::{
     lists::{Conversation, ListPage, ListQuery},
 };
 
-/// Conversations and the messages they accept. Written by the gateway.
+/// Conversations and the messages that they accept. The gateway writes them.
 #[async_trait]
 pub trait Conversations: Send + Sync {
     /// Creates the conversation, or returns the stored one when its id is taken; `None` when the new one's owner may
@@ -44,10 +44,11 @@ pub trait Conversations: Send + Sync {
     /// [`TurnStore::begin_turn`]: super::TurnStore::begin_turn
     async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;
 
-    /// Stores a message as `queued`: an accepted message is durable (invariant 9). When the conversation already has a message with this
-    /// `client_message_id`, that one is returned and nothing is written; [`StoreError::OtherContent`] when it has
-    /// another text. [`StoreError::QueueFull`] when `max_queued` messages wait; [`StoreError::TooManyTurns`] when the
-    /// tenant has `max_turns`; [`StoreError::NotFound`] when there is no such conversation.
+    /// Stores a message as `queued` (invariant 9, accepted means durable). When the conversation already has a message
+    /// with this `client_message_id`, that one is returned and nothing is written. It gives
+    /// [`StoreError::OtherContent`] when that one has another text, [`StoreError::QueueFull`] when `max_queued` messages
+    /// wait, [`StoreError::TooManyTurns`] when the tenant has `max_turns`, and [`StoreError::NotFound`] when there is
+    /// no such conversation.
     ///
     /// [`StoreError::OtherContent`]: crate::StoreError::OtherContent
     /// [`StoreError::QueueFull`]: crate::StoreError::QueueFull
@@ -139,7 +140,7 @@ pub struct ResumePoint {
     pub turn: Option<UnfinishedTurn>,
     /// Messages that wait, in order.
     pub waiting: Vec<String>,
-    /// Any turn has ever begun.
+    /// True when any turn of the conversation has ever begun.
     pub has_begun: bool,
 }
 

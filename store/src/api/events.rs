@@ -43,7 +43,7 @@ pub struct EventPage {
 /// Where a conversation stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationStatus {
-    /// A turn is running or a message waits for its turn.
+    /// True when a turn is running or a message waits for its turn.
     pub is_running: bool,
     /// The largest sequence number; 0 before the first event.
     pub last_sequence: u32,

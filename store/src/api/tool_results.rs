@@ -71,7 +71,8 @@ impl ResultRange {
         self.max_bytes
     }
 
-    /// The slice that these bytes are. They begin and end anywhere; characters that were cut at either end are left out.
+    /// The slice that these bytes are. They begin and end anywhere; characters that were cut at either end are left
+    /// out.
     pub(crate) fn slice(self, bytes: &[u8], total_bytes: u32) -> ResultSlice {
         let is_inside_character = |byte: &&u8| **byte & 0b1100_0000 == 0b1000_0000;
         let skipped = bytes.iter().take_while(is_inside_character).count();

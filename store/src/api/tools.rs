@@ -15,7 +15,7 @@ pub struct StepKey {
     pub message_id: String,
     /// The agent execution.
     pub agent_execution_id: String,
-    /// 0-based.
+    /// The number of the step in its agent execution, from 0.
     pub step: u32,
 }
 
@@ -73,7 +73,7 @@ pub struct ToolEnd {
     pub full_result: Option<Json>,
     /// True when `result` describes an error.
     pub is_error: bool,
-    /// Wall time, for the observe event.
+    /// How long it ran by the clock, for the observe event.
     pub duration_ms: u32,
     /// Events that the tool itself emits, saved before its observe: (type, data).
     pub events: Vec<(EventType, Json)>,

@@ -14,8 +14,8 @@ use super::{
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
-/// What a worker needs to run turns. By the claims a call of the model is paid once (invariant 5) and a tool is done
-/// once (invariant 6).
+/// What a worker needs to run turns. The claims keep a call of the model from being paid twice (invariant 5, paid once)
+/// and a tool from being run twice (invariant 6, done once).
 #[async_trait]
 pub trait TurnStore: Send + Sync {
     /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its hash,
@@ -30,8 +30,8 @@ pub trait TurnStore: Send + Sync {
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
 
-    /// Begins the sub-agent of a `delegate` call in one transaction: writes its row, its task and `sub_agent_start`, and
-    /// the call counts as running from now on. `agents` are those configured now, by name. When it is repeated it
+    /// Begins the sub-agent of a `delegate` call in one transaction: writes its row, its task and `sub_agent_start`,
+    /// and the call counts as running from now on. `agents` are those configured now, by name. When it is repeated it
     /// returns what is stored.
     ///
     /// A call that may not have a sub-agent (limits, wrong arguments) is ended with an error for the model. A call that
@@ -45,7 +45,7 @@ pub trait TurnStore: Send + Sync {
     /// Returns the name of the conversation's agent; `None` when there is no such conversation.
     async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>>;
 
-    /// Returns an agent's definition by its hash.
+    /// Returns the definition of an agent by its hash; `None` when none is stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 
     /// Returns a thread's messages for the model, oldest first: the newest `limit` of those that turns have taken. The
@@ -89,9 +89,9 @@ pub trait TurnStore: Send + Sync {
     /// cuts the turn short reads it; [`TurnStore::claim_step`] does not see it.
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()>;
 
-    /// Claims a tool execution before it runs, and writes the checkpoint `tool_start` when it may run (invariant 6, done
-    /// once). `claimant` names who asks; it is not empty and nobody else ever uses it. When the answer of a claim was
-    /// lost (a connection broke at the commit), the same claimant asks again and may run the tool.
+    /// Claims a tool execution before it runs, and writes the checkpoint `tool_start` when it may run (invariant 6,
+    /// done once). `claimant` names who asks; it is not empty and nobody else ever uses it. When the answer of a claim
+    /// was lost (a connection broke at the commit), the same claimant asks again and may run the tool.
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim>;
 
     /// Records how a tool execution ended, and returns the record as it is then: the first end wins.

@@ -60,7 +60,8 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
     Ok(turn)
 }
 
-/// Writes the turn's agent execution, its first message and the conversation's title; gives the largest sequence number.
+/// Writes the turn's agent execution, its first message and the conversation's title; returns the largest sequence
+/// number.
 async fn take_message(
     connection: &mut Connection,
     begin: &BeginTurn,
@@ -106,11 +107,11 @@ async fn take_message(
     Ok(batch.last_sequence)
 }
 
-/// Locks the conversation, creating it when it is unknown; gives its largest sequence number. Of several who create it
-/// at once the others wait for the first, and then for its lock.
+/// Locks the conversation, which is created when it is unknown, and returns its largest sequence number. When several
+/// create it at once, the others wait for the first, and then for its lock.
 ///
-/// One that was deleted is not created again by a worker that was about to begin its turn: whoever finds no row to lock
-/// sees that it was deleted in the statement after, for both were committed at once.
+/// A worker that was about to begin a turn does not create a deleted conversation again. Its removal and the note of it
+/// are committed together, so whoever finds no row to lock sees the note in the next statement.
 async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Result<u32> {
     if let Some(last_sequence) = lock_conversation(connection, &begin.conversation_id).await? {
         return Ok(last_sequence);
@@ -172,8 +173,8 @@ async fn end_lost(
 }
 
 /// True for a message that another turn took (it steered that turn) and that is answered there, or is about to be. One
-/// whose turn was cancelled or failed was accepted and never answered: it gets a turn of its own, and its event, already
-/// stored, is not repeated.
+/// whose turn was cancelled or failed was accepted and never answered: it gets a turn of its own, and its event,
+/// already stored, is not repeated.
 fn is_answered_elsewhere(row: &UserMessageRow) -> bool {
     let is_unanswered = match row.taker_status() {
         Some(AgentExecutionStatus::Cancelled | AgentExecutionStatus::Failed) => true,

@@ -68,7 +68,7 @@ pub(super) async fn claim_tool(
     Ok(ToolClaim::Run { record, depth })
 }
 
-/// Why a tool was not started.
+/// Says why a tool was not started.
 async fn not_started(connection: &mut Connection, key: &ToolKey) -> Result<ToolClaim> {
     let record = find_record(connection, key).await?;
     let record = record.ok_or_else(|| no_record(key))?;

@@ -7,8 +7,8 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// Locks the conversation until the transaction ends and gives its largest sequence number; `None` when there is none. In
-/// PostgreSQL each later statement sees what was committed before it began, so whatever the transactions before this
+/// Locks the conversation until the transaction ends and gives its largest sequence number; `None` when there is none.
+/// In PostgreSQL each later statement sees what was committed before it began, so whatever the transactions before this
 /// one wrote is read by statements after this one, never by this one.
 pub(super) async fn lock_conversation(
     connection: &mut Connection,

@@ -16,18 +16,18 @@
 //!
 //! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`,
 //!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`) locks the
-//!    conversation's row first. Such transactions of one conversation run one after the
-//!    other, and each reads what it depends on in statements after the one that locked, which see all that the one
-//!    before it committed. Numbers are taken under the lock and the lock ends after the commit is visible:
-//!    invariant 2.
-//! 2. Claims and ends do not: `claim_step` (row of the execution), `claim_tool`, `finish_tool` and `store_client_result` (row of the tool)
-//!    decide in the `WHERE` of one `UPDATE`, `complete_step` and `save_partial` by the unique key of the checkpoint.
-//!    A `save` that closes tools locks their rows before it reads them, so that no end comes between.
+//!    conversation's row first. Such transactions of one conversation run one after the other, and each reads what it
+//!    depends on in statements after the one that locked, which see all that the transaction before it committed.
+//!    Numbers are taken under the lock, and the lock ends after the commit is visible (invariant 2, one order).
+//! 2. Claims and ends do not lock the conversation. `claim_step` (the row of the agent execution), `claim_tool`,
+//!    `finish_tool` and `store_client_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
+//!    `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes tools locks their
+//!    rows before it reads them, so that no end comes between.
 //! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write. Foreign keys make an
-//!    insert share-lock the rows it names, executions before messages; only a removal takes such rows from others, in
-//!    the same order: tool records, executions, then the rows that name them, messages, conversations. Like all of 1 it
-//!    has the conversation's lock first; `remove_expired`, which takes several, passes over those that are locked
-//!    instead of waiting. So there is no circle to wait in.
+//!    insert share-lock the rows that it names, agent executions before messages. Only a removal takes such rows from
+//!    others, in the same order: tool records, agent executions, then the rows that name them, messages,
+//!    conversations. Like all of 1 it has the conversation's lock first; `remove_expired`, which takes several, passes
+//!    over those that are locked instead of waiting. So no two transactions wait for each other.
 //! 4. `rename_conversation` writes the conversation's row and nothing else.
 //!
 //! # What a call costs

@@ -17,7 +17,8 @@ pub(super) async fn remove(
     connection: &mut Connection,
     conversation_ids: &[String],
 ) -> Result<Removed> {
-    // The order keeps workers thought dead from being in the way: see "Locks" in `backend/mod.rs`.
+    // A worker that was thought dead may still write: this order keeps the two from waiting for each other
+    // ("Locks" in `backend/mod.rs`).
     delete(connection, REMOVE_TOOLS, conversation_ids).await?;
     sqlx::query(words(LOCK_EXECUTIONS))
         .bind(list(conversation_ids))

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::api::{Removed, RemovedBatch, Result, Retention};
 
-/// Conversations of one transaction have no more events together, unless the first of them has alone: a few
-/// hundred milliseconds of work, for which SQLite's other writers wait.
+/// The most events that the conversations of one transaction have together, unless the first of them alone has more. To
+/// remove so many takes a few hundred milliseconds, for which SQLite's other writers wait.
 const MAX_EVENTS: i64 = 10_000;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! What a worker asks for: plain reads here, the transactions in `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `claims.rs`
-//! and `save.rs`.
+//! What a worker asks for: plain reads here, the transactions in `begin.rs`, `sub_agents.rs`, `checkpoints.rs`,
+//! `claims.rs` and `save.rs`.
 
 use std::collections::BTreeMap;
 

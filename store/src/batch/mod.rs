@@ -125,8 +125,8 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
         .collect()
 }
 
-/// Returns the steps whose texts the batch's events replace on every reader. They depend on the request alone, so that a
-/// repeated save, whose first caller may have died before it told the stream, seals them again.
+/// Returns the steps whose texts the batch's events replace on every reader. They depend on the request alone, so that
+/// a repeated save, whose first caller may have died before it told the stream, seals them again.
 pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
     match &request.save {
         Save::Thought | Save::End(_) => vec![SealedStep {

@@ -3,7 +3,7 @@
 //! - `options.rs`: connecting, with limits and time-outs
 //! - `schema.rs`: migrating the tables; refusing those of another version
 //! - `dialect.rs`: what PostgreSQL does its own way
-//! - `../backend/`: the traits, the same text for both databases; also how rows are locked
+//! - `../backend/`: the bodies of the traits, the same text for both databases; also how rows are locked
 
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;
@@ -27,7 +27,7 @@ pub use options::PostgresOptions;
 
 use crate::{api::Result, error::StoreError};
 
-/// Said in full, whatever the database's default is: the locks of `backend/` are made for it.
+/// The isolation level is named whatever the database's default is: the locks of `backend/` are made for this one.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// The store in a PostgreSQL database. Cheap to clone; clones share their connections.
@@ -35,7 +35,7 @@ const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 pub struct PostgresStore {
     pool: PgPool,
     call_timeout: Duration,
-    /// A call timed out since a connection last answered.
+    /// True when a call has timed out since a connection last answered.
     has_stalled: Arc<AtomicBool>,
 }
 

@@ -15,14 +15,14 @@ use sqlx::{
 
 use crate::{api::Result, error::StoreError};
 
-/// A connection that idled longer is pinged before its use: the server or a proxy may have dropped it. One in steady
-/// use is not, which saves a round trip a call.
+/// A connection that was idle for longer is pinged before its use: the server or a proxy may have dropped it. One in
+/// steady use is not pinged, which saves a round trip for each call.
 const PING_AFTER_IDLE: Duration = Duration::from_secs(1);
 /// A connection whose call timed out must answer a ping within this, or it is dropped.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
 /// Connections are renewed after this, so that they move to the server that a fail-over or a load balancer prefers.
 const MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
-/// A connection that idled this long is closed: the pool shrinks after a peak.
+/// A connection that was idle for this long is closed: the pool shrinks after a peak.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Statements that a connection keeps prepared: some 40 texts, and inserts of 1 to 8 rows in four kinds.
 const PREPARED_STATEMENTS: usize = 150;
@@ -30,10 +30,10 @@ const PREPARED_STATEMENTS: usize = 150;
 /// How to connect. What the URL says about TLS (`sslmode`, `sslrootcert`, …) holds.
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
-    /// Connections of this process at the most. Calls take milliseconds, so a few serve hundreds of turns a second;
+    /// The most connections of this process. Calls take milliseconds, so a few serve hundreds of turns a second;
     /// PostgreSQL's own default is 100 for all clients together. Default 10.
     pub max_connections: u32,
-    /// Wait for a free or a new connection. Default 5 s: a save is tried locally for that long.
+    /// How long to wait for a free or a new connection. Default 5 s: a save is tried locally for that long.
     pub acquire_timeout: Duration,
     /// The server ends a statement after this, its wait for a conversation's lock included. Default 5 s; every
     /// statement is an index look-up or an insert.
@@ -41,7 +41,7 @@ pub struct PostgresOptions {
     /// The server ends a transaction whose client says nothing for this long: a worker that froze must not keep its
     /// conversation locked. Default 10 s.
     pub idle_transaction_timeout: Duration,
-    /// A call gives up after this when the server does not answer at all (network gone without a word, host dead).
+    /// A call gives up after this when the server does not answer at all (the network or the host is gone).
     /// Default 15 s: longer than any of the others, which give better errors.
     pub call_timeout: Duration,
     /// Shown in `pg_stat_activity`. Default `everturn`.

@@ -1,12 +1,13 @@
 //! The embedded back end: one file, one writer, readers beside it.
 //!
-//! SQLite has one writer at a time for the whole file, so the row lock of invariant 2 is `BEGIN IMMEDIATE`: it
-//! waits (busy time-out) for writers of other processes, then owns the file until it commits. In this process one
-//! connection writes, which queues writers fairly in memory instead of letting them poll the file's lock.
+//! SQLite has one writer at a time for the whole file, so `BEGIN IMMEDIATE` is the lock of the conversation
+//! (invariant 2, one order): it waits (busy time-out) for writers of other processes, then owns the file until it
+//! commits. In this process one connection writes, which queues writers fairly in memory instead of letting them poll
+//! the file's lock.
 //!
 //! - `options.rs`: opening the file
 //! - `dialect.rs`: what SQLite does its own way
-//! - `../backend/`: the traits, the same text for both databases
+//! - `../backend/`: the bodies of the traits, the same text for both databases
 
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;

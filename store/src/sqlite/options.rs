@@ -12,8 +12,8 @@ use sqlx::{
 
 use crate::{api::Result, error::StoreError};
 
-/// Pause between tries of the first connection: the switch of a new file to WAL fails at once, without the busy
-/// time-out, while another process is doing the same. Tried for as long as the busy time-out.
+/// Pause between tries of the first connection. The switch of a new file to WAL fails at once, without the busy
+/// time-out, while another process does the same. It is tried for as long as the busy time-out.
 const OPEN_PAUSE: Duration = Duration::from_millis(50);
 /// The write-ahead log is cut back to this after a long read kept it growing.
 const JOURNAL_SIZE_LIMIT_BYTES: &str = "67108864";
@@ -24,13 +24,13 @@ pub struct SqliteOptions {
     /// Reading connections. Each is a thread with its own page cache; reads are short, and 4 keep a small
     /// machine's cores busy. Default 4.
     pub readers: u32,
-    /// Wait for another process's write transaction, which takes milliseconds. Default 5 s: a save is tried
+    /// How long to wait for another process's write transaction, which takes milliseconds. Default 5 s: a save is tried
     /// locally for that long.
     pub busy_timeout: Duration,
-    /// Wait for a free connection of this process, behind its other callers. Default 10 s.
+    /// How long to wait for a free connection of this process, behind its other callers. Default 10 s.
     pub acquire_timeout: Duration,
-    /// True: each commit also survives a power cut, at one fsync a commit. False, the default: each commit
-    /// survives kill -9 of the process; a power cut may take the last ones, never the file.
+    /// True: each commit also survives a power cut, at the cost of one fsync for each commit. False, the default: each
+    /// commit survives kill -9 of the process; a power cut may lose the last commits, but never the file.
     pub survive_power_cut: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Claims: paid once (invariant 5), done once (invariant 6).
+//! Claims (invariant 5, paid once, and invariant 6, done once).
 
 use std::collections::HashSet;
 

@@ -1,4 +1,4 @@
-//! The event log: one order for everyone (invariant 2), pages, status.
+//! The event log: its order (invariant 2, one order), pages, status.
 
 use std::sync::{
     Arc,

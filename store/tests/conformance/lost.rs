@@ -1,5 +1,5 @@
-//! Turns whose workflow is gone: how they end when another turn begins (invariant 3, idempotent saves), and what becomes
-//! of the messages that wait (invariant 9, accepted means durable).
+//! Turns whose workflow is gone: how they end when another turn begins (invariant 3, idempotent saves), and what
+//! becomes of the messages that wait (invariant 9, accepted means durable).
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
 use everturn_store::{Access, Conversations, Missing, StoreError, TakenBy, TurnStore};

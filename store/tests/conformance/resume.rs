@@ -14,8 +14,8 @@ use super::{
     fixture::{Turn, agent, json, state, tenant, tool_end},
 };
 
-/// A turn whose first step asked for three tools. The first has ended with this result, the second only begins, and then
-/// the worker is gone.
+/// A turn whose first step asked for three tools. The first has ended with this result, the second only begins, and
+/// then the worker is gone.
 async fn interrupted<B: Backend>(backend: &B, end: &ToolEnd) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let mut reply = state(

@@ -1,4 +1,4 @@
-//! Saves: idempotent, first end wins, every act closed (invariants 3 and 6).
+//! Saves: the first end wins, and every act is closed (invariant 3, idempotent saves, and invariant 6, done once).
 
 use everturn_proto::{
     Thread, ids,

@@ -8,8 +8,8 @@ use sqlx::types::Json as Column;
 use super::Statement;
 use crate::{api::StepKey, batch::checkpoint_id};
 
-/// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`. It is one statement, so an ended call is never paid again, and a
-/// generation is never given twice (invariant 5, paid once).
+/// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`. It is one
+/// statement, so an ended call is never paid again, and a generation is never given twice (invariant 5, paid once).
 pub(crate) const CLAIM_STEP: &str = "UPDATE agent_executions SET generation = generation + 1 \
      WHERE id = $1 AND conversation_id = $2 AND status = $4 AND NOT EXISTS \
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \

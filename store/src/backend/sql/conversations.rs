@@ -20,7 +20,8 @@ macro_rules! insert_conversation {
 pub(crate) const INSERT_CONVERSATION: &str =
     insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6)");
 
-/// As [`insert`] binds. It returns nothing when the id is taken, or when a conversation with this id was deleted lately.
+/// As [`insert`] binds. It returns nothing when the id is taken, or when a conversation with this id was deleted
+/// lately.
 pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
     "SELECT $1, $2, $3, $4, $5, $6, $6 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
 );

@@ -49,8 +49,8 @@ macro_rules! conversation_columns {
     };
 }
 
-/// Small columns of a tool record, then those a batch needs. `full_result` is left out: it may be a megabyte, and only a
-/// claim or an end of the tool itself gives it to anyone.
+/// Small columns of a tool record, then those a batch needs. `full_result` is left out: it may be a megabyte, and only
+/// a claim or an end of the tool itself gives it to anyone.
 macro_rules! tool_columns {
     () => {
         "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \

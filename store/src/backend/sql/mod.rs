@@ -1,8 +1,9 @@
 //! The texts of SQL, by subject. Both databases read them: `$n` parameters, `RETURNING`, `ON CONFLICT`. What they say
 //! differently, row locks and lists, is a [`SqlText`] with both.
 //!
-//! Each text names what its parameters are, in order. Many parameters are bound by a struct beside the text. A text that
-//! is run for a caller begins with the same three: `$1` conversation, `$2` tenant, `$3` owner or none ([`for_caller`]).
+//! Each text names what its parameters are, in order. Many parameters are bound by a struct beside the text. A text
+//! that is run for a caller begins with the same three: `$1` conversation, `$2` tenant, `$3` owner or none
+//! ([`for_caller`]).
 //!
 //! Words that have a type are bound from it, as are lists of them (`ToolStatus::OPEN`, `Effect::REPEATABLE`,
 //! `ApprovalState::RUNNABLE`). Some stand in the texts themselves: those in the condition of a partial index, because

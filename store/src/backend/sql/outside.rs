@@ -36,8 +36,8 @@ macro_rules! store_client_result {
     };
 }
 
-/// After those of [`ended`](super::tools::ended): `$8` conversation, `$9` tool execution, `$10` tenant, `$11` owner, `$12`
-/// list of approvals that let a tool run, `$13` kind client, `$14` status pending.
+/// After those of [`ended`](super::tools::ended): `$8` conversation, `$9` tool execution, `$10` tenant, `$11` owner,
+/// `$12` list of approvals that let a tool run, `$13` kind client, `$14` status pending.
 pub(crate) const STORE_CLIENT_RESULT: SqlText = SqlText {
     sqlite: store_client_result!("IN (SELECT value FROM json_each($12))"),
     postgres: store_client_result!("= ANY($12)"),

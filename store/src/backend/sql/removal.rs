@@ -34,8 +34,8 @@ pub(crate) const LOCK_EXPIRED: SqlText = SqlText {
     postgres: concat!(lock_expired!(), " FOR UPDATE OF c SKIP LOCKED"),
 };
 
-/// `$1` before, `$2` list of conversations. It is asked again once they are locked: PostgreSQL looked for what runs and what waits
-/// before it had the lock.
+/// `$1` before, `$2` list of conversations. It is asked again once they are locked: PostgreSQL looked for what runs and
+/// what waits before it had the lock.
 pub(crate) const STILL_EXPIRED: SqlText = among!(
     concat!(
         "SELECT c.id, c.last_sequence FROM conversations c WHERE ",
@@ -46,14 +46,16 @@ pub(crate) const STILL_EXPIRED: SqlText = among!(
     " ORDER BY c.id"
 );
 
-/// `$1` list of conversations. It comes first: a claim of a tool holds its record while it asks for its agent execution.
+/// `$1` list of conversations. It comes first: a claim of a tool holds its record while it asks for its agent
+/// execution.
 pub(crate) const REMOVE_TOOLS: SqlText = among!(
     "DELETE FROM tool_execution_records WHERE conversation_id",
     "$1",
     ""
 );
 
-/// `$1` list of conversations. From here on no worker thought dead adds a checkpoint, and those it added are seen.
+/// `$1` list of conversations. From here on no worker that was thought dead adds a checkpoint, and those that it added
+/// are seen.
 pub(crate) const LOCK_EXECUTIONS: SqlText = SqlText {
     sqlite: "SELECT id FROM agent_executions WHERE conversation_id IN (SELECT value FROM json_each($1))",
     postgres: "SELECT id FROM agent_executions WHERE conversation_id = ANY($1) FOR UPDATE",

@@ -37,8 +37,8 @@ macro_rules! whole_result {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` offset, `$6` length.
 pub(crate) const TOOL_RESULT: SqlText = result_slice!("$4", "$5", "$6", of_visible_conversation!());
 
-/// `$1` conversation, `$2` the sub-agent whose thread it is or none for the conversation's own, `$3` tool execution, `$4`
-/// offset, `$5` length.
+/// `$1` conversation, `$2` the sub-agent whose thread it is or none for the conversation's own, `$3` tool execution,
+/// `$4` offset, `$5` length.
 pub(crate) const TOOL_RESULT_OF_THREAD: SqlText = result_slice!(
     "$3",
     "$4",

@@ -31,9 +31,10 @@ macro_rules! start_tool {
     };
 }
 
-/// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that let a
-/// tool run, `$7` list of effects that may be had again, `$8` status pending, `$9` status running. It returns the record
-/// when the tool may run. A claimant that asks again did not hear the answer, so nothing ran: that is the same attempt.
+/// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that
+/// let a tool run, `$7` list of effects that may be had again, `$8` status pending, `$9` status running. It returns the
+/// record when the tool may run. A claimant that asks again did not hear the answer, so nothing ran: that is the same
+/// attempt.
 pub(crate) const START_TOOL: SqlText = SqlText {
     sqlite: start_tool!(
         "IN (SELECT value FROM json_each($6))",
@@ -97,8 +98,8 @@ where
         .bind(&key.agent_execution_id)
 }
 
-/// `$1` conversation, `$2` agent execution, `$3` tool execution. The record is locked: what is decided from it must still
-/// hold when it is written, and claims and ends of tools do not lock the conversation.
+/// `$1` conversation, `$2` agent execution, `$3` tool execution. The record is locked: what is decided from it must
+/// still hold when it is written, and claims and ends of tools do not lock the conversation.
 pub(crate) const TOOL_TO_OBSERVE: SqlText = locking!(
     "SELECT ",
     tool_columns!(),

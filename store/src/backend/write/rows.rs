@@ -9,8 +9,8 @@ use crate::api::Result;
 /// that emits more than this many events of its own needs a second insert.
 const ROWS_AN_INSERT: usize = 1000;
 
-/// An insert of at most this many rows is kept prepared, one of more is prepared each time: there are as many texts as
-/// numbers of rows, and a connection keeps a hundred or so.
+/// An insert of at most this many rows is kept prepared; a larger one is prepared each time. Each number of rows is a
+/// text of its own, and a connection keeps about a hundred texts.
 const ROWS_KEPT_PREPARED: usize = 8;
 
 /// Inserts rows. `bind` binds the columns of one; `on_conflict` ends the text.
