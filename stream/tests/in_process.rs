@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used, unreachable_pub, missing_docs)]
 
 mod conformance;
+mod support;
 
 use std::{sync::Arc, time::Duration};
 
 use everturn_stream::{
-    Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamReader,
-    StreamWriter,
+    InProcessStream, Piece, Published, StreamOptions, StreamReader, StreamWriter,
 };
 
-use self::conformance::key;
+use self::support::{key, news, piece};
 
 struct InProcess;
 
@@ -27,31 +27,14 @@ impl conformance::Backend for InProcess {
 conformance_suite!(InProcess);
 
 fn first_piece() -> Piece {
-    let (message_id, text) = ("m".to_owned(), "x".to_owned());
-    Piece {
-        message_id,
-        key: key("run", 0, Part::Text),
-        generation: 1,
-        offset: 0,
-        text,
-        is_end: false,
-    }
+    piece(&key("run", 0), 1, 0, "x")
 }
 
 #[tokio::test(start_paused = true)]
 async fn idle_conversations_are_forgotten() {
     let stream = InProcessStream::default();
     stream.publish("written", first_piece()).await.unwrap();
-    stream
-        .announce(
-            "announced",
-            Announcement {
-                last_sequence: 1,
-                sealed: Vec::new(),
-            },
-        )
-        .await
-        .unwrap();
+    stream.announce("announced", news()).await.unwrap();
     drop(stream.follow("left").await.unwrap());
     let mut following = stream.follow("followed").await.unwrap();
     assert_eq!(stream.conversations(), 4);

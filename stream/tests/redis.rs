@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, unreachable_pub, missing_docs)]
 
 mod conformance;
+mod support;
 
 use std::{
     sync::{

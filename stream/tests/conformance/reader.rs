@@ -3,11 +3,12 @@
 use std::{
     collections::BTreeMap,
     sync::atomic::{AtomicU32, Ordering},
-    time::Duration,
 };
 
 use everturn_stream::{Announcement, Item, OpenText, StreamReader, StreamWriter, TextKey};
-use tokio::{sync::mpsc, time::timeout};
+use tokio::sync::mpsc;
+
+use crate::support::{append, next};
 
 /// Numbers of marker announcements; no test announces such a large one itself.
 static MARKER: AtomicU32 = AtomicU32::new(1_000_000);
@@ -23,13 +24,6 @@ pub async fn mark(stream: &impl StreamWriter, conversation_id: &str) -> Item {
         .await
         .unwrap();
     Item::Announced(news)
-}
-
-/// The next item; `None` when the follower was cut.
-pub async fn next(items: &mut mpsc::Receiver<Item>) -> Option<Item> {
-    timeout(Duration::from_secs(10), items.recv())
-        .await
-        .expect("no item in 10 s")
 }
 
 /// What a reader has on its screen.
@@ -79,18 +73,7 @@ impl Reader {
                 let older = self.texts.insert(text.key.clone(), text.clone());
                 assert!(older.is_none_or(|older| older.generation <= text.generation));
             }
-            Item::Delta(piece) => {
-                let held = self
-                    .texts
-                    .get_mut(&piece.key)
-                    .expect("a delta of a text that never started");
-                assert_eq!(
-                    (held.generation, held.text.len()),
-                    (piece.generation, piece.offset)
-                );
-                held.text.push_str(&piece.text);
-                held.is_ended |= piece.is_end;
-            }
+            Item::Delta(piece) => append(self.texts.get_mut(&piece.key), &piece),
             Item::Announced(news) => self.texts.retain(|key, _| {
                 !news.sealed.iter().any(|sealed| {
                     sealed.agent_execution_id == key.agent_execution_id && sealed.step == key.step
