@@ -32,8 +32,8 @@ Exit codes:
   2    the command line is wrong, or a tool was not called
   130  a second Ctrl-C or SIGTERM ended it at once, or the first one ended a tool's call
 
-Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and TEMPORAL_TLS*. docs/configuration.md
-describes every option, environment variable and key of everturn.toml.";
+Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and TEMPORAL_TLS*. \
+docs/configuration.md describes every option, environment variable and key of everturn.toml.";
 
 /// A durable runtime for LLM agents on Temporal.
 #[derive(Debug, Parser)]
