@@ -5,8 +5,7 @@
 //! - `registry`: the worker's own tools, and sources whose tools come and go
 //! - `progress`: how far a call is; `events`: what it adds to the turn
 //! - [`builtin`]: the tools every worker has
-//! - `client`: tools that run at the client
-//! - `remote`: tools that other workers run
+//! - `described`: tools that the client or other workers run
 //! - `delegate`: the tool that starts sub-agents
 //! - [`http`]: endpoints described in the configuration
 //! - [`mcp`]: tools of MCP servers
@@ -16,9 +15,9 @@
 
 pub mod builtin;
 mod checked;
-mod client;
 pub mod content;
 pub mod delegate;
+mod described;
 mod events;
 mod excerpt;
 pub mod http;
@@ -27,7 +26,6 @@ pub mod names;
 pub mod process;
 mod progress;
 mod registry;
-mod remote;
 pub mod skills;
 mod typed;
 
@@ -40,11 +38,10 @@ use tokio_util::sync::CancellationToken;
 pub use everturn_proto::words::Effect;
 
 pub use checked::{CheckedTool, RegisterError};
-pub use client::ClientTool;
+pub use described::{DescribedTool, RunBy};
 pub use events::ToolEvents;
 pub use progress::Progress;
 pub use registry::{ToolRegistry, ToolSet, ToolSource, UnknownTool};
-pub use remote::RemoteTool;
 pub use typed::{TypedTool, typed};
 
 /// A tool an agent can use.

@@ -49,8 +49,8 @@ impl File {
         let mut names = Names::new(read_by);
         let mut providers = providers::check(self.providers, check);
         let http_tools = http::check(&self.tools, check, &mut names);
-        let client_tools = client::check(&self.client_tools, check, &mut names);
-        let remote_tools = remote::check(&self.remote_tools, check, &mut names);
+        let mut described_tools = client::check(&self.client_tools, check, &mut names);
+        described_tools.extend(remote::check(&self.remote_tools, check, &mut names));
         let egress = self.egress.check(check);
         let mcp = mcp::check(self.mcp, check, &mut names);
         if matches!(read_by, ReadBy::Worker { .. }) {
@@ -69,8 +69,7 @@ impl File {
             agents,
             providers,
             http_tools,
-            client_tools,
-            remote_tools,
+            described_tools,
             egress,
             mcp,
             skills: names.skills.unwrap_or_default(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use everturn_activities::{
     egress::EgressPolicy,
     model::Providers,
-    tools::{ClientTool, RemoteTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
+    tools::{DescribedTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
 };
 use everturn_gateway::GatewayConfig;
 use everturn_proto::turn::AgentDefinition;
@@ -24,10 +24,8 @@ pub struct Config {
     pub providers: Providers,
     /// Endpoints that are tools; none for a gateway.
     pub http_tools: Vec<HttpToolDefinition>,
-    /// Tools that run at the client; none for a gateway.
-    pub client_tools: Vec<ClientTool>,
-    /// Tools that other workers run; none for a gateway.
-    pub remote_tools: Vec<RemoteTool>,
+    /// Tools that the client or other workers run; none for a gateway.
+    pub described_tools: Vec<DescribedTool>,
     /// Where tools may connect to.
     pub egress: EgressPolicy,
     /// MCP servers, for workers.

@@ -107,10 +107,7 @@ pub fn configure(
         tools.add_source(&options.name, Arc::new(McpServer::new(options.clone())))?;
     }
     tools.add_source(skills::SOURCE, Arc::new(config.skills.clone()))?;
-    for tool in &config.client_tools {
-        tools.register(Arc::new(tool.clone()))?;
-    }
-    for tool in &config.remote_tools {
+    for tool in &config.described_tools {
         tools.register(Arc::new(tool.clone()))?;
     }
     Ok((config, tools))

@@ -33,7 +33,7 @@ fn tools_may_ask_a_person_or_the_client() {
         Some((Some(r#"{"required":["zone"]}"#.to_owned()), 7200))
     );
     assert_eq!((policy(never), policy(client)), (None, None));
-    let spec = &config.client_tools[0].0;
+    let spec = &config.described_tools[0].spec;
     assert_eq!(
         (spec.effect.as_str(), &spec.parameters["type"]),
         ("read", &"object".into())

@@ -36,9 +36,9 @@ fn a_remote_tool_is_called_as_written() {
         "the agent's time-out wins"
     );
     let effects: Vec<_> = config
-        .remote_tools
+        .described_tools
         .iter()
-        .map(|tool| tool.0.effect.as_str())
+        .map(|tool| tool.spec.effect.as_str())
         .collect();
     assert_eq!(effects, ["once", "read"]);
 }

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use everturn_activities::tools::{ClientTool, ToolSpec};
-use everturn_proto::Json;
+use everturn_activities::tools::{DescribedTool, RunBy};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::description::{WrittenEffect, checked_description, checked_schema};
+use super::description::{WrittenEffect, checked_spec};
 use crate::config::{
     checker::Checker,
     names::{Names, Runner},
@@ -26,23 +25,14 @@ pub(in crate::config) fn check(
     tables: &BTreeMap<Spanned<String>, ClientToolTable>,
     check: &mut Checker<'_>,
     names: &mut Names,
-) -> Vec<ClientTool> {
+) -> Vec<DescribedTool> {
     let mut tools = Vec::new();
     for (name, table) in tables {
         if names.add_tool(check, name, Runner::Client) {
-            tools.push(table.check(name, check));
+            let spec = checked_spec(check, name, &table.description, &table.input, table.effect);
+            let run_by = RunBy::Client;
+            tools.push(DescribedTool { spec, run_by });
         }
     }
     tools
-}
-
-impl ClientToolTable {
-    fn check(&self, name: &Spanned<String>, check: &mut Checker<'_>) -> ClientTool {
-        ClientTool(ToolSpec {
-            name: name.get_ref().clone(),
-            description: checked_description(check, &self.description),
-            parameters: checked_schema(check, name, Json::of(&self.input).to_value()),
-            effect: self.effect.unwrap_or(WrittenEffect::Once).into(),
-        })
-    }
 }

@@ -1,6 +1,7 @@
 //! What a model is told about a tool: its description, the schema of its input, and its effect.
 
-use everturn_activities::tools::Effect;
+use everturn_activities::tools::{Effect, ToolSpec};
+use everturn_proto::Json;
 use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
@@ -23,6 +24,22 @@ impl From<WrittenEffect> for Effect {
             WrittenEffect::Idempotent => Self::Idempotent,
             WrittenEffect::Once => Self::Once,
         }
+    }
+}
+
+/// What a table says of a tool that runs somewhere else. It is taken for a `once` tool unless the table says otherwise.
+pub(super) fn checked_spec(
+    check: &mut Checker<'_>,
+    name: &Spanned<String>,
+    description: &Spanned<String>,
+    input: &toml::Table,
+    effect: Option<WrittenEffect>,
+) -> ToolSpec {
+    ToolSpec {
+        name: name.get_ref().clone(),
+        description: checked_description(check, description),
+        parameters: checked_schema(check, name, Json::of(input).to_value()),
+        effect: effect.unwrap_or(WrittenEffect::Once).into(),
     }
 }
 

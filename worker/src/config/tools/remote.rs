@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use everturn_activities::tools::{RemoteTool, ToolSpec};
-use everturn_proto::{Json, turn};
+use everturn_activities::tools::{DescribedTool, RunBy};
+use everturn_proto::turn;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::description::{WrittenEffect, checked_description, checked_schema};
+use super::description::{WrittenEffect, checked_spec};
 use crate::config::{
     checker::{Checker, HOUR, SECOND, milliseconds},
     names::{Names, Runner},
@@ -36,17 +36,14 @@ pub(in crate::config) fn check(
     tables: &BTreeMap<Spanned<String>, RemoteToolTable>,
     check: &mut Checker<'_>,
     names: &mut Names,
-) -> Vec<RemoteTool> {
+) -> Vec<DescribedTool> {
     let mut tools = Vec::new();
     for (name, table) in tables {
         let runner = table.runner(name, check);
         if names.add_tool(check, name, runner) {
-            tools.push(RemoteTool(ToolSpec {
-                name: name.get_ref().clone(),
-                description: checked_description(check, &table.description),
-                parameters: checked_schema(check, name, Json::of(&table.input).to_value()),
-                effect: table.effect.unwrap_or(WrittenEffect::Once).into(),
-            }));
+            let spec = checked_spec(check, name, &table.description, &table.input, table.effect);
+            let run_by = RunBy::OtherWorker;
+            tools.push(DescribedTool { spec, run_by });
         }
     }
     tools
