@@ -29,10 +29,7 @@ pub(crate) async fn load_turn(
         content: request.content,
         agent_execution_id: request.agent_execution_id,
         // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
-        agent: known.unwrap_or_else(|| AgentDefinition {
-            name,
-            ..AgentDefinition::default()
-        }),
+        agent: known.unwrap_or_else(|| only_a_name(name)),
     };
     let begun = activities
         .turns
@@ -40,7 +37,7 @@ pub(crate) async fn load_turn(
         .await
         .map_err(|error| fail::from_store(&error))?;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
-    let cannot_run = begun.agent.model.is_empty();
+    let cannot_run = is_only_a_name(&begun.agent);
     let loaded = loaded(activities, &conversation_id, begun).await;
     Ok(LoadedTurn {
         error_code: cannot_run.then(|| failure::UNKNOWN_AGENT.to_owned()),
@@ -108,6 +105,19 @@ async fn agent_name(
     Ok(stored
         .map_err(|error| fail::from_store(&error))?
         .unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
+}
+
+/// The definition that a turn is pinned to when there is no agent of this name: without a model.
+fn only_a_name(name: String) -> AgentDefinition {
+    AgentDefinition {
+        name,
+        ..AgentDefinition::default()
+    }
+}
+
+/// True for [`only_a_name`]. No agent of a configuration is without a model.
+fn is_only_a_name(agent: &AgentDefinition) -> bool {
+    agent.model.is_empty()
 }
 
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {

@@ -30,7 +30,12 @@ pub(crate) async fn claim(
     ctx: &ActivityContext,
     request: RunToolRequest,
 ) -> Result<ClaimedRemoteTool, ActivityError> {
-    let run_id = ctx.info().workflow_run_id.clone().unwrap_or_default();
+    let run_id = ctx.info().workflow_run_id.clone().ok_or_else(|| {
+        fail::permanent(
+            failure::INTERNAL,
+            "The claim of a remote tool belongs to no workflow run.",
+        )
+    })?;
     let key = key_of(request);
     failpoint::reach_in("tool.before_claim", &key.conversation_id, &key.execution_id).await;
     let claim = activities

@@ -98,11 +98,11 @@ impl Program {
     }
 
     fn running_id(&mut self) -> io::Result<Pid> {
-        if !self.is_running() {
+        let is_running = self.is_running();
+        let Some(child) = self.child.as_ref().filter(|_| is_running) else {
             return Err(io::Error::other("the program has ended"));
-        }
-        let id = self.child.as_ref().map_or(0, Child::id);
-        i32::try_from(id)
+        };
+        i32::try_from(child.id())
             .map(Pid::from_raw)
             .map_err(io::Error::other)
     }

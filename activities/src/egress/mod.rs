@@ -92,15 +92,12 @@ impl EgressPolicy {
         {
             return Ok(Route::Allowed);
         }
-        match host {
-            Host::Ipv4(address) => {
-                self.check_address(address.into(), url.host_str().unwrap_or_default())?;
-            }
-            Host::Ipv6(address) => {
-                self.check_address(address.into(), url.host_str().unwrap_or_default())?;
-            }
-            Host::Domain(_) => {}
-        }
+        let address: IpAddr = match &host {
+            Host::Ipv4(address) => (*address).into(),
+            Host::Ipv6(address) => (*address).into(),
+            Host::Domain(_) => return Ok(Route::Checked),
+        };
+        self.check_address(address, &host.to_string())?;
         Ok(Route::Checked)
     }
 

@@ -40,8 +40,8 @@ pub struct ModelRequest {
     pub provider: String,
     /// The provider's name of the model.
     pub model: String,
-    /// System prompt; empty for none.
-    pub instructions: String,
+    /// System prompt, when there is one.
+    pub instructions: Option<String>,
     /// The conversation, oldest first.
     pub messages: Vec<ContextMessage>,
     /// Tools the model may ask for.
@@ -68,8 +68,8 @@ pub struct ModelReply {
 /// A tool call as the model made it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelToolCall {
-    /// The model's id; may be empty or used before.
-    pub call_id: String,
+    /// The model's id, when it gave one. It may have been used before.
+    pub call_id: Option<String>,
     /// The tool, which may not exist.
     pub tool_name: String,
     /// Arguments, which may not fit the schema. Cut-off arguments arrive as a JSON string.
@@ -85,8 +85,8 @@ pub struct Provider {
     pub kind: ProviderKind,
     /// Base URL; `None` for the provider's own.
     pub base_url: Option<String>,
-    /// Key sent to it.
-    pub api_key: String,
+    /// Key sent to it, when it wants one.
+    pub api_key: Option<String>,
 }
 
 impl std::fmt::Debug for Provider {
@@ -107,6 +107,34 @@ pub enum ProviderKind {
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
+}
+
+impl ProviderKind {
+    /// The word for it in the configuration.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    /// The address of the company whose wire it is.
+    fn own_url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1/",
+            Self::Anthropic => "https://api.anthropic.com/v1/",
+        }
+    }
+
+    /// True when a request may name an earlier tool call by this id, which perhaps another provider gave.
+    fn takes_call_id(self, call_id: &str) -> bool {
+        match self {
+            Self::OpenAi => true,
+            Self::Anthropic => call_id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')),
+        }
+    }
 }
 
 /// Providers by the name agents use.

@@ -52,8 +52,8 @@ impl ModelCall<'_> {
 
     /// Those of the model's call ids that the conversation has already.
     async fn used_call_ids(&self, calls: &[ModelToolCall]) -> Result<Vec<String>, ActivityError> {
-        let given = calls.iter().map(|call| call.call_id.clone());
-        let given: Vec<_> = given.filter(|id| !id.is_empty()).collect();
+        let given = calls.iter().filter_map(|call| call.call_id.clone());
+        let given: Vec<_> = given.collect();
         if given.is_empty() {
             return Ok(Vec::new());
         }
@@ -67,14 +67,12 @@ impl ModelCall<'_> {
     /// The model's id of the call when it is usable, else ours.
     fn call_id(&self, call: &ModelToolCall, execution_id: &str, used: &[String]) -> String {
         // Sub-agents think at the same time: two might be given the same id before either is stored.
-        let is_usable = !self.thread().is_sub_agents()
-            && ids::is_valid(&call.call_id)
-            && !used.contains(&call.call_id);
-        if is_usable {
-            call.call_id.clone()
-        } else {
-            ids::call_id(execution_id)
-        }
+        let may_be_the_models = !self.thread().is_sub_agents();
+        let given = call.call_id.as_ref().filter(|_| may_be_the_models);
+        given
+            .filter(|id| ids::is_valid(id) && !used.contains(id))
+            .cloned()
+            .unwrap_or_else(|| ids::call_id(execution_id))
     }
 
     /// A person may have said "do not ask again" for a tool in this conversation.

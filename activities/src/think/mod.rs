@@ -161,7 +161,7 @@ impl ModelCall<'_> {
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: agent.model.clone(),
-            instructions: agent.instructions.clone(),
+            instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,
             tools,
             max_output_tokens: agent.max_output_tokens,

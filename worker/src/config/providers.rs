@@ -28,13 +28,12 @@ pub(super) fn check(
 
 impl ProviderTable {
     fn check(self, check: &mut Checker<'_>) -> Provider {
-        let api_key = self
-            .api_key_env
-            .and_then(|variable| check.secret("api_key_env", &variable));
         Provider {
             kind: self.kind,
             base_url: self.base_url.map(|url| base_url(&url, check)),
-            api_key: api_key.unwrap_or_default(),
+            api_key: self
+                .api_key_env
+                .and_then(|variable| check.secret("api_key_env", &variable)),
         }
     }
 }

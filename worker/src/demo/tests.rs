@@ -236,7 +236,7 @@ fn client(demo: &DemoModel) -> GenaiClient {
     let provider = Provider {
         kind: ProviderKind::OpenAi,
         base_url: Some(demo.base_url()),
-        api_key: "demo".to_owned(),
+        api_key: Some("demo".to_owned()),
     };
     GenaiClient::new(BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
 }
@@ -249,7 +249,7 @@ async fn complete(
     let request = ModelRequest {
         provider: "demo".into(),
         model: "demo".into(),
-        instructions: "Help.".into(),
+        instructions: Some("Help.".into()),
         messages,
         tools: tools.specs(TOOLS).await.unwrap(),
         max_output_tokens: None,
@@ -302,14 +302,14 @@ async fn a_whole_turn_through_the_model_client() {
         let execution_id = format!("exec_{index:012}");
         asked.tool_results.push(ToolResult {
             execution_id: execution_id.clone(),
-            call_id: call.call_id.clone(),
+            call_id: call.call_id.clone().unwrap(),
             tool_name: call.tool_name.clone(),
             result,
             is_error: false,
         });
         asked.tool_calls.push(ToolCall {
             execution_id,
-            call_id: call.call_id,
+            call_id: call.call_id.unwrap(),
             tool_name: call.tool_name,
             tool_input: Some(call.arguments),
             ..ToolCall::default()

@@ -8,10 +8,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_activities::{
-    model::{Provider, ProviderKind},
-    tools::Tool,
-};
+use everturn_activities::{model::Provider, tools::Tool};
 use everturn_proto::turn::AgentDefinition;
 
 use super::{gateway::check_exposure, worker};
@@ -150,15 +147,11 @@ fn print_providers(config: &Config) {
 
 /// Where it is and how to speak to it; never its key.
 fn about_provider(provider: &Provider) -> String {
-    let wire = match provider.kind {
-        ProviderKind::OpenAi => "openai",
-        ProviderKind::Anthropic => "anthropic",
-    };
+    let wire = provider.kind.as_str();
     let address = provider.base_url.as_deref();
-    let key = if provider.api_key.is_empty() {
-        "no key"
-    } else {
-        "has a key"
+    let key = match provider.api_key {
+        Some(_) => "has a key",
+        None => "no key",
     };
     format!(
         "{wire}, {}, {key}",

@@ -44,8 +44,8 @@ pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest
         }
     }
     let mut chat = ChatRequest::new(messages);
-    if !request.instructions.trim().is_empty() {
-        chat = chat.with_system(request.instructions.as_str());
+    if let Some(instructions) = &request.instructions {
+        chat = chat.with_system(instructions.as_str());
     }
     // OpenAI refuses an empty list.
     if request.tools.is_empty() {
@@ -125,11 +125,11 @@ fn arguments(input: Option<&Json>) -> Value {
 
 /// The call's id; one of ours when it came from another provider and this one would refuse it.
 fn wire_id(call: &ToolCall, kind: ProviderKind) -> String {
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    if kind == ProviderKind::Anthropic && !call.call_id.bytes().all(fits) {
-        return ids::call_id(&call.execution_id);
+    if kind.takes_call_id(&call.call_id) {
+        call.call_id.clone()
+    } else {
+        ids::call_id(&call.execution_id)
     }
-    call.call_id.clone()
 }
 
 /// The tool's name. A model can make up names that providers refuse to read back.

@@ -180,7 +180,6 @@ fn from_body(call: Call<'_>, body: &Value) -> ModelError {
     if is_too_long(body, detail.as_deref()) {
         return context_too_long(call);
     }
-    let word = |key: &str| error.get(key).and_then(Value::as_str).unwrap_or_default();
     let said = |text: &str| {
         format!(
             "Provider `{}` {text}{}",
@@ -188,7 +187,9 @@ fn from_body(call: Call<'_>, body: &Value) -> ModelError {
             quoted(detail.as_deref())
         )
     };
-    let is = |words: &[&str]| words.contains(&word("type")) || words.contains(&word("code"));
+    let word = |key: &str| error.get(key).and_then(Value::as_str);
+    let named = [word("type"), word("code")];
+    let is = |words: &[&str]| named.iter().flatten().any(|word| words.contains(word));
     if is(&[
         "authentication_error",
         "permission_error",

@@ -26,6 +26,7 @@ use genai::{
 };
 use reqwest::{Url, header::HeaderValue, redirect, retry};
 use serde_json::json;
+use url::Host;
 
 use super::{
     EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers,
@@ -37,7 +38,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_mins(2);
 /// Sent to servers that want no key; genai insists on one.
 const NO_KEY: &str = "none";
-/// Shorter keys are placeholders (`demo`, `none`), and ordinary words in a message.
+/// Shorter keys are placeholders like `demo`, and ordinary words in a message.
 const MIN_SECRET_BYTES: usize = 8;
 
 /// Calls models through genai.
@@ -50,7 +51,7 @@ struct Target {
     client: Client,
     kind: ProviderKind,
     endpoint: Endpoint,
-    key: String,
+    key: Option<String>,
 }
 
 /// A provider that cannot be called as configured.
@@ -127,18 +128,14 @@ impl Target {
             base_url: url,
             api_key,
         } = provider;
-        let own = match kind {
-            ProviderKind::OpenAi => "https://api.openai.com/v1/",
-            ProviderKind::Anthropic => "https://api.anthropic.com/v1/",
-        };
-        let url = base_url(url.as_deref().unwrap_or(own)).map_err(|reason| {
-            ProviderError::InvalidBaseUrl {
-                provider: name.to_owned(),
-                reason,
-            }
+        let url = url.as_deref().unwrap_or(kind.own_url());
+        let url = base_url(url).map_err(|reason| ProviderError::InvalidBaseUrl {
+            provider: name.to_owned(),
+            reason,
         })?;
-        let key = api_key.trim();
-        if HeaderValue::from_str(key).is_err() {
+        let key = api_key.as_deref().map(str::trim);
+        let key = key.filter(|key| !key.is_empty());
+        if key.is_some_and(|key| HeaderValue::from_str(key).is_err()) {
             return Err(ProviderError::InvalidKey {
                 provider: name.to_owned(),
             });
@@ -151,16 +148,15 @@ impl Target {
             },
             kind,
             endpoint: Endpoint::from_owned(String::from(url)),
-            key: if key.is_empty() { NO_KEY } else { key }.to_owned(),
+            key: key.map(str::to_owned),
         })
     }
 
-    /// A provider may repeat the key in its words, whatever the error.
+    /// The message without the key: a provider may repeat it in its words, whatever the error.
     fn without_key(&self, message: &str) -> String {
-        if self.key.len() < MIN_SECRET_BYTES {
-            message.to_owned()
-        } else {
-            message.replace(&self.key, "***")
+        match &self.key {
+            Some(key) if key.len() >= MIN_SECRET_BYTES => message.replace(key, "***"),
+            _ => message.to_owned(),
         }
     }
 
@@ -171,7 +167,7 @@ impl Target {
         };
         ServiceTarget {
             endpoint: self.endpoint.clone(),
-            auth: AuthData::from_single(self.key.as_str()),
+            auth: AuthData::from_single(self.key.as_deref().unwrap_or(NO_KEY)),
             model: ModelIden::new(adapter, family(model)),
         }
     }
@@ -263,9 +259,10 @@ fn base_url(text: &str) -> Result<Url, String> {
 }
 
 fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }

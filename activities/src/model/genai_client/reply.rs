@@ -85,7 +85,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         }
         let call = |call: ToolCall| ModelToolCall {
             arguments: self.arguments(&call, is_cut),
-            call_id: call.call_id,
+            call_id: Some(call.call_id).filter(|id| !id.is_empty()),
             tool_name: call.fn_name,
             signatures: call.thought_signatures.unwrap_or_default(),
         };

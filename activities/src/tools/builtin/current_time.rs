@@ -59,8 +59,10 @@ impl TypedTool for CurrentTime {
     const EFFECT: Effect = Effect::Read;
 
     async fn run(&self, _: ToolContext, input: Input) -> Result<Output, ToolError> {
-        let zone =
-            find(input.time_zone.as_deref().unwrap_or_default()).map_err(ToolError::Failed)?;
+        let zone = match input.time_zone.as_deref() {
+            Some(name) if !name.trim().is_empty() => find(name).map_err(ToolError::Failed)?,
+            _ => Tz::UTC,
+        };
         let time = (self.now)().with_timezone(&zone);
         Ok(Output {
             time_zone: zone.name(),
@@ -70,12 +72,9 @@ impl TypedTool for CurrentTime {
     }
 }
 
-/// The zone of this name, whatever its case; UTC for no name.
+/// The zone of this name, whatever its case.
 fn find(name: &str) -> Result<Tz, String> {
     let wanted = name.trim().replace(' ', "_");
-    if wanted.is_empty() {
-        return Ok(Tz::UTC);
-    }
     if let Some(zone) = TZ_VARIANTS
         .iter()
         .find(|zone| zone.name().eq_ignore_ascii_case(&wanted))

@@ -66,7 +66,7 @@ pub(super) fn default_agent(
             let provider = Provider {
                 kind: usual.kind,
                 base_url: None,
-                api_key,
+                api_key: Some(api_key),
             };
             providers.entry(usual.name.to_owned()).or_insert(provider);
             let model = check.variable("EVERTURN_MODEL");

@@ -89,7 +89,7 @@ async fn a_turn_with_parallel_calls() {
     let calls: Vec<_> = reply
         .tool_calls
         .iter()
-        .map(|call| (&*call.call_id, call.arguments.as_str()))
+        .map(|call| (call.call_id.as_deref().unwrap(), call.arguments.as_str()))
         .collect();
     assert_eq!(
         calls,

@@ -24,7 +24,7 @@ fn client(kind: ProviderKind, base_url: String) -> GenaiClient {
     let provider = Provider {
         kind,
         base_url: Some(base_url),
-        api_key: KEY.to_owned(),
+        api_key: Some(KEY.to_owned()),
     };
     let timeouts = (Duration::from_secs(5), Duration::from_millis(700));
     GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), timeouts.0, timeouts.1).unwrap()
@@ -34,7 +34,7 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
     ModelRequest {
         provider: "p".into(),
         model: "model-1".into(),
-        instructions: "Be brief.".into(),
+        instructions: Some("Be brief.".into()),
         messages,
         tools: vec![ToolSpec {
             name: "weather".into(),
@@ -173,7 +173,7 @@ fn a_key_that_is_no_key_is_refused_without_showing_it() {
     let provider = Provider {
         kind: ProviderKind::OpenAi,
         base_url: None,
-        api_key: "sk-abc\ndef".into(),
+        api_key: Some("sk-abc\ndef".into()),
     };
     let error = GenaiClient::new([("p".to_owned(), provider)].into())
         .err()

@@ -70,7 +70,13 @@ async fn a_turn_with_parallel_calls() {
     let calls: Vec<_> = reply
         .tool_calls
         .iter()
-        .map(|call| (&*call.call_id, &*call.tool_name, call.arguments.as_str()))
+        .map(|call| {
+            (
+                call.call_id.as_deref().unwrap(),
+                &*call.tool_name,
+                call.arguments.as_str(),
+            )
+        })
         .collect();
     // To the letter, beyond what 64 bits hold.
     assert_eq!(
@@ -152,7 +158,7 @@ async fn without_tools_and_instructions_neither_is_sent() {
     let server = Server::start([Script::sse([stop("stop").to_string(), "[DONE]".into()])]).await;
     let mut request = request(vec![user("")]);
     request.tools.clear();
-    request.instructions.clear();
+    request.instructions = None;
     hear(&client(ProviderKind::OpenAi, server.base_url()), request)
         .await
         .1
