@@ -1,4 +1,4 @@
-//! A remote tool before and after its activity: the claim, and the record of how it ended (invariant 6).
+//! A remote tool before and after its activity: the claim, and the record of how it ended (invariant 6, done once).
 //!
 //! The activity itself is run by a worker of the operator's own, in any Temporal SDK's language; it does not know the
 //! store. So the workflow claims first, and its run is the claimant: the activity is scheduled with the answer to the

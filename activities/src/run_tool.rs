@@ -1,4 +1,4 @@
-//! `tool_execution_activity`: one tool execution, done once (invariant 6).
+//! `tool_execution_activity`: one tool execution, done once (invariant 6, done once).
 //!
 //! Claim → run → record. What is known is recorded before the activity returns; "unknown" is only for an attempt
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of

@@ -33,7 +33,7 @@ pub struct Piece {
     pub message_id: String,
     /// Which text.
     pub key: TextKey,
-    /// Which try of the step the piece belongs to; given by the store (invariant 7).
+    /// Which try of the step the piece belongs to; given by the store (invariant 7, fenced deltas).
     pub generation: u32,
     /// Bytes of the text before this piece.
     pub offset: usize,
@@ -65,7 +65,7 @@ pub struct Announcement {
 }
 
 /// An error of the stream. Never a reason to fail a turn: readers get every event and the whole text from the
-/// store (invariant 8).
+/// store (invariant 8, a cursor never expires).
 #[derive(Debug, thiserror::Error)]
 #[error("the stream is not available: {0}")]
 pub struct StreamError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
@@ -74,7 +74,7 @@ pub struct StreamError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 #[async_trait]
 pub trait StreamWriter: Send + Sync {
     /// Adds a piece to an open text. A newer generation starts the text anew, on every reader; an older one is
-    /// refused (invariant 7). Offset 0 of the same generation starts the text anew as well.
+    /// refused (invariant 7, fenced deltas). Offset 0 of the same generation starts the text anew as well.
     async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError>;
 
     /// Tells readers that events were saved.

@@ -34,7 +34,8 @@ const PARTS: [Part; 2] = [Part::Reasoning, Part::Text];
 
 /// The texts of one LLM call on their way to the readers. Dropping it stops publishing.
 ///
-/// Errors of the stream are logged and otherwise ignored: the store has the whole text (invariant 8).
+/// Errors of the stream are logged and otherwise ignored: the store has the whole text (invariant 8, a cursor never
+/// expires).
 #[derive(Debug)]
 pub struct TextWriter {
     shared: Arc<Shared>,

@@ -27,7 +27,7 @@ use crate::AgentExecution;
 /// send a heartbeat every second.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A save or load is tried this long as a local activity, then as an ordinary one: a store that is down must not hold the
-/// workflow task (invariant 3).
+/// workflow task (invariant 3, idempotent saves).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// One try of an ordinary save.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);

@@ -64,8 +64,9 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
-    /// Adds a message unless it waits already or the inbox is full (invariant 10). An interrupting message goes to the
-    /// front: it is what the user wants answered now. Returns true when the message was added.
+    /// Adds a message unless it waits already or the inbox is full (invariant 10, nothing grows without a bound). An
+    /// interrupting message goes to the front: it is what the user wants answered now. Returns true when the message
+    /// was added.
     pub(crate) fn push(&mut self, message: Message) -> bool {
         if self.waiting.len() >= CAPACITY || self.contains(&message.id) {
             return false;

@@ -11,8 +11,8 @@
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
 //!
-//! Pure (invariant 1): no I/O, no clock, no randomness; `clippy.toml` beside this crate bans what the crate
-//! walls do not. The order of what this code asks of the engine is fixed by every stored history: a change needs
+//! Pure (invariant 1, pure workflow): no I/O, no clock, no randomness; `clippy.toml` beside this crate bans what the
+//! crate walls do not. The order of what this code asks of the engine is fixed by every stored history: a change needs
 //! the histories in `tests/histories` to replay, or a patch marker and a new stored history.
 
 mod agent_execution;

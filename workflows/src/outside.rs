@@ -1,8 +1,8 @@
 //! What a turn waits for from outside: a person's approval, the result of a client tool. Pure data.
 //!
-//! A tool call is registered here before the batch that asks for it is saved: readers see the request as soon as it
-//! is stored, and may answer before the engine has noted the save (invariant 3). For the same reason an answer to an
-//! unknown call is kept for a while: after a replay it may come before the call.
+//! A tool call is registered here before the batch that asks for it is saved: readers see the request as soon as it is
+//! stored, and may answer before the engine has noted the save (invariant 3, idempotent saves). For the same reason an
+//! answer to an unknown call is kept for a while: after a replay it may come before the call.
 
 use std::{
     collections::{BTreeMap, VecDeque},

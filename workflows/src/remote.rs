@@ -1,5 +1,5 @@
 //! Tools that a worker of the operator's own runs, in any Temporal SDK's language: the claim, the activity by its name,
-//! and what its end means (invariant 6).
+//! and what its end means (invariant 6, done once).
 //!
 //! The activity's result travels by value, through the history: its worker does not know the store.
 

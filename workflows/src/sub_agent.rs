@@ -1,8 +1,8 @@
 //! How a sub-agent's workflow is started and awaited.
 //!
 //! It has the id of the tool call that started it, so that a parent that was reset or resumed finds the same one: its
-//! agent execution is where it was, and no LLM call of it is paid twice (invariant 5). A cancel of the parent is passed
-//! on, and waited for.
+//! agent execution is where it was, and no LLM call of it is paid twice (invariant 5, paid once). A cancel of the
+//! parent is passed on, and waited for.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::{
     calls::{CallError, Failure},
 };
 
-/// As for every turn: a workflow task that takes longer belongs to a dead worker (invariant 3).
+/// As for every turn: a workflow task that takes longer belongs to a dead worker (invariant 3, idempotent saves).
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the start is tried while an earlier workflow of the same sub-agent still runs: its parent was terminated or
 /// reset a moment ago.

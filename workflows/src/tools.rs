@@ -105,7 +105,7 @@ impl Turn<'_> {
         };
         let failure = match ran {
             Ok(()) => None,
-            // The end of the turn observes what a cancel left open (invariant 6).
+            // The end of the turn observes what a cancel left open (invariant 6, done once).
             Err(CallError::Cancelled) => return Ok(()),
             Err(CallError::Failed(_)) if self.cancellation.is_cancelled() => return Ok(()),
             Err(CallError::Failed(failure)) => Some(failure.message),

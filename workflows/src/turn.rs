@@ -54,7 +54,7 @@ enum Ending {
 enum Next {
     Step,
     End(TurnEnd),
-    /// The history is long: the turn goes on in a new run, at this step (invariant 4).
+    /// The history is long: the turn goes on in a new run, at this step (invariant 4, linear history).
     NewRun(u32),
 }
 
@@ -163,7 +163,7 @@ impl<'a> Turn<'a> {
                 return self.end(Ending::Cancelled).await.map(Next::End);
             }
         };
-        // Once the model has answered, neither a cancel nor a steer changes the answer (invariant 3).
+        // Once the model has answered, neither a cancel nor a steer changes the answer (invariant 3, idempotent saves).
         if thought.finish() == FinishReason::Stop {
             return self.end(Ending::Completed).await.map(Next::End);
         }
@@ -179,7 +179,7 @@ impl<'a> Turn<'a> {
         self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools)
             .await?;
         self.step += 1;
-        // Only here: no tool, child or approval is pending (invariant 4).
+        // Only here: no tool, child or approval is pending (invariant 4, linear history).
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
         Ok(if is_long {
             Next::NewRun(self.step)

@@ -1,4 +1,4 @@
-//! `llm_thinking_activity`: one LLM call of one step, paid once (invariant 5).
+//! `llm_thinking_activity`: one LLM call of one step, paid once (invariant 5, paid once).
 //!
 //! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
 //! to run. A step whose checkpoint is stored is answered from it.

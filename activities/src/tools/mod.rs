@@ -161,7 +161,7 @@ pub enum ToolError {
         retry_after: Option<Duration>,
     },
     /// It was asked, and its answer was lost: it may or may not have had its effect. A `read` or `idempotent` tool is
-    /// tried again, the outcome of a `once` tool is reported as unknown (invariant 6).
+    /// tried again, the outcome of a `once` tool is reported as unknown (invariant 6, done once).
     #[error("{0}")]
     Interrupted(String),
 }

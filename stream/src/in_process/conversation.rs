@@ -1,4 +1,4 @@
-//! The open texts of one conversation, who follows them, and the fence (invariant 7).
+//! The open texts of one conversation, who follows them, and the fence (invariant 7, fenced deltas).
 
 use std::{
     collections::{BTreeMap, VecDeque},

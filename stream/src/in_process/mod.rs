@@ -19,8 +19,8 @@ use crate::api::{
     Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
 };
 
-/// Limits of a stream (invariant 10). Bytes of one text are limited by `limits::MAX_TEXT_BYTES`, on which the
-/// writer and the stream must agree.
+/// Limits of a stream (invariant 10, nothing grows without a bound). Bytes of one text are limited by
+/// `limits::MAX_TEXT_BYTES`, on which the writer and the stream must agree.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
     /// Open texts of one conversation; past it the one untouched longest is forgotten, and its writer publishes

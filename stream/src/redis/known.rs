@@ -1,6 +1,6 @@
 //! What this process has seen of agent executions: the memory that outlives a Redis that lost everything.
 //!
-//! # What the fence holds (invariant 7), and what not, after Redis has lost everything
+//! # What the fence holds (invariant 7, fenced deltas), and what not, after Redis has lost everything
 //!
 //! Redis keeps the newest generation and the last sealed step of each agent execution (its mark) for longer than
 //! any text of it. When the mark is lost with everything else:
@@ -14,7 +14,7 @@
 //! - Not held: generation 1, from a process that has seen no newer one, published again from offset 0 before the
 //!   first piece of generation 2 since the loss. Redis takes it, and a gateway that has seen neither shows it
 //!   until that piece, which replaces it. Readers drop it when the step's event is saved. No event is made of it:
-//!   the store fences what is saved by itself (invariant 5).
+//!   the store fences what is saved by itself (invariant 5, paid once).
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Limits and times of the Redis stream (invariant 10).
+//! Limits and times of the Redis stream (invariant 10, nothing grows without a bound).
 
 use std::time::Duration;
 

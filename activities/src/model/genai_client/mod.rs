@@ -96,7 +96,7 @@ impl GenaiClient {
             reqwest::Client::builder()
                 .connect_timeout(connect)
                 .read_timeout(read)
-                // The engine owns retries: one here would be a call paid twice that nobody sees (invariant 5).
+                // The engine retries. A retry here would be paid, and nobody would see it (invariant 5, paid once).
                 .retry(retry::never())
                 // A redirect would take the key in `x-api-key` to wherever it points.
                 .redirect(redirect::Policy::none())

@@ -1,4 +1,4 @@
--- Fence, append, tell: one piece of one text (invariant 7). Returns 'accepted', 'refused' or 'gap'.
+-- Fence, append, tell: one piece of one text (invariant 7, fenced deltas). Returns 'accepted', 'refused' or 'gap'.
 -- KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text, 4 the step's other part.
 local channel, text, header = ARGV[1], ARGV[2], ARGV[3]
 local header_emptied, header_other_emptied = ARGV[4], ARGV[5]
