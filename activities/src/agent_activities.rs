@@ -1,4 +1,4 @@
-//! The activities as the worker registers them: each unpacks its request, does its part, and turns the error.
+//! The activities as the worker registers them. Each calls the function of its module.
 
 // The macro generates undocumented markers beside each activity.
 #![allow(missing_docs)]
@@ -28,11 +28,11 @@ pub struct AgentActivities {
     pub turns: Arc<dyn TurnStore>,
     /// Where texts go while they are written.
     pub stream: Arc<dyn StreamWriter>,
-    /// Who thinks.
+    /// The client of the models.
     pub model: Arc<dyn ModelClient>,
-    /// What agents can use.
+    /// The tools that agents can use.
     pub tools: Arc<ToolRegistry>,
-    /// Where they run.
+    /// The threads that tools run on.
     pub tool_threads: ToolThreads,
     /// The agents this worker knows, by name.
     pub agents: BTreeMap<String, AgentDefinition>,

@@ -1,7 +1,7 @@
 //! Which tool calls a person must approve.
 //!
-//! Decided once, where the model's answer is turned into a plan, and kept with it in the checkpoint: a retry, a reset
-//! or a resume asks for the same approvals.
+//! This is decided once, where the model's reply becomes a plan, and kept with the plan in the checkpoint. So a retry,
+//! a reset or a resume asks for the same approvals.
 
 use everturn_proto::{
     Json,
@@ -14,7 +14,7 @@ pub(crate) fn timeout_s(tool: Option<&AgentTool>, input: &Json) -> Option<u32> {
     needs_approval(policy, input).then(|| policy.timeout_s.max(1))
 }
 
-/// A rule that cannot be read asks: what it would have let through is not known.
+/// A rule that cannot be read asks for an approval, because it is not known what it would have allowed.
 fn needs_approval(policy: &ApprovalPolicy, input: &Json) -> bool {
     let Some(when) = &policy.when else {
         return true;

@@ -17,7 +17,8 @@ const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// a tenth of its time.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(2);
 
-/// Between two tries of a store that is away: soon enough for a restart, rare enough for an outage.
+/// The shortest and the longest pause between two tries of a store that does not answer: short enough for a restart,
+/// long enough for an outage.
 const MIN_STORE_WAIT: Duration = Duration::from_millis(100);
 const MAX_STORE_WAIT: Duration = Duration::from_secs(2);
 
@@ -47,8 +48,9 @@ pub(crate) async fn run<T>(
     }
 }
 
-/// Calls the store until it answers: what a paid answer or a tool's outcome is worth is lost with the attempt. Goes on
-/// through a cancel (what happened is recorded all the same), with heartbeats, to the attempt's deadline.
+/// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would be
+/// lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is recorded all
+/// the same.
 pub(crate) async fn insist<T, F>(
     ctx: &ActivityContext,
     call: impl FnMut() -> F,
@@ -98,7 +100,7 @@ fn time_left(ctx: &ActivityContext) -> Duration {
 }
 
 fn time_to_deadline(ctx: &ActivityContext) -> Duration {
-    // No deadline is the engine's word for "unlimited"; a year is as good and does not overflow a timer.
+    // Without a deadline the time is unlimited. A year is as good, and does not overflow a timer.
     const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     let Some(deadline) = ctx.info().deadline else {
         return UNLIMITED;

@@ -1,4 +1,4 @@
-//! Places where a test can stop the process, to kill it at exactly that instant. In release builds they are nothing.
+//! Places where a test can stop the process, to kill it at exactly that moment. In release builds they do nothing.
 //!
 //! - `EVERTURN_FAILPOINT=<name>=<file>`: the first to reach `name` creates `file` and waits there until `<file>.go`
 //!   exists (or it is killed); when the file exists already the place is passed, so that the next worker finishes the

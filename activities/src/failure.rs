@@ -46,8 +46,8 @@ pub(crate) fn store_away() -> ActivityError {
     )
 }
 
-/// The call of the model was stopped, because another one of its step has begun or the turn has ended. When the engine
-/// still waits for this attempt it tries again, and hears from the store what is so.
+/// The call of the model was stopped, because another one of its step has begun or the turn has ended. If the engine
+/// still waits for this attempt, it tries again, and the next attempt finds in the store what has happened.
 pub(crate) fn superseded() -> ActivityError {
     transient(
         failure::LLM_UNAVAILABLE,

@@ -68,7 +68,7 @@ async fn load_sub_agent(
     Ok(loaded(activities, &call.conversation_id, begun).await)
 }
 
-/// Tells the readers, then the workflow.
+/// Announces the saved events to readers, and makes the answer to the workflow.
 async fn loaded(
     activities: &AgentActivities,
     conversation_id: &str,

@@ -1,8 +1,8 @@
 //! A remote tool before and after its activity: the claim, and the record of how it ended (invariant 6, done once).
 //!
 //! The activity itself is run by a worker of the operator's own, in any Temporal SDK's language; it does not know the
-//! store. So the workflow claims first, and its run is the claimant: the activity is scheduled with the answer to the
-//! claim or not at all, so a run that asks again has not scheduled it.
+//! store. So the workflow claims first, and its run is the claimant. The activity is scheduled together with the answer
+//! to the claim or not at all, so a run that claims again has not scheduled it.
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
@@ -60,7 +60,7 @@ pub(crate) async fn claim(
     Ok(ClaimedRemoteTool::default())
 }
 
-/// Records the end, cut and checked as any tool's.
+/// Records how the tool ended. The result is cut and checked like any tool's.
 pub(crate) async fn record(
     activities: &AgentActivities,
     request: RecordRemoteToolRequest,
@@ -97,7 +97,7 @@ pub(crate) async fn record(
     })
 }
 
-/// Why the call is not worth an activity, for the model.
+/// Why the call cannot succeed and no activity is scheduled for it. The text is for the model.
 async fn refusal(activities: &AgentActivities, record: &ToolRecord) -> Option<String> {
     let call = &record.call;
     if !call.names_a_tool() {
@@ -137,7 +137,7 @@ fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> Clai
     ClaimedRemoteTool { input: Some(input) }
 }
 
-/// What SDKs give back: JSON, nothing, or bytes, which are shown as base64 with their type.
+/// The result that an SDK gave back: JSON, nothing, or bytes, which become base64 with their type.
 fn json_of(result: RemoteToolResult) -> Json {
     let RemoteToolResult { encoding, data } = result;
     match encoding.as_str() {

@@ -5,10 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// The longest wait that is honoured; past it, the next attempt may as well find out.
+/// The longest wait that is passed on. After it, the next attempt finds out whether the server is ready.
 const MAX_RETRY_AFTER: Duration = Duration::from_mins(10);
 
-/// Seconds or an HTTP date, or OpenAI's milliseconds; at most ten minutes.
+/// Reads seconds or an HTTP date, or OpenAI's milliseconds. Returns at most ten minutes.
 pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Duration> {
     let header = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let wait = header("retry-after-ms")

@@ -1,4 +1,4 @@
-//! `tool_execution_activity`: one tool execution, done once (invariant 6, done once).
+//! `tool_execution_activity`: one tool execution (invariant 6, done once).
 //!
 //! Claim → run → record. What is known is recorded before the activity returns; "unknown" is only for an attempt
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
@@ -24,7 +24,7 @@ use crate::{
     tools::{Progress, ToolContext, ToolError, ToolEvents},
 };
 
-/// Of a `once` tool whose earlier attempt left no record.
+/// What the model is told of a `once` tool whose earlier attempt left no record.
 pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run twice.";
 
 pub(crate) async fn run_tool(
@@ -116,8 +116,8 @@ async fn run(
     }
 }
 
-/// A known failure is recorded; one that may pass is tried again, when the tool's effect allows and the engine has a
-/// try left.
+/// Decides what becomes of a tool's error. A known failure is recorded. An error that may not come again is tried
+/// again, when the tool's effect allows it and the engine has a try left.
 fn failed(
     ctx: &ActivityContext,
     record: &ToolRecord,

@@ -1,8 +1,8 @@
-//! Runs each tool on a thread of its own: one that blocks, or panics, is alone with that.
+//! Runs each tool on a thread of its own, so that a tool that blocks or panics stops nothing else.
 //!
-//! Tools are other people's code. One that blocks the thread it is polled on, on a runtime with as many threads as
-//! cores, would stop the heartbeats of everything the worker does; the engine would then give all of it to the next
-//! worker, the blocking tool included.
+//! Tools are other people's code. On the worker's runtime, which has as many threads as cores, a few tools that block
+//! their threads would stop the heartbeats of everything that the worker does. The engine would then give all of it to
+//! the next worker, and the blocking tools with it.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, thread};
 
@@ -71,7 +71,7 @@ impl ToolThreads {
             tracing::error!(%error, "no thread for a tool");
             return Err(not_started("the worker has no thread left"));
         }
-        // A sender that is gone without a word: the tool panicked while it was dropped.
+        // The sender was dropped without an answer: the tool panicked while it was dropped.
         receiver.await.unwrap_or_else(|_| Err(broken()))
     }
 }

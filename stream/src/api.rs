@@ -97,8 +97,8 @@ pub trait StreamReader: Send + Sync {
 pub struct Following {
     /// The texts open at the moment of following, each with its text so far.
     pub open: Vec<OpenText>,
-    /// What comes after. Ends ([`mpsc::Receiver::recv`] gives `None`) when the follower was too slow or the
-    /// stream lost its place: follow again, from the store's cursor.
+    /// What comes after. Ends ([`mpsc::Receiver::recv`] gives `None`) when the follower was too slow or the stream has
+    /// lost messages. Follow again then, from the store's cursor.
     pub items: mpsc::Receiver<Item>,
 }
 
@@ -113,7 +113,7 @@ pub struct OpenText {
     pub generation: u32,
     /// The text so far.
     pub text: String,
-    /// True when the model has finished it and its event is not saved yet.
+    /// True when the model has finished the text, and its event is not saved yet.
     pub is_ended: bool,
 }
 

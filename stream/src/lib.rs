@@ -3,10 +3,10 @@
 //! - [`api`]: the two traits, [`StreamWriter`] and [`StreamReader`], and what travels through them
 //! - [`in_process`]: the back end of a single process
 //! - [`redis`]: the back end of many processes
-//! - [`text_writer`]: coalesces a model's pieces into few publications
+//! - [`text_writer`]: joins a model's pieces into few publications
 //!
-//! What is here may be lost at any time without harm: the store is the truth, a reader that missed something
-//! asks the store. Must not be here: anything persisted, anything about models.
+//! What is here may be lost at any time without harm: the store has everything, and a reader that missed something asks
+//! it. Must not be here: anything persisted, anything about models.
 
 pub mod api;
 pub mod in_process;

@@ -1,4 +1,4 @@
-//! Publishes what a model says without ever slowing the model down.
+//! Publishes what a model says. The model never waits for it.
 //!
 //! `push` only appends to a buffer; a task publishes what has gathered, at once for the first piece and then at
 //! most every 20 ms. Must not be here: models, events.
@@ -23,7 +23,7 @@ use crate::api::{Part, Piece, Published, StreamError, StreamWriter, TextKey};
 /// Time between two publications: 50 a second read as fluent, and a thousand tokens cost some tens of them.
 pub const PUBLISH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Longest pause after errors in a row, so that a stream that is down is not hammered.
+/// Longest pause after errors in a row, so that a stream that is down gets few requests.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// How long `finish` waits for the last publication. The whole text is in the event that follows, so a stream
@@ -32,7 +32,7 @@ const FINISH_TIMEOUT: Duration = Duration::from_secs(1);
 
 const PARTS: [Part; 2] = [Part::Reasoning, Part::Text];
 
-/// The texts of one LLM call on their way to the readers. Dropping it stops publishing.
+/// Publishes the texts of one LLM call. Dropping it stops publishing.
 ///
 /// Errors of the stream are logged and otherwise ignored: the store has the whole text (invariant 8, a cursor never
 /// expires).
@@ -53,7 +53,7 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Buffers {
-    /// By the order of [`PARTS`].
+    /// The texts in the order of [`PARTS`].
     parts: [Buffer; 2],
     /// The part published last; the other one goes first, so that neither starves.
     last: usize,
@@ -103,7 +103,7 @@ impl TextWriter {
         }
     }
 
-    /// Adds to a text. Never blocks. What is past `MAX_TEXT_BYTES` is not shown live.
+    /// Adds to a text. Never blocks. What is longer than `MAX_TEXT_BYTES` is not shown live.
     pub fn push(&self, part: Part, text: &str) {
         if self.shared.lock().parts[index(part)].push(text) {
             self.shared.pushed.notify_one();
@@ -115,8 +115,8 @@ impl TextWriter {
         self.shared.lock().parts[index(part)].text.clone()
     }
 
-    /// Waits until the stream refuses a piece: a newer generation runs, or the step's event is saved. The call of the
-    /// model that feeds this writer is then most likely paid for in vain; only the store knows for sure.
+    /// Waits until the stream refuses a piece: a newer generation runs, or the step's event is saved. The LLM call that
+    /// this writer belongs to is then most likely useless; only the store knows for certain.
     pub async fn superseded(&self) {
         let mut is_superseded = self.shared.is_superseded.subscribe();
         // The sender is in `self`, so this does not fail.
@@ -266,7 +266,7 @@ struct Sent {
     is_end: bool,
 }
 
-/// Publications that came to nothing.
+/// Publications that failed, in a row.
 #[derive(Default)]
 struct Failures {
     in_a_row: u32,
@@ -276,7 +276,8 @@ struct Failures {
 impl Failures {
     fn count(&mut self, sent: &Sent, published: &Result<Published, StreamError>) {
         match published {
-            // A stream that misses what comes before byte 0 would have this writer go round for ever.
+            // A gap at offset 0 counts as a failure: without a pause, this writer would publish the same piece over and
+            // over.
             Ok(Published::Gap) if sent.offset == 0 => {
                 self.in_a_row = self.in_a_row.saturating_add(1);
             }

@@ -16,19 +16,20 @@ use nix::{
 
 const WATCHER: &str = include_str!("watcher.sh");
 
-/// Between two looks at whether a process has ended. Polled, so that any tokio runtime can wait for it: the servers of
-/// tests are shared by tests that have a runtime each.
+/// The pause between two checks whether a process has ended. It is polled, so that any tokio runtime can wait for it:
+/// tests share servers, and each test has a runtime of its own.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the watcher may take beyond the grace period of its program.
+/// How long the watcher may take beyond the grace period of its program.
 const WATCHER_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How a group ends when it is ended, dropped, or when this process is gone.
+/// How a group ends: when [`ProcessGroup::end`] is called, when it is dropped, and when this process is gone.
 #[derive(Debug, Clone)]
 pub struct GroupEnd {
-    /// What the group's [`Program`] is sent first.
+    /// The signal that the group's [`Program`](crate::Program) is sent first.
     pub signal: Signal,
-    /// How long the program may take then, until everything in the group is killed. Counted in tenths of a second.
+    /// How long the program may take to end after that. Then everything in the group is killed. Rounded down to tenths
+    /// of a second.
     pub grace: Duration,
     /// A directory that is removed when no program uses it any more.
     pub scratch: Option<PathBuf>,
@@ -43,8 +44,8 @@ impl GroupEnd {
     };
 }
 
-/// A process group that processes can be started in. Dropping it ends it in the background. What leaves the group (by
-/// setsid) lives on.
+/// A process group that processes can be started in. Dropping it ends it in the background. A process that leaves the
+/// group (by setsid) goes on.
 ///
 /// The group is led by a process that watches this one, so it exists before the first program starts: there is no
 /// moment at which a program runs unwatched.
@@ -52,20 +53,20 @@ impl GroupEnd {
 pub struct ProcessGroup {
     /// `None` once it has been waited for.
     watcher: Option<Child>,
-    /// While this is open, the group lives.
+    /// The group runs for as long as this is open.
     alive: Option<ChildStdin>,
     leader: Pid,
     grace: Duration,
 }
 
 impl ProcessGroup {
-    /// A new group, with nothing in it but its watcher.
+    /// Starts a new group, with nothing in it but its watcher.
     pub fn start(end: &GroupEnd) -> io::Result<Self> {
         let mut watcher = Command::new("/bin/sh")
             .args(["-c", WATCHER, "everturn-watcher", signal_name(end.signal)])
             .arg((end.grace.as_millis() / 100).to_string())
             .arg(end.scratch.as_deref().unwrap_or("".as_ref()))
-            // The scratch directory could not be removed from within.
+            // The watcher could not remove the scratch directory if it were its own working directory.
             .current_dir("/")
             .process_group(0)
             .stdin(Stdio::piped())
@@ -81,7 +82,7 @@ impl ProcessGroup {
             leader: Pid::from_raw(leader),
             grace: end.grace,
         };
-        // A signal for the group must not end the watcher, so it has to be prepared for them.
+        // A signal to the group must not end the watcher. It writes a byte when it is ready for them.
         let mut line = [0; 1];
         ready
             .ok_or(io::ErrorKind::BrokenPipe)?
@@ -89,13 +90,13 @@ impl ProcessGroup {
         Ok(group)
     }
 
-    /// The id of the group, for `Command::process_group` of what is to run in it.
+    /// The id of the group. Give it to `Command::process_group` of what is to run in it.
     pub fn id(&self) -> i32 {
         self.leader.as_raw()
     }
 
-    /// Sends a signal to every process of the group but its watcher, which takes no notice. SIGKILL and SIGSTOP are
-    /// refused, because the watcher would: [`ProcessGroup::end`] kills, [`Program::pause`](crate::Program::pause) pauses.
+    /// Sends a signal to every process of the group. The watcher gets it too and ignores it. SIGKILL and SIGSTOP cannot
+    /// be ignored, so they are refused: use [`ProcessGroup::end`] or [`Program::pause`](crate::Program::pause).
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         if self.alive.is_none() || matches!(signal, Signal::SIGKILL | Signal::SIGSTOP) {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -126,7 +127,7 @@ impl ProcessGroup {
         alive.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// From now on the watcher ends the group.
+    /// Closes the watcher's input, so that it ends the group.
     pub(crate) fn let_go(&mut self) {
         self.alive = None;
     }
@@ -154,11 +155,11 @@ impl Drop for ProcessGroup {
 /// Waits for a process that is about to end, so that it does not stay a zombie.
 pub(crate) fn wait_in_background(mut child: Child) {
     let wait = move || child.wait();
-    // Without a thread, the zombie is gone when this process ends.
+    // When no thread can be started, the zombie stays until this process ends.
     let _best_effort = thread::Builder::new().name("reaper".to_owned()).spawn(wait);
 }
 
-/// As the shell's `kill` knows it.
+/// The name of a signal as the shell's `kill` takes it.
 fn signal_name(signal: Signal) -> &'static str {
     signal.as_str().trim_start_matches("SIG")
 }

@@ -1,4 +1,4 @@
-//! A long-running program without input, which is stopped in order when its parent is gone.
+//! A long-running program without input, which gets a signal and time to end when its parent is gone.
 
 use std::{
     fs, io,
@@ -13,18 +13,18 @@ use nix::{
 
 use crate::group::{GroupEnd, POLL_INTERVAL, ProcessGroup, wait_in_background};
 
-/// A program in a process group of its own, so that a Ctrl-C in the terminal reaches only this process, which stops
-/// things in order. Dropping it ends the group in the background.
+/// A program in a process group of its own. A Ctrl-C in the terminal does not reach it, so this process decides in
+/// which order programs end. Dropping it ends the group in the background.
 #[derive(Debug)]
 pub struct Program {
     group: ProcessGroup,
-    /// The one that runs, or that has just ended.
+    /// The process that runs, or that has ended last.
     child: Option<Child>,
 }
 
 impl Program {
-    /// A group in which [`Program::start`] starts something. `end` also tells what becomes of it when this process is
-    /// gone.
+    /// Makes a group in which [`Program::start`] starts a program. `end` says how the group ends, also when this
+    /// process is gone.
     pub fn new(end: &GroupEnd) -> io::Result<Self> {
         Ok(Self {
             group: ProcessGroup::start(end)?,
@@ -32,7 +32,8 @@ impl Program {
         })
     }
 
-    /// Starts a command; what ran before must have ended. The scratch directory stays from one to the next.
+    /// Starts a command. A program that was started before must have ended. The scratch directory stays for the next
+    /// one.
     pub fn start(&mut self, mut command: Command) -> io::Result<()> {
         if self.is_running() {
             return Err(io::Error::other("the last program still runs"));
@@ -46,27 +47,27 @@ impl Program {
         self.group.watch(Some(id))
     }
 
-    /// Sends it a signal. Returns before it has noticed.
+    /// Sends a signal to the program, and does not wait for what it does.
     pub fn signal(&mut self, signal: Signal) -> io::Result<()> {
         Ok(kill(self.running_id()?, signal)?)
     }
 
-    /// Stops it and its children from doing anything, with everything open, until [`Program::resume`].
+    /// Pauses the program and its children (SIGSTOP) until [`Program::resume`]. Their files and connections stay open.
     pub fn pause(&mut self) -> io::Result<()> {
         self.signal_with_children(Signal::SIGSTOP)
     }
 
-    /// Lets it and its children go on.
+    /// Lets the program and its children go on after a pause.
     pub fn resume(&mut self) -> io::Result<()> {
         self.signal_with_children(Signal::SIGCONT)
     }
 
-    /// True until it has ended.
+    /// True until the program has ended.
     pub fn is_running(&mut self) -> bool {
         self.child.is_some() && matches!(self.try_wait(), Ok(None))
     }
 
-    /// Waits for it to end by itself, or by a signal.
+    /// Waits until the program has ended by itself, or by a signal.
     pub async fn ended(&mut self) -> io::Result<ExitStatus> {
         loop {
             if let Some(status) = self.try_wait()? {
@@ -76,10 +77,10 @@ impl Program {
         }
     }
 
-    /// Ends its group, and waits until that is done. Nothing can be started afterwards.
+    /// Ends the group, and waits until that is done. Nothing can be started afterwards.
     pub async fn stop(&mut self) {
         self.group.let_go();
-        // So that the watcher sees it end.
+        // Asks for the child's status when it has ended, so that it does not stay a zombie.
         self.wait_in_background();
         self.group.end().await;
     }
@@ -91,7 +92,8 @@ impl Program {
             .ok_or_else(|| io::Error::other("no program was started"))?;
         let status = child.try_wait()?;
         if status.is_some() {
-            // Its id may soon be another process's. The watcher is gone when the group has ended.
+            // Another process may soon have its id, so the watcher must forget it. When the group has ended, there is
+            // no watcher.
             let _none_to_stop = self.group.watch(None);
         }
         Ok(status)
@@ -112,7 +114,7 @@ impl Program {
         kill(program, signal)?;
         let children = fs::read_to_string(format!("/proc/{program}/task/{program}/children"))?;
         for child in children.split_whitespace() {
-            // One that has ended meanwhile needs no signal.
+            // A child that has ended meanwhile needs no signal.
             let _gone = child.parse().map(|id| kill(Pid::from_raw(id), signal));
         }
         Ok(())

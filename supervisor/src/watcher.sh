@@ -1,9 +1,9 @@
-# Leads a process group, and ends it when standard input closes: when the parent closes it, exits or is killed.
-# $1 is the signal that stops the program, $2 the tenths of a second that it may take, $3 a directory to remove (or empty).
-# A line on standard input is the id of the program that runs now, an empty line says that none does.
+# Leads a process group, and ends the group when standard input is closed: when the parent closes it, exits or is
+# killed. $1 is the signal that stops the program, $2 the tenths of a second that it may take, $3 a directory to remove
+# (or empty). Each line on standard input is the id of the program that runs now. An empty line says that none runs.
 
-# What is sent to the group is for the other processes of it. A hangup comes from the kernel when the parent dies while
-# the program is paused.
+# Signals to the group are for its other processes. The kernel sends a hangup when the parent dies while the program is
+# paused.
 trap '' HUP INT QUIT TERM
 signal=$1 tenths=$2 scratch=$3 program=
 # From here on, the parent may send signals to the group.

@@ -1,4 +1,4 @@
-//! What is promised of child processes, with real ones.
+//! What the crate promises, with real processes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -43,7 +43,7 @@ async fn until(what: &str, is_true: impl Fn() -> bool) {
     }
 }
 
-/// False for zombies, too.
+/// True while a process runs. A zombie does not run.
 fn is_alive(id: &str) -> bool {
     let stat = fs::read_to_string(Path::new("/proc").join(id).join("stat")).unwrap_or_default();
     stat.rsplit_once(") ")
@@ -176,7 +176,7 @@ async fn a_paused_program_does_nothing_until_it_is_resumed() {
     until("its child goes on", || !is_stopped()).await;
 }
 
-/// In the process that is killed, this test is what holds the programs.
+/// Runs in the process that is killed: this test starts the programs there.
 #[tokio::test]
 async fn nothing_outlives_a_parent_that_is_killed() {
     const HOLD: &str = "EVERTURN_TEST_HOLD";
@@ -220,7 +220,7 @@ async fn hold(directory: &Path) {
     program.pause().unwrap();
     let group = ProcessGroup::start(&GroupEnd::KILL).unwrap();
     let script = format!("echo $$ >> {}; exec sleep 600", file.display());
-    // It ends with the group, when this process is killed.
+    // The program ends with the group, when this process is killed.
     #[allow(clippy::zombie_processes)]
     let _child = sh(&script).process_group(group.id()).spawn().unwrap();
     println!("\nholding {}", scratch.display());

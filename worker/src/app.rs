@@ -1,4 +1,4 @@
-//! The whole binary, to which a user's own adds tools.
+//! The whole binary, to which users add tools of their own.
 
 use std::{process::ExitCode, sync::Arc};
 
@@ -56,7 +56,7 @@ impl App {
 
     /// Reads the command line and runs one role to its end. What went wrong is on standard error.
     pub async fn run(self) -> ExitCode {
-        // One TLS backend for everything; without this, HTTP clients panic at their first request.
+        // Installs one TLS backend for everything. Without it, HTTP clients panic at their first request.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let cli = Cli::parse();
         let log_format = cli.common.log_format;

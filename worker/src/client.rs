@@ -9,9 +9,9 @@ use futures::{Stream, StreamExt, stream::BoxStream};
 use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
 
-/// Before a broken stream is opened again, unless the gateway says otherwise.
+/// The pause before a broken stream is opened again, unless the gateway says otherwise.
 const RETRY: Duration = Duration::from_millis(500);
-/// Tries of an approval, a second apart: a worker that restarts is back by then.
+/// Tries of an approval, one a second: a worker that restarts is ready by then.
 const APPROVAL_ATTEMPTS: u32 = 30;
 
 /// A gateway at a URL.
@@ -45,7 +45,7 @@ impl Frame {
         EventType::from(self.event.as_str())
     }
 
-    /// True for what the own agent of this message's turn does, and false for what a sub-agent of it does.
+    /// True for a frame of the turn's own agent, and false for one of a sub-agent.
     pub fn is_own(&self, conversation_id: &str, message_id: &str) -> bool {
         let agent_execution = self.data["agent_execution_id"].as_str();
         agent_execution
@@ -168,8 +168,8 @@ impl GatewayClient {
             .unwrap_or(0))
     }
 
-    /// Follows the conversation from behind `cursor`, coming back with the cursor whenever the stream breaks. Ends when
-    /// the gateway says that there is nothing to come back for, or refuses, as when the token has expired.
+    /// Follows the conversation after `cursor`. When the stream breaks, opens it again with the last cursor. Ends when
+    /// the gateway says that nothing more comes, or refuses, for example because the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
         let following = Following {
@@ -192,14 +192,15 @@ impl GatewayClient {
             .send()
             .await?;
         let frames = checked(response).await?.bytes_stream().eventsource();
-        // A broken stream ends here; the follower comes back with its cursor.
+        // A broken stream ends here, and the follower opens it again with its cursor.
         let frames = frames
             .take_while(|frame| futures::future::ready(frame.is_ok()))
             .filter_map(|frame| async {
                 let data: Value = serde_json::from_str(&frame.ok()?.data).ok()?;
-                // Not the frame's own name, in which `error` is called otherwise for the sake of browsers.
+                // The type comes from the data: browsers use the name `error` themselves, so the frame of an event
+                // `error` has another name.
                 let event = data["type"].as_str()?.to_owned();
-                // Nor its id: by the SSE standard that stays in force for the frames without one behind it.
+                // The id comes from the data, too: by the SSE standard, an id also holds for later frames without one.
                 let id = data["sequence_number"]
                     .as_u64()
                     .and_then(|id| u32::try_from(id).ok());
@@ -230,7 +231,7 @@ struct Answered {
 }
 
 impl Answered {
-    /// True when the same request will not do better later.
+    /// True when the same request would fail later, too.
     fn is_final(&self) -> bool {
         self.status.is_client_error() && self.status != StatusCode::TOO_MANY_REQUESTS
     }
@@ -241,7 +242,7 @@ struct Following {
     client: GatewayClient,
     url: String,
     cursor: u32,
-    /// Before the next connection.
+    /// The pause before the next connection.
     delay: Duration,
     frames: Option<BoxStream<'static, Frame>>,
 }

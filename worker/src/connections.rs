@@ -1,4 +1,4 @@
-//! Temporal and the store: connected with back-off, saying what is waited for.
+//! Connects to Temporal and the store, with back-off, and prints what is waited for.
 
 use std::{
     future::Future,
@@ -22,29 +22,29 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::Common;
 
-/// Between two tries at the least.
+/// The shortest pause between two tries.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
-/// Between two tries at the most: soon enough to follow a dependency that comes up.
+/// The longest pause between two tries: short enough to notice soon that a server has started.
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
-/// A wait that is longer than what a server takes to start is worth a line in the log.
+/// A wait that is longer than the start of a server is logged.
 const NEWSWORTHY_WAIT: Duration = Duration::from_secs(1);
-/// A server on this machine that has not answered by then is not one.
+/// How long a server on this machine may take to answer. What listens there and does not answer is no Temporal server.
 const LOCAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// Where texts that are still being written go, and where they are read.
+/// The two sides of the stream of texts that are still being written.
 #[derive(Clone)]
 pub struct Stream {
-    /// For workers.
+    /// Used by workers.
     pub writer: Arc<dyn StreamWriter>,
-    /// For gateways.
+    /// Used by gateways.
     pub reader: Arc<dyn StreamReader>,
     /// Whether announcements of workers in other processes arrive.
     pub is_shared: bool,
 }
 
-/// The stream of this process: Redis when configured, else memory. Redis may be away: then readers get events and
-/// whole texts, and live texts when it is back.
+/// The stream of this process: Redis when configured, else memory. While Redis does not answer, readers get events and
+/// whole texts. They get live texts again when it is back.
 pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     let Some(url) = &common.redis else {
         let stream = Arc::new(InProcessStream::default());
@@ -64,8 +64,8 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     })
 }
 
-/// Opens the store, waiting for a server to come up. A file is created and brought up to date; the tables of a server
-/// must be (`everturn migrate`).
+/// Opens the store, waiting for a server to come up. A file is created and brought up to date. The tables of a server
+/// must be up to date already (`everturn migrate`).
 pub async fn store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Store> {
     let database = common.database();
     retry_with_back_off("the database", shutdown, StoreError::is_retryable, || {
@@ -94,7 +94,7 @@ pub async fn migrate_store(common: &Common, shutdown: &CancellationToken) -> any
 pub fn without_password(url: &str) -> String {
     match url.parse::<url::Url>() {
         Ok(mut url) if url.password().is_some() => {
-            // Only a URL that cannot have a password refuses a new one.
+            // This fails only for a URL that cannot have a password.
             let _has_one = url.set_password(Some("***"));
             url.to_string()
         }
@@ -102,7 +102,7 @@ pub fn without_password(url: &str) -> String {
     }
 }
 
-/// Tries until it works, saying what is waited for, or until the error is one that waiting does not help.
+/// Tries until it works, or until an error comes that waiting does not help. Prints what is waited for.
 async fn retry_with_back_off<T, E, F>(
     what: &str,
     shutdown: &CancellationToken,
@@ -117,7 +117,7 @@ where
     loop {
         match call().await {
             Err(error) if is_passing(&error) => {
-                // The first tries of a server that starts are no news.
+                // The first tries are not logged: a server may just be starting.
                 if wait > NEWSWORTHY_WAIT {
                     tracing::warn!(%error, "waiting for {what}");
                 }
@@ -208,7 +208,8 @@ pub async fn register_search_attributes(client: &Client) -> anyhow::Result<()> {
         match added {
             Ok(_) => tracing::info!(name, "registered a search attribute"),
             Err(status) if status.code() == tonic::Code::AlreadyExists => {}
-            // A cluster may not let workers do this; then its operator has (everturn migrate), or a turn says so.
+            // A cluster may not allow this to workers. Then its operator has done it (`everturn migrate`), or the first
+            // turn fails and says so.
             Err(status) if status.code() == tonic::Code::PermissionDenied => {
                 tracing::warn!(
                     name,

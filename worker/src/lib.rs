@@ -1,5 +1,5 @@
-//! The binary `everturn` as a library: for binaries with tools of their own, and for tests, since every role takes what
-//! it works with.
+//! The binary `everturn` as a library, for binaries with tools of their own and for tests. Every role gets its
+//! connections as arguments.
 //!
 //! - [`App`]: the whole binary, with tools of one's own; [`TypedTool`] is what they implement
 //! - [`cli`]: the command line
@@ -12,7 +12,7 @@
 //! - [`client`]: a small client of the gateway; used by `dev --once` and `chat`
 //! - [`chat`], [`show`]: the terminal
 //!
-//! Must not be here: anything a second gateway or worker could not do as well; no state but handles.
+//! Must not be here: state that a second gateway or worker would not have.
 
 mod app;
 pub mod chat;

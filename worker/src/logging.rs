@@ -49,7 +49,7 @@ pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
         LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).init(),
         LogFormat::Json => {
             log.json().flatten_event(true).with_span_list(false).init();
-            // Whoever reads JSON line by line must not stumble over a panic.
+            // A panic is a JSON entry, too, for programs that read the log line by line.
             panic::set_hook(Box::new(
                 |panic| tracing::error!(%panic, "a thread panicked"),
             ));

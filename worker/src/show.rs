@@ -16,7 +16,7 @@ pub fn line(frame: &Frame) -> Option<String> {
     Some(format!("{sequence:>4}  {:<18} {text}", frame.event))
 }
 
-/// What the event says, in its own words.
+/// The text that the event carries.
 fn about(event_type: &EventType, data: &Value) -> String {
     match event_type {
         EventType::UserMessage | EventType::AssistantMessage => text(&data["content"]),
@@ -58,7 +58,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-/// One line, not too long, with nothing that could steer the terminal.
+/// The text as one line, shortened, without control characters.
 pub fn shortened(text: &str) -> String {
     let line: String = text
         .chars()

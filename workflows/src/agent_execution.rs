@@ -70,7 +70,7 @@ impl AgentExecution {
                 set_search_attributes(ctx, &input, &loaded.agent);
                 turn.run_in_time(&loaded).await
             }
-            // The message was delivered twice and its turn has ended; or the sub-agent has ended, or may not begin.
+            // The message was delivered twice and its turn has ended, or the sub-agent has ended or may not begin.
             Ok(loaded) => Ok(Outcome::Ended(TurnEnd {
                 status: loaded.status(),
                 steps: 0,

@@ -101,7 +101,8 @@ pub(crate) async fn record_remote_tool(
         .map(drop)
 }
 
-/// Calls an activity of the store: as a local one, and when the store is away for longer, as an ordinary one.
+/// Calls an activity of the store: first as a local activity, and when the store does not answer for longer, as an
+/// ordinary one.
 async fn call_store<A>(
     ctx: &WorkflowContext<AgentExecution>,
     activity: impl Fn() -> A,

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use everturn_proto::{limits::MAX_QUEUED_MESSAGES, turn::Submit, words::OnBusy};
 
-/// Those that may wait, and the one whose turn is about to begin.
+/// The messages that may wait, and the one whose turn is about to begin.
 const CAPACITY: usize = MAX_QUEUED_MESSAGES + 1;
 
 /// A message that a run has accepted. It always has an id.

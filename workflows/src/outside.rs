@@ -1,4 +1,4 @@
-//! What a turn waits for from outside: a person's approval, the result of a client tool. Pure data.
+//! What a turn waits for from outside: a person's approval, or the result of a client tool. Pure data.
 //!
 //! A tool call is registered here before the batch that asks for it is saved: readers see the request as soon as it is
 //! stored, and may answer before the engine has noted the save (invariant 3, idempotent saves). For the same reason an
@@ -25,7 +25,7 @@ pub(crate) struct Outside {
     results: BTreeMap<String, bool>,
     early_answers: VecDeque<ResolveApproval>,
     early_results: VecDeque<String>,
-    /// What search attribute TurnStatus says.
+    /// Whether the search attribute TurnStatus says that a person is waited for.
     is_shown_waiting: bool,
 }
 
@@ -40,16 +40,16 @@ struct Approval {
 pub(crate) enum Refusal {
     /// No such call waits now.
     Unknown,
-    /// It has an answer.
+    /// The call has an answer already.
     Answered,
-    /// It was given for another input.
+    /// The answer was given for another input.
     OtherInput,
-    /// It is wrong whatever the call.
+    /// The answer is not valid for any call.
     Invalid(&'static str),
 }
 
 impl fmt::Display for Refusal {
-    /// A word that a gateway tells apart, and a sentence.
+    /// A code for the gateway, and a sentence.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, sentence) = match self {
             Self::Unknown => (refusal::UNKNOWN, "no such call waits for an approval now"),
@@ -87,7 +87,7 @@ impl Outside {
         }
     }
 
-    /// Whether the answer would be taken.
+    /// Checks whether the answer would be taken.
     pub(crate) fn check(&self, answer: &ResolveApproval) -> Result<(), Refusal> {
         if let Some(flaw) = answer.flaw() {
             return Err(Refusal::Invalid(flaw));
@@ -118,7 +118,7 @@ impl Outside {
         }
     }
 
-    /// The client has answered.
+    /// Notes that the client has answered.
     pub(crate) fn result_stored(&mut self, execution_id: String) {
         match self.results.get_mut(&execution_id) {
             Some(is_stored) => *is_stored = true,
@@ -126,7 +126,7 @@ impl Outside {
         }
     }
 
-    /// The store has the answer already (the run was reset or resumed): nothing to wait for.
+    /// Notes that the store has the answer already, because the run was reset or resumed. Nothing is waited for.
     pub(crate) fn skip_approval(&mut self, execution_id: &str) {
         self.approvals.remove(execution_id);
     }
@@ -143,7 +143,7 @@ impl Outside {
             .and_then(|known| known.answer.as_ref())
     }
 
-    /// Nobody answered in time; a later answer is too late.
+    /// Notes that nobody answered in time. A later answer is refused.
     pub(crate) fn expire(&mut self, execution_id: &str) {
         let answer = ResolveApproval {
             execution_id: execution_id.to_owned(),
@@ -154,7 +154,7 @@ impl Outside {
         }
     }
 
-    /// The turn is over with its tools: nothing is waited for any more.
+    /// Forgets all calls, when the turn has no more tools to run.
     pub(crate) fn end_step(&mut self) {
         self.begin_step(&[]);
     }

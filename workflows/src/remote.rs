@@ -73,7 +73,8 @@ impl Turn<'_> {
         calls::record_remote_tool(self.ctx, record).await
     }
 
-    /// A cancel is sent to the activity and not waited for: it may not heartbeat, and would hold the turn up.
+    /// A cancel is sent to the activity and not waited for: an activity without heartbeats would not hear of it, and
+    /// the turn would wait in vain.
     async fn call_remote(
         &self,
         call: &PlannedCall,
@@ -104,9 +105,9 @@ impl Turn<'_> {
 
 /// What the end of an activity says of its tool, in a sentence for the model.
 enum Meaning {
-    /// It failed, or never began.
+    /// The tool failed, or was never called.
     Known(String),
-    /// It may have had its effect.
+    /// The tool may have had its effect.
     Unknown(String),
 }
 

@@ -20,7 +20,7 @@ use crate::{
 
 pub(crate) const TURN_STATUS: SearchAttributeKey<String> =
     SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
-/// TurnStatus while a turn waits for a person.
+/// The value of TurnStatus while a turn waits for a person.
 const WAITING: &str = "waiting";
 
 /// Workflow `agent-execution`: runs one turn, then continues as new for the next message that waits.
@@ -85,7 +85,7 @@ impl AgentExecution {
             return false;
         }
         let content = submit.content.as_deref().unwrap_or_default();
-        // NUL is what no store holds and no model reads.
+        // PostgreSQL cannot store a NUL.
         if content.len() > MAX_MESSAGE_BYTES || content.contains('\0') {
             return false;
         }

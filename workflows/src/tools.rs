@@ -74,7 +74,7 @@ impl Turn<'_> {
             .map(|call| self.run_tool(call, left_ms(call)));
         let ended = join_all(runs).await.into_iter().collect();
         self.ctx.state_mut(|state| state.outside.end_step());
-        // After a cancel, something may still have been waited for.
+        // After a cancel, TurnStatus may still say that a person is waited for.
         show_waiting(self.ctx);
         ended
     }
@@ -123,7 +123,7 @@ impl Turn<'_> {
         run: impl Future<Output = Result<(), CallError>>,
     ) -> Result<(), CallError> {
         let is_free = |state: &AgentExecution| state.free_slots != Some(0);
-        // The tool that is woken first takes the slot, so the others look again.
+        // The tool that is woken first takes the slot, so the others check again.
         while !self.ctx.state(is_free) {
             if self.ctx.wait_condition(is_free).await.is_err() || self.cancellation.is_cancelled() {
                 return Err(CallError::Cancelled);

@@ -58,7 +58,7 @@ enum Next {
     NewRun(u32),
 }
 
-/// What the run does after the turn's part in it.
+/// What the run does when the turn has ended, or has to go on in a new run.
 pub(crate) enum Outcome {
     Ended(TurnEnd),
     ContinueAt(u32),
@@ -179,7 +179,7 @@ impl<'a> Turn<'a> {
         self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools)
             .await?;
         self.step += 1;
-        // Only here: no tool, child or approval is pending (invariant 4, linear history).
+        // A new run may begin only here, where no tool, child or approval is pending (invariant 4, linear history).
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
         Ok(if is_long {
             Next::NewRun(self.step)

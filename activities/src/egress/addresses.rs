@@ -38,7 +38,7 @@ const SPECIAL_V4: [Network; 16] = [
 /// among it), link-local, site-local, multicast, and every form that embeds IPv4 but 6to4, Teredo and NAT64.
 const GLOBAL_V6: Network = v6([0x2000, 0], 3);
 
-/// What is special in there.
+/// Networks within it that are not public.
 const SPECIAL_V6: [Network; 4] = [
     v6([0x2001, 0], 23),     // IETF protocols: Teredo, ORCHID, benchmarks
     v6([0x2001, 0xdb8], 32), // documentation

@@ -81,7 +81,7 @@ pub enum EgressError {
         /// The innermost reason.
         reason: String,
     },
-    /// The connection broke, or time ran out: the request may have been carried out.
+    /// The connection broke, or time ran out. The request may have been carried out.
     #[error("`{host}` did not answer: {reason}.")]
     NoAnswer {
         /// The host.
@@ -97,7 +97,7 @@ impl Egress {
         Self::with_resolver(policy, Arc::new(System))
     }
 
-    /// The same on another resolver.
+    /// A client of this policy on another resolver.
     pub fn with_resolver(
         policy: EgressPolicy,
         resolver: Arc<dyn Resolve>,
@@ -155,10 +155,10 @@ impl Egress {
 fn client(resolver: Arc<dyn Resolve>) -> Result<Client, reqwest::Error> {
     Client::builder()
         .dns_resolver(resolver)
-        // A proxy would resolve names anew, out of our sight.
+        // A proxy would resolve names again, and those addresses would not be checked.
         .no_proxy()
         .redirect(redirect::Policy::none())
-        // The engine owns retries.
+        // The engine retries.
         .retry(retry::never())
         .connect_timeout(CONNECT_TIMEOUT)
         .http1_max_headers(MAX_HEADERS)

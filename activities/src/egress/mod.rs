@@ -2,8 +2,8 @@
 //!
 //! A request goes to the public internet and to what the operator allows, nowhere else. What a URL looks like does not
 //! matter: the parsed or resolved address decides, so that odd spellings (0x7f.1, 2130706433, a trailing dot) are what
-//! they stand for. The connection goes to the very address that was checked, since the check sits in the resolver that
-//! the connection uses (no second look-up, no DNS rebinding). Every redirect passes the same check.
+//! they stand for. The connection goes to the address that was checked, because the check is in the resolver that the
+//! connection uses: there is no second look-up, and so no DNS rebinding. Every redirect passes the same check.
 //!
 //! - `addresses`: which addresses are public
 //! - `client`: the HTTP client that obeys
@@ -32,12 +32,12 @@ pub struct EgressPolicy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct AllowedHost {
     host: String,
-    /// All of them when `None`.
+    /// `None` allows all ports.
     port: Option<u16>,
 }
 
-/// A request that may not go where it wants to. Says nothing of addresses: it is for the model, whom the map of an
-/// internal network does not concern.
+/// A request that may not be sent to its destination. Its text names no address: the model reads it, and need not learn
+/// what is in an internal network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is refused: {why}")]
 pub struct Refused {
@@ -55,8 +55,8 @@ enum Route {
 }
 
 impl EgressPolicy {
-    /// Allows one thing more: a network (10.1.0.0/16), an address (10.1.2.3), or a host by its name or address, with
-    /// a port or all of them (localhost:8080).
+    /// Allows one more destination: a network (10.1.0.0/16), an address (10.1.2.3), or a host by its name or address,
+    /// with one port (localhost:8080) or all of them.
     pub fn allow(&mut self, entry: &str) -> Result<(), String> {
         if entry.contains('/') {
             self.networks.push(entry.parse()?);
@@ -70,7 +70,7 @@ impl EgressPolicy {
 
     /// Checks what can be seen of a URL before its name is resolved.
     fn check_url(&self, url: &Url) -> Result<Route, Refused> {
-        // The path and the query may hold what is nobody's business.
+        // The path and the query may hold secrets.
         let refused = |why| Refused {
             what: format!("`{}`", url.origin().ascii_serialization()),
             why,

@@ -1,4 +1,4 @@
-//! Errors of a model call, by what to do about them.
+//! The error of a model call. Its code says what to do about it.
 
 use std::time::Duration;
 

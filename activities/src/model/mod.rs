@@ -1,7 +1,7 @@
-//! The port to language models: one call in, a reply or an error by what to do about it out.
+//! The port to language models. It takes one call, and returns a reply or an error that says what to do about it.
 //!
-//! A model client knows no storage and no stream; it says what it hears through `emit_delta`. It never retries: the engine
-//! owns retries (invariant 5, paid once).
+//! A model client knows no storage and no stream; it passes the pieces of a reply on through `emit_delta`. It never
+//! retries: the engine does (invariant 5, paid once).
 
 mod error;
 mod genai_client;
@@ -78,10 +78,10 @@ pub struct ModelToolCall {
     pub signatures: Vec<String>,
 }
 
-/// Where a provider is and how to speak to it.
+/// The address of a provider, and how requests to it are written.
 #[derive(Clone)]
 pub struct Provider {
-    /// Its wire.
+    /// The form of its requests and replies.
     pub kind: ProviderKind,
     /// Base URL; `None` for the provider's own.
     pub base_url: Option<String>,
@@ -99,7 +99,7 @@ impl std::fmt::Debug for Provider {
     }
 }
 
-/// The wires the adapter speaks.
+/// The forms of requests and replies that the adapter knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProviderKind {
@@ -118,7 +118,7 @@ impl ProviderKind {
         }
     }
 
-    /// The address of the company whose wire it is.
+    /// The address that is used when the configuration has none.
     fn own_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1/",

@@ -15,7 +15,8 @@ use crate::{
 
 /// Time-out of a tool that the agent does not have: running it only says so.
 const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
-/// What providers allow in a name. A longer one is made up, and travels through the workflow's history.
+/// The longest name that providers allow. A model can make up a longer one, and names travel through the workflow's
+/// history.
 const MAX_NAME_CHARS: usize = 64;
 
 impl ModelCall<'_> {
@@ -50,7 +51,7 @@ impl ModelCall<'_> {
         Ok(planned)
     }
 
-    /// Those of the model's call ids that the conversation has already.
+    /// The call ids of the model that the conversation has already.
     async fn used_call_ids(&self, calls: &[ModelToolCall]) -> Result<Vec<String>, ActivityError> {
         let given = calls.iter().filter_map(|call| call.call_id.clone());
         let given: Vec<_> = given.collect();
@@ -75,7 +76,7 @@ impl ModelCall<'_> {
             .unwrap_or_else(|| ids::call_id(execution_id))
     }
 
-    /// A person may have said "do not ask again" for a tool in this conversation.
+    /// Asks for no approval of the tools for which a person has said "do not ask again" in this conversation.
     async fn drop_granted(&self, planned: &mut [ToolCall]) -> Result<(), ActivityError> {
         let asking = planned
             .iter()
@@ -99,7 +100,7 @@ impl ModelCall<'_> {
     }
 }
 
-/// What the agent says of a tool. `None`: it has no such tool.
+/// The agent's settings of a tool; `None` when it has no such tool.
 fn settings(agent: &AgentDefinition, offered: &[ToolSpec], name: &str) -> Option<AgentTool> {
     let listed = names::listed(&agent.tools, name).cloned();
     let is_offered = || offered.iter().any(|spec| spec.name == name);
@@ -114,7 +115,8 @@ fn planned_call(
     offered: &[ToolSpec],
 ) -> ToolCall {
     let spec = offered.iter().find(|spec| spec.name == call.tool_name);
-    // A tool that was offered in an earlier step may have gone: whoever runs it finds out, at most once.
+    // A tool that was offered in an earlier step may have gone. It is then taken for a `once` tool, and running it says
+    // that there is none.
     let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
     let tool_name = bounded_name(call.tool_name);
     let tool_input = call.arguments.made_storable().unwrap_or(call.arguments);
@@ -142,7 +144,7 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
         timeout_ms: call.timeout_ms,
         kind: call.kind.clone(),
         approval_timeout_s: call.approval_timeout_s,
-        // Only what an approval is bound to need be in the history.
+        // The history needs the hash only where an approval is bound to it.
         input_hash: if call.approval_timeout_s.is_some() {
             call.input_hash.clone()
         } else {

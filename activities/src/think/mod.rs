@@ -1,4 +1,4 @@
-//! `llm_thinking_activity`: one LLM call of one step, paid once (invariant 5, paid once).
+//! `llm_thinking_activity`: one LLM call of one step (invariant 5, paid once).
 //!
 //! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
 //! to run. A step whose checkpoint is stored is answered from it.
@@ -57,7 +57,7 @@ pub(crate) async fn think(
         generation,
     );
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
-    // With heartbeats from here on: a source of tools may take its time, and a model does.
+    // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let ended = attempt::run(ctx, &Progress::default(), async {
         let request = call.model_request(&agent, messages).await?;
         let offered = request.tools.clone();
@@ -194,19 +194,20 @@ impl ModelCall<'_> {
         })
     }
 
-    /// Waits until another call of this step, or the end of the turn, has made this one useless: it would be paid for in
-    /// vain. The stream says so at the next piece; it may have lost its memory, so the store has the last word.
+    /// Waits until this call is useless, because another call of the step has begun or the turn has ended. The stream
+    /// says so at the next piece. It may have forgotten the newer call, so the store decides.
     async fn superseded(&self, text: &TextWriter) {
         text.superseded().await;
         let (turns, step) = (&self.activities.turns, self.step);
         if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
-            // The text is no longer shown live, and the call goes on.
+            // The store does not say that the call is useless, so it goes on, although its text is no longer shown
+            // live.
             std::future::pending::<()>().await;
         }
     }
 
-    /// The call was stopped from outside. Whether the turn was cancelled, the run was reset or the worker shuts
-    /// down is not told; so the text so far is stored where only a cancelled end reads it.
+    /// Stores the text so far of a call that was stopped from outside. The engine does not say whether the turn was
+    /// cancelled or the run was reset, so the text is stored where only the end of a cancelled turn reads it.
     async fn stopped(&self, text: &TextWriter) -> ActivityError {
         if self.activities.shutdown.is_cancelled() {
             return fail::transient(
@@ -229,7 +230,7 @@ impl ModelCall<'_> {
     }
 }
 
-/// PostgreSQL cannot hold NUL in text.
+/// Replaces NUL characters: PostgreSQL cannot store them in a text.
 fn without_nul(text: String) -> String {
     if text.contains('\0') {
         text.replace('\0', "\u{FFFD}")

@@ -1,4 +1,4 @@
-//! A tool with its name and schema checked once, so that neither is met for the first time in the middle of a turn.
+//! A tool whose name and schema were checked when it was registered, so that no turn fails because of them.
 
 use std::{fmt::Write, sync::Arc};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Tool, ToolSpec, names};
 
-/// Problems named in one message: enough for a model to mend its call, and no more.
+/// How many problems one message names: enough for a model to correct its call.
 const MAX_PROBLEMS: usize = 5;
 /// Length of one problem; the validator quotes the offending value, which may be large.
 const MAX_PROBLEM_CHARS: usize = 240;
@@ -26,7 +26,7 @@ pub enum RegisterError {
     /// Providers would refuse it.
     #[error("a tool cannot be called `{0}`: use letters, digits, `_` and `-`, at most 64 of them")]
     InvalidName(String),
-    /// The model client would make a tool of the provider's own of it.
+    /// The model client would take the name for a tool that the provider runs itself.
     #[error("a tool cannot be called `{0}`: providers have a tool of their own of that name")]
     ReservedName(String),
     /// The name is taken, or belongs to a source.
@@ -117,7 +117,7 @@ fn compile(schema: &Value) -> Result<Validator, String> {
         .map_err(|error| describe(&error))
 }
 
-/// Arguments that are no object, by how that happens.
+/// What is wrong with arguments that are no object.
 fn not_an_object(value: &Value) -> String {
     let what = match value {
         // genai hands arguments on as a string when they are not JSON, for example cut off.

@@ -3,7 +3,7 @@
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-/// What is said of bytes whose type is not known.
+/// The media type of bytes whose type is not known.
 const UNKNOWN_TYPE: &str = "application/octet-stream";
 
 /// Text when it is UTF-8 that every database can hold (no NUL), else base64 with its media type.

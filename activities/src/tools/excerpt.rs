@@ -1,4 +1,4 @@
-//! A piece of a text that a model sees whole, and where the next one begins.
+//! Pieces of a long text: each is short enough to be shown to a model whole, and says where the next one begins.
 
 use everturn_proto::limits::TOOL_RESULT_INLINE_BYTES;
 
@@ -35,7 +35,7 @@ pub(super) fn piece(text: &str, offset: usize) -> Piece<'_> {
     }
 }
 
-/// What a character takes in a JSON string.
+/// Bytes that a character takes in a JSON string.
 fn json_bytes(c: char) -> usize {
     match c {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
@@ -76,7 +76,7 @@ mod tests {
     }
 
     proptest! {
-        /// Read piece by piece, a text is itself, and each piece fits.
+        /// The pieces of a text make the whole text, and each piece fits.
         #[test]
         fn pieces_make_the_text(part in "[\\PC\n\"\\\\\u{1}]{1,40}", times in 1usize..2000) {
             let text = part.repeat(times);

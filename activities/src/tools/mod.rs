@@ -2,7 +2,7 @@
 //!
 //! - [`names`]: what tools may be called
 //! - `checked`: a tool whose name and schema were checked, which checks arguments
-//! - `registry`: the worker's own tools, and sources whose tools come and go
+//! - `registry`: the worker's own tools, and sources of tools that may change
 //! - `progress`: how far a call is; `events`: what it adds to the turn
 //! - [`builtin`]: the tools every worker has
 //! - `described`: tools that the client or other workers run
@@ -50,7 +50,7 @@ pub trait Tool: Send + Sync {
     /// What the model is told about it.
     fn spec(&self) -> &ToolSpec;
 
-    /// Where it comes from, for people.
+    /// Where the tool comes from. Shown to people.
     fn origin(&self) -> ToolOrigin {
         ToolOrigin::BuiltIn
     }
@@ -87,7 +87,7 @@ pub enum ToolOrigin {
 }
 
 impl ToolOrigin {
-    /// In a word or two, for people.
+    /// Returns one or two words for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::BuiltIn => "built-in",
@@ -113,7 +113,7 @@ pub struct ToolContext {
     pub execution_id: String,
     /// The model's id of the call (`tool_call_id`).
     pub call_id: String,
-    /// To be passed on to systems that know idempotency keys.
+    /// A key to pass on to systems that know idempotency keys.
     pub idempotency_key: String,
     /// 1 for the first attempt.
     pub attempt: u32,
@@ -152,16 +152,17 @@ pub enum ToolError {
     /// A known failure: it is recorded and never retried.
     #[error("{0}")]
     Failed(String),
-    /// It had no effect and may work later: a `read` or `idempotent` tool is tried again, else it is a known failure.
+    /// The tool had no effect and may work later. A `read` or `idempotent` tool is tried again; for a `once` tool it is
+    /// a known failure.
     #[error("{message}")]
     Unavailable {
         /// What happened.
         message: String,
-        /// How long the other side asks to wait; the engine's own pause when it does not say.
+        /// How long the other side asks to wait. Without it, the engine's own pause holds.
         retry_after: Option<Duration>,
     },
-    /// It was asked, and its answer was lost: it may or may not have had its effect. A `read` or `idempotent` tool is
-    /// tried again, the outcome of a `once` tool is reported as unknown (invariant 6, done once).
+    /// The tool was called, and its answer was lost: it may or may not have had its effect. A `read` or `idempotent`
+    /// tool is tried again; the outcome of a `once` tool is reported as unknown (invariant 6, done once).
     #[error("{0}")]
     Interrupted(String),
 }

@@ -7,13 +7,13 @@ use sha2::{Digest, Sha256};
 
 /// What providers take as the name of a tool.
 pub(super) const MAX_NAME_BYTES: usize = 64;
-/// Leaves half of a name to the tool.
+/// The longest name of a source. It leaves half of a tool's name to the tool.
 const MAX_SOURCE_BYTES: usize = 30;
 /// Between the name of a source and the name of its tool. No source and no local tool has it in its name.
 const SEPARATOR: &str = "__";
-/// In place of a tool's name: all tools of the source.
+/// What stands in place of a tool's name for all tools of the source.
 const ALL: &str = "*";
-/// Of the hash in a shortened name: 32 bits, for the few tools of one server.
+/// Characters of the hash in a shortened name: 32 bits, for the few tools of one server.
 const HASH_CHARS: usize = 8;
 
 /// Names that the model client turns into tools that the provider runs itself (genai 0.7: the adapters of Anthropic,
@@ -67,7 +67,7 @@ pub fn covers(listed: &str, name: &str) -> bool {
     listed == name || all_of(listed).is_some_and(|source| source_of(name) == Some(source))
 }
 
-/// What an agent that lists these tools says about one of them: by its own name before all tools of its source.
+/// The settings of a tool in an agent's list. An entry with its own name comes before one for all tools of its source.
 pub fn listed<'a>(tools: &'a [AgentTool], name: &str) -> Option<&'a AgentTool> {
     let by_name = tools.iter().find(|tool| tool.name == name);
     by_name.or_else(|| tools.iter().find(|tool| covers(&tool.name, name)))
@@ -81,8 +81,8 @@ pub fn is_listable(listed: &str) -> bool {
     )
 }
 
-/// What the model calls a tool of a source. A name that providers would refuse is mended and cut, and ends in a hash of
-/// the whole, so that it is the same at all times and two tools rarely share one; the caller refuses those that do.
+/// What the model calls a tool of a source. A name that providers would refuse is changed and cut, and ends in a hash
+/// of the whole name. So it is always the same, and two tools rarely share one; the caller refuses those that do.
 pub fn qualified(source: &str, tool: &str) -> String {
     let plain = format!("{source}{SEPARATOR}{tool}");
     if is_valid(&plain) {

@@ -1,6 +1,6 @@
-//! Programs for tools: run in a process group of their own that ends with the tool, however the tool ends: when the
-//! program has ended, when the tool's future is dropped, and when the worker dies, be it of kill -9. Only what leaves the
-//! group (setsid) lives on.
+//! Runs programs for tools. Each program has a process group of its own, which is killed when the program has ended,
+//! when the tool's future is dropped, and when the worker dies, also of kill -9. Only a process that leaves the group
+//! (with setsid) goes on.
 
 use std::{
     ffi::OsStr,
@@ -15,9 +15,9 @@ use tokio::{
     process::Command,
 };
 
-/// Programs are found here when the worker has no PATH.
+/// The PATH of programs when the worker has none.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// How long what left the group may hold the output open after the program has ended.
+/// How long the output is read after the program has ended. A process that left the group may hold it open for ever.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a program ended.
@@ -33,8 +33,9 @@ pub struct Finished {
     pub is_cut: bool,
 }
 
-/// Runs a program to its end, with no standard input and no environment but PATH: the worker's holds secrets. At most
-/// `max_bytes` of each output are kept. When this is dropped, the program and what it started are killed.
+/// Runs a program to its end, with no standard input, and with PATH as its only variable, because the worker's
+/// environment holds secrets. At most `max_bytes` of each output are kept. When the future is dropped, the program and
+/// what it started are killed.
 pub async fn run<S: AsRef<OsStr>>(
     program: &str,
     arguments: impl IntoIterator<Item = S>,
@@ -70,10 +71,10 @@ pub async fn run<S: AsRef<OsStr>>(
                 _ = &mut reading, if !is_read => is_read = true,
             }
         };
-        // What the program left behind is killed, and so lets go of the pipes.
+        // This kills what the program left running, and so closes the pipes.
         drop(group);
         if !is_read {
-            // What is still in the pipes. What left the group may hold them open for ever.
+            // Reads what is still in the pipes. A process that left the group may hold them open for ever.
             let _ = tokio::time::timeout(DRAIN_TIMEOUT, reading).await;
         }
         status
@@ -94,11 +95,11 @@ struct Kept {
 }
 
 impl Kept {
-    /// Reads to the end, keeping what fits: a program whose output nobody reads would wait for ever.
+    /// Reads to the end and keeps what fits. A program whose output nobody reads would wait for ever.
     async fn read(&mut self, pipe: Option<impl AsyncRead + Unpin>, max_bytes: usize) {
         let Some(mut pipe) = pipe else { return };
         let mut piece = vec![0; 64 * 1024];
-        // A pipe that cannot be read has ended.
+        // A pipe that cannot be read is taken as ended.
         while let Ok(count @ 1..) = pipe.read(&mut piece).await {
             let room = max_bytes - self.bytes.len();
             self.is_cut |= count > room;
@@ -181,7 +182,7 @@ mod tests {
         gone(pids.as_bytes()).await;
     }
 
-    /// Waits until none of these processes is left but as a zombie.
+    /// Waits until each of these processes has ended. A zombie has ended.
     async fn gone(pids: &[u8]) {
         let pids = String::from_utf8(pids.to_vec()).unwrap();
         for pid in pids.split_whitespace() {

@@ -1,13 +1,13 @@
-//! How far a call is. The attempt's heartbeats carry it to where an operator looks (`temporal workflow describe`).
+//! How far a call is. The attempt's heartbeats send it to the engine, where `temporal workflow describe` shows it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::checked::cut;
 
-/// A heartbeat is stored by the engine: a line, not a log.
+/// The longest progress, in characters. The engine stores each heartbeat.
 const MAX_CHARS: usize = 200;
 
-/// The latest word of a tool on its progress. Clones share it.
+/// What a tool said last of its progress. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<Mutex<Option<String>>>);
 

@@ -1,8 +1,8 @@
 //! The registry: the tools of a worker by name, its own ones and those of its sources.
 //!
-//! A turn is pinned to the names its agent lists, not to what they mean: a source's tools are looked up when they are
-//! offered and again when they are called, so that a server may gain, change and lose tools while turns run. A model
-//! is offered what is there; a call of one that has gone ends as an error it can read.
+//! A turn is pinned to the names that its agent lists, not to what they mean. A source's tools are looked up when they
+//! are offered and again when they are called, so that a server may gain, change and lose tools while turns run. A call
+//! of a tool that has gone ends as an error that the model can read.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,22 +19,24 @@ use super::{
     names::{self, MAX_NAME_BYTES},
 };
 
-/// Tools named in a message about an unknown one.
+/// How many tools are named in a message about an unknown one.
 const MAX_NAMES: usize = 30;
 
 /// Tools by the name the model sees.
 pub type ToolSet = BTreeMap<String, CheckedTool>;
 
-/// Tools that come and go: those of one MCP server. Their names are `<source>__<tool>` (`names::qualified`).
+/// Tools that may change while the worker runs, like those of one MCP server. Their names are `<source>__<tool>`
+/// (`names::qualified`).
 #[async_trait]
 pub trait ToolSource: Send + Sync {
-    /// The tools known now. May wait for a first answer of the source, a few seconds; empty while there is none.
+    /// The tools that are known now. May wait some seconds for a first answer of the source; empty while there is none.
     async fn tools(&self) -> Arc<ToolSet>;
 
-    /// One of its tools, asking the source anew when it is not known; or why there is none, for the model.
+    /// Returns one of its tools. A tool that is not known is asked for at the source. The error says, for the model,
+    /// why there is none.
     async fn find(&self, name: &str) -> Result<CheckedTool, ToolError>;
 
-    /// Ends what it keeps open, in order. It is not asked again.
+    /// Closes what it keeps open. It is not used afterwards.
     async fn close(&self) {}
 }
 
@@ -86,7 +88,7 @@ impl ToolRegistry {
         Ok(())
     }
 
-    /// Ends what the sources keep open.
+    /// Closes what the sources keep open.
     pub async fn close(&self) {
         join_all(self.sources.values().map(|source| source.close())).await;
     }

@@ -63,15 +63,15 @@ impl<T: TypedTool> Tool for Typed<T> {
     }
 }
 
-/// Reads the input of a tool. The registry has checked it against the schema before: an error here is a schema that says
-/// less than the type.
+/// Reads the input of a tool. It fits the schema already, so an error here means that the type demands more than the
+/// schema says.
 pub(super) fn read<T: DeserializeOwned>(input: &Json) -> Result<T, ToolError> {
     input
         .decode()
         .map_err(|error| ToolError::Failed(format!("The arguments cannot be read: {error}.")))
 }
 
-/// The schema without what only tells tools of JSON Schema about itself; providers count it as input.
+/// The schema without `$schema`, title and description: a model does not need them, and providers count them as input.
 fn schema_of<T: JsonSchema>() -> serde_json::Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.meta_schema = None;
@@ -104,7 +104,7 @@ fn bounded_json(value: &impl Serialize) -> Result<Json, ToolError> {
     json.ok_or_else(|| ToolError::Failed("The tool's output is not JSON.".to_owned()))
 }
 
-/// Takes so many bytes and no more.
+/// A writer that takes this many bytes, and refuses more.
 #[derive(Default)]
 struct Bounded {
     bytes: Vec<u8>,

@@ -56,7 +56,7 @@ impl Conversation {
             .retain(|_, held| now.duration_since(held.touched) < ttl);
     }
 
-    /// Forgets what is untouched for `ttl`; false when nothing is left to keep.
+    /// Forgets what was not used for `ttl`. False when nothing is left.
     pub(super) fn expire(&mut self, ttl: Duration, now: Instant) -> bool {
         self.open
             .retain(|_, held| now.duration_since(held.touched) < ttl);
@@ -175,8 +175,8 @@ impl Conversation {
         );
     }
 
-    /// Empties every text the step has from an older generation, also the parts the piece is not for: a retry
-    /// that thinks first must not leave the text of the first try on the readers' screens.
+    /// Empties every text that the step has from an older generation, also the part that the piece is not for: when a
+    /// retry begins with reasoning, the answer of the first try must not stay on the readers' screens.
     fn begin_anew(&mut self, piece: &Piece, now: Instant) {
         let mut emptied = Vec::new();
         for (key, held) in &mut self.open {
@@ -212,7 +212,7 @@ impl Conversation {
         }
     }
 
-    /// Hands the item to every follower; one whose buffer is full is cut, never waited for.
+    /// Gives the item to every follower. A follower whose buffer is full is cut, and never waited for.
     fn send(&mut self, item: &Item) {
         self.followers
             .retain(|follower| follower.try_send(item.clone()).is_ok());

@@ -23,17 +23,18 @@ use crate::api::{
 /// `limits::MAX_TEXT_BYTES`, on which the writer and the stream must agree.
 #[derive(Debug, Clone)]
 pub struct StreamOptions {
-    /// Open texts of one conversation; past it the one untouched longest is forgotten, and its writer publishes
-    /// it again. Default 64: more sub-agents than a person can watch.
+    /// Open texts of one conversation. When there are more, the one that was not written to for longest is forgotten,
+    /// and its writer publishes it again. Default 64: more sub-agents than a person can watch.
     pub max_open_texts: usize,
     /// Steps and agent executions remembered per conversation, to refuse late pieces. Default 64: a piece comes
     /// late by one step or two, never by 64.
     pub max_remembered: usize,
-    /// Items a follower may lag behind before it is cut. Default 1024: 20 s of one text at a piece every 20 ms.
+    /// Items that a follower has not taken yet; with more, it is cut. Default 1024: 20 s of one text at a piece every
+    /// 20 ms.
     pub follower_buffer: usize,
     /// Followers of one conversation. Default 1024: a guard against a client that opens streams in a loop.
     pub max_followers: usize,
-    /// Conversations held. Default 10 000; those untouched longest make room.
+    /// Conversations held. Default 10 000. When there are more, those that were not used for longest are forgotten.
     pub max_conversations: usize,
     /// A text, or a conversation nobody follows, is forgotten when untouched for this long. Default 10 min: more
     /// than a model is given for one call and its save.
@@ -114,7 +115,7 @@ impl InProcessStream {
             .conversations
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        // Often enough that nothing lives much longer than the TTL, rare enough to cost nothing.
+        // This is often enough that nothing stays much longer than the TTL, and rare enough to cost nothing.
         if now.duration_since(conversations.swept) >= options.ttl / 4 {
             conversations.swept = now;
             conversations

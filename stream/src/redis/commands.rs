@@ -1,8 +1,8 @@
-//! Running scripts, in bounded time whatever Redis does.
+//! Runs scripts, each in limited time, whatever Redis does.
 //!
-//! One multiplexed connection, made when it is first needed. After a failure calls fail at once until a pause is
-//! over; then one call tries again while the others go on failing. So a Redis that is away costs one call a
-//! time-out every `max_backoff`, not every delta one.
+//! There is one multiplexed connection, made when it is first needed. After a failure, calls fail at once until a pause
+//! is over. Then one call tries again, while the others still fail at once. So when Redis is away, only one call every
+//! `max_backoff` waits for a time-out, and not every delta.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError},
@@ -79,7 +79,7 @@ impl Commands {
         match &tried {
             Ok(_) => state.succeed(),
             Err(error) if epoch == state.epoch => state.fail(self.max_backoff, error),
-            // Of a connection that is given up already: one failure counts once, however many calls were in flight.
+            // The connection was given up already: one failure counts once, however many calls were in flight.
             Err(_) => {}
         }
         tried
@@ -92,7 +92,7 @@ impl Commands {
         match state.retry_at {
             Some(at) if now < at => Err(Error::Away(at - now)),
             Some(_) => {
-                // This call tries; the others wait for what becomes of it.
+                // This call tries. Until it has an outcome, the others fail.
                 state.retry_at = Some(now + self.max_backoff.max(self.timeout));
                 Ok(state.epoch)
             }
@@ -142,8 +142,8 @@ impl State {
         self.retry_at = None;
     }
 
-    /// The connection goes with every failure: after a time-out nobody knows what is wrong with it, and a server
-    /// that refuses to write may be a replica by now.
+    /// Gives the connection up after any failure. After a time-out it is not known what is wrong with it, and a server
+    /// that refuses to write may have become a replica.
     fn fail(&mut self, max_backoff: Duration, error: &Error) {
         if self.failures == 0 {
             tracing::warn!(%error, "Redis is away; texts are not shown live");

@@ -1,4 +1,4 @@
-//! What this process has seen of agent executions: the memory that outlives a Redis that lost everything.
+//! What this process has seen of agent executions. It is still known here when Redis has lost everything.
 //!
 //! # What the fence holds (invariant 7, fenced deltas), and what not, after Redis has lost everything
 //!

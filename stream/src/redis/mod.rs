@@ -2,14 +2,14 @@
 //!
 //! - [`scripts`]: fence, append and publish in one round trip; the rules are in `scripts/*.lua`
 //! - [`commands`]: runs them in bounded time, whatever Redis does
-//! - [`hub`]: one subscriber connection, fanned out to all followers of this process
+//! - [`hub`]: one subscriber connection, which serves all followers of this process
 //! - [`known`]: what this process has seen, and **what the fence holds after Redis has lost everything**
 //! - [`wire`] and [`names`]: messages, keys and channels
 //!
 //! A seal covers the earlier steps of its agent execution as well: the steps of one follow one another.
 //!
-//! Pub/sub and not Redis Streams: a follower needs the texts as they are now and then what comes, never what was.
-//! A stream would keep each piece a second time beside the text, and one blocked read is needed for each
+//! Redis pub/sub is used, and not Redis Streams: a follower needs the texts as they are now and then what comes, never
+//! what was. A stream would keep each piece a second time beside the text, and one blocked read is needed for each
 //! conversation. What pub/sub may lose is found by counting (`wire::Place`).
 
 mod commands;
@@ -40,7 +40,8 @@ use crate::api::{
     Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
 };
 
-/// Snapshots taken at once: bounds what thousands of readers that come back together hold and ask for.
+/// The most snapshots that are taken at once. It limits the memory and the requests when thousands of readers come back
+/// together.
 const MAX_SNAPSHOTS: usize = 32;
 
 /// Tries to join a conversation whose messages were lost in between.

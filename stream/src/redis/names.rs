@@ -3,8 +3,8 @@
 
 use crate::api::{Part, TextKey};
 
-/// Version of what is stored and sent. A release that changes either counts it up: old and new processes then do
-/// not see each other's texts for the time of an upgrade, and every event all the same.
+/// Version of what is stored and sent. A release that changes either of them raises it. During an upgrade, old and new
+/// processes then do not see each other's texts, but they see every event.
 const FORMAT: u32 = 1;
 
 /// The names of all conversations of one installation.
@@ -52,7 +52,7 @@ impl ConversationNames {
         format!("{}:run:{agent_execution_id}", self.channel)
     }
 
-    /// What the keys of texts begin with.
+    /// The beginning of the keys of texts.
     pub(super) fn text_prefix(&self) -> String {
         format!("{}:text:", self.channel)
     }

@@ -1,4 +1,4 @@
-//! The scripts: what they are given and what they answer. The rules are in the `.lua` files.
+//! The scripts: their arguments and their answers. The rules are in the `.lua` files.
 
 use std::sync::LazyLock;
 
@@ -104,7 +104,7 @@ pub(super) fn snapshot(names: &ConversationNames) -> ScriptInvocation<'static> {
     script
 }
 
-/// The open texts of a conversation and the place up to which they are told.
+/// The open texts of a conversation, and the place of the last message that they contain.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub place: Place,

@@ -1,4 +1,4 @@
-//! What travels on a conversation's channel: `<epoch> <number> <header, JSON>\n<text>`.
+//! The messages on a conversation's channel: `<epoch> <number> <header, JSON>\n<text>`.
 //!
 //! The text is not in the JSON, so that a script can send what it stores without encoding it again.
 
@@ -16,20 +16,20 @@ pub(super) struct Place {
     pub number: u64,
 }
 
-/// How a message stands to a place.
+/// How the place of a message compares with another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// It is the next one.
+    /// The message is the next one.
     Next,
-    /// It is known already.
+    /// The message is known already.
     Known,
-    /// Something between the two is missing.
+    /// Messages between the two are missing.
     Gap,
 }
 
 impl Place {
-    /// The message at `next`, seen from here. On one connection nothing is lost, so the first message of a later
-    /// epoch follows whatever there was: the place had expired, or Redis was flushed.
+    /// Compares the place `next` with this one. On one connection nothing is lost, so the first message of a later
+    /// epoch is always the next one: the place had expired, or Redis was flushed.
     pub(super) fn order(self, next: Self) -> Order {
         if next.epoch == self.epoch {
             match next.number {
@@ -133,7 +133,7 @@ fn from_wire((agent_execution_id, step): (String, u32)) -> SealedStep {
     }
 }
 
-/// Reads a message; `None` for what this stream has not sent.
+/// Reads a message; `None` for one that this stream has not sent.
 pub(super) fn parse(message: &[u8]) -> Option<Message> {
     let message = std::str::from_utf8(message).ok()?;
     let (head, text) = message.split_once('\n')?;

@@ -1,4 +1,4 @@
-//! A tool call waits for a person: the one at the terminal, or the options they gave.
+//! The answer to a tool call that waits for a person: from the terminal, or from the options.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Lines, Stdin};
 
 use crate::show;
 
-/// Lines of the terminal: messages, and answers to what is asked in between.
+/// Lines of the terminal: messages, and answers to questions.
 pub(super) struct Input {
     pub(super) lines: Lines<BufReader<Stdin>>,
     /// `--approve`.
@@ -36,7 +36,7 @@ impl Input {
     }
 
     async fn ask(&mut self, requested: &Value) -> io::Result<Value> {
-        // All of it: a person sees what they approve.
+        // The arguments are not shortened: a person must see what they approve.
         let call = format!(
             "{} {}",
             requested["tool_name"].as_str().unwrap_or_default(),

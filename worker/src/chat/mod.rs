@@ -74,8 +74,8 @@ async fn turn(
     let mut frames = std::pin::pin!(client.follow(conversation_id, cursor));
     let mut printer = Printer::default();
     let mut is_cancelling = false;
-    // One turn runs at a time: what comes between its first event and its last is ours, what other devices do in this
-    // conversation before is theirs.
+    // One turn runs at a time. Frames between the first event of our turn and its last one belong to it. Earlier ones
+    // belong to turns of other devices.
     let mut is_ours = false;
     loop {
         let frame = tokio::select! {
@@ -97,11 +97,11 @@ async fn turn(
         if event_type == EventType::ApprovalRequested && !is_cancelling {
             let answer = tokio::select! {
                 answer = input.decide(&frame.data) => answer?,
-                // The cancel above answers for all.
+                // The loop sends the cancel next, which ends the waiting calls.
                 () = shutdown.cancelled() => continue,
             };
             let execution_id = frame.data["execution_id"].as_str().unwrap_or_default();
-            // Another device may have been faster: the turn goes on either way.
+            // Another device may have answered first. The turn goes on in both cases.
             if let Err(error) = client
                 .resolve_approval(conversation_id, execution_id, &answer)
                 .await

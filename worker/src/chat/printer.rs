@@ -1,4 +1,4 @@
-//! A turn on the terminal: the text as it comes, and tools as lines.
+//! Prints a turn on the terminal: the text as it comes, and tools as lines.
 
 use std::io::Write;
 
@@ -13,13 +13,13 @@ pub(super) struct Printer {
 }
 
 impl Printer {
-    /// Prints a frame. Of sub-agents, whose frames are not the turn's own, only the lines: several may speak at once.
+    /// Prints a frame. Texts of sub-agents are left out, because several may come at once.
     pub(super) fn print(&mut self, frame: &Frame, is_own: bool) {
         let text = |key: &str| frame.data[key].as_str().unwrap_or_default().to_owned();
         match (frame.event.as_str(), frame.event_type()) {
             ("text_start", _) if is_own && text("part") == "text" => self.replace(&text("text")),
             ("text_delta", _) if is_own && text("part") == "text" => self.append(&text("text")),
-            // The whole text is what counts: it fills in what the stream lost.
+            // The event has the whole text, and so also what the stream lost.
             (_, EventType::Thought) if is_own => self.end(&text("thought")),
             (_, EventType::AssistantMessage) if is_own => self.end(&text("content")),
             (
@@ -46,7 +46,7 @@ impl Printer {
         self.printed.push_str(text);
     }
 
-    /// A text that begins anew: what is there already and fits stays.
+    /// Prints a text that begins anew. What is on the terminal already and fits stays.
     fn replace(&mut self, text: &str) {
         let rest = text.strip_prefix(self.printed.as_str()).map(str::to_owned);
         if let Some(rest) = rest {
@@ -58,7 +58,7 @@ impl Printer {
         }
     }
 
-    /// The text is whole.
+    /// Ends the text, which is complete.
     fn end(&mut self, whole: &str) {
         if !whole.is_empty() && self.printed != whole {
             self.replace(whole);

@@ -133,11 +133,11 @@ impl Command {
     /// The log filter when none is given. In a terminal, warnings only.
     fn default_log_filter(&self) -> &'static str {
         match self {
-            // genai warns of every last chunk that has no text, which is every provider's.
+            // genai logs a warning for every last chunk without a text, which every provider sends.
             Self::Dev(_) | Self::Chat(_) | Self::Keys(_) | Self::Tools(_) | Self::Config(_) => {
                 "warn,genai=error"
             }
-            // rmcp says every message that it gets.
+            // rmcp logs every message that it gets.
             Self::Worker(_) | Self::Gateway(_) | Self::Migrate | Self::Retention(_) => {
                 "info,temporalio_sdk_core=warn,genai=error,rmcp=warn"
             }

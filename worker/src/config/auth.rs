@@ -14,7 +14,7 @@ use super::checker::{Checker, HOUR, SECOND};
 const KEY_CACHE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_mins(5);
 const SESSION_LIFETIME: RangeInclusive<Duration> =
     Duration::from_mins(1)..=Duration::from_hours(24 * 90);
-/// Clocks that are further apart are broken.
+/// Clocks that differ by more are broken.
 const LEEWAY: RangeInclusive<Duration> = Duration::ZERO..=Duration::from_mins(5);
 
 #[derive(Debug, Default, Deserialize)]
@@ -121,7 +121,7 @@ impl OidcTable {
     }
 }
 
-/// Whoever can change what is fetched can sign in as anyone.
+/// Checks a URL that keys are fetched from. Whoever can change what is fetched can sign in as anyone.
 fn check_fetched_url(check: &mut Checker<'_>, key: &str, url: &Spanned<String>) {
     let parsed = url.get_ref().parse::<url::Url>();
     if !parsed.is_ok_and(|url| is_safe_to_fetch(&url)) {

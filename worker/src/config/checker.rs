@@ -25,7 +25,7 @@ pub enum ReadBy<'a> {
         /// Gives the value of an environment variable.
         environment: &'a dyn Fn(&str) -> Option<String>,
     },
-    /// A gateway: it needs no secrets, and which tools there are is the workers' matter.
+    /// A gateway: it needs no secrets, and only workers know which tools there are.
     Gateway,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Checker<'a> {
     /// The value of the environment variable that `key` names. A gateway needs none.
     pub(super) fn secret(&mut self, key: &str, variable: &Spanned<String>) -> Option<String> {
         if !is_variable(variable.get_ref()) {
-            // Whoever writes the secret itself here must not find it in a log.
+            // The value is not repeated: it may be the secret itself, which must not get into a log.
             self.wrong(
                 variable,
                 format!(

@@ -40,7 +40,7 @@ impl GatewayTable {
             *default.retry.start(),
             SHORTEST..=HOUR,
         );
-        // Whoever sets only the lower end, and above the default's upper one, wants no range.
+        // When only `retry_min` is set, to more than the default of `retry_max`, both are the same.
         let retry_max = check.duration(
             "retry_max",
             &self.retry_max,

@@ -5,7 +5,7 @@
 //! - `agents`, `providers`, `worker`, `gateway`, `limits`, `auth`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
-//! They stand on
+//! They use
 //!
 //! - `checker`: reads single values, and collects everything that is wrong
 //! - `names`: what agents may name

@@ -14,7 +14,7 @@ use super::checker::{Checker, ReadBy};
 
 pub(super) struct Names {
     tools: BTreeMap<String, Runner>,
-    /// At a gateway any name will do: which tools and skills there are is the workers' matter.
+    /// False at a gateway, which takes any name: only workers know which tools and skills there are.
     are_complete: bool,
     /// Names of the MCP servers. What tools they have is known to them only.
     pub(super) servers: BTreeSet<String>,
@@ -54,7 +54,7 @@ impl Names {
         }
     }
 
-    /// From here on agents may name the tool. Returns false where tools are not needed: at a gateway.
+    /// Lets agents name the tool. Returns false at a gateway, where tools are not needed.
     pub(super) fn add_tool(
         &mut self,
         check: &mut Checker<'_>,

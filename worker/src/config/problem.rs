@@ -19,7 +19,7 @@ pub enum ConfigError {
         /// Why it cannot be read.
         source: io::Error,
     },
-    /// Something in the file is wrong. All problems are listed, so that a file is mended in one go.
+    /// Something in the file is wrong. All problems are listed, so that they can be corrected at once.
     #[error("{}", List(.0))]
     Wrong(Vec<Problem>),
 }

@@ -38,7 +38,7 @@ impl ProviderTable {
     }
 }
 
-/// With the slash at its end that the model client needs.
+/// The URL with a slash at its end, which the model client needs.
 fn base_url(url: &Spanned<String>, check: &mut Checker<'_>) -> String {
     check.http_url("base_url", url, "https://api.example.com/v1/");
     format!("{}/", url.get_ref().trim_end_matches('/'))

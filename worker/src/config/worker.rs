@@ -14,14 +14,14 @@ const MAX_SLOTS: usize = 100_000;
 /// Limits of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerLimits {
-    /// LLM calls and tools at once. Default 200: they wait for others most of the time.
+    /// LLM calls and tools at once. Default 200: most of the time they wait for other services.
     pub max_concurrent_activities: usize,
     /// Workflow tasks at once. Default 100: each takes milliseconds.
     pub max_concurrent_workflow_tasks: usize,
-    /// Turns kept in memory between tasks. Default 1000: each takes some tens of KB. One more is replayed from its
-    /// history.
+    /// Turns kept in memory between tasks. Default 1000: each takes some tens of KB. A turn that is not kept is
+    /// replayed from its history.
     pub max_cached_workflows: usize,
-    /// How long what is in flight may take to end after SIGTERM. Default 20 s: below Kubernetes' 30 s.
+    /// How long activities may take to end after SIGTERM. Default 20 s: less than the 30 s of Kubernetes.
     pub graceful_shutdown: Duration,
 }
 

@@ -1,6 +1,6 @@
 //! The demo model: a page of rules behind OpenAI's wire, so that Everturn can be tried without a provider's key.
 //!
-//! It is an HTTP server on loopback, called like any other provider: the whole way of a turn runs, with streamed text
+//! It is an HTTP server on loopback, called like any other provider, so every part of a turn runs, with streamed text
 //! and parallel tool calls. It never pretends to be a language model.
 //!
 //! - [`rules`]: from a request to a reply
@@ -30,7 +30,7 @@ use axum::{
 use futures::{StreamExt, stream};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// Between two words: fast, and slow enough to see that they stream.
+/// The pause between two words: short, and long enough to see that text is streamed.
 const WORD_DELAY: Duration = Duration::from_millis(15);
 /// A request holds the conversation, which is bounded elsewhere.
 const MAX_REQUEST_BYTES: usize = 64 * 1024 * 1024;

@@ -11,9 +11,9 @@ const HELP: &str = "I am Everturn's demo model: a set of rules, not a language m
     21 * 2?”), for the time (“What time is it in Tokyo?”) or for a plan (“Plan a picnic: buy bread, find a meadow”), \
     several of these at once, or name a tool and its arguments (“call calculate {\"expression\": \"1 + 1\"}”).";
 const SIGNATURE: &str = "(I am Everturn's demo model: a set of rules, not a language model.)";
-/// What a call by name begins with.
+/// The word that begins a call by name.
 const CALL: &str = "call ";
-/// What is repeated of a message or a result, in characters.
+/// Characters of a message or a result that are repeated.
 const MAX_ECHO: usize = 300;
 
 /// The reply to a request.
@@ -40,7 +40,7 @@ pub(super) fn reply(request: &Request) -> Reply {
     } else if said.is_empty() {
         format!("{results} {SIGNATURE}")
     } else {
-        // A message that joined the turn while its tools ran, and asks for nothing.
+        // A message without a request joined the turn while its tools ran.
         format!("{results} {SIGNATURE} You also said: “{}”", echo(&said))
     };
     Reply { text, calls }
@@ -74,7 +74,7 @@ fn named_calls(said: &str) -> Vec<Call> {
         .collect()
 }
 
-/// Runs of characters that make an expression, like `21 * 2` or `(1 + 2) / 3`. What it is worth, the tool knows.
+/// Runs of characters that make an expression, like `21 * 2` or `(1 + 2) / 3`. The tool finds their value.
 fn sums(said: &str) -> Vec<Call> {
     said.split(|c: char| !(c.is_ascii_digit() || " .+-*/^()".contains(c)))
         .map(|run| run.trim_matches([' ', '.']))
@@ -137,7 +137,7 @@ fn plan(said: &str) -> Vec<Call> {
     vec![call("work_plan", arguments)]
 }
 
-/// Completes "I need to …" and "I could not …".
+/// The purpose of a call. It completes "I need to …" and "I could not …".
 fn purpose(call: &Call) -> String {
     let argument = |key: &str| echo(call.arguments[key].as_str().unwrap_or_default());
     match call.tool.as_str() {
@@ -151,7 +151,7 @@ fn purpose(call: &Call) -> String {
     }
 }
 
-/// What became of the turn's calls, a sentence each.
+/// The results of the turn's calls, one sentence each.
 fn results(turn: &[Message]) -> String {
     let mut sentences = Vec::new();
     for asked in turn.iter().flat_map(|message| &message.tool_calls) {

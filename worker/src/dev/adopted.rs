@@ -1,4 +1,5 @@
-//! A Temporal server that ran before `everturn dev` came: used only when nobody else's worker would take its turns.
+//! A Temporal server that ran before `everturn dev` was started. It is used only when no other worker polls the task
+//! queue.
 
 use anyhow::{Context, bail};
 use temporalio_client::Client;
@@ -7,7 +8,7 @@ use temporalio_common::protos::temporal::api::{
     workflowservice::v1::DescribeTaskQueueRequest,
 };
 
-/// Refuses when a living worker of this machine polls the task queue: it has another database, and would fail turns
+/// Refuses when another worker of this machine polls the task queue. It has another database, and would fail turns
 /// whose messages it cannot find.
 pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> anyhow::Result<()> {
     let request = DescribeTaskQueueRequest {
@@ -26,7 +27,7 @@ pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> a
         .await;
     let described =
         described.with_context(|| format!("what listens on {address} is not a Temporal server"))?;
-    // The server lists pollers for minutes after they are gone; one that lives is a process here.
+    // The server lists pollers for minutes after they have ended, so it is checked whether the process still runs here.
     let pollers = described.into_inner().pollers;
     if let Some(poller) = pollers.iter().find(|poller| is_alive(&poller.identity)) {
         bail!(
@@ -38,7 +39,7 @@ pub(super) async fn check(client: &Client, task_queue: &str, address: &str) -> a
     Ok(())
 }
 
-/// `identity` is `<pid>@<machine>`.
+/// True when the process of this identity, `<pid>@<machine>`, runs.
 fn is_alive(identity: &str) -> bool {
     let pid = identity.split('@').next().unwrap_or_default();
     let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();

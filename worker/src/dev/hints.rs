@@ -9,7 +9,7 @@ use std::{
 
 use everturn_proto::ids;
 
-/// Everything works as it is printed: pasted into the shell, from the directory that it stands in.
+/// What is printed. Every command works as it is, pasted into the shell from which `everturn dev` was started.
 pub(super) struct Hints<'a> {
     /// URL of the gateway.
     pub(super) url: &'a str,
@@ -52,7 +52,7 @@ impl Display for Hints<'_> {
     }
 }
 
-/// A word of a shell's command line.
+/// A word as a shell's command line needs it, in quotes where necessary.
 fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -48,9 +48,9 @@ pub async fn run(
     let (mut config, tools) =
         roles::worker::configure(common, options.test_tools.effects_file.clone(), own)?;
     roles::gateway::check_exposure(&options.listen, &config)?;
-    // Nothing balances between gateways here, and whoever presses Ctrl-C does not want to wait.
+    // There is only one gateway, so open streams are not moved to another one, and Ctrl-C ends at once.
     config.gateway.drain = Duration::ZERO;
-    // Before anything is started: a port that is taken is the most common mistake.
+    // The port is taken before anything is started: that it is in use is the most common mistake.
     let listener = roles::gateway::bind(&options.listen)?;
     let data_dir = common.data_dir();
     std::fs::create_dir_all(&data_dir)

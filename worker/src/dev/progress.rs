@@ -16,7 +16,7 @@ impl Progress {
     pub(crate) fn start(what: &'static str) -> Self {
         let mut out = std::io::stdout();
         if out.is_terminal() {
-            // A terminal that is gone is no reason to stop.
+            // A terminal that was closed is no reason to stop.
             let _unseen = write!(out, "  … {what}").and_then(|()| out.flush());
         }
         Self {
@@ -25,7 +25,7 @@ impl Progress {
         }
     }
 
-    /// Shows that it is there, and how long that took when it was long.
+    /// Shows that the wait is over, and its time when it was long.
     pub(crate) fn done(self, detail: &str) {
         let seconds = self.started.elapsed().as_secs_f32();
         let took = if seconds >= 0.5 {

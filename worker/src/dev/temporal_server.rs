@@ -1,4 +1,4 @@
-//! The Temporal dev server as a child process that never outlives its parent.
+//! The Temporal dev server as a child process that ends with its parent.
 
 use std::{
     fs::File,
@@ -24,7 +24,7 @@ pub(super) fn ui_port(port: u16) -> u16 {
     port.saturating_add(1000)
 }
 
-/// Without these each activity waits 50 ms for the dev server's one shard, and the file is
+/// Settings of the dev server. Without them each activity waits 50 ms for its one shard, and the database file is
 /// synced on every write.
 const TUNING: [&str; 14] = [
     "--dynamic-config-value",
@@ -123,7 +123,7 @@ impl TemporalServer {
     }
 }
 
-/// Looks the binary up, so that a missing one gets a sentence that says what to do.
+/// Finds the binary. When it is missing, the error says what to do.
 fn find(binary: &Path) -> anyhow::Result<PathBuf> {
     if binary.components().count() > 1 {
         if binary.is_file() {

@@ -55,7 +55,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses to serve everyone who can reach an address by accident.
+/// Refuses to listen on a public address without authentication, unless the options ask for it.
 pub fn check_exposure(options: &ListenOptions, config: &Config) -> anyhow::Result<()> {
     let listen = options.listen;
     if listen.ip().is_loopback() || config.gateway.auth.required || options.insecure_no_auth {

@@ -13,7 +13,7 @@ use crate::{
     connections, shutdown,
 };
 
-/// Keys of one query.
+/// How many keys one query reads.
 const PAGE: u32 = 500;
 
 /// Runs one of the commands.
@@ -27,7 +27,7 @@ pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCo
     }
 }
 
-/// The secret alone goes to standard output, so that a script can take it.
+/// Makes a key. Only its secret goes to standard output, so that a script can read it.
 async fn create(keys: &dyn Keys, options: CreateKey) -> anyhow::Result<ExitCode> {
     let now = Utc::now();
     let expires_at = options.expires.map(|lifetime| {
@@ -86,7 +86,7 @@ async fn list(keys: &dyn Keys, options: ListKeys) -> anyhow::Result<ExitCode> {
 }
 
 async fn revoke(keys: &dyn Keys, options: RevokeKey) -> anyhow::Result<ExitCode> {
-    // Of a key that leaked one has the secret, which begins with the id.
+    // Of a key that leaked, people have the secret, which begins with the id.
     let id = Secret::parse(&options.id).map_or(options.id, |secret| secret.id().to_owned());
     if !keys
         .revoke_key(&id)
@@ -137,7 +137,7 @@ const COLUMNS: [&str; 9] = [
     "NAME",
 ];
 
-/// Columns as wide as their widest entry.
+/// Prints a table whose columns are as wide as their widest entry.
 fn table(keys: &[ApiKey], now: DateTime<Utc>) -> String {
     let time = |at: DateTime<Utc>| at.format("%Y-%m-%d %H:%M").to_string();
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());

@@ -10,7 +10,7 @@ use crate::{
     connections, shutdown,
 };
 
-/// Conversations of one transaction: small enough that nobody waits for it.
+/// Conversations that one transaction removes: so few that no other transaction waits long.
 const BATCH: u32 = 100;
 
 /// Removes what is older than asked for, or says what would be. Stops between two batches when told to; running it

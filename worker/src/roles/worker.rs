@@ -102,7 +102,7 @@ pub fn configure(
     for definition in &config.http_tools {
         tools.register(Arc::new(HttpTool::new(definition.clone(), egress.clone())))?;
     }
-    // None of the servers is started here: each is when it is first needed.
+    // No server is started here. Each is started when it is first needed.
     for options in &config.mcp {
         tools.add_source(&options.name, Arc::new(McpServer::new(options.clone())))?;
     }
@@ -113,7 +113,7 @@ pub fn configure(
     Ok((config, tools))
 }
 
-/// Runs a worker until `shutdown`, then gives what is in flight the configured time to end.
+/// Runs a worker until `shutdown`. Activities then have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
     let limits = parts.config.worker.clone();

@@ -166,7 +166,7 @@ async fn secrets_stay_with_the_origin_they_are_for() {
         authorized(&seen),
         ["GET /there false", "GET /to true", "GET /there true"]
     );
-    // There and back again: what was left behind stays there.
+    // A redirect back to the first origin does not get the headers again.
     seen.lock().unwrap().clear();
     let back = format!(
         "http://127.0.0.1:{other}/to?http://127.0.0.1:{port}/to?http://127.0.0.1:{other}/there"

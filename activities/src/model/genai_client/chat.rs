@@ -1,8 +1,8 @@
 //! From our context to genai's messages.
 //!
-//! The context is what really happened, and providers are strict about what they take: every call needs its
-//! result, arguments must be objects, names and ids fit a pattern, texts are not empty. What does not fit is mended
-//! here, because a message a provider refuses would make every later turn of the conversation fail.
+//! The context is what really happened. Providers refuse some of it: every call needs its result, arguments must be
+//! objects, names and ids fit a pattern, texts are not empty. What does not fit is changed here, because a message that
+//! a provider refuses would make every later turn of the conversation fail.
 
 use everturn_proto::{Json, ids, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -18,7 +18,8 @@ use crate::{
 
 /// What a model is told about a call that left no result: cancelled, or lost.
 const NO_RESULT: &str = "Error: the call was not carried out to its end; there is no result.";
-/// Stands before a context that begins in the middle of a conversation: Anthropic wants a user to begin.
+/// The first message of a context that begins in the middle of a conversation: Anthropic wants the first one to be a
+/// user's.
 const EARLIER: &str = "(Earlier messages of this conversation are left out.)";
 const EMPTY: &str = "(empty message)";
 const MAX_NAME_CHARS: usize = 64;
@@ -114,7 +115,8 @@ fn wire_call(call: &ToolCall, kind: ProviderKind) -> WireCall {
     }
 }
 
-/// Arguments are an object on both wires. What a model sent instead (a cut-off text) stays readable for it.
+/// The arguments as an object, which both providers want. When the model sent something else (a text that was cut off),
+/// the object holds it, so that the model can still read it.
 fn arguments(input: Option<&Json>) -> Value {
     match input.map(Json::to_value).unwrap_or_default() {
         Value::Object(object) => Value::Object(object),
@@ -123,7 +125,7 @@ fn arguments(input: Option<&Json>) -> Value {
     }
 }
 
-/// The call's id; one of ours when it came from another provider and this one would refuse it.
+/// The call's id, or one of ours when it came from another provider and this one would refuse it.
 fn wire_id(call: &ToolCall, kind: ProviderKind) -> String {
     if kind.takes_call_id(&call.call_id) {
         call.call_id.clone()
@@ -149,7 +151,7 @@ fn wire_name(name: &str) -> String {
     }
 }
 
-/// A result as text. Neither wire of genai has a flag for errors, so that the text says it.
+/// A result as text. genai has no flag for errors, so the text says that it is one.
 fn result_text(result: &ToolResult) -> String {
     let text = match result.result.decode::<String>() {
         Ok(text) => text,

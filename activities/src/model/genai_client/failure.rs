@@ -1,7 +1,7 @@
-//! What went wrong, by what to do about it.
+//! From an error of genai to the error of a model call, whose code says what to do about it.
 //!
-//! Keys never get into a message: neither ours, which no message has, nor what a provider repeats of it in the
-//! body of a 401.
+//! A key never gets into a message: ours are written without it, and `Target::without_key` cuts out what a provider
+//! repeats of it.
 
 use std::{error::Error as StdError, time::Duration};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::{model::ModelError, retry_after};
 
-/// What is kept of a provider's own words.
+/// Characters of a provider's own message that are kept.
 const MAX_DETAIL_CHARS: usize = 500;
 /// How providers say that the context is too long, beside OpenAI's code. It is said nowhere but in the body of a 400.
 const TOO_LONG: [&str; 6] = [
@@ -71,7 +71,7 @@ pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelErr
             }
         }
         Error::ChatResponse { body, .. } => from_body(call, body),
-        // Half of an event is where the stream was cut.
+        // An event that is not whole is where the stream was cut.
         Error::StreamParse { serde_error, .. } if serde_error.is_eof() => stream_cut(provider),
         Error::StreamParse { serde_error, .. } => unreadable(call, serde_error),
         Error::JsonValueExt(error) => unreadable(call, error),
@@ -96,7 +96,7 @@ fn from_transport(call: Call<'_>, error: &(dyn StdError + Send + Sync + 'static)
     if error.is::<webc::StreamTimeout>() {
         return unavailable(call, "it sent nothing for too long", None);
     }
-    // What is left is text that is not UTF-8; at the end of a body it was cut in the middle of a character.
+    // Only a text that is not UTF-8 is left: the body was cut in the middle of a character.
     stream_cut(call.provider)
 }
 
@@ -269,7 +269,7 @@ fn unreadable(call: Call<'_>, error: &dyn std::fmt::Display) -> ModelError {
     ModelError::new(code::LLM_INVALID_RESPONSE, message)
 }
 
-/// The provider's own words, from wherever the common wires put them.
+/// The provider's own message, from the places where providers commonly put it.
 fn detail(body: &Value) -> Option<String> {
     let places = ["/error/message", "/message", "/error", "/detail"];
     let text = places
@@ -296,7 +296,7 @@ fn is_too_long(body: &Value, detail: Option<&str>) -> bool {
         || TOO_LONG.iter().any(|words| said.contains(words))
 }
 
-/// The innermost reason; the outer ones only say that sending failed, and the URL.
+/// The innermost reason. The outer ones only say that sending failed, and name the URL.
 fn root(error: &dyn StdError) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {

@@ -2,10 +2,10 @@
 //!
 //! - [`chat`]: the request, from our context to genai's messages
 //! - [`reply`]: the reply, from genai's events to ours
-//! - [`failure`]: what went wrong, by what to do about it
+//! - [`failure`]: from an error of genai to one that says what to do
 //!
-//! genai guesses a good deal from the names of models; nothing of that is wanted here. Provider, address and key
-//! come from the configuration and the model's name reaches the provider to the letter.
+//! genai guesses providers and settings from the names of models. Nothing of that is wanted here: provider, address and
+//! key come from the configuration, and the provider gets the model's name as it is written there.
 
 mod chat;
 mod failure;
@@ -102,7 +102,8 @@ impl GenaiClient {
                 .redirect(redirect::Policy::none())
         };
         let remote = Client::builder().with_reqwest(http().build()?).build()?;
-        // A proxy from the environment is for the way out, not for the demo model or a server on this machine.
+        // A proxy from the environment is for requests that leave this machine. The demo model and other servers on
+        // loopback are called without it.
         let local = Client::builder()
             .with_reqwest(http().no_proxy().build()?)
             .build()?;
@@ -199,7 +200,7 @@ impl ModelClient for GenaiClient {
         let mut stream = response.map_err(failed)?.stream;
         let mut listener = reply::Listener::new(emit_delta);
         while let Some(event) = stream.next().await {
-            // The first error is the cause: genai's stream for OpenAI goes on to a plain end after it.
+            // The first error is the cause: genai's stream for OpenAI still has a normal end after it.
             match event.map_err(failed)? {
                 ChatStreamEvent::Chunk(chunk) => listener.hear(Part::Text, &chunk.content)?,
                 ChatStreamEvent::ReasoningChunk(chunk) => {
@@ -223,7 +224,7 @@ fn options(request: &ModelRequest) -> ChatOptions {
         .with_capture_reasoning_content(true)
         .with_capture_tool_calls(true)
         .with_capture_usage(true)
-        // Merged last: whatever genai made of the name, this is the one that is sent.
+        // This is merged last, so that the name is sent as it is, whatever genai made of it.
         .with_extra_body(json!({"model": request.model}));
     match request.max_output_tokens {
         None => options,
@@ -231,9 +232,9 @@ fn options(request: &ModelRequest) -> ChatOptions {
     }
 }
 
-/// The part of a model's name that genai may read. It knows families by their names (`gpt-5…` wants
-/// `max_completion_tokens`, Anthropic wants a limit), which helps; but a `namespace::` or an ending like `-high`
-/// would turn into settings nobody asked for.
+/// The part of a model's name that genai may read. It knows from a name what a family of models needs (`gpt-5…` wants
+/// `max_completion_tokens`, Anthropic wants a limit). A `namespace::` or an ending like `-high` is left out, because
+/// genai would make settings of it that nobody asked for.
 fn family(model: &str) -> &str {
     let mut name = model.rsplit("::").next().unwrap_or(model);
     while let (Some(_), shorter) = ReasoningEffort::from_model_name(name) {

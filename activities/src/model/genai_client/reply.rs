@@ -18,8 +18,8 @@ pub(super) struct Listener<'a, 'b> {
     emit_delta: &'a mut EmitDelta<'b>,
     text: String,
     reasoning: String,
-    /// The arguments so far by call id, as the provider writes them: genai parses them in the end, which loses
-    /// the letters of large numbers.
+    /// The arguments so far by call id, as the provider wrote them. genai parses them in the end, which loses digits of
+    /// large numbers.
     letters: BTreeMap<String, String>,
 }
 
@@ -33,7 +33,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         }
     }
 
-    /// A piece of a text.
+    /// Takes a piece of a text.
     pub(super) fn hear(&mut self, part: Part, piece: &str) -> Result<(), ModelError> {
         let text = match part {
             Part::Text => &mut self.text,
@@ -45,7 +45,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         Ok(())
     }
 
-    /// A tool call so far: genai gives all of its arguments again with each piece.
+    /// Takes a tool call as far as it has come: genai repeats all of its arguments with each piece.
     pub(super) fn hear_call(&mut self, call: &ToolCall) -> Result<(), ModelError> {
         let Value::String(arguments) = &call.fn_arguments else {
             return Ok(());
@@ -58,7 +58,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         Ok(())
     }
 
-    /// The end: everything is known.
+    /// Makes the reply, when everything has come.
     pub(super) fn end(self, mut end: StreamEnd) -> Result<ModelReply, ModelError> {
         let stop = end.captured_stop_reason.take();
         let usage = end.captured_usage.take().unwrap_or_default();
@@ -103,10 +103,11 @@ impl<'a, 'b> Listener<'a, 'b> {
         })
     }
 
-    /// The arguments to the letter when the letters mean what genai read.
+    /// The arguments as the provider wrote them, when that text means the same as what genai parsed.
     fn arguments(&self, call: &ToolCall, is_cut: bool) -> Json {
         match &call.fn_arguments {
-            // Many servers send nothing for a tool that takes nothing. In a reply that was cut it may be anything.
+            // Many servers send an empty text for a tool without arguments. In a reply that was cut, it may be the
+            // beginning of anything.
             Value::String(text) if text.trim().is_empty() && !is_cut => Json::of(&json!({})),
             Value::Null => Json::of(&json!({})),
             value => {
@@ -123,7 +124,7 @@ impl<'a, 'b> Listener<'a, 'b> {
     }
 }
 
-/// Anthropic wants the thinking before a tool call back, signed, block by block; each goes back as it came.
+/// The blocks of thinking before a tool call, each with its signature. Anthropic wants every one back as it came.
 fn signatures(end: &StreamEnd) -> Vec<String> {
     let Some(content) = &end.captured_content else {
         return Vec::new();

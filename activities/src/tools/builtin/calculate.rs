@@ -1,9 +1,8 @@
 //! `calculate`: exact arithmetic on fend.
 //!
-//! fend is a whole language; what reaches it is kept to arithmetic, because the rest can loop without looking
-//! at its interrupt (lambdas, bit shifts), needs randomness (dice) or parses in exponential time (deep nesting).
-//! It runs on a thread of its own: it is not async, it may use much stack, and a bug in it must not take a
-//! worker down.
+//! fend is a whole language. Only arithmetic reaches it, because the rest can loop without checking its interrupt
+//! (lambdas, bit shifts), needs randomness (dice) or parses in exponential time (deep nesting). It runs on a thread of
+//! its own: it is not async, it may use much stack, and a bug in it must not end the worker.
 
 use std::{
     sync::{
@@ -187,7 +186,7 @@ async fn evaluate(expression: String, slot: OwnedSemaphorePermit) -> Result<Stri
             "The expression cannot be calculated: {}.",
             cut(&reason)
         )),
-        // fend panicked: a bug of its own, and the thread's end.
+        // fend panicked, and its thread ended. That is a bug in fend.
         Ok(Err(_)) => Err("The expression cannot be calculated.".into()),
         Err(_) => Err(too_long()),
     }

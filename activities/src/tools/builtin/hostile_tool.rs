@@ -11,7 +11,7 @@ use crate::tools::{Effect, ToolContext, ToolError, TypedTool, content, process};
 
 /// Longer than any test waits.
 const LONG: Duration = Duration::from_secs(600);
-/// What the floods would be if nobody stopped them.
+/// Bytes of the large outputs, if nobody stopped them.
 const FLOOD_BYTES: usize = 1 << 30;
 
 /// A tool for tests.

@@ -1,4 +1,4 @@
-//! `read_result`: the rest of a result of which the model was shown the beginning.
+//! `read_result`: reads the rest of a result of which the model was shown the beginning.
 //!
 //! No agent lists it: it is offered when a result in the context was cut. It reads only results of the model's own
 //! context, those of its thread.
@@ -15,7 +15,7 @@ use crate::tools::{
     excerpt::{Piece, piece},
 };
 
-/// The name, which the note in a cut result says.
+/// The name of the tool. The note in a cut result names it.
 pub const NAME: &str = everturn_proto::words::READ_RESULT_TOOL;
 /// A call is one query of the store.
 const TIMEOUT_MS: u32 = 30_000;
@@ -109,7 +109,7 @@ impl TypedTool for ReadResult {
     }
 }
 
-/// What an agent that is offered the tool says of it.
+/// The settings of the tool. No agent lists it, so they are the same for all.
 pub(crate) fn settings() -> AgentTool {
     AgentTool {
         name: NAME.to_owned(),

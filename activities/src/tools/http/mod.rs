@@ -52,7 +52,7 @@ pub struct HttpTool {
 }
 
 impl HttpTool {
-    /// The tool, on the worker's way out.
+    /// A tool that sends its requests through `egress`.
     pub fn new(definition: HttpToolDefinition, egress: Egress) -> Self {
         Self { definition, egress }
     }
@@ -117,7 +117,7 @@ pub fn sends_body(method: &Method) -> bool {
     matches!(*method, Method::POST | Method::PUT | Method::PATCH)
 }
 
-/// A value for a place in a URL. Numbers keep their spelling.
+/// A value as it is put into a URL. Numbers stay as they were written.
 fn as_text(name: &str, value: &Json) -> Result<String, ToolError> {
     match value.as_str().as_bytes().first() {
         Some(b'"') => value

@@ -14,9 +14,9 @@ use crate::{
     tools::{ToolError, content},
 };
 
-/// What is quoted of the body of an error: enough to say what was wrong with the call.
+/// How much of an error's body is quoted: enough to say what was wrong with the call.
 const MAX_ERROR_CHARS: usize = 2000;
-/// Shorter secrets are ordinary words, and cutting them out of texts would tell what they are.
+/// Shorter secrets may be ordinary words. Cutting them out of texts would reveal them.
 const MIN_SECRET_BYTES: usize = 8;
 
 /// A result, as the model sees it.
@@ -80,7 +80,8 @@ pub(super) fn read(answer: Incoming, tool: &HttpToolDefinition) -> Result<Json, 
     Ok(Json::of(&answer))
 }
 
-/// A status that is not 2xx. Behind a 502 or a 504 the service may have done what it was asked to.
+/// The error of a status that is not 2xx. With a 502 or a 504, the service behind the gateway may have done what it was
+/// asked to.
 fn refusal(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> ToolError {
     let text: String = String::from_utf8_lossy(body)
         .chars()
@@ -113,7 +114,8 @@ fn is_json(content_type: &str) -> bool {
     media_type == "application/json" || media_type.ends_with("+json")
 }
 
-/// A service may repeat what it was sent; a secret must not get into events and to the model that way.
+/// Cuts secrets out of a text. A service may repeat what it was sent, and no secret may get into events or to the
+/// model.
 fn without_secrets(body: Vec<u8>, secrets: &HeaderMap) -> Vec<u8> {
     secrets
         .values()
@@ -135,7 +137,7 @@ fn without_secrets(body: Vec<u8>, secrets: &HeaderMap) -> Vec<u8> {
         })
 }
 
-/// What is secret about a header: a bearer token without its scheme.
+/// The secret part of a header: a bearer token without its scheme.
 fn secret(value: &HeaderValue) -> &[u8] {
     value
         .as_bytes()

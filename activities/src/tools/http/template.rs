@@ -1,13 +1,13 @@
 //! URLs with places for inputs: `https://api.example.com/users/{id}?q={query}`.
 //!
-//! A value is data and stays data: it fills part of one path segment or one query value, percent-encoded. It cannot
-//! change the host, begin another segment or parameter, or step up with `..`. Values are only allowed where that holds.
+//! A value fills part of one path segment or one query value, percent-encoded. It cannot change the host, begin another
+//! segment or parameter, or leave a folder with `..`. Values are only allowed where that holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Url;
 
-/// A URL as configured, taken apart once.
+/// A URL of the configuration, parsed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UrlTemplate {
     /// Scheme, host and port; no inputs in there.
@@ -26,7 +26,7 @@ enum Piece {
 }
 
 impl UrlTemplate {
-    /// Takes a template apart. The error says what is wrong with it.
+    /// Parses a template. The error says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let rest = ["https://", "http://"]
             .into_iter()
@@ -118,7 +118,8 @@ fn fill_segment(segment: &[Piece], values: &BTreeMap<String, String>) -> Result<
         let value = values
             .get(name)
             .ok_or_else(|| format!("`{name}` is missing: it is part of the address."))?;
-        // `/users/` is another resource than the one of a user. Servers that decode `%2F` early see `..` as a step up.
+        // An empty value would name another resource: `/users/` is not one user. A value like `a/..` would leave the
+        // folder at servers that decode `%2F` early.
         let is_step = value
             .split(['/', '\\'])
             .any(|part| matches!(part, "." | ".."));
@@ -130,14 +131,14 @@ fn fill_segment(segment: &[Piece], values: &BTreeMap<String, String>) -> Result<
     }
     let text = joined(segment, values)
         .map_err(|name| format!("`{name}` is missing: it is part of the address."))?;
-    // Fixed text and values may be dots only together.
+    // Fixed text and values may be `..` together, although none of them is alone.
     if is_dot_segment(&text) {
         return Err("The inputs make up a step to another address (`.` or `..`).".to_owned());
     }
     Ok(text)
 }
 
-/// The pieces as text; the name of the first input that is missing.
+/// The pieces as text. The error is the name of the first input that is missing.
 fn joined<'a>(pieces: &'a [Piece], values: &BTreeMap<String, String>) -> Result<String, &'a str> {
     let text = pieces.iter().map(|piece| match piece {
         Piece::Fixed(text) => Ok(text.clone()),
@@ -149,7 +150,7 @@ fn joined<'a>(pieces: &'a [Piece], values: &BTreeMap<String, String>) -> Result<
     text.collect()
 }
 
-/// What URL parsers take for a step: a dot may be escaped.
+/// True for what URL parsers take for `.` or `..`: a dot may be escaped.
 fn is_dot_segment(segment: &str) -> bool {
     matches!(
         segment.to_ascii_lowercase().replace("%2e", ".").as_str(),

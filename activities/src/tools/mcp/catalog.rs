@@ -12,9 +12,9 @@ use super::{
 };
 use crate::tools::{CheckedTool, Effect, ToolSet, ToolSpec, names};
 
-/// A description goes to the model with every call, and is paid for each time.
+/// Characters of a description. It goes to the model with every call, and is paid for each time.
 const MAX_DESCRIPTION_CHARS: usize = 4000;
-/// So does a schema; a larger one is no use cut.
+/// Bytes of a schema, which goes to the model as well. A larger one cannot be cut, so its tool is left out.
 const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 
 /// The tools of a server, by the names that models see.
@@ -94,7 +94,8 @@ fn schema(listed: &Listed) -> Value {
     Value::Object(schema)
 }
 
-/// The operator's word, else the server's, else the strictest. A hint that a tool destroys takes the others back.
+/// The effect that the operator has set, else the one that the server's hints say, else the strictest. Hints that a
+/// tool is read-only and destructive contradict each other, so that it is taken for `once`.
 fn effect(options: &ServerOptions, tool: &str, hints: Option<&ToolAnnotations>) -> Effect {
     if let Some(effect) = options
         .effects

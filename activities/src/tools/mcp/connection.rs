@@ -30,7 +30,7 @@ use crate::tools::ToolContext;
 const MAX_PAGES: usize = 50;
 /// What a server may take to answer a ping.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
-/// Stands for "no limit" on the silence of a call: far beyond the longest time-out of a tool.
+/// The limit on the silence of a call that has none: far beyond the longest time-out of a tool.
 const UNLIMITED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// A connection whose handshake is done.
@@ -165,7 +165,7 @@ impl Connection {
         }
         let ping = ClientRequest::PingRequest(PingRequest::default());
         let answer = tokio::time::timeout(PING_TIMEOUT, self.peer.send_request(ping)).await;
-        // No answer in time is no refusal: the server may be busy.
+        // A ping without an answer in time is not refused: the server may be busy.
         !matches!(answer, Ok(Err(_)))
     }
 

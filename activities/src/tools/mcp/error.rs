@@ -1,4 +1,4 @@
-//! Why a connection or a call came to nothing, and what that means for the call.
+//! Why a connection could not be made or a call gave no answer, and what that means for the call.
 
 use std::{error::Error, io, ops::RangeInclusive, time::Duration};
 
@@ -41,7 +41,7 @@ pub(super) enum CallError {
 }
 
 impl CallError {
-    /// True when the connection is of no more use: the next call makes a new one.
+    /// True when the connection cannot be used any more. The next call makes a new one.
     pub(super) fn is_of_connection(&self) -> bool {
         match self {
             Self::NotSent
@@ -60,7 +60,8 @@ impl CallError {
         }
     }
 
-    /// True when the tool was surely not called: no connection was made, or the server turned the request away unread.
+    /// True when it is certain that the tool was not called: there was no connection, or the server refused the request
+    /// without reading it.
     pub(super) fn was_not_called(&self) -> bool {
         match self {
             Self::NotSent => true,

@@ -1,4 +1,4 @@
-//! What a server says unasked: the progress of calls, and that its tools have changed.
+//! The notifications of a server: the progress of calls, and that its tools have changed.
 
 use std::{
     collections::HashMap,
@@ -17,7 +17,7 @@ use tokio::sync::{Notify, watch};
 
 type Calls = HashMap<ProgressToken, watch::Sender<Option<ProgressNotificationParam>>>;
 
-/// Takes what a server says unasked. The server may ask for nothing: no capability is declared.
+/// Takes the notifications of a server. No capability is declared, so a server may send no requests.
 #[derive(Clone, Default)]
 pub(super) struct Handler {
     calls: Arc<Mutex<Calls>>,
@@ -69,13 +69,14 @@ impl ClientHandler for Handler {
     fn get_info(&self) -> ClientConfig {
         let everturn = Implementation::new("everturn", env!("CARGO_PKG_VERSION"));
         let mut config = ClientConfig::new(ClientCapabilities::default(), everturn);
-        // For `initialize`; the newer protocol says its version with each request.
+        // The version is for `initialize`. The newer protocol has it in each request.
         config.protocol_version = ProtocolVersion::LATEST_WITH_INITIALIZE;
         config
     }
 }
 
-/// The progress of a call. Only the latest step is kept: a slow listener misses steps, and the server waits for nobody.
+/// The progress of a call. Only the latest step is kept: a slow listener misses steps, and the server does not wait for
+/// it.
 pub(super) struct CallProgress<'a> {
     handler: &'a Handler,
     token: ProgressToken,

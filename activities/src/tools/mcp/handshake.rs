@@ -21,10 +21,10 @@ use super::{
     stdio::{ChildTransport, Ending},
 };
 
-/// Part of `connect_timeout` that a child has to answer the question of the newer protocol.
+/// The part of `connect_timeout` that a child has to answer `server/discover`, the request of the newer protocol.
 const PROBE_SHARE: f32 = 0.7;
 
-/// What rmcp runs for a connection, until it ends.
+/// rmcp's service of a connection, which runs until the connection ends.
 pub(super) type Running = RunningService<RoleClient, Handler>;
 
 /// Starts or reaches the server and agrees with it on the protocol. `stop` ends the connection; `ending` is told why,
@@ -65,9 +65,9 @@ pub(super) async fn shake_hands(
     Ok(running.map_err(Box::new)?)
 }
 
-/// Asks `server/discover` for the newer protocol, then `initialize` where that is unknown or not answered. rmcp's `Auto`
-/// does so too, but gives up after 10 s: a server that `npx` has to download first takes longer, and one that speaks the
-/// newer protocol has then heard the question and refuses `initialize`.
+/// Asks `server/discover` for the newer protocol, then `initialize` where that is unknown or not answered. rmcp's
+/// `Auto` does so too, but gives up after 10 s: a server that `npx` has to download first takes longer, and one that
+/// speaks the newer protocol has then got `server/discover` and refuses `initialize`.
 async fn greet_child(
     handler: &Handler,
     child: ChildTransport,

@@ -1,8 +1,8 @@
 //! A server behind a URL: streamable HTTP.
 //!
-//! Servers up to protocol 2025-11-25 give a client a session, and forget it when they are restarted. What this module
-//! sees to is that nobody waits on such a session: an answer without an id becomes the error of its request
-//! ([`HttpClient`]), and a stream of events that cannot be resumed ends the connection ([`ResumeOrEnd`]).
+//! Servers up to protocol 2025-11-25 give a client a session, and forget it when they are restarted. This module sees
+//! to it that no call waits for such a session. An answer without an id becomes the error of its request
+//! ([`HttpClient`]). A stream of events that cannot be resumed ends the connection ([`ResumeOrEnd`]).
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
@@ -45,8 +45,8 @@ pub(super) fn transport(
         .max_sse_event_size(options.max_message_bytes)
         .max_concurrent_requests(options.max_concurrent_calls)
         .custom_headers(header_map(headers)?)
-        // rmcp would begin a new session below the calls in flight, and give them an error that looks like the
-        // server's own. Whoever keeps the connection makes a new one, and knows which calls were lost.
+        // rmcp would begin a new session while calls are in flight, and give them an error that looks like the server's
+        // own. `link` makes a new connection instead, and knows which calls were lost.
         .reinit_on_expired_session(false);
     config.retry_config = Arc::new(ResumeOrEnd::new(connection));
     Ok(StreamableHttpClientTransport::with_client(

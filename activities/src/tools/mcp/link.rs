@@ -1,8 +1,8 @@
 //! A worker's link to a server: one connection at a time, made when first needed, and made anew with a back-off when it
 //! ends.
 //!
-//! Tools that were listed once stay known while the server is away, so that what a model is offered does not change with
-//! every hiccup; a call then waits for a new connection, for as long as `connect_timeout`.
+//! Tools that were listed once stay known while the server is away, so that a short interruption does not change what a
+//! model is offered. A call then waits for a new connection, for as long as `connect_timeout`.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
@@ -24,7 +24,7 @@ const MAX_CALL_WAIT: Duration = Duration::from_secs(5);
 /// The pause between two tries to connect: the first one, and the longest.
 const MIN_BACK_OFF: Duration = Duration::from_secs(1);
 const MAX_BACK_OFF: Duration = Duration::from_secs(60);
-/// A connection that lived this long was a good one: what comes after it is a first failure.
+/// A connection that lived this long was a good one: the back-off begins anew after it.
 const STABLE: Duration = Duration::from_secs(30);
 /// The pause between hearing that the tools have changed and asking for them: a server may say so for each of many.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -47,9 +47,9 @@ pub(super) struct Link {
 #[derive(Default)]
 struct LinkState {
     phase: Phase,
-    /// As last listed.
+    /// The tools as last listed.
     tools: Option<Arc<ToolSet>>,
-    /// Tries in a row that gave no good connection.
+    /// How many tries in a row gave no good connection.
     failures: u32,
 }
 
@@ -85,7 +85,7 @@ impl Link {
         self.wake();
         let mut states = self.state.subscribe();
         let first = states.wait_for(|state| state.tools.is_some() || state.failures > 0);
-        // Late or never: what is known now is what there is.
+        // The answer did not come in time. What is known now is returned.
         let _first = tokio::time::timeout(FIRST_WAIT, first).await.is_ok();
         self.known()
     }
@@ -100,7 +100,7 @@ impl Link {
         {
             tracing::warn!(server = self.options.name, "an MCP server does not end");
         }
-        // The tools hold their link, and the link holds its tools.
+        // The tools hold their link, and the link holds its tools. Without this, neither would be freed.
         self.state
             .send_modify(|state| *state = LinkState::default());
     }
@@ -120,7 +120,7 @@ impl Link {
                     has_tried = true;
                     None
                 }
-                // It is noticed in a moment that the connection has ended.
+                // The task that keeps the connection has not noticed yet that it has ended.
                 Phase::Idle | Phase::Up(_) => None,
             };
             match retry_at {
@@ -133,7 +133,7 @@ impl Link {
         Err(self.unavailable())
     }
 
-    /// Leave for one more call.
+    /// Waits for a slot for one more call.
     pub(super) async fn permit(&self) -> Result<SemaphorePermit<'_>, ToolError> {
         self.calls
             .acquire()
@@ -153,7 +153,7 @@ impl Link {
         self.state.borrow().tools.clone().unwrap_or_default()
     }
 
-    /// Begins to connect, unless that is done, being done, or to be left for later.
+    /// Begins to connect, unless there is a connection, one is being made, or the back-off says to wait.
     fn wake(self: &Arc<Self>) {
         let begins = !self.stop.is_cancelled()
             && self.state.send_if_modified(|state| {

@@ -4,7 +4,7 @@
 //! - `server`: a server as a source of tools
 //! - `link`: a worker's one connection to it, made when first needed, made anew with a back-off when it ends
 //! - `connection`: the list of tools, one call with its progress and its cancel
-//! - `handshake`: how a connection begins; `handler`: what the server says unasked
+//! - `handshake`: how a connection begins; `handler`: the server's notifications
 //! - `stdio`: a server as a child process, with bounded messages
 //! - `http`: a server behind a URL (streamable HTTP); `http_client`: the client below it
 //! - `catalog`: from what a server lists to tools that agents can be offered

@@ -13,7 +13,7 @@ pub(super) fn output(server: &str, answer: ServerResult) -> Result<Json, ToolErr
             Err(ToolError::Failed(error_text(&value(result))))
         }
         ServerResult::CallToolResult(result) => Ok(Json::of(&value(result))),
-        // Nobody declared that there is someone to ask, or that tasks are awaited.
+        // The client declared no capability, so a server may neither ask a person nor begin a task.
         ServerResult::InputRequiredResult(_) => Err(ToolError::Failed(format!(
             "MCP server `{server}` wants to ask a person something, and there is none."
         ))),
@@ -31,7 +31,7 @@ fn value(result: CallToolResult) -> Value {
         .all(|block| matches!(block, ContentBlock::Text(_)));
     let mut parts: Vec<Value> = result.content.into_iter().map(part).collect();
     match result.structured_content {
-        // Servers repeat it as text for those who cannot read it.
+        // Servers repeat structured content as text, for clients that do not know it.
         Some(structured) if is_text => structured,
         Some(structured) => json!({"structured": structured, "content": parts}),
         None if parts.is_empty() => json!(""),

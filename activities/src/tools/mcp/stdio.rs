@@ -1,8 +1,9 @@
 //! A server as a child process: one JSON-RPC message a line on its standard input and output.
 //!
-//! rmcp has such a transport, too. This one ends the connection at a message past the limit (rmcp drops the message, and
-//! the call waits for ever), reads a message whose text is not UTF-8, notices the end of the child although something
-//! it forked holds its output open, and stops all of its process group.
+//! rmcp has such a transport, too, but its limit does not do (docs/libraries.md, rmcp: a message over the limit). This
+//! one ends the connection at a message that is too long, and says why. It reads text that is not UTF-8. It notices
+//! that the child has ended, although a process that the child started holds its output open. It stops the whole
+//! process group.
 
 use std::{
     io,
@@ -25,24 +26,25 @@ use tokio::{
     time::timeout,
 };
 
-/// Messages read ahead of whoever handles them; then the server waits.
+/// Messages that are read before they are handled. Further ones wait in the pipe, and the server with them.
 const READ_AHEAD: usize = 4;
-/// What the child may take to end once its input is closed, and again once it was told to.
+/// How long the child may take to end after its input was closed, and again after SIGTERM.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long what a child wrote before it ended may take to be read.
+/// How long it may take to read what a child wrote before it ended.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
-/// One line of a server's standard error in our log.
+/// The longest line of a server's standard error that is logged.
 const MAX_LOG_BYTES: u64 = 2000;
-/// Variables of the worker that a server gets without asking: what programs need to run, and no keys.
+/// Variables of the worker that every server gets: what programs need to run, and no keys.
 const COMMON_VARIABLES: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 type Message = RxJsonRpcMessage<RoleClient>;
 
-/// Why our side ended a connection: too large a message. Read by the calls that were in flight.
+/// Why our side ended a connection: a message was too long. The calls that were in flight read it.
 pub(super) type Ending = Arc<OnceLock<String>>;
 
-/// A running server. Clones share it, so that one handshake can follow another; dropping the last kills the server.
+/// A running server. Clones share it, so that a second handshake can follow the first. Dropping the last one kills the
+/// server.
 #[derive(Clone)]
 pub(super) struct ChildTransport {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
@@ -58,8 +60,9 @@ struct Process {
     has_ended: bool,
 }
 
-/// A server that was slow to start may answer `server/discover` when it was already given up for `initialize`. It answers
-/// in order, and both have the same id: the first answer is dropped.
+/// Whether an answer to `server/discover` is still to come. A server that was slow to start may answer it when
+/// `initialize` was sent already. Both requests have the same id, and the server answers in order, so the first answer
+/// is dropped.
 #[derive(Default)]
 struct Probe {
     unanswered: Option<RequestId>,
@@ -78,7 +81,7 @@ impl Probe {
         }
     }
 
-    /// True for the answer to a probe that was given up.
+    /// True for the answer to a `server/discover` that is no longer waited for.
     fn is_late(&mut self, message: &Message) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => Some(&response.id),
@@ -105,8 +108,9 @@ impl ChildTransport {
         let common = COMMON_VARIABLES
             .into_iter()
             .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
-        // A Ctrl-C in the worker's terminal is for the worker, which ends things in order. A worker that is killed does
-        // not: the end of its input is not enough for a server that still works on a call.
+        // A Ctrl-C in the worker's terminal does not reach the group: the worker ends its servers in order. When the
+        // worker is killed, the group is killed too. A server that works on a call may not notice that its input was
+        // closed.
         let group = ProcessGroup::start(&GroupEnd::KILL)?;
         let mut child = command
             .env_clear()
@@ -184,7 +188,7 @@ impl Transport<RoleClient> for ChildTransport {
 }
 
 impl Process {
-    /// The next message, unless the child has ended. May be dropped and called again.
+    /// The next message, or `None` when the child has ended. Cancel safe.
     async fn next(&mut self) -> Option<Message> {
         if !self.has_ended {
             tokio::select! {
@@ -199,7 +203,7 @@ impl Process {
             .flatten()
     }
 
-    /// Closes the child's input, tells it to end, and kills it: each when the step before was not enough.
+    /// Closes the child's input. If it does not end then, sends SIGTERM, and at last kills it.
     async fn close(&mut self, stdin: &Mutex<Option<ChildStdin>>) {
         let leave = async {
             drop(stdin.lock().await.take());
@@ -211,7 +215,7 @@ impl Process {
             }
             let _still_runs = timeout(END_TIMEOUT, self.child.wait()).await;
         }
-        // Kills what still runs, and what the child left behind.
+        // Kills what still runs of the group.
         self.group.end().await;
         let _killed = timeout(END_TIMEOUT, self.child.wait()).await;
     }
@@ -227,7 +231,7 @@ async fn read_messages(
 ) {
     let mut stdout = BufReader::new(stdout);
     loop {
-        // A new one each time: one large message must not hold its memory for ever.
+        // A new buffer for each message: the memory of a large one is freed.
         let mut line = Vec::new();
         let limit = u64::try_from(max_bytes).unwrap_or(u64::MAX);
         match (&mut stdout).take(limit).read_until(b'\n', &mut line).await {
@@ -255,7 +259,7 @@ async fn read_messages(
     }
 }
 
-/// The message in a line; `None` for what is none: servers also print what is not for us.
+/// The message in a line; `None` for a line that is no message. Some servers also print other things.
 fn parse(server: &str, line: &[u8]) -> Option<Message> {
     let text = String::from_utf8_lossy(line);
     let text = text.trim();

@@ -57,7 +57,7 @@ impl Tool for McpTool {
 /// A call that gave no answer.
 struct Lost {
     why: CallError,
-    /// True when the connection was at fault, and the tool was surely not called or may run twice.
+    /// True when the connection failed, and the tool was certainly not called or may run twice.
     may_be_sent_again: bool,
 }
 

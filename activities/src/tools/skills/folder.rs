@@ -1,4 +1,4 @@
-//! A skill as it lies on the disk: its instructions, and the files of its folder that a model may read.
+//! A skill on disk: its instructions, and the files of its folder that a model may read.
 
 use std::{
     fs::{self, File},
@@ -10,16 +10,16 @@ use super::front_matter::FrontMatter;
 
 /// The file that makes a folder a skill.
 pub(super) const SKILL_FILE: &str = "SKILL.md";
-/// The format recommends 5,000 tokens; past this it is no instruction.
+/// The longest instructions. The format recommends 5,000 tokens.
 const MAX_SKILL_FILE_BYTES: u64 = 256 * 1024;
-/// Read in pieces; a larger file is data, for a tool of its own.
+/// The largest file. It is read in pieces; a larger one is data, and needs a tool of its own.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
-/// They are listed to the model with the instructions, in at most 2 KiB.
+/// How many files are listed to the model with the instructions, in at most 2 KiB.
 const MAX_FILES: usize = 100;
 const MAX_LIST_BYTES: usize = 2 * 1024;
-/// Where looking for them ends: a skill is no archive.
+/// How many files are looked at: a skill is no archive.
 const MAX_SEEN: usize = 1000;
-/// Folders within the skill's.
+/// The deepest folder within the skill's.
 const MAX_DEPTH: usize = 4;
 
 /// A skill.
@@ -88,7 +88,7 @@ fn read_text(root: &Path, name: &str, max_bytes: u64) -> Result<String, String> 
     if bytes.len() as u64 > max_bytes {
         return Err(format!("it has more than {max_bytes} bytes, the limit"));
     }
-    // NUL is text to Rust, and to nobody else.
+    // A NUL is valid in Rust's text, but PostgreSQL cannot store it.
     let text = String::from_utf8(bytes)
         .ok()
         .filter(|text| !text.contains('\0'));
@@ -109,7 +109,7 @@ fn list(root: &Path, within: &str, depth: usize, found: &mut Vec<String>) -> io:
         }
         let entry = entry?;
         let file_name = entry.file_name();
-        // What is no UTF-8 cannot be asked for.
+        // A name that is not UTF-8 cannot be asked for.
         let Some(file_name) = file_name.to_str().filter(|name| !name.starts_with('.')) else {
             continue;
         };

@@ -6,7 +6,7 @@ use serde::Deserialize;
 const MAX_NAME_CHARS: usize = 64;
 const MAX_DESCRIPTION_CHARS: usize = 1024;
 const MAX_COMPATIBILITY_CHARS: usize = 500;
-/// The format has none; it is handed to the model with the instructions.
+/// A limit of our own, because the format has none: the field is given to the model with the instructions.
 const MAX_ALLOWED_TOOLS_CHARS: usize = 500;
 
 const DELIMITER: &str = "---";
@@ -18,10 +18,10 @@ pub(super) struct FrontMatter {
     pub(super) name: String,
     /// What the skill does and when to use it.
     pub(super) description: String,
-    /// What it needs around it, in words.
+    /// What the skill needs in its environment, in words.
     #[serde(default)]
     pub(super) compatibility: String,
-    /// Tools that its author had in mind. Never a permission: an agent's tools are its operator's matter.
+    /// Tools that its author thought of. They are never a permission: the operator decides which tools an agent has.
     #[serde(default)]
     pub(super) allowed_tools: AllowedTools,
 }

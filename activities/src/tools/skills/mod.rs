@@ -4,8 +4,8 @@
 //! - `folder`: a skill as it lies on the disk: its instructions, and the files a model may read
 //! - `tool`: a skill as a tool
 //!
-//! Each skill is a tool of its own, `skill__<name>`: its description is what the model matches a task against, and what
-//! the model was not offered it cannot call, so an agent's list of skills is kept like its list of tools.
+//! Each skill is a tool of its own, `skill__<name>`. The model finds the skill for a task by the description. It cannot
+//! call what it was not offered, so an agent's list of skills is enforced like its list of tools.
 //!
 //! Must not be here: running anything of a skill's folder. A model follows the instructions with the tools it has.
 
@@ -31,17 +31,17 @@ pub const SOURCE: &str = "skill";
 /// In an agent's list: all skills.
 pub const ALL: &str = "*";
 
-/// Each is a tool in the request of every model call of its agents; OpenAI takes 128 tools at most.
+/// The most skills. Each is a tool in every model call of its agents, and OpenAI takes 128 tools at most.
 const MAX_SKILLS: usize = 64;
 
 /// The skills of a worker, read once.
 #[derive(Clone, Default)]
 pub struct Skills {
-    /// By the names of their tools.
+    /// The skills by the names of their tools.
     tools: Arc<ToolSet>,
-    /// By which agents know them.
+    /// The names by which agents know them.
     names: BTreeSet<String>,
-    /// Those left out.
+    /// The names of skills that were left out.
     broken: BTreeSet<String>,
 }
 

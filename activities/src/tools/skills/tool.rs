@@ -1,4 +1,5 @@
-//! A skill as a tool: called without arguments it hands out its instructions, with a file's name that file.
+//! A skill as a tool. A call without arguments returns its instructions; a call with the name of a file returns that
+//! file.
 //!
 //! Events: a call that asks for the instructions matches the skill (`skill_matched`), begins with them
 //! (`skill_execution_start`) and has handed them out (`skill_execution_complete`). What the model then does is in the
@@ -35,7 +36,7 @@ struct Input {
     offset: usize,
 }
 
-/// What a model gets: the instructions with all around them, or a file.
+/// The result of a call: the instructions with what belongs to them, or a file.
 #[derive(Serialize)]
 struct Output<'a> {
     skill: &'a str,

@@ -1,4 +1,4 @@
-//! The followers of one conversation in this process, each at its place.
+//! The followers of one conversation in this process, and up to which message each has everything.
 
 use tokio::sync::{mpsc, oneshot};
 
@@ -11,17 +11,17 @@ use crate::{
     },
 };
 
-/// Who waits for a follower.
+/// The caller that waits for a follower.
 pub(super) type Asker = oneshot::Sender<Result<Joined, Error>>;
 
 /// Whether the conversation's channel is subscribed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subscription {
-    /// Not yet; it is on its way.
+    /// It is requested.
     #[default]
     Wanted,
     Made,
-    /// It is being given up.
+    /// The channel is being unsubscribed.
     Unwanted,
 }
 
@@ -37,13 +37,13 @@ struct Follower {
     id: u64,
     items: mpsc::Sender<Item>,
     state: State,
-    /// Who is told once the channel is subscribed.
+    /// The caller that is told once the channel is subscribed, and what it is told.
     asker: Option<(Asker, Joined)>,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Takes its snapshot; until it has, messages are kept, each with whether it may be shown.
+    /// It takes its snapshot. Until it has one, messages are kept, each with whether it may be shown.
     Joining(Vec<(Message, bool)>),
     Live(Place),
 }
@@ -61,7 +61,7 @@ impl Followed {
         });
     }
 
-    /// Adds a follower; who asked for it is told now, or once the channel is subscribed.
+    /// Adds a follower. The caller is told now, or once the channel is subscribed.
     pub(super) fn add(&mut self, id: u64, buffer: usize, asker: Asker) {
         let (sender, items) = mpsc::channel(buffer);
         let mut follower = Follower {
@@ -72,7 +72,7 @@ impl Followed {
         };
         let joined = Joined { id, items };
         if self.subscription == Subscription::Made {
-            // Whoever has gone is found by `forget_gone`.
+            // A caller that has gone is found by `forget_gone`.
             let _ = asker.send(Ok(joined));
         } else {
             follower.asker = Some((asker, joined));
@@ -80,7 +80,7 @@ impl Followed {
         self.followers.push(follower);
     }
 
-    /// The channel is subscribed.
+    /// Notes that the channel is subscribed, and tells the callers.
     pub(super) fn subscribed(&mut self) {
         self.subscription = Subscription::Made;
         for follower in &mut self.followers {
@@ -90,7 +90,7 @@ impl Followed {
         }
     }
 
-    /// Lets a follower have what came after its snapshot; false when that is not whole.
+    /// Gives a follower what came after its snapshot. False when something of that is missing.
     pub(super) fn start(&mut self, id: u64, place: Place) -> bool {
         let Some(at) = self.followers.iter().position(|follower| follower.id == id) else {
             return false;
@@ -102,14 +102,14 @@ impl Followed {
         is_whole
     }
 
-    /// Hands a message to every follower. One whose buffer is full, or who misses what was before, is cut; none is
-    /// waited for.
+    /// Gives a message to every follower. A follower is cut when its buffer is full, or when it misses an earlier
+    /// message. None is waited for.
     pub(super) fn deliver(&mut self, message: &Message, is_shown: bool) {
         self.followers
             .retain_mut(|follower| follower.take(message, is_shown));
     }
 
-    /// Makes every follower begin again.
+    /// Cuts every follower, so that it follows again.
     pub(super) fn cut(&mut self) {
         self.followers.clear();
     }
@@ -120,7 +120,7 @@ impl Follower {
         let State::Joining(kept) = std::mem::replace(&mut self.state, State::Live(place)) else {
             return false;
         };
-        // What was sent before Redis lost its place was sent before the snapshot.
+        // A message of an older epoch was sent before the snapshot.
         let mut kept = kept
             .into_iter()
             .filter(|(message, _)| message.place.epoch >= place.epoch);

@@ -1,4 +1,4 @@
-//! The subscriber's connection: made when someone wants to follow, given up at the first sign of trouble.
+//! The subscriber's connection. It is made when someone wants to follow, and given up at the first error.
 
 use std::{future::pending, time::Duration};
 
@@ -14,16 +14,16 @@ use tokio::time::{Instant, timeout};
 
 use crate::redis::{error::Error, options::backoff};
 
-/// What is asked of Redis over this connection. The conversations are for whoever asked.
+/// A request over this connection. The conversations come back with the outcome.
 #[derive(Debug)]
 pub(super) enum Request {
     Subscribe(Vec<String>),
     Unsubscribe(Vec<String>),
-    /// Finds a connection whose other end has gone without a word.
+    /// A ping, which finds a connection whose other end has gone without closing it.
     Ping,
 }
 
-/// What comes of it.
+/// What comes over the connection.
 pub(super) enum News {
     Connected,
     Message(Msg),
@@ -118,7 +118,7 @@ impl Link {
         });
     }
 
-    /// What comes next. Cancel safe.
+    /// Returns what comes next. Cancel safe.
     pub(super) async fn next(&mut self) -> News {
         let news = match &mut self.state {
             State::Down { .. } => pending().await,
@@ -150,7 +150,7 @@ impl Link {
             },
         };
         if matches!(news, News::Lost(_)) {
-            // A connection that served and was lost may be made again at once.
+            // A connection that worked and was lost may be made again at once.
             let pause = if self.failures == 0 {
                 Duration::ZERO
             } else {

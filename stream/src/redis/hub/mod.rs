@@ -1,8 +1,8 @@
-//! One subscriber connection, fanned out to all followers of this process.
+//! One subscriber connection, which serves all followers of this process.
 //!
-//! An actor owns the connection and the followers. It never waits for Redis: subscriptions are requests in flight
-//! beside the messages, one at a time, each for all conversations that wait. A connection that is lost takes every
-//! follower with it; they follow again, from the store's cursor and a new snapshot, so nothing is ever
+//! An actor owns the connection and the followers. It never waits for Redis: it goes on with messages while a
+//! subscription is requested. One request is sent at a time, for all conversations that wait. When the connection is
+//! lost, every follower is cut. They follow again, from the store's cursor and with a new snapshot, so nothing is ever
 //! re-subscribed here. Must not be here: commands, scripts.
 
 mod followers;
@@ -29,16 +29,16 @@ use super::{
 };
 use crate::api::Item;
 
-/// Asks that may wait for the actor; it answers them as fast as they come.
+/// Requests that may wait for the actor.
 const ASKS: usize = 1024;
 
-/// The way to the actor. The actor ends, and with it its followers, when this is dropped.
+/// A handle on the actor. When it is dropped, the actor and its followers end.
 #[derive(Debug)]
 pub(super) struct Hub {
     asks: mpsc::Sender<Ask>,
 }
 
-/// A follower that is subscribed and keeps what comes until it is told where its snapshot ends.
+/// A follower that is subscribed. It keeps what comes until it is told where its snapshot ends.
 #[derive(Debug)]
 pub(super) struct Joined {
     pub id: u64,
@@ -97,7 +97,7 @@ impl Hub {
         answer.await.map_err(|_| Error::Lost)?
     }
 
-    /// Lets a follower have what came after `place`; false when that is not whole, and it must join again.
+    /// Gives a follower what came after `place`. False when something of that is missing, and it must join again.
     pub(super) async fn start(&self, conversation_id: &str, id: u64, place: Place) -> bool {
         let (started, answer) = oneshot::channel();
         let ask = Ask::Start {
@@ -133,7 +133,7 @@ impl Actor {
                     Some(Ask::Start { conversation_id, id, place, started }) => {
                         let followed = self.conversations.get_mut(&conversation_id);
                         let is_started = followed.is_some_and(|followed| followed.start(id, place));
-                        // Whoever asked may have gone.
+                        // The caller may have gone.
                         let _ = started.send(is_started);
                     }
                     None => return,
@@ -160,7 +160,7 @@ impl Actor {
         followed.add(self.next_id, self.options.follower_buffer.max(1), asker);
     }
 
-    /// Sees that the conversation may have one more follower, and that its channel will be subscribed.
+    /// Checks that the conversation may have one more follower, and has its channel subscribed.
     fn make_room(&mut self, conversation_id: &str) -> Result<(), Error> {
         self.link.connect()?;
         let limits = &self.options;
@@ -177,7 +177,7 @@ impl Actor {
         Ok(())
     }
 
-    /// Hands a message to the followers of its conversation.
+    /// Gives a message to the followers of its conversation.
     fn deliver(&mut self, message: &Msg) {
         let channel = message.get_channel_name();
         let Some(conversation_id) = self.names.conversation(channel) else {
@@ -237,7 +237,7 @@ impl Actor {
                     if followed.len() == 0 {
                         self.conversations.remove(&id);
                     } else {
-                        // Someone came in the meantime.
+                        // A follower came in the meantime.
                         followed.subscription = Subscription::Wanted;
                         self.wanted.push(id);
                     }
@@ -253,7 +253,7 @@ impl Actor {
         self.unwanted.clear();
     }
 
-    /// Finds conversations nobody follows any more, and whether the connection is alive.
+    /// Finds conversations that nobody follows any more, and checks whether the connection is alive.
     fn sweep(&mut self) {
         for (id, followed) in &mut self.conversations {
             followed.forget_gone();

@@ -1,6 +1,6 @@
--- Forgets the texts that saved events replace, keeps a mark that refuses late pieces for them, and tells.
--- KEYS: 1 the open texts; then for each sealed step the execution's mark, its answer, its reasoning.
--- ARGV: channel, header, the TTL of what is sealed; then for each step its number and the names of the two texts.
+-- Forgets the texts that saved events replace, keeps a mark that refuses late pieces for them, and publishes the news.
+-- KEYS: 1 the open texts; then for each sealed step the execution's mark, its answer, its reasoning. ARGV: channel,
+-- header, the TTL of what is sealed; then for each step its number and the names of the two texts.
 local channel, header, sealed_ttl = ARGV[1], ARGV[2], ARGV[3]
 for at = 0, (#ARGV - 3) / 3 - 1 do
   local mark, text, reasoning = KEYS[2 + 3 * at], KEYS[3 + 3 * at], KEYS[4 + 3 * at]

@@ -1,10 +1,10 @@
--- Fence, append, tell: one piece of one text (invariant 7, fenced deltas). Returns 'accepted', 'refused' or 'gap'.
--- KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text, 4 the step's other part.
+-- Refuses or appends a piece of a text, and publishes it (invariant 7, fenced deltas). Returns 'accepted', 'refused' or
+-- 'gap'. KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text, 4 the step's other part.
 local channel, text, header = ARGV[1], ARGV[2], ARGV[3]
 local header_emptied, header_other_emptied = ARGV[4], ARGV[5]
 local field, other_field, message_id = ARGV[6], ARGV[7], ARGV[8]
 local generation, step, offset, is_end = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
--- What the caller has seen of this execution: restores a mark that Redis has lost.
+-- What the caller has seen of this agent execution. It restores a mark that Redis has lost.
 local known_generation, known_sealed = tonumber(ARGV[13]), tonumber(ARGV[14])
 local text_ttl, mark_ttl = ARGV[15], ARGV[16]
 local max_bytes, max_open, text_prefix = tonumber(ARGV[17]), tonumber(ARGV[18]), ARGV[19]
@@ -25,8 +25,8 @@ local function enter(name, ended, number)
   redis.call('PEXPIRE', KEYS[1], text_ttl)
 end
 
--- Empties a text of an older generation, also the part the piece is not for: a retry that thinks first must not
--- leave the text of the first try on the readers' screens.
+-- Empties a text of an older generation, also the part that the piece is not for: when a retry begins with reasoning,
+-- the answer of the first try must not stay on the readers' screens.
 local function begin_anew(name, key, emptied)
   local older = generation_of(name, key)
   if older and older < generation then

@@ -1,6 +1,6 @@
--- Publishes a message with its place: the epoch says since when the place is counted, the number has no holes.
--- A place that was lost (flushed, expired) is counted from 1 in a new epoch; both are how followers find gaps.
--- KEYS[1] is the hash of the conversation's open texts. Returns the number.
+-- Publishes a message with its place: an epoch and a number. The epoch says when counting began. Numbers have no gaps.
+-- After a flush or an expiry, the number begins at 1 in a new epoch. By both, followers find out that they have missed
+-- something. KEYS[1] is the hash of the conversation's open texts. Returns the number.
 local function tell(channel, header, text)
   local epoch = redis.call('HGET', KEYS[1], '#epoch')
   if not epoch then

@@ -5,7 +5,7 @@ use std::time::Duration;
 use everturn_proto::{Json, turn::ApprovalPolicy};
 use toml::Value;
 
-/// How long an approval is waited for unless the policy says: over a weekend, and a day more.
+/// How long an approval is waited for when the policy has no time-out: a weekend, and a day more.
 const DEFAULT_TIMEOUT: Duration = Duration::from_hours(72);
 /// Up to a month: a turn that waits costs nothing but a timer.
 const MAX_TIMEOUT: Duration = Duration::from_hours(31 * 24);

@@ -14,16 +14,17 @@ use crate::config::{
     settings::DEMO_PROVIDER,
 };
 
-/// How long a tool may take when nothing is said of it.
+/// How long a tool may take when the configuration does not say.
 pub const DEFAULT_TOOL_TIMEOUT: Duration = Duration::from_mins(5);
 pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) const MAX_STEPS: u32 = 20;
-/// A worker has 200 slots for all its turns, and whom the tools ask has limits, too.
+/// A worker has 200 slots for all its turns, and the services that tools call have limits, too.
 pub(super) const MAX_PARALLEL_TOOLS: u32 = 16;
 pub(super) const MAX_CONTEXT_MESSAGES: u32 = 200;
-/// Sub-agents of sub-agents of sub-agents: deeper trees are mostly loops.
+/// Three levels of sub-agents: deeper trees are mostly loops.
 pub(super) const MAX_DEPTH: u32 = 3;
-/// Each makes LLM calls of its own: enough for wide research, too few for a runaway.
+/// Each sub-agent makes LLM calls of its own. This is enough for wide research, and limits the cost of an agent that
+/// starts too many.
 pub(super) const MAX_SUB_AGENTS: u32 = 16;
 
 const INSTRUCTIONS: &str = "You are a helpful assistant. Use tools rather than guessing.";

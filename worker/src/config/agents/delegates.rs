@@ -8,7 +8,7 @@ use toml::Spanned;
 
 use crate::config::{checker::Checker, names::Names};
 
-/// Those of the agents that there are.
+/// The names of `delegates` that are agents of the file. Notes what is wrong with the others.
 pub(super) fn checked(
     check: &mut Checker<'_>,
     delegates: &[Spanned<String>],

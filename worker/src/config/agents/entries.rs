@@ -15,7 +15,7 @@ use crate::config::{
     names::{Names, Runner},
 };
 
-/// A client tool is waited for: longer than one that a worker runs.
+/// The time-out of a client tool. A person may have to act first, so it is longer than for a tool that a worker runs.
 const DEFAULT_CLIENT_TIMEOUT: Duration = Duration::from_hours(1);
 const MAX_CLIENT_TIMEOUT: Duration = Duration::from_hours(31 * 24);
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
@@ -31,8 +31,8 @@ struct Entry {
     approval: Option<ApprovalPolicy>,
 }
 
-/// The tool of an entry, unless it cannot be used. `delegates` are the agents that tool `delegate` may start, when the
-/// agent names any.
+/// The tool of an entry; `None` when it cannot be used. `delegates` are the agents that tool `delegate` may start, when
+/// the agent names any.
 pub(super) fn tool(
     check: &mut Checker<'_>,
     written: &Spanned<Value>,
@@ -72,7 +72,7 @@ pub(super) fn tool(
     })
 }
 
-/// `delegate` stands among an agent's tools for its approval policy alone.
+/// The tool `delegate`, which an agent lists among its tools only to give it an approval policy.
 fn delegate(
     check: &mut Checker<'_>,
     written: &Spanned<Value>,
@@ -94,7 +94,7 @@ fn delegate(
     delegates::tool(delegates.unwrap_or_default().to_vec(), entry.approval)
 }
 
-/// Who runs the tool. What tools an MCP server has is known to the server only.
+/// Who runs the tool. Only the MCP server knows which tools it has, so any name of one is taken.
 fn runner(
     check: &mut Checker<'_>,
     written: &Spanned<Value>,
@@ -124,7 +124,7 @@ fn runner(
 }
 
 impl Entry {
-    /// Read by hand: an untagged enum would only say that nothing matched.
+    /// Reads an entry by hand, because the error of an untagged enum only says that nothing matched.
     fn read(value: &Value) -> Result<Self, String> {
         let table = match value {
             Value::String(name) => {

@@ -1,6 +1,6 @@
 //! `[agents.NAME]`: agents, and the limits of their turns.
 //!
-//! - `entries`: what stands in their `tools`
+//! - `entries`: the entries of their `tools`
 //! - `approval`: which calls a person must approve
 //! - `delegates`: which agents an agent may start
 //! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
@@ -76,8 +76,8 @@ pub(super) fn check(
     if !names.agents.contains(DEFAULT_AGENT) {
         let is_configured = !providers.is_empty();
         let agent = defaults::default_agent(check, names, providers);
-        // The demo model is for a start without configuration, not for a part that was forgotten. Whether a worker has
-        // a provider's key, a gateway does not know.
+        // The demo model is for a start without configuration, and not for an agent that was forgotten. A gateway does
+        // not know whether a worker has a provider's key.
         let is_worker = matches!(read_by, ReadBy::Worker { .. });
         if is_worker && is_configured && agent.provider == DEMO_PROVIDER {
             check.missing(
@@ -207,7 +207,7 @@ impl AgentTable {
                 defaults::MAX_SUB_AGENTS,
                 1000,
             ),
-            // 0 is how files say that the provider's limit holds.
+            // A 0 in the file means that the provider's limit holds.
             max_output_tokens: self.max_output_tokens.filter(|tokens| *tokens > 0),
             llm_timeout_ms: milliseconds(check.duration(
                 "llm_timeout",

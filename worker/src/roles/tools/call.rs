@@ -24,7 +24,7 @@ use crate::{
     show, shutdown,
 };
 
-/// Between two looks at what the tool says of its progress.
+/// The pause between two checks of the tool's progress.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(200);
 /// The exit code of a process that SIGINT ended.
 const INTERRUPTED: u8 = 130;
@@ -100,7 +100,7 @@ fn confirm(name: &str, input: &Json) -> bool {
 async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Result<ExitCode> {
     let stop = shutdown::token()?;
     let cancellation = CancellationToken::new();
-    // What the tool left running outside its future learns that the call is over.
+    // Work that the tool does outside its future learns that the call is over.
     let _ends_with_call = cancellation.clone().drop_guard();
     let (progress, events) = (Progress::default(), ToolEvents::default());
     let context = ToolContext {
@@ -126,7 +126,7 @@ async fn call(tool: &CheckedTool, input: Json, timeout: Duration) -> anyhow::Res
     })
 }
 
-/// Says how far the tool is, whenever it says so.
+/// Prints the tool's progress whenever it changes.
 async fn report(progress: &Progress) -> Infallible {
     let mut shown = None;
     loop {

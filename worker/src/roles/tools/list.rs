@@ -32,7 +32,7 @@ struct Row {
     parameters: Value,
 }
 
-/// What the agent lists, and nobody has now.
+/// Tools that the agent lists and no source has now.
 #[derive(Serialize)]
 struct Unavailable<'a> {
     name: &'a str,
@@ -114,7 +114,7 @@ async fn listing<'a>(
     Ok(listing)
 }
 
-/// `kind`: of a tool that a worker runs itself.
+/// The row of a tool. `kind` is shown for a tool that a worker runs itself.
 fn row(agent: &AgentDefinition, spec: ToolSpec, kind: &'static str) -> Row {
     let listed = names::listed(&agent.tools, &spec.name)
         .cloned()

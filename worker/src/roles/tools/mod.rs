@@ -19,7 +19,7 @@ use crate::{
     roles::worker,
 };
 
-/// The command cannot be done as it was given; clap's own code for that.
+/// The exit code of a command that cannot be done as it was given. clap uses the same.
 const USAGE: u8 = 2;
 
 /// Runs one of the commands, with these tools besides the built-in ones. Exit codes: 0 done; 1 the tool failed, or the

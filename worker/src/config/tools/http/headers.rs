@@ -91,7 +91,7 @@ fn add_secret(
                 variable.get_ref()
             ),
         ),
-        // Noted already, or not needed.
+        // The missing variable was noted already, or a gateway reads the file and needs no secrets.
         None => {}
     }
 }

@@ -21,11 +21,11 @@ use crate::config::{
     names::{Names, Runner},
 };
 
-/// Half a minute is what users wait for; slower services say so in their table.
+/// Users wait for half a minute. The table of a slower service sets its own time-out.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT: RangeInclusive<Duration> = SECOND..=HOUR;
 const DEFAULT_IDEMPOTENCY_HEADER: HeaderName = HeaderName::from_static("idempotency-key");
-/// A model has to read all of the schema.
+/// The most inputs: a model has to read all of the schema.
 const MAX_SCHEMA_BYTES: u64 = 256 * 1024;
 /// A model sees the first of these bytes in any case.
 const RESPONSE_BYTES: RangeInclusive<usize> = TOOL_RESULT_INLINE_BYTES..=TOOL_RESULT_MAX_BYTES;
@@ -116,7 +116,7 @@ impl HttpToolTable {
         Some(definition)
     }
 
-    /// Every input has its place, and every place an input.
+    /// Checks that every input is used, and that every place in the URL has an input.
     fn check_inputs(&self, tool: &HttpToolDefinition, check: &mut Checker<'_>) {
         let schema = &tool.spec.parameters;
         let is_required = |name: &str| {
@@ -192,8 +192,8 @@ impl From<WrittenMethod> for Method {
     }
 }
 
-/// A GET changes nothing (RFC 9110, 9.2.1). PUT and DELETE should be idempotent, but not every service keeps to that:
-/// whoever knows that theirs does says so.
+/// A GET changes nothing (RFC 9110, 9.2.1). PUT and DELETE should be idempotent, but not every service keeps to that.
+/// An operator who knows that theirs does sets `effect`.
 fn default_effect(method: &Method) -> Effect {
     if *method == Method::GET {
         Effect::Read
