@@ -5,14 +5,16 @@
 pub(crate) type ModulePath = Vec<String>;
 
 /// The paths into its own crate that a file names: after `crate::`, `super::` or `self::`, or by the name of a module
-/// that it declares. Unit tests at the end of a file and lines of comments do not count.
+/// that it declares. Unit tests at the end of a file and lines of comments do not count, and neither does a path that
+/// only says who may use an item, as in `pub(in crate::config)`.
 pub(crate) fn named_paths(text: &str, module: &[String]) -> Vec<ModulePath> {
     let text = without_tests_and_comments(text);
     let children = declared_modules(&text);
     let tokens = tokens(&text);
     let (mut at, mut named) = (0, Vec::new());
     while at < tokens.len() {
-        let is_start = at == 0 || tokens[at - 1] != "::";
+        let before = &tokens[..at];
+        let is_start = before.last() != Some(&"::") && !before.ends_with(&["pub", "(", "in"]);
         let is_path = is_start && tokens.get(at + 1) == Some(&"::");
         let start = match tokens[at] {
             "crate" => Some(Vec::new()),
@@ -116,6 +118,7 @@ mod child;
 pub(crate) mod other;
 use crate::{a::{self, B, c::*}, d as e};
 use super::{sibling::Name, super::aunt};
+pub(in crate::visible) const C: u8 = 0;
 // crate::comment
 fn f() { self::g::<crate::inner::T>(); child::call(); x.child(); std::child::no(); $crate::macros::x!() }
 #[cfg(test)]

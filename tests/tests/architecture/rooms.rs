@@ -86,7 +86,12 @@ const GATEWAY_LIVE: Rooms = &[
 ];
 
 /// Folders whose files must not name one another in a circle.
-const WITHOUT_CIRCLES: &[&str] = &["gateway/src"];
+const WITHOUT_CIRCLES: &[&str] = &[
+    "gateway/src",
+    "worker/src/config",
+    "activities/src/tools/mcp",
+    "store/src/backend",
+];
 
 #[test]
 fn rooms_name_only_what_is_below_them() {
