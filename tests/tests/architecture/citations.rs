@@ -42,7 +42,6 @@ fn is_number(word: &str) -> bool {
 }
 
 #[test]
-#[ignore = "until the last citation is mended"]
 fn no_requirement_is_cited_by_a_number_that_is_not_here() {
     // A capital letter and a number: an item of a list that is not in the repository.
     let is_id = |word: &&str| {
@@ -96,7 +95,6 @@ fn invariants_that_are_cited_are_in_the_list() {
 }
 
 #[test]
-#[ignore = "until the last citation is mended"]
 fn files_that_are_named_exist() {
     let known: BTreeSet<_> = paths().iter().map(|path| without_src(path)).collect();
     let is_known = |name: &str| {
