@@ -1,28 +1,22 @@
-//! Connections that cut a reader that has stopped reading (invariant 10).
+//! Connections that cut a reader that has stopped reading (invariant 10, nothing grows without a bound).
 //!
-//! A stream's body is pulled by its connection, so a reader that stalls holds no events; but it would hold its
-//! socket for ever, and a graceful shutdown up.
+//! A stream's body produces an event only when its connection can send it, so a reader that stalls makes nothing pile
+//! up in memory. But it would keep its socket for ever, and a graceful shutdown would wait for it.
 
-use std::{
-    io,
-    net::SocketAddr,
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::{io, net::SocketAddr, pin::Pin, time::Duration};
 
 use axum::serve::Listener;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::AsyncWrite,
     net::{TcpListener, TcpSocket, TcpStream},
-    time::{Sleep, sleep},
 };
+use tokio_io_timeout::TimeoutWriter;
 
-/// Bytes that the kernel keeps for a reader that does not take them (it counts its own structures, too). Left alone it
-/// grows this to 4 MB a connection. Enough for 1 MB/s to a reader 250 ms away.
+/// Bytes that the kernel keeps for a reader that does not take them. The kernel counts its own structures, too; without
+/// a limit it keeps up to 4 MB for each connection. This is enough for 1 MB/s to a reader 250 ms away.
 const SEND_BUFFER_BYTES: u32 = 256 * 1024;
 
-/// Connections that may wait to be accepted: all readers of another gateway may come at once.
+/// Connections that may wait to be accepted. When another gateway stops, all its readers may come at once.
 const BACKLOG: u32 = 4096;
 
 /// Listens on `address`, with bounded buffers. Must be called within a tokio runtime.
@@ -34,7 +28,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     };
     // As `TcpListener::bind` does: the port is free for the next process at once.
     socket.set_reuseaddr(true)?;
-    // Connections inherit it.
+    // Connections inherit the size from the socket that listens.
     socket.set_send_buffer_size(SEND_BUFFER_BYTES)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
@@ -54,7 +48,7 @@ impl StallGuardedListener {
 }
 
 impl Listener for StallGuardedListener {
-    type Io = StallGuarded<TcpStream>;
+    type Io = Pin<Box<TimeoutWriter<TcpStream>>>;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {
@@ -63,7 +57,7 @@ impl Listener for StallGuardedListener {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection keeps Nagle's algorithm");
         }
-        (StallGuarded::new(stream, self.stall_timeout), address)
+        (guarded(stream, self.stall_timeout), address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -71,88 +65,12 @@ impl Listener for StallGuardedListener {
     }
 }
 
-/// A connection whose writes time out when the other side takes nothing.
-#[derive(Debug)]
-pub struct StallGuarded<Io> {
-    io: Io,
-    stall_timeout: Duration,
-    /// Runs while a write waits.
-    stall: Option<Pin<Box<Sleep>>>,
-}
-
-impl<Io> StallGuarded<Io> {
-    /// Guards `io`.
-    pub fn new(io: Io, stall_timeout: Duration) -> Self {
-        Self {
-            io,
-            stall_timeout,
-            stall: None,
-        }
-    }
-
-    /// Passes on a finished write; fails one that has waited too long.
-    fn guard<T>(
-        &mut self,
-        context: &mut Context<'_>,
-        write: Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        if write.is_ready() {
-            self.stall = None;
-            return write;
-        }
-        let stall = self
-            .stall
-            .get_or_insert_with(|| Box::pin(sleep(self.stall_timeout)));
-        ready!(stall.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::new(
-            io::ErrorKind::TimedOut,
-            "the reader stopped reading",
-        )))
-    }
-}
-
-impl<Io: AsyncRead + Unpin> AsyncRead for StallGuarded<Io> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_read(context, buffer)
-    }
-}
-
-impl<Io: AsyncWrite + Unpin> AsyncWrite for StallGuarded<Io> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let write = Pin::new(&mut self.io).poll_write(context, bytes);
-        self.guard(context, write)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let write = Pin::new(&mut self.io).poll_write_vectored(context, slices);
-        self.guard(context, write)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.io.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flush = Pin::new(&mut self.io).poll_flush(context);
-        self.guard(context, flush)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let shutdown = Pin::new(&mut self.io).poll_shutdown(context);
-        self.guard(context, shutdown)
-    }
+/// A connection whose writes, plain and vectored, flushes and shutdown fail when the other side takes nothing for
+/// `stall_timeout`. The time begins anew with each one that ends.
+fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Pin<Box<TimeoutWriter<Io>>> {
+    let mut writer = TimeoutWriter::new(io);
+    writer.set_timeout(Some(stall_timeout));
+    Box::pin(writer)
 }
 
 #[cfg(test)]
@@ -170,7 +88,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_reader_that_stops_is_cut() {
         let (server, _client) = tokio::io::duplex(8);
-        let mut server = StallGuarded::new(server, TIMEOUT);
+        let mut server = guarded(server, TIMEOUT);
         let started = Instant::now();
         let error = server.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(
@@ -182,7 +100,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_reader_is_not() {
         let (server, mut client) = tokio::io::duplex(8);
-        let mut server = StallGuarded::new(server, TIMEOUT);
+        let mut server = guarded(server, TIMEOUT);
         let reading = tokio::spawn(async move {
             let mut bytes = [0; 8];
             for _ in 0..8 {
@@ -192,5 +110,14 @@ mod tests {
         });
         server.write_all(&[0; 64]).await.unwrap();
         reading.await.unwrap();
+    }
+    #[tokio::test]
+    async fn vectored_writes_reach_the_socket() {
+        let listener = bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut listener = StallGuardedListener::new(listener, TIMEOUT);
+        let (client, (server, _)) = tokio::join!(TcpStream::connect(address), listener.accept());
+        client.unwrap();
+        assert!(server.is_write_vectored());
     }
 }

@@ -5,7 +5,7 @@
 //! they stand for. The connection goes to the address that was checked, because the check is in the resolver that the
 //! connection uses: there is no second look-up, and so no DNS rebinding. Every redirect passes the same check.
 //!
-//! - `addresses`: which addresses are public
+//! - `addresses`: which addresses are public, and networks as an operator writes them
 //! - `client`: the HTTP client that obeys
 
 mod addresses;
@@ -15,16 +15,16 @@ mod tests;
 
 use std::net::IpAddr;
 
+use ipnet::IpNet;
 use reqwest::Url;
 use url::Host;
 
-pub use addresses::Network;
 pub use client::{Egress, EgressError, Incoming, Outgoing};
 
 /// Where requests may go besides the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EgressPolicy {
-    networks: Vec<Network>,
+    networks: Vec<IpNet>,
     hosts: Vec<AllowedHost>,
 }
 
@@ -59,9 +59,9 @@ impl EgressPolicy {
     /// with one port (localhost:8080) or all of them.
     pub fn allow(&mut self, entry: &str) -> Result<(), String> {
         if entry.contains('/') {
-            self.networks.push(entry.parse()?);
-        } else if let Ok(address) = entry.trim_matches(['[', ']']).parse() {
-            self.networks.push(Network::of(address));
+            self.networks.push(addresses::network(entry)?);
+        } else if let Ok(address) = entry.trim_matches(['[', ']']).parse::<IpAddr>() {
+            self.networks.push(IpNet::from(address));
         } else {
             self.hosts.push(AllowedHost::parse(entry)?);
         }
@@ -107,7 +107,7 @@ impl EgressPolicy {
         let is_allowed = self
             .networks
             .iter()
-            .any(|network| network.contains(destination) || network.contains(address));
+            .any(|network| network.contains(&destination) || network.contains(&address));
         if is_allowed || addresses::is_public(destination) {
             return Ok(());
         }
