@@ -7,7 +7,7 @@ mod support;
 use everturn_gateway::turns::StartOutcome;
 use everturn_store::{ResumePoint, StoreError, UnfinishedTurn};
 use serde_json::{Value, json};
-use support::{Sse, TestGateway};
+use support::TestGateway;
 
 const MESSAGES: &str = "/conversations/c/messages";
 const RESUME: &str = "/conversations/c/resume";
@@ -202,14 +202,7 @@ async fn chat_follows_the_turn_that_a_message_joined() {
         .append("c", &message_id, "user_message", r#"{"message_id":"mine"}"#);
     gateway.store.append("c", "first", "complete", "{}");
     let body = json!({"message": "hi", "message_id": "mine", "conversation_id": "c"});
-    let mut chat = Sse::of(
-        gateway
-            .request("POST", "/chat")
-            .json(&body)
-            .send()
-            .await
-            .unwrap(),
-    );
+    let mut chat = gateway.chat(&body).await;
     assert_eq!(chat.names(1).await, ["replay"]);
     let opening: Value = serde_json::from_str(&chat.next().await.unwrap().data).unwrap();
     assert_eq!(opening["message_id"], "first", "whose turn this is");

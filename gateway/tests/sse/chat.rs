@@ -40,14 +40,7 @@ fn play(gateway: &TestGateway, conversation_id: &str, message_id: &str) {
 async fn chat_streams_its_turn_and_ends() {
     let gateway = TestGateway::start().await;
     let body = json!({"message": "hi", "message_id": "mine"});
-    let mut chat = Sse::of(
-        gateway
-            .request("POST", "/chat")
-            .json(&body)
-            .send()
-            .await
-            .unwrap(),
-    );
+    let mut chat = gateway.chat(&body).await;
     assert_eq!(chat.next().await.unwrap().event, "replay");
     let opening = chat.next().await.unwrap();
     assert_eq!(opening.event, "conversation");
@@ -79,14 +72,7 @@ async fn chat_streams_its_turn_and_ends() {
     // The same message again, after its turn and another one: the same answer.
     gateway.store.take(message_id, message_id, false);
     let body = json!({"message": "hi", "message_id": "mine", "conversation_id": conversation_id});
-    let mut again = Sse::of(
-        gateway
-            .request("POST", "/chat")
-            .json(&body)
-            .send()
-            .await
-            .unwrap(),
-    );
+    let mut again = gateway.chat(&body).await;
     assert_eq!(again.names(6).await[2..], expected);
     assert_eq!(
         again.names(1).await,

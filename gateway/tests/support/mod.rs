@@ -279,6 +279,12 @@ impl TestGateway {
         Answer::of(self.request("POST", path).json(body).send().await.unwrap()).await
     }
 
+    /// Sends a message by the chat endpoint; its answer is the stream.
+    pub async fn chat(&self, body: &Value) -> Sse {
+        let request = self.request("POST", "/chat").json(body);
+        Sse::of(request.send().await.unwrap())
+    }
+
     pub async fn patch(&self, path: &str, body: &Value) -> Answer {
         Answer::of(self.request("PATCH", path).json(body).send().await.unwrap()).await
     }

@@ -1,5 +1,5 @@
-//! Approvals: what waits for a person, and their answers. Whether an answer is taken is decided by the workflow that
-//! asked; what is stored says why one is not.
+//! Approvals: the calls that wait for a person, and the answers. The workflow that asked decides whether an answer is
+//! taken; the stored call says why one is not.
 
 use axum::{Json, extract::State};
 use chrono::Utc;
@@ -12,7 +12,7 @@ use everturn_store::OutsideTool;
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
-use super::waiting_calls::{MAX_WAITING, WaitingCallBody};
+use super::waiting_calls::{WaitingCallBody, waiting_calls};
 use crate::{
     http::{
         auth::Credential,
@@ -55,22 +55,11 @@ pub(super) async fn list(
     caller: Caller,
     ConversationId(id): ConversationId,
 ) -> Result<Json<PendingApprovalsBody>, Problem> {
-    state.conversation(&caller, &id).await?;
-    let waiting = state
-        .ports
-        .outside
-        .waiting_tools(&caller.access, &id, MAX_WAITING)
-        .await?;
-    let approvals = waiting
-        .into_iter()
-        .filter(OutsideTool::needs_approval)
-        .map(|tool| {
-            let input_hash = tool.record.call.input_hash.clone();
-            PendingApprovalBody {
-                call: tool.into(),
-                input_hash,
-            }
-        });
+    let waiting = waiting_calls(&state, &caller, &id, OutsideTool::needs_approval).await?;
+    let approvals = waiting.map(|tool| PendingApprovalBody {
+        input_hash: tool.record.call.input_hash.clone(),
+        call: tool.into(),
+    });
     Ok(Json(PendingApprovalsBody {
         approvals: approvals.collect(),
     }))
@@ -168,7 +157,7 @@ pub(super) async fn resolve(
         .resolve_approval(&path.conversation_id, sub_agent.as_deref(), answer)
         .await?;
     if outcome != ApprovalOutcome::Taken {
-        // Another answer, or the end of the time or of the turn, may have been first.
+        // Another answer may have been first, or the time or the turn may have ended before.
         let call = state.outside_tool(&caller, &path).await?;
         return Err(settled(&call).unwrap_or_else(|| refused(&outcome)));
     }
@@ -182,7 +171,7 @@ pub(super) async fn resolve(
     }))
 }
 
-/// Who answers, for readers: the owner, else the key.
+/// Names who answers, for readers: the owner, or else the key.
 fn who(caller: &Caller) -> String {
     let key = || match &caller.credential {
         Credential::Key(id) | Credential::Session(id) => id.clone(),
@@ -191,7 +180,7 @@ fn who(caller: &Caller) -> String {
     caller.access.owner_id.clone().unwrap_or_else(key)
 }
 
-/// Why the call takes no answer, as far as it is stored.
+/// Tells why the call takes no answer, if the stored call shows a reason.
 fn settled(call: &OutsideTool) -> Option<Problem> {
     let detail = match call.record.approval {
         ApprovalState::Pending if call.is_expired(Utc::now()) => return Some(expired()),
@@ -219,7 +208,7 @@ fn mismatch() -> Problem {
     )
 }
 
-/// Why the turn did not take the answer, when the store has nothing to say about it.
+/// Tells why the turn did not take the answer, when the stored call shows no reason.
 fn refused(outcome: &ApprovalOutcome) -> Problem {
     match outcome {
         ApprovalOutcome::NotRunning => Problem::new(
@@ -233,7 +222,7 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
         ApprovalOutcome::Refused(word) if word == refusal::INVALID => {
             Problem::new(Code::InvalidBody, "The turn cannot read the answer.")
         }
-        // It does not wait yet: it comes back from a restart or a reset.
+        // The call does not wait yet: its turn is coming back from a restart or a reset.
         ApprovalOutcome::Taken | ApprovalOutcome::Refused(_) | ApprovalOutcome::Unanswered => {
             Problem::new(
                 Code::TurnUnavailable,

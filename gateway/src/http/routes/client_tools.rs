@@ -1,4 +1,5 @@
-//! Client tools: what waits for the client to run it, and its results. A result is stored, then the turn is told.
+//! Client tools: the calls that wait for the client to run them, and their results. A result is stored, and then the
+//! turn is told.
 
 use axum::{Json, extract::State, http::StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -7,7 +8,7 @@ use everturn_store::{OutsideTool, ToolEnd};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 
-use super::waiting_calls::{MAX_WAITING, WaitingCallBody};
+use super::waiting_calls::{WaitingCallBody, waiting_calls};
 use crate::{
     http::{
         extract::{Caller, ConversationId, ExecutionPath, JsonBody},
@@ -38,13 +39,7 @@ pub(super) async fn list(
     caller: Caller,
     ConversationId(id): ConversationId,
 ) -> Result<Json<WaitingClientToolsBody>, Problem> {
-    state.conversation(&caller, &id).await?;
-    let waiting = state
-        .ports
-        .outside
-        .waiting_tools(&caller.access, &id, MAX_WAITING)
-        .await?;
-    let waiting = waiting.into_iter().filter(OutsideTool::needs_result);
+    let waiting = waiting_calls(&state, &caller, &id, OutsideTool::needs_result).await?;
     Ok(Json(WaitingClientToolsBody {
         client_tools: waiting.map(WaitingCallBody::from).collect(),
     }))
@@ -107,7 +102,7 @@ pub(super) async fn accept(
         ));
     }
     let call = store_result(&state, &caller, &path, call, body).await?;
-    // Also when it was stored before: whoever stored it may not have come this far.
+    // The turn is told also when the result was stored before: the request that stored it may have died in between.
     let sub_agent = state
         .sub_agent_of(&caller, &path.conversation_id, &call)
         .await?;
@@ -174,14 +169,14 @@ async fn store_result(
     })
 }
 
-/// The time from when the client was asked until now.
+/// Returns the time from when the client was asked until now.
 fn duration_ms(call: &OutsideTool, now: DateTime<Utc>) -> u32 {
     let timeout = TimeDelta::milliseconds(i64::from(call.record.call.timeout_ms));
     let asked_at = call.expires_at.map_or(call.requested_at, |at| at - timeout);
     u32::try_from((now - asked_at).num_milliseconds().max(0)).unwrap_or(u32::MAX)
 }
 
-/// True when the stored end says the same: a database may write JSON in other words.
+/// True when the stored end says the same. The values are compared, because a database may write JSON differently.
 fn is_ended_by(call: &OutsideTool, end: &ToolEnd) -> bool {
     let is_same = |stored: &ToolEnd| {
         (&stored.status, stored.is_error) == (&end.status, end.is_error)

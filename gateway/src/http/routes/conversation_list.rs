@@ -7,7 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{
     conversations::ConversationBody,
-    wire::{page_token, parse_page_token},
+    wire::{checked_limit, page_token, parse_page_token},
 };
 use crate::http::{
     extract::{Caller, Params},
@@ -61,13 +61,7 @@ pub(super) async fn list(
     caller: Caller,
     Params(params): Params<ListParams>,
 ) -> Result<Json<ConversationPageBody>, Problem> {
-    let limit = params.limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Problem::new(
-            Code::InvalidParameter,
-            format!("`limit` is 1 to {MAX_LIMIT}."),
-        ));
-    }
+    let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let longest = state.config.max_title_bytes;
     if params
         .search

@@ -5,6 +5,7 @@ use everturn_proto::event::Event;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use super::wire::checked_limit;
 use crate::{
     http::{
         event_stream,
@@ -54,10 +55,7 @@ pub(super) async fn page(
     Params(query): Params<PageQuery>,
 ) -> Result<Json<EventPageBody>, Problem> {
     let limit = query.limit.unwrap_or(state.config.default_page);
-    if !(1..=state.config.max_page).contains(&limit) {
-        let detail = format!("`limit` is 1 to {}.", state.config.max_page);
-        return Err(Problem::new(Code::InvalidParameter, detail));
-    }
+    let limit = checked_limit(limit, state.config.max_page)?;
     state.conversation(&caller, &id).await?;
     let page = state
         .ports

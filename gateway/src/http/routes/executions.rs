@@ -5,7 +5,7 @@ use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
-use super::wire::{page_token, parse_page_token, time};
+use super::wire::{checked_limit, page_token, parse_page_token, time};
 use crate::{
     http::{
         extract::{Caller, ConversationId, ExecutionPath, Params},
@@ -140,13 +140,7 @@ pub(super) async fn list(
     ConversationId(id): ConversationId,
     Params(query): Params<ListQuery>,
 ) -> Result<Json<AgentExecutionPageBody>, Problem> {
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT);
-    if !(1..=MAX_LIMIT).contains(&limit) {
-        return Err(Problem::new(
-            Code::InvalidParameter,
-            format!("`limit` is 1 to {MAX_LIMIT}."),
-        ));
-    }
+    let limit = checked_limit(query.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
     let after = query.after.as_deref().map(parse_after).transpose()?;
     state.conversation(&caller, &id).await?;
     // One more than asked for tells whether there is another page.

@@ -6,10 +6,29 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::wire::time;
-use crate::schema::Id;
+use crate::{
+    http::{extract::Caller, problem::Problem, state::GatewayState},
+    schema::Id,
+};
 
-/// Calls of one conversation that are looked at: a step has at most 64, and several agents may wait at once.
-pub(super) const MAX_WAITING: u32 = 512;
+/// The most calls of one conversation that are read. A step has at most 64, and several agents may wait at once.
+const MAX_WAITING: u32 = 512;
+
+/// The calls of a conversation that wait for someone outside and are `wanted`, oldest first.
+pub(super) async fn waiting_calls(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation_id: &str,
+    wanted: impl Fn(&OutsideTool) -> bool,
+) -> Result<impl Iterator<Item = OutsideTool>, Problem> {
+    state.conversation(caller, conversation_id).await?;
+    let waiting = state
+        .ports
+        .outside
+        .waiting_tools(&caller.access, conversation_id, MAX_WAITING)
+        .await?;
+    Ok(waiting.into_iter().filter(wanted))
+}
 
 /// A tool call as someone outside sees it.
 #[derive(Serialize, ToSchema)]
