@@ -24,6 +24,7 @@ mod mcp;
 mod operations;
 mod own_tools;
 mod parallel;
+mod printed;
 mod races;
 mod readers;
 mod readme;
