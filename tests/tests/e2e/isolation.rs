@@ -289,6 +289,56 @@ async fn what_is_somebody_elses_does_not_exist() {
     assert_eq!(types(events.as_array().unwrap()), format!("{turn} {turn}"));
 }
 
+/// A tool's result that is there, so that only its owner makes the difference.
+#[tokio::test]
+async fn a_tools_result_does_not_exist_for_another_owner() {
+    let script = |request: &Request| match request.results_since_user() {
+        0 => Reply::text("I count.").call("calculate", &json!({"expression": "6 * 7"})),
+        _ => Reply::text("42."),
+    };
+    let stack = Stack::new(Model::start(script).await).await;
+    stack.configure(AUTH);
+    let ann = bearer(&stack, &["--tenant", "acme", "--owner", "ann"]).await;
+    let everyone = bearer(&stack, &["--tenant", "acme"]).await;
+    let strangers = [
+        bearer(&stack, &["--tenant", "acme", "--owner", "bob"]).await,
+        bearer(&stack, &["--tenant", "other", "--owner", "ann"]).await,
+    ];
+    let _running = stack.start().await;
+    let path = "/conversations/counted";
+    post(&stack, &ann, "/conversations", &json!({"id": "counted"})).await;
+    let message = json!({"content": "What is 6 times 7?"});
+    post(&stack, &ann, &format!("{path}/messages"), &message).await;
+    let execution_id = wait::until("the tool has ended", || async {
+        let events = get(&stack, &ann, &format!("{path}/events")).await["events"].take();
+        let observed = events
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|event| event["event_type"] == "observe")?;
+        Some(
+            observed["event_data"]["execution_id"]
+                .as_str()
+                .unwrap()
+                .to_owned(),
+        )
+    })
+    .await;
+    let result = format!("{path}/tool-executions/{execution_id}/result");
+    for key in [&ann, &everyone] {
+        let slice = get(&stack, key, &result).await;
+        assert!(slice["text"].as_str().unwrap().contains("42"), "{slice}");
+    }
+    for stranger in &strangers {
+        let problem = get(&stack, stranger, &result).await;
+        assert_eq!(
+            (&problem["status"], &problem["code"]),
+            (&json!(404), &json!("conversation_not_found")),
+            "{problem}"
+        );
+    }
+}
+
 /// The same requests for what is one's own: what is refused above is refused for whose it is.
 #[tokio::test]
 async fn what_is_ones_own_can_be_reached() {
