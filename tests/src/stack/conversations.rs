@@ -127,6 +127,13 @@ impl Stack {
         self.temporal.succeed(&terminate).await;
     }
 
+    /// Cancels the workflow of a conversation at the engine, without its gateway.
+    pub async fn cancel_workflow(&self, conversation_id: &str) {
+        let workflow_id = ids::workflow_id(conversation_id);
+        let cancel = ["workflow", "cancel", "--workflow-id", &workflow_id];
+        self.temporal.succeed(&cancel).await;
+    }
+
     /// Resets the workflow of a conversation to its beginning: a new run replays what the store has already.
     pub async fn reset(&self, conversation_id: &str) {
         let workflow_id = ids::workflow_id(conversation_id);

@@ -1,4 +1,5 @@
-//! kill -9 at the worst instants (invariants 3, 5, 6 and 7): the turn ends as if nothing had happened.
+//! kill -9 at the worst instants: the turn ends as if nothing had happened (invariant 3, idempotent saves; invariant 5,
+//! paid once; invariant 6, done once; invariant 7, fenced deltas).
 
 use std::time::{Duration, Instant};
 
@@ -117,18 +118,14 @@ async fn after_the_checkpoint_and_before_the_workflow_heard() {
     assert_eq!(stack.effects().len(), 1);
 }
 
-#[tokio::test]
-async fn inside_a_once_tool() {
-    let model = Model::start(|request: &Request| match request.results_since_user() {
-        0 => {
-            Reply::text("Slowly.").call("test_once", &json!({"effect": true, "sleep_ms": 600_000}))
-        }
-        _ => Reply::text("I do not know."),
-    });
-    let stack = Stack::new(model.await).await;
+/// Kills the worker inside the tool that the model's first step calls, and lets another worker end the turn.
+async fn killed_inside_a_tool(
+    script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+) -> (Stack, Vec<Value>) {
+    let stack = Stack::new(Model::start(script).await).await;
     let (worker, _gateway) = stack.start().await;
-    let (conversation, _) = stack.ask("change something slowly").await;
-    everturn_tests::wait::until("the tool has its effect", || async {
+    let (conversation, _) = stack.ask("use the tool").await;
+    wait::until("the tool has its effect", || async {
         (stack.effects().len() == 1).then_some(())
     })
     .await;
@@ -136,6 +133,18 @@ async fn inside_a_once_tool() {
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), WHOLE_TURN);
+    (stack, events)
+}
+
+#[tokio::test]
+async fn inside_a_once_tool() {
+    let script = |request: &Request| match request.results_since_user() {
+        0 => {
+            Reply::text("Slowly.").call("test_once", &json!({"effect": true, "sleep_ms": 600_000}))
+        }
+        _ => Reply::text("I do not know."),
+    };
+    let (stack, events) = killed_inside_a_tool(script).await;
     let observe = &events[3]["event_data"];
     assert_eq!(observe["is_error"], true);
     assert!(
@@ -151,21 +160,11 @@ async fn inside_a_once_tool() {
 
 #[tokio::test]
 async fn inside_a_tool_that_may_run_again() {
-    let model = Model::start(|request: &Request| match request.results_since_user() {
+    let script = |request: &Request| match request.results_since_user() {
         0 => Reply::text("Read.").call("test_read", &json!({"effect": true, "sleep_ms": 2_000})),
         _ => Reply::text("Read it."),
-    });
-    let stack = Stack::new(model.await).await;
-    let (worker, _gateway) = stack.start().await;
-    let (conversation, _) = stack.ask("read").await;
-    everturn_tests::wait::until("the tool has begun", || async {
-        (stack.effects().len() == 1).then_some(())
-    })
-    .await;
-    worker.kill().await;
-    let _next = stack.worker();
-    let events = stack.ended(&conversation, 1).await;
-    assert_eq!(types(&events), WHOLE_TURN);
+    };
+    let (stack, events) = killed_inside_a_tool(script).await;
     assert_eq!(events[3]["event_data"]["is_error"], false, "{events:#?}");
     assert_eq!(stack.effects().len(), 2);
 }

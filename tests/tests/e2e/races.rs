@@ -1,6 +1,6 @@
-//! Steer, cancel, queue and interrupt, also at the instants where they meet a save (invariant 3).
+//! Steer, cancel, queue and interrupt, also at the instants where they meet a save (invariant 3,
+//! idempotent saves).
 
-use everturn_proto::ids;
 use everturn_tests::{
     events::{contents, types},
     model::{Model, Reply, Request},
@@ -56,15 +56,7 @@ async fn a_cancel_during_the_final_save_comes_too_late() {
         .post(&format!("/conversations/{conversation}/cancel"), &json!({}))
         .await;
     assert_eq!(status, 202);
-    let workflow_id = ids::workflow_id(&conversation);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "cancel", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    stack.cancel_workflow(&conversation).await;
     stack.pass("save.end.after");
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
@@ -152,15 +144,7 @@ async fn a_cancel_observes_every_open_act() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("one").await;
     stack.saw(&conversation, "observe").await;
-    let workflow_id = ids::workflow_id(&conversation);
-    assert!(
-        stack
-            .temporal
-            .cli(&["workflow", "cancel", "--workflow-id", &workflow_id])
-            .await
-            .status
-            .success()
-    );
+    stack.cancel_workflow(&conversation).await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(
         types(&events),

@@ -98,6 +98,24 @@ fn slow(directory: &Path, effect: &str, more: &str) -> String {
     mcp::watched("slow", EVERYTHING, directory, &more)
 }
 
+/// A stack whose agent has the tools of such a server, and a model that makes these calls.
+async fn slow_stack(
+    calls: Vec<(&'static str, Value)>,
+    directory: &Path,
+    effect: &str,
+    more: &str,
+) -> Stack {
+    let tables = slow(directory, effect, more);
+    stack(calling(calls).await, "[\"slow__*\"]", &tables).await
+}
+
+/// How often that server was told this.
+fn times_told(directory: &Path, method: &str) -> usize {
+    let told = told(directory, "slow");
+    let such = told.iter().filter(|message| message["method"] == method);
+    such.count()
+}
+
 /// The progress of the tool that runs, as the last heartbeat that carried one says it.
 async fn progress(stack: &Stack, conversation: &str) -> String {
     let workflow_id = ids::workflow_id(conversation);
@@ -118,12 +136,7 @@ async fn progress_keeps_a_long_call_alive() {
     let files = TempDir::new().unwrap();
     // Longer than the heartbeat time-out (5 s), each step shorter than the idle time-out.
     let calls = vec![(LONG, json!({"duration": 8, "steps": 16}))];
-    let stack = stack(
-        calling(calls).await,
-        "[\"slow__*\"]",
-        &slow(files.path(), "once", "idle_timeout = \"3s\""),
-    )
-    .await;
+    let stack = slow_stack(calls, files.path(), "once", "idle_timeout = \"3s\"").await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     let progress = progress(&stack, &conversation).await;
@@ -135,13 +148,7 @@ async fn progress_keeps_a_long_call_alive() {
             .unwrap()
             .contains("completed")
     );
-    assert_eq!(
-        told(files.path(), "slow")
-            .iter()
-            .filter(|message| message["method"] == "tools/call")
-            .count(),
-        1
-    );
+    assert_eq!(times_told(files.path(), "tools/call"), 1);
 }
 
 #[tokio::test]
@@ -162,12 +169,7 @@ async fn a_silent_call_is_given_up_and_the_server_told() {
 async fn a_cancelled_turn_cancels_the_call_at_the_server() {
     let files = TempDir::new().unwrap();
     let calls = vec![(LONG, json!({"duration": 600, "steps": 1}))];
-    let stack = stack(
-        calling(calls).await,
-        "[\"slow__*\"]",
-        &slow(files.path(), "once", ""),
-    )
-    .await;
+    let stack = slow_stack(calls, files.path(), "once", "").await;
     let _running = stack.start().await;
     let (conversation, message) = stack.ask("go").await;
     let call = was_told(files.path(), "tools/call").await;
@@ -198,22 +200,13 @@ async fn a_cancelled_turn_cancels_the_call_at_the_server() {
 async fn killed_in_mid_call(effect: &str) -> (Vec<Value>, usize) {
     let files = TempDir::new().unwrap();
     let calls = vec![(LONG, json!({"duration": 4, "steps": 1}))];
-    let stack = stack(
-        calling(calls).await,
-        "[\"slow__*\"]",
-        &slow(files.path(), effect, ""),
-    )
-    .await;
+    let stack = slow_stack(calls, files.path(), effect, "").await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     was_told(files.path(), "tools/call").await;
     kill(&processes(files.path(), "slow")[0]);
     let events = stack.ended(&conversation, 1).await;
-    let calls = told(files.path(), "slow")
-        .iter()
-        .filter(|message| message["method"] == "tools/call")
-        .count();
-    (events, calls)
+    (events, times_told(files.path(), "tools/call"))
 }
 
 #[tokio::test]
@@ -243,12 +236,7 @@ async fn a_server_killed_in_mid_call_runs_a_read_tool_again() {
 async fn a_server_killed_between_calls_is_started_again() {
     let files = TempDir::new().unwrap();
     let calls = vec![("slow__echo", json!({"message": "here"}))];
-    let stack = stack(
-        calling(calls).await,
-        "[\"slow__*\"]",
-        &slow(files.path(), "once", ""),
-    )
-    .await;
+    let stack = slow_stack(calls, files.path(), "once", "").await;
     let _gateway = stack.gateway().await;
     let worker = stack.worker();
     for turn in 1..=3 {
@@ -368,12 +356,7 @@ async fn a_result_too_large_or_not_text_is_a_clear_observe() {
 async fn a_changed_list_is_offered_in_the_next_call() {
     let files = TempDir::new().unwrap();
     let calls = vec![("slow__echo", json!({"message": "here"}))];
-    let stack = stack(
-        calling(calls).await,
-        "[\"slow__*\"]",
-        &slow(files.path(), "once", ""),
-    )
-    .await;
+    let stack = slow_stack(calls, files.path(), "once", "").await;
     let _running = stack.start().await;
     // This server adds tools after the handshake, and says so.
     wait::until("the tools that came later are offered", || async {
@@ -385,14 +368,8 @@ async fn a_changed_list_is_offered_in_the_next_call() {
             .then_some(())
     })
     .await;
-    let lists = || {
-        told(files.path(), "slow")
-            .iter()
-            .filter(|message| message["method"] == "tools/list")
-            .count()
-    };
     wait::until("the list was asked for again", || async {
-        (lists() >= 2).then_some(())
+        (times_told(files.path(), "tools/list") >= 2).then_some(())
     })
     .await;
 }

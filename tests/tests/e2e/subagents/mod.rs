@@ -81,6 +81,27 @@ async fn running(stack: &Stack, conversation: &str) -> usize {
     found.as_array().map_or(0, Vec::len)
 }
 
+/// Asserts that the agents of [`tree`] all came to their end: three leads, each with a helper, and who asked them.
+fn assert_tree_succeeded(events: &[Value]) {
+    assert_eq!(
+        (count(events, "sub_agent_start"), count(events, "complete")),
+        (6, 7),
+        "{events:#?}"
+    );
+    assert!(
+        data(events, "observe")
+            .iter()
+            .all(|observe| observe["is_error"] == false),
+        "{events:#?}"
+    );
+}
+
+/// How many of the model's requests are such.
+fn requests(stack: &Stack, is_such: impl Fn(&Request) -> bool) -> usize {
+    let requests = stack.model.requests();
+    requests.iter().filter(|request| is_such(request)).count()
+}
+
 async fn nothing_runs(stack: &Stack, conversation: &str) {
     wait::until("no workflow of the conversation runs", || async {
         (running(stack, conversation).await == 0).then_some(())
@@ -132,20 +153,7 @@ async fn a_killed_worker_loses_no_sub_agent() {
     stack.model.release();
     let _worker = stack.worker();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(
-        (
-            count(&events, "sub_agent_start"),
-            count(&events, "complete")
-        ),
-        (6, 7),
-        "{events:#?}"
-    );
-    assert!(
-        data(&events, "observe")
-            .iter()
-            .all(|observe| observe["is_error"] == false),
-        "{events:#?}"
-    );
+    assert_tree_succeeded(&events);
     assert_eq!(stack.effects().len(), 3, "each tool runs once");
     nothing_runs(&stack, &conversation).await;
 }
@@ -164,32 +172,9 @@ async fn a_terminated_turn_is_resumed_with_its_sub_agents() {
         .await;
     assert_eq!(status, 202, "{body}");
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(
-        (
-            count(&events, "sub_agent_start"),
-            count(&events, "complete")
-        ),
-        (6, 7),
-        "{events:#?}"
-    );
-    assert!(
-        data(&events, "observe")
-            .iter()
-            .all(|observe| observe["is_error"] == false),
-        "{events:#?}"
-    );
-    let of_default = stack
-        .model
-        .requests()
-        .iter()
-        .filter(|r| !is(r, "helper") && !is(r, "lead"))
-        .count();
-    let of_leads = stack
-        .model
-        .requests()
-        .iter()
-        .filter(|r| is(r, "lead"))
-        .count();
+    assert_tree_succeeded(&events);
+    let of_default = requests(&stack, |r| !is(r, "helper") && !is(r, "lead"));
+    let of_leads = requests(&stack, |r| is(r, "lead"));
     assert_eq!(
         (of_default, of_leads),
         (2, 6),
@@ -208,26 +193,8 @@ async fn a_reset_turn_finds_its_sub_agents() {
     stack.reset(&conversation).await;
     stack.model.release();
     let events = stack.ended(&conversation, 1).await;
-    assert_eq!(
-        (
-            count(&events, "sub_agent_start"),
-            count(&events, "complete")
-        ),
-        (6, 7),
-        "{events:#?}"
-    );
-    assert!(
-        data(&events, "observe")
-            .iter()
-            .all(|observe| observe["is_error"] == false),
-        "{events:#?}"
-    );
-    let of_default = stack
-        .model
-        .requests()
-        .iter()
-        .filter(|r| !is(r, "helper") && !is(r, "lead"))
-        .count();
+    assert_tree_succeeded(&events);
+    let of_default = requests(&stack, |r| !is(r, "helper") && !is(r, "lead"));
     assert_eq!(of_default, 2, "what was paid is not paid again");
     nothing_runs(&stack, &conversation).await;
 }
@@ -290,15 +257,16 @@ async fn a_sub_agent_that_is_terminated_is_an_observe() {
     nothing_runs(&stack, &conversation).await;
 }
 
-#[tokio::test]
-async fn depth_and_number_of_sub_agents_are_limited() {
-    let limited = stack(tree(answering), "max_depth = 1").await;
-    let _running = limited.start().await;
-    let (conversation, _) = limited.ask("Do much.").await;
-    let events = limited.ended(&conversation, 1).await;
+/// Asserts that a tree with this limit starts as many sub-agents as it may, and that the calls for the others tell why
+/// they are refused.
+async fn is_limited(limit: &str, sub_agents: usize, refused_calls: usize, reason: &str) {
+    let stack = stack(tree(answering), limit).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("Do much.").await;
+    let events = stack.ended(&conversation, 1).await;
     assert_eq!(
         (count(&events, "sub_agent_start"), count(&events, "observe")),
-        (3, 6),
+        (sub_agents, 6),
         "{events:#?}"
     );
     let refused = data(&events, "observe")
@@ -307,30 +275,16 @@ async fn depth_and_number_of_sub_agents_are_limited() {
     assert!(
         refused
             .clone()
-            .all(|observe| observe["result"].to_string().contains("deeper than 1"))
+            .all(|observe| observe["result"].to_string().contains(reason))
     );
-    assert_eq!(refused.count(), 3);
-    nothing_runs(&limited, &conversation).await;
+    assert_eq!(refused.count(), refused_calls);
+    nothing_runs(&stack, &conversation).await;
+}
 
-    let limited = stack(tree(answering), "max_sub_agents = 4").await;
-    let _running = limited.start().await;
-    let (conversation, _) = limited.ask("Do much.").await;
-    let events = limited.ended(&conversation, 1).await;
-    assert_eq!(
-        (count(&events, "sub_agent_start"), count(&events, "observe")),
-        (4, 6),
-        "{events:#?}"
-    );
-    let refused = data(&events, "observe")
-        .into_iter()
-        .filter(|observe| observe["is_error"] == true);
-    assert!(refused.clone().all(|observe| {
-        observe["result"]
-            .to_string()
-            .contains("all its 4 sub-agents")
-    }));
-    assert_eq!(refused.count(), 2);
-    nothing_runs(&limited, &conversation).await;
+#[tokio::test]
+async fn depth_and_number_of_sub_agents_are_limited() {
+    is_limited("max_depth = 1", 3, 3, "deeper than 1").await;
+    is_limited("max_sub_agents = 4", 4, 2, "all its 4 sub-agents").await;
 }
 
 #[tokio::test]
