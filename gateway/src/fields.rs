@@ -1,4 +1,4 @@
-//! The fields of a JSON object, each kept to the letter.
+//! The fields of a JSON object, each with its JSON exactly as it was written.
 
 use everturn_proto::{Json, event::Event};
 use serde::{
@@ -7,8 +7,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
-/// The fields of an event's data. Old events lack some, new ones have more, and a field may hold anything:
-/// reading one by one keeps a bad one from hiding the others.
+/// The fields of an event's data. Old events lack some, new ones have more, and a field may hold anything. So they are
+/// read one by one, and a bad one does not hide the others.
 #[derive(Debug, Default)]
 pub(crate) struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
@@ -30,7 +30,7 @@ impl<'a> Fields<'a> {
             .flatten()
     }
 
-    /// The field's JSON; of doubles the last, as JSON readers commonly take it.
+    /// The field's JSON. Of fields with the same name the last one counts, as JSON readers commonly take it.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         self.0
             .iter()

@@ -1,7 +1,7 @@
 //! The gateway: REST and SSE in front of the store, the stream and the engine.
 //!
-//! Two rooms, one above the other, and beneath them what both need. Arrows point downwards only: a test of the
-//! architecture holds them.
+//! `http` is above `live`, and below both is what both need. A module names only those below it, which a test of the
+//! architecture checks.
 //!
 //! - [`http`]: routes, extraction, problems, the document, who may do what
 //! - [`live`]: what readers of a conversation get: feed, hub, tail, watcher, frames, timeline

@@ -18,10 +18,11 @@ use tokio::sync::Notify;
 
 use crate::config::{GatewayConfig, TenantLimits};
 
-/// How often tenants are forgotten who have asked for nothing lately. Until then each costs some hundred bytes.
+/// How often tenants that have sent no request lately are removed from memory. Until then each costs some hundred
+/// bytes.
 const SWEEP_EVERY: Duration = Duration::from_mins(1);
 
-/// What there is too much of.
+/// A limit that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LimitReached {
     /// The tenant sends requests faster than it may; the next one may come after `wait`.
@@ -61,7 +62,7 @@ impl TenantUsage {
         }
     }
 
-    /// Gives a place for a stream, held until the permit is dropped.
+    /// Takes a place for a stream, which is held until the permit is dropped.
     pub(crate) fn open_stream(&self, access: &Access) -> Result<StreamPermit, LimitReached> {
         Streams::open(&self.streams, &access.tenant_id)
     }
@@ -70,7 +71,7 @@ impl TenantUsage {
     pub(crate) async fn streams_closed(&self) {
         loop {
             let mut closed = pin!(self.streams.closed.notified());
-            // From here on no stream closes unheard.
+            // From here on no end of a stream is missed.
             closed.as_mut().enable();
             if self.streams.lock().all == 0 {
                 return;
@@ -101,14 +102,14 @@ impl RequestRate {
         })
     }
 
-    /// Counts a request; how long to wait when it is one too many.
+    /// Counts a request. Returns how long to wait when it is one too many.
     fn wait(&self, access: &Access) -> Option<Duration> {
         self.forget_idle();
         let refused = self.limiter.check_key(&access.tenant_id).err()?;
         Some(refused.wait_time_from(self.clock.now()))
     }
 
-    /// A tenant who has not asked for long enough is like one who never did.
+    /// Removes the tenants that have sent no request for so long that their limit is unused again.
     fn forget_idle(&self) {
         let Ok(mut swept_at) = self.swept_at.try_lock() else {
             return;
@@ -126,7 +127,7 @@ struct Streams {
     /// `None`: any number.
     most_of_tenant: Option<usize>,
     open: Mutex<OpenStreams>,
-    /// Told when the last stream closes.
+    /// Notified when the last stream closes.
     closed: Notify,
 }
 

@@ -16,7 +16,7 @@ pub struct Ports {
     pub events: Arc<dyn EventReader>,
     /// Conversations and the messages they accept.
     pub conversations: Arc<dyn Conversations>,
-    /// The tree of executions.
+    /// Agent executions: the turns, and the trees of their sub-agents.
     pub executions: Arc<dyn AgentExecutions>,
     /// Tool calls that wait for a person or for the client.
     pub outside: Arc<dyn OutsideTools>,
@@ -24,7 +24,7 @@ pub struct Ports {
     pub results: Arc<dyn ToolResults>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
-    /// Texts in the making.
+    /// The texts that models are writing now.
     pub stream: Arc<dyn StreamReader>,
     /// The engine.
     pub turns: Arc<dyn TurnStarter>,

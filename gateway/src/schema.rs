@@ -1,4 +1,4 @@
-//! The document's smallest words: schemas that both the endpoints and the frames of a stream are described with.
+//! The smallest schemas of the OpenAPI document, which describe both the endpoints and the frames of a stream.
 
 use everturn_proto::limits::MAX_ID_BYTES;
 use utoipa::{

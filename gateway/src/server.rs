@@ -1,4 +1,4 @@
-//! Serving the router until told to stop.
+//! Serves the router until it is told to stop.
 
 use std::io;
 
@@ -29,7 +29,7 @@ pub async fn serve(
             state.streams_closed().await;
         }
     };
-    // Made here, once: from the router itself each connection would make its routes anew, and keep them.
+    // The service is made here once. Given the router itself, axum would copy all routes for each connection.
     let service = router(state).into_make_service();
     let serving = axum::serve(listener, service).with_graceful_shutdown(close_listener);
     let stop = async {

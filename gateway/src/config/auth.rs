@@ -1,4 +1,4 @@
-//! How callers prove who they are, as configured. Checked where it is read; here only the meaning.
+//! How callers prove who they are, as configured. `worker/src/config/auth.rs` checks the values.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -30,14 +30,14 @@ pub struct AuthConfig {
     pub required: bool,
     /// Origins whose pages may call this gateway. Default none: only pages of the gateway's own origin.
     pub allowed_origins: Vec<Origin>,
-    /// How long a key is taken from memory: one query each such time for each key in use, and so long a revoked key
-    /// still works. Default 5 s.
+    /// How long a key that was read from the store is used from memory. A revoked key still works for that long, and
+    /// each key in use costs one query in that time. Default 5 s.
     pub key_cache: Duration,
-    /// Keys and sessions in memory at the most. Default 10 000: some 300 bytes each.
+    /// The most keys and sessions in memory. Default 10 000, of some 300 bytes each.
     pub max_cached_keys: usize,
-    /// How long a browser session lasts at the most. Default 12 h: a working day.
+    /// The longest that a browser session lasts. Default 12 h: a working day.
     pub session_lifetime: Duration,
-    /// How often an open stream looks whether its key was revoked. Default 10 s.
+    /// How often an open stream checks whether its key was revoked. Default 10 s.
     pub stream_check: Duration,
     /// Tokens of an identity provider; none by default.
     pub oidc: Option<OidcConfig>,
@@ -60,7 +60,7 @@ impl Default for AuthConfig {
 /// Whose tokens are taken, and what their claims mean.
 #[derive(Debug, Clone)]
 pub struct OidcConfig {
-    /// `iss` of the tokens, to the letter; its discovery document names the keys.
+    /// The issuer, exactly as `iss` of its tokens says it. Its discovery document names the keys.
     pub issuer: String,
     /// What must be in `aud`: this API's name at the issuer.
     pub audience: String,
@@ -81,16 +81,16 @@ pub struct OidcConfig {
     /// How old the issuer's keys may become before they are fetched anew. Default 10 min. While the issuer is away the
     /// old ones stay in use.
     pub jwks_ttl: Duration,
-    /// Between two fetches at the least, whatever tokens come. Default 10 s.
+    /// The shortest time between two fetches, whatever tokens come. Default 10 s.
     pub jwks_pause: Duration,
     /// How long a fetch may take. Default 5 s.
     pub fetch_timeout: Duration,
-    /// Bytes of what is fetched. Default 256 KiB: some hundred keys.
+    /// The most bytes that a fetch may return. Default 256 KiB: some hundred keys.
     pub max_fetched_bytes: usize,
 }
 
 impl OidcConfig {
-    /// An issuer and an audience; everything else as by default.
+    /// Makes the settings of an issuer and an audience; everything else has its default.
     pub fn new(issuer: impl Into<String>, audience: impl Into<String>) -> Self {
         Self {
             issuer: issuer.into(),

@@ -19,7 +19,8 @@ pub use self::{
     tenant::TenantLimits,
 };
 
-/// `poll_interval` where workers announce what they save, as over Redis: only what was lost has to wait for it.
+/// The `poll_interval` of a gateway to which workers announce what they save, as over Redis. Only an event whose
+/// announcement was lost has to wait for it.
 pub const ANNOUNCED_POLL_INTERVAL: Duration = Duration::from_secs(2);
 
 /// What can be configured. Each limit is there for invariant 10, nothing grows without a bound.
@@ -56,20 +57,21 @@ pub struct GatewayConfig {
     /// How long a conversation's live tail outlives its last reader. Default 10 s: one that comes back after a cut, or
     /// from a look at another conversation, finds it running.
     pub linger: Duration,
-    /// How often the gateway looks into the store unasked, with one query for all its streams; also how long a
-    /// stream waits before it follows again what could not be followed. An announcement makes it look at once, but
-    /// one may be lost, and a worker in another process may have no way to announce. Default 1 s; with a stream
-    /// that announces across processes [`ANNOUNCED_POLL_INTERVAL`] does.
+    /// How often the gateway asks the store for new events without an announcement, with one query for all its
+    /// streams. It is also how long the gateway waits before it follows a conversation again that could not be
+    /// followed. An announcement makes it read at once, but one may be lost, and a worker in another process may have
+    /// no way to announce. Default 1 s; where the stream announces across processes, [`ANNOUNCED_POLL_INTERVAL`] is
+    /// enough.
     pub poll_interval: Duration,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,
-    /// Readers are told to wait this long before they come back, each another time of the range: those of a gateway
-    /// that stops must not all come to the next one at once. Default 1 s to 3 s.
+    /// How long readers are told to wait before they come back. Each is told another time of this range, so that the
+    /// readers of a gateway that stops do not all come to the next one at once. Default 1 s to 3 s.
     pub retry: RangeInclusive<Duration>,
     /// A connection that takes no byte for this long is cut; its reader comes back with its cursor. Default 30 s.
     pub stall_timeout: Duration,
-    /// How long `serve`, told to stop, goes on while it says that it is not ready: balancers must learn of it before
-    /// connections are refused. Default 5 s.
+    /// How long `serve` goes on after it was told to stop, while it says that it is not ready. Load balancers must
+    /// learn of this before connections are refused. Default 5 s.
     pub drain: Duration,
     /// How long `serve` then waits for streams and requests in flight. Default 10 s: with `drain` and what else a
     /// process has to do, less than the 30 s that Kubernetes gives.
@@ -114,17 +116,17 @@ impl GatewayConfig {
             .map_or(needed, |limit| limit.get().min(needed))
     }
 
-    /// How long one reader is told to wait: any time of the range.
+    /// Chooses how long one reader is told to wait.
     pub(crate) fn retry_delay(&self) -> Duration {
         let (from, to) = (*self.retry.start(), *self.retry.end());
-        // Without randomness there is no jitter, and nothing worse.
+        // Where the system has no random number, all readers are told the shortest time.
         let random = getrandom::u32().unwrap_or(0);
         from + to
             .saturating_sub(from)
             .mul_f64(f64::from(random) / f64::from(u32::MAX))
     }
 
-    /// Bytes of one message: a larger setting than the protocol's limit has no effect.
+    /// The most bytes of one message. A setting larger than the protocol's limit has no effect.
     pub fn message_limit(&self) -> usize {
         self.max_message_bytes.min(MAX_MESSAGE_BYTES)
     }

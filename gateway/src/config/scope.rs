@@ -17,7 +17,7 @@ impl Scope {
     /// Every scope.
     pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Approve];
 
-    /// The word for it.
+    /// Its word, as in tokens and configurations.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -45,12 +45,12 @@ impl Scope {
 pub struct Scopes(u8);
 
 impl Scopes {
-    /// Everything.
+    /// Every scope there is.
     pub fn all() -> Self {
         Scope::ALL.into_iter().collect()
     }
 
-    /// Those of a text with words between spaces. Words that this version does not know allow nothing.
+    /// Reads words between spaces. Words that this version does not know allow nothing.
     pub fn parse(text: &str) -> Self {
         text.split(' ').filter_map(Scope::of).collect()
     }

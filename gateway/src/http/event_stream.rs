@@ -1,4 +1,4 @@
-//! A feed as a response of server-sent events.
+//! Sends a feed as a response of server-sent events.
 
 use std::convert::Infallible;
 
@@ -11,7 +11,7 @@ use futures::StreamExt;
 
 use crate::live::Feed;
 
-/// The response whose body is the feed.
+/// Makes the response whose body is the feed.
 pub(crate) fn response(feed: Feed) -> Response {
     let chunks = feed.into_chunks().map(Ok::<_, Infallible>);
     let mut response = Response::new(Body::from_stream(chunks));

@@ -123,7 +123,7 @@ fn body_problem(rejection: &JsonRejection) -> Problem {
     }
 }
 
-/// What serde would read from an array of its fields, too, but here only from an object.
+/// A type that is read only from an object. Serde alone would read it from an array of its fields, too.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -146,7 +146,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
     }
 }
 
-/// `id` when it can be part of a workflow id and of a path.
+/// Returns `id` when it can be part of a workflow id and of a path.
 pub fn checked_id(what: &str, id: String) -> Result<String, Problem> {
     if ids::is_valid(&id) {
         return Ok(id);

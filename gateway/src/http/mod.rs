@@ -8,7 +8,7 @@
 //! - `event_stream`: a feed as a response
 //! - [`problem`]: the one place that makes error responses
 //!
-//! Must not be here: the order of events and texts, which is the matter of the live side.
+//! Must not be here: the order of events and texts, which the live side decides.
 
 pub mod auth;
 mod event_stream;

@@ -29,14 +29,14 @@ pub struct GatewayState {
     pub(crate) auth: Arc<Authenticator>,
     /// Cancelled when the gateway is to stop: it is not ready, and takes no new streams.
     pub(crate) shutdown: CancellationToken,
-    /// Cancelled some time later: open streams end.
+    /// Cancelled some time after `shutdown`; open streams then end.
     pub(crate) closing: CancellationToken,
     pub(crate) limits: TenantUsage,
     hub: LiveHub,
 }
 
 impl GatewayState {
-    /// A gateway that does not shut down until [`serve`](crate::serve) gives it a token.
+    /// Makes the state of a gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let limits = TenantUsage::new(&config);
         let hub = LiveHub::new(
@@ -63,7 +63,7 @@ impl GatewayState {
         Self { shutdown, ..self }
     }
 
-    /// The caller's conversation; one that they may not see does not exist.
+    /// Returns the caller's conversation; one that they may not see does not exist.
     pub async fn conversation(&self, caller: &Caller, id: &str) -> Result<Conversation, Problem> {
         let found = self
             .ports
@@ -73,7 +73,7 @@ impl GatewayState {
         found.ok_or_else(|| Problem::conversation_not_found(id))
     }
 
-    /// The caller's tool call; one that they may not see does not exist.
+    /// Returns the caller's tool call; one that they may not see does not exist.
     pub async fn outside_tool(
         &self,
         caller: &Caller,
@@ -95,7 +95,8 @@ impl GatewayState {
         Err(Problem::execution_not_found(execution_id))
     }
 
-    /// The tool execution that started the sub-agent which asked for a call; none when the turn's own agent did.
+    /// Returns the tool execution that started the sub-agent which asked for a call; none when the turn's own agent
+    /// did.
     pub async fn sub_agent_of(
         &self,
         caller: &Caller,
@@ -117,8 +118,8 @@ impl GatewayState {
             .map(|parent| parent.execution_id))
     }
 
-    /// A stream of the conversation from after `cursor`. The caller has been shown the conversation; it ends when their
-    /// credential does.
+    /// Opens a stream of the conversation after `cursor`, which ends when the caller's credential does. Whether the
+    /// caller may see the conversation must have been checked.
     pub fn feed(
         &self,
         caller: &Caller,

@@ -28,11 +28,11 @@ use super::{
 pub(super) struct Broadcast {
     conversation_id: String,
     tenant_id: String,
-    /// Tells the conversation from another one of the same id, after this one was removed.
+    /// Distinguishes the conversation from another one with the same id that was created after this one was removed.
     created_at: DateTime<Utc>,
     reader_buffer: usize,
     state: Mutex<BroadcastState>,
-    /// The tail is to look at what its readers want.
+    /// Notified when the tail must check what its readers want.
     ask: Notify,
 }
 
@@ -43,9 +43,9 @@ struct BroadcastState {
     texts: OpenTexts,
     subscriptions: BTreeMap<u64, Subscription>,
     next_id: u64,
-    /// Readers who are subscribed, or still on their way.
+    /// Readers that have subscribed, or still replay.
     readers: usize,
-    /// Since when there are none.
+    /// Since when there are no readers.
     idle_since: Instant,
     end: Option<ReaderEnd>,
 }
@@ -58,10 +58,10 @@ struct Subscription {
     ahead: Option<u32>,
 }
 
-/// Where a reader stands to the tail.
+/// What came of a try to subscribe.
 #[derive(Debug)]
 pub(super) enum Subscribed {
-    /// Nowhere yet: the reader lacks events up to this one, which were shown before it came.
+    /// The reader has not subscribed: it lacks events up to this one, which were shown before it came.
     Behind { last_sequence: u32 },
     /// It gets everything from now on, and has missed nothing.
     Yes {
@@ -75,7 +75,7 @@ pub(super) enum Subscribed {
 }
 
 impl Broadcast {
-    /// Begins behind the conversation's last event.
+    /// Makes a broadcast that begins after the conversation's last event.
     pub(super) fn new(conversation: &Conversation, reader_buffer: usize) -> Self {
         let state = BroadcastState {
             sequence: conversation.last_sequence,
@@ -200,12 +200,12 @@ impl Broadcast {
         Ok(())
     }
 
-    /// The stream is followed anew: pieces may have been missed.
+    /// Notes that the stream is followed anew, so that pieces may have been missed.
     pub(super) fn doubt_texts(&self) {
         self.lock().texts.doubt();
     }
 
-    /// Nothing comes any more. The first end stands.
+    /// Ends the broadcast for all readers. Only the first end counts.
     pub(super) fn end(&self, end: ReaderEnd) {
         let mut state = self.lock();
         state.end.get_or_insert(end);
@@ -215,7 +215,7 @@ impl Broadcast {
         self.ask.notify_one();
     }
 
-    /// Waits for a reader that wants something, or for the last one to leave. Cancel safe.
+    /// Waits until a reader wants something, or the last one has left. Cancel safe.
     pub(super) async fn asked(&self) {
         self.ask.notified().await;
     }
@@ -250,7 +250,7 @@ impl Broadcast {
         state.subscriptions.retain(|_, subscription| {
             match subscription.ahead {
                 None => return subscription.queue.push(Arc::clone(&rendered)),
-                // An event that the reader has already: from here on it gets what the others get.
+                // The reader has this event already. From here on it gets what the others get.
                 Some(cursor) if sequence >= cursor => {
                     subscription.ahead = None;
                     subscription

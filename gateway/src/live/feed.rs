@@ -1,7 +1,7 @@
-//! A reader as the body of a response.
+//! The body of a response, made from a reader.
 //!
-//! The body is pulled: nothing runs for it but its share of the live tail, whose frames wait in the reader's bounded
-//! buffer. Dropping the body drops the reader; the turn never notices.
+//! The connection asks for each piece of the body, so no task runs for it. Frames of the live tail wait in the reader's
+//! bounded buffer. Dropping the body drops the reader, and has no effect on the turn.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::{config::GatewayConfig, limits::StreamPermit};
 /// A stream of server-sent events.
 pub struct Feed {
     reader: LiveReader,
-    /// The message whose turn alone is wanted, up to its end; `None`: everything.
+    /// The message whose turn the reader wants, up to its end; `None` when it wants everything.
     turn: Option<String>,
     /// What goes out before the reader's frames.
     preface: String,
@@ -58,7 +58,7 @@ impl Feed {
         }
     }
 
-    /// Only the turn of this message, and only until it ends.
+    /// Restricts the feed to the turn of this message, until it ends.
     #[must_use]
     pub(crate) fn of_turn(mut self, message_id: &str) -> Self {
         let conversation_id = self.reader.conversation_id();
@@ -68,7 +68,7 @@ impl Feed {
         self
     }
 
-    /// Ends when this resolves: the reader's credential does not hold any more.
+    /// Ends the feed when this resolves, because the reader's credential is no longer valid.
     #[must_use]
     pub fn until(self, until: BoxFuture<'static, ()>) -> Self {
         Self { until, ..self }
@@ -82,7 +82,7 @@ impl Feed {
         })
     }
 
-    /// The next frame, or a comment when there is none for long; `None` at the end.
+    /// Waits for the next frame, or returns a comment when there is none for long; `None` at the end.
     async fn chunk(&mut self) -> Option<Bytes> {
         if !self.preface.is_empty() {
             return Some(std::mem::take(&mut self.preface).into());

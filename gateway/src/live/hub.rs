@@ -1,10 +1,10 @@
-//! One live tail per conversation, however many readers (invariant 8, "a cursor never expires").
+//! One live tail per conversation, however many readers (invariant 8, a cursor never expires).
 //!
 //! The first reader starts it; it reads the store once per announcement and shows each frame, rendered once, to all. A
 //! reader replays pages of its own until it is where the tail is, and then subscribes: under one lock it gets the texts
 //! open at exactly that point, and every frame after it. A tail that nobody has read for a while ends.
 //!
-//! Must not be here: HTTP; the order of events and texts, which is the tail's matter.
+//! Must not be here: HTTP; the order of events and texts, which the tail decides.
 
 use std::{
     collections::HashMap,
@@ -40,7 +40,7 @@ struct SharedHub {
 }
 
 impl LiveHub {
-    /// A hub without tails.
+    /// Makes a hub without tails.
     pub fn new(
         events: Arc<dyn EventReader>,
         stream: Arc<dyn StreamReader>,
@@ -60,15 +60,16 @@ impl LiveHub {
         }
     }
 
-    /// A reader that has every event up to `cursor`. `access` is the reader's own, and must see the conversation. Must
-    /// be called within a tokio runtime.
+    /// Makes a reader that has every event up to `cursor`. `access` is the reader's own, and must see the conversation.
+    /// Must be called within a tokio runtime.
     pub fn open(&self, access: Access, conversation: &Conversation, cursor: u32) -> LiveReader {
         let log = self.shared.log(access, &conversation.id, cursor);
         let mut broadcasts = self.shared.lock();
         let broadcast = match broadcasts.get(&conversation.id) {
             Some(broadcast) if broadcast.is_of(conversation) => Arc::clone(broadcast),
             replaced => {
-                // Removed and created anew between two looks: what comes now is not for those who read the old one.
+                // The conversation was removed and created anew in between. Readers of the old one must not get the new
+                // one's events.
                 if let Some(broadcast) = replaced {
                     broadcast.end(ReaderEnd::Deleted);
                 }
@@ -77,16 +78,17 @@ impl LiveHub {
                 broadcast
             }
         };
-        // Counted in while nobody can take the tail away.
+        // The reader is counted under the lock, so that the tail cannot end before.
         LiveReader::new(log, broadcast)
     }
 
-    /// Conversations tailed now, for metrics and tests.
+    /// The number of tails that run now, for metrics and tests.
     pub fn tails(&self) -> usize {
         self.shared.lock().len()
     }
 
-    /// Starts a tail for all readers of the conversation, from its end on: what is before, readers read for themselves.
+    /// Starts a tail for all readers of the conversation, after its last event. Readers read the earlier events by
+    /// themselves.
     fn start_tail(&self, conversation: &Conversation) -> Arc<Broadcast> {
         let shared = Arc::clone(&self.shared);
         let broadcast = Arc::new(Broadcast::new(conversation, shared.reader_buffer));
@@ -116,7 +118,7 @@ impl SharedHub {
     }
 }
 
-/// The task of one tail. However it ends, its readers learn of it.
+/// Runs one tail. However it ends, its readers are told.
 struct TailTask {
     shared: Arc<SharedHub>,
     broadcast: Arc<Broadcast>,
@@ -141,7 +143,7 @@ impl TailTask {
         }
     }
 
-    /// True when the tail was ended, or nobody has read it for long; then nobody finds it any more.
+    /// True when the tail was ended, or nobody has read it for long. It is then removed from the hub.
     fn is_done(&self) -> bool {
         let mut broadcasts = self.shared.lock();
         let is_done = self.broadcast.is_over(self.shared.linger);
@@ -165,7 +167,7 @@ impl TailTask {
 impl Drop for TailTask {
     fn drop(&mut self) {
         self.remove_from(&mut self.shared.lock());
-        // The first end stands; this one is for a task that panicked or was dropped.
+        // Only the first end counts; this one is for a task that panicked or was dropped.
         self.broadcast.end(ReaderEnd::Unreadable);
     }
 }

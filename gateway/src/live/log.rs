@@ -6,26 +6,26 @@ use everturn_proto::event::Event;
 use everturn_store::{Access, ConversationStatus, EventPage, EventReader, StoreError};
 use tokio::time::sleep;
 
-/// Events read at a time: bounds what a tail or a reader holds.
+/// The most events that are read at a time, which bounds what a tail or a reader holds.
 const PAGE: u32 = 200;
 
-/// Reads that may fail in a row, one each `pace`, before readers are sent away to come back later.
+/// How many reads may fail in a row, one in each `pace`, before readers are told to come back later.
 const MAX_FAILURES: u32 = 30;
 
-/// A place in a conversation's event log, and the way on from there.
+/// A place in a conversation's event log, from which the log is read on.
 pub(super) struct LogCursor {
     events: Arc<dyn EventReader>,
     access: Access,
     conversation_id: String,
     /// The last event that was read.
     sequence: u32,
-    /// Between two tries of a read that failed.
+    /// The time between two tries of a read that failed.
     pace: Duration,
     failures: u32,
 }
 
 impl LogCursor {
-    /// A place behind the event `sequence`.
+    /// Makes the place behind the event `sequence`.
     pub(super) fn new(
         events: Arc<dyn EventReader>,
         access: Access,
@@ -48,8 +48,8 @@ impl LogCursor {
         self.sequence
     }
 
-    /// Reads the events behind the cursor and moves it. The log is known to reach `known_last`, so a page without any of
-    /// the events up to there is one of a replica that is late, or of a conversation that was removed just now.
+    /// Reads the events behind the cursor and moves it. The log is known to reach `known_last`, so a page without any
+    /// of the events up to there is one of a replica that is late, or of a conversation that was removed just now.
     ///
     /// `None`: the read failed, and a while has passed; try again. Cancel safe.
     pub(super) async fn next_page(
@@ -84,7 +84,7 @@ impl LogCursor {
         }
     }
 
-    /// Where the conversation stands; `None` when there is none.
+    /// Reads where the conversation stands; `None` when there is no such conversation.
     pub(super) async fn conversation_status(
         &self,
     ) -> Result<Option<ConversationStatus>, StoreError> {
@@ -99,7 +99,7 @@ impl LogCursor {
             .await
     }
 
-    /// Waits for the next try, unless there is none.
+    /// Waits for the next try, unless this was the last one.
     async fn wait_after<T>(&mut self, error: StoreError) -> Result<Option<T>, StoreError> {
         self.failures += 1;
         if !error.is_retryable() || self.failures >= MAX_FAILURES {

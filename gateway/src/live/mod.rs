@@ -2,18 +2,18 @@
 //!
 //! From the top down:
 //!
-//! - `feed`: one reader's bytes
+//! - `feed`: the body of one reader's response
 //! - `hub`: one tail for all readers of a conversation
-//! - `tail`: the seam between replay and live (invariant 8, "a cursor never expires")
-//! - `reader`: one reader's way from its cursor to what the tail shows to all
+//! - `tail`: joins the replay of events with the texts that are written now (invariant 8, a cursor never expires)
+//! - `reader`: one reader, which replays from its cursor and then gets what the tail shows to all
 //! - `broadcast`: what the tail has shown so far, and the readers who get the rest
-//! - `queue`: what one reader has not taken yet, bounded
+//! - `queue`: the frames that one reader has not taken yet, bounded
 //! - `open_texts`, `seals`: which texts are open, and which an event has replaced
-//! - `watcher`: one look at the store for all tails, for what announcements missed
+//! - `watcher`: one query for all tails, which finds events whose announcement was lost
 //! - `log`: the event log from a cursor, page by page
 //! - `sse`: frames as server-sent events
 //! - `frame`, `end`: what a reader receives, and why it gets no more
-//! - `timeline`: pure; events to timeline items
+//! - `timeline`: makes timeline items from events, without I/O
 //!
 //! Must not be here: requests and responses, and who may read what.
 

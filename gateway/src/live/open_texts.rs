@@ -1,5 +1,5 @@
-//! The texts that are open for whoever has seen every frame so far. A conversation has one such memory: it decides what of
-//! the stream is news, and it is what a reader begins with who comes in the middle of a text.
+//! The texts that are open for a reader that has every frame so far. Each conversation has one such memory. It decides
+//! what of the stream is new, and a reader that comes in the middle of a text begins with it.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use everturn_stream::{OpenText, Piece};
 
 use super::{frame::LiveFrame, seals::Seals, sse::RenderedFrame};
 
-/// Open texts that are remembered at the most; the stream has fewer. A text past it is shown anew when it goes on.
+/// The most open texts that are remembered; the stream has fewer. A text beyond it is shown anew when it goes on.
 const MAX_TEXTS: usize = 256;
 
 /// The open texts of a conversation.
 #[derive(Debug, Default)]
 pub(super) struct OpenTexts {
     seals: Seals,
-    /// By their beginning.
+    /// The texts, in the order in which they began.
     texts: Vec<ShownText>,
 }
 
@@ -23,10 +23,10 @@ pub(super) struct OpenTexts {
 #[derive(Debug)]
 struct ShownText {
     text: OpenText,
-    /// False since the stream is followed anew: pieces may have been missed. What was shown stays, above all its
-    /// generation: the stream may have lost it, and readers must not go back.
+    /// False after the stream is followed anew, because pieces may have been missed. What was shown is kept, above all
+    /// its generation: the stream may have lost it, and readers must not be shown an older one.
     is_certain: bool,
-    /// Its `text_start` as it is now: many readers may begin between two pieces.
+    /// Its `text_start` as it is now. It is kept because many readers may begin between two pieces.
     rendered: Option<Arc<RenderedFrame>>,
 }
 
@@ -35,15 +35,15 @@ struct ShownText {
 pub(super) struct MissingPiece;
 
 impl OpenTexts {
-    /// Takes in an event that every reader has or gets: the texts that it replaces are open no more.
+    /// Notes an event that every reader has or gets. The texts that it replaces are no longer open.
     pub(super) fn note(&mut self, event: &Event) {
         self.seals.note(event);
         self.texts
             .retain(|shown| !self.seals.cover(&shown.text.key));
     }
 
-    /// A text as the stream has it now. Returns what is to be shown of it: nothing when an event has replaced it, or a
-    /// newer generation is shown.
+    /// Notes a text as the stream has it now. Returns what is to be shown of it: nothing when an event has replaced it,
+    /// or when a newer generation was shown.
     pub(super) fn start(&mut self, text: OpenText) -> Vec<LiveFrame> {
         if self.seals.cover(&text.key) {
             return Vec::new();
@@ -76,7 +76,7 @@ impl OpenTexts {
         frames
     }
 
-    /// More of a text. Returns what is to be shown of it.
+    /// Notes more of a text. Returns what is to be shown of it.
     pub(super) fn append(&mut self, piece: Piece) -> Result<Vec<LiveFrame>, MissingPiece> {
         if self.seals.cover(&piece.key) {
             return Ok(Vec::new());
@@ -108,14 +108,14 @@ impl OpenTexts {
         Ok(delta.into_iter().chain(end).collect())
     }
 
-    /// The stream is followed anew: what it says of a text counts again from the text's next start.
+    /// Notes that the stream is followed anew. Pieces of a text count again only after the text's next start.
     pub(super) fn doubt(&mut self) {
         for shown in &mut self.texts {
             shown.is_certain = false;
         }
     }
 
-    /// The frames that show every open text to somebody who begins now.
+    /// Returns the frames that show every open text to a reader that begins now.
     pub(super) fn frames(&mut self, conversation_id: &str) -> Vec<Arc<RenderedFrame>> {
         let mut frames = Vec::new();
         for ShownText { text, rendered, .. } in &mut self.texts {

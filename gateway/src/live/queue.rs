@@ -1,5 +1,5 @@
-//! What one reader has not taken yet: bounded in bytes, so that a reader that falls behind costs nobody else anything
-//! (invariant 10, "nothing grows without a bound").
+//! The frames that one reader has not taken yet, bounded in bytes, so that a slow reader does not harm the others
+//! (invariant 10, nothing grows without a bound).
 
 use std::{
     collections::VecDeque,
@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 
 use super::{end::ReaderEnd, sse::RenderedFrame};
 
-/// Frames for which an empty queue keeps its memory.
+/// The most frames for which an empty queue keeps its memory.
 const KEPT_CAPACITY: usize = 16;
 
-/// Filled by the tail, emptied by one reader.
+/// The queue of one reader. The tail adds frames, and the reader takes them.
 #[derive(Debug)]
 pub(super) struct ReaderQueue {
     waiting: Mutex<WaitingFrames>,
@@ -24,13 +24,13 @@ pub(super) struct ReaderQueue {
 struct WaitingFrames {
     frames: VecDeque<Arc<RenderedFrame>>,
     bytes: usize,
-    /// Bytes at the most. A single frame may be larger.
+    /// The most bytes that may wait. A single frame may be larger.
     limit: usize,
     end: Option<ReaderEnd>,
 }
 
 impl ReaderQueue {
-    /// A queue in which `limit` bytes may wait.
+    /// Makes a queue in which `limit` bytes may wait.
     pub(super) fn new(limit: usize) -> Self {
         let waiting = WaitingFrames {
             frames: VecDeque::new(),
@@ -54,7 +54,7 @@ impl ReaderQueue {
         self.changed.notify_one();
     }
 
-    /// Adds a frame; false, and the end of the queue, when its reader has fallen too far behind.
+    /// Adds a frame. If its reader is too slow, returns false and ends the queue.
     pub(super) fn push(&self, frame: Arc<RenderedFrame>) -> bool {
         let mut waiting = self.lock();
         let fits = waiting.frames.is_empty() || waiting.bytes + frame.bytes.len() <= waiting.limit;
@@ -67,13 +67,13 @@ impl ReaderQueue {
         waiting.end.is_none()
     }
 
-    /// Ends the queue behind what waits in it. The first end stands.
+    /// Ends the queue after the frames that wait in it. Only the first end counts.
     pub(super) fn end(&self, end: ReaderEnd) {
         self.lock().end.get_or_insert(end);
         self.changed.notify_one();
     }
 
-    /// The next frame, or why there is none any more. For one reader only. Cancel safe.
+    /// Waits for the next frame, or tells why there are no more. For one reader only. Cancel safe.
     pub(super) async fn next(&self) -> Result<Arc<RenderedFrame>, ReaderEnd> {
         loop {
             if let Some(next) = self.lock().take() {
@@ -94,7 +94,7 @@ impl WaitingFrames {
         self.frames.push_back(frame);
     }
 
-    /// Ends it, and lets go at once of what nobody may come to take.
+    /// Ends the queue and frees its frames at once, because perhaps nobody takes them.
     fn end(&mut self, end: ReaderEnd) {
         self.end.get_or_insert(end);
         self.frames = VecDeque::new();
@@ -106,7 +106,7 @@ impl WaitingFrames {
             return self.end.map(Err);
         };
         self.bytes -= frame.bytes.len();
-        // Most readers are idle most of the time, and there are many of them.
+        // Most readers are idle most of the time, and there are many, so empty queues keep little memory.
         if self.frames.is_empty() && self.frames.capacity() > KEPT_CAPACITY {
             self.frames = VecDeque::new();
         }

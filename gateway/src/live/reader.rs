@@ -1,4 +1,4 @@
-//! One reader's way: its own replay from its cursor, then what the tail shows to all.
+//! One reader: first it replays the events after its cursor, and then it gets what the tail shows to all.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,9 +13,9 @@ use super::{
     sse::RenderedFrame,
 };
 
-/// A reader of one conversation. Dropping it touches nothing but the reader.
+/// A reader of one conversation. Dropping it affects no other reader and no turn.
 pub struct LiveReader {
-    /// Read with the reader's own access; of no use once subscribed.
+    /// The log, read with the reader's own access. It is not needed once the reader has subscribed.
     log: LogCursor,
     broadcast: Arc<Broadcast>,
     page: VecDeque<Event>,
@@ -23,7 +23,7 @@ pub struct LiveReader {
 }
 
 impl LiveReader {
-    /// A reader that has every event up to where `log` stands.
+    /// Makes a reader that has every event up to where `log` stands.
     pub(super) fn new(log: LogCursor, broadcast: Arc<Broadcast>) -> Self {
         broadcast.enter();
         Self {
@@ -39,7 +39,7 @@ impl LiveReader {
         self.broadcast.conversation_id()
     }
 
-    /// The next frame; waits until there is one. Cancel safe: dropping the future loses nothing.
+    /// Waits for the next frame. Cancel safe: dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Arc<RenderedFrame>, ReaderEnd> {
         loop {
             if let Some(event) = self.page.pop_front() {

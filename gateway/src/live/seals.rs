@@ -7,7 +7,7 @@ use everturn_stream::TextKey;
 
 use crate::fields::Fields;
 
-/// Agent executions remembered: more than a conversation can have speaking at once.
+/// The most agent executions that are remembered: more than can write texts at once in a conversation.
 const MAX_EXECUTIONS: usize = 256;
 
 /// The last sealed step of each agent execution; `u32::MAX` once it has ended. Its steps follow one another, so a seal
@@ -24,7 +24,7 @@ impl Seals {
             return;
         }
         let fields = Fields::of_event(event);
-        // Old events name neither; they cannot belong to a text that is open now.
+        // Old events name neither step nor agent execution. They cannot belong to a text that is open now.
         let Some(execution) = fields
             .get::<String>("agent_execution_id")
             .filter(|id| !id.is_empty())

@@ -1,11 +1,12 @@
-//! The seam between replay and live: every event after a cursor, once and in order, and the texts being written now
-//! (invariant 8, "a cursor never expires"). One path for newcomers, returners and retried steps.
+//! Joins the replay of events with the texts that are being written: every event after a cursor, once and in order, and
+//! then the open texts (invariant 8, a cursor never expires). New readers, returning readers and retried steps all take
+//! this one way.
 //!
-//! The order that makes it hold: follow the stream first, read the store until caught up, then show the open texts that
-//! no event shown so far has replaced, then go live. Live, an announcement only makes the tail read the store; events
-//! never come from the stream.
+//! The order matters: the tail first follows the stream, then reads the store until it has every event, then shows the
+//! open texts that none of these events has replaced, and then passes on deltas. An announcement only makes the tail
+//! read the store; events never come from the stream.
 //!
-//! Must not be here: single readers, who are the matter of the broadcast.
+//! Must not be here: single readers, which the broadcast serves.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +24,7 @@ use super::{
     watcher::{News, WatchedConversation, Watcher},
 };
 
-/// Shortest time between two followings: a stream that cuts its followers at once must not make a busy loop.
+/// The shortest time between two tries to follow. A stream that cuts its followers at once must not make a busy loop.
 const MIN_FOLLOWED: Duration = Duration::from_millis(50);
 
 /// Reads one conversation and shows it to its readers.
@@ -32,22 +33,22 @@ pub(super) struct Tail {
     log: LogCursor,
     broadcast: Arc<Broadcast>,
     items: Option<mpsc::Receiver<Item>>,
-    /// Texts that are open, to be shown once caught up.
+    /// Texts that are open, to be shown once every event is read.
     snapshot: Vec<OpenText>,
-    /// False after trouble with the stream, until it is time to try again.
+    /// False after an error of the stream, until it is time to try again.
     may_follow: bool,
     followed_at: Instant,
     is_behind: bool,
-    /// The events before the first cursor have not been searched for those that replace texts.
+    /// True until the events before the first cursor have been searched for those that replace texts.
     is_past_unknown: bool,
-    /// Says when events came that nobody announced.
+    /// Tells when there are events that were not announced.
     watched: WatchedConversation,
     /// When to follow again what could not be followed.
     retry: Interval,
 }
 
 impl Tail {
-    /// Begins where `log` stands. Must be called within a tokio runtime.
+    /// Makes a tail that begins where `log` stands. Must be called within a tokio runtime.
     pub(super) fn new(
         log: LogCursor,
         stream: Arc<dyn StreamReader>,
@@ -74,9 +75,9 @@ impl Tail {
         self.is_behind = true;
     }
 
-    /// Does the next thing: follows, reads, or waits for news. The error [`StoreError::NotFound`] means that the
-    /// conversation is gone, any other that its readers should come back later. Cancel safe: dropping the future loses
-    /// nothing.
+    /// Does what comes next: follows the stream, reads the store, or waits for news. The error [`StoreError::NotFound`]
+    /// means that the conversation is gone, any other that its readers should come back later. Cancel safe: dropping
+    /// the future loses nothing.
     pub(super) async fn step(&mut self) -> Result<(), StoreError> {
         if self.items.is_none() && self.may_follow {
             self.follow().await;
@@ -99,7 +100,7 @@ impl Tail {
                 self.is_behind = true;
             }
             Err(error) => {
-                // Readers get every event all the same, and the stream is tried again.
+                // Readers get every event also without the stream, which is tried again later.
                 tracing::debug!(%error, "readers go without live texts");
                 self.may_follow = false;
             }
@@ -161,7 +162,7 @@ impl Tail {
             Some(Item::Announced(news)) => {
                 self.is_behind |= news.last_sequence > self.log.sequence();
             }
-            // Cut for being slow: begin again from the cursor.
+            // The stream has cut this tail for being slow. It begins again from its cursor.
             None => {
                 self.items = None;
                 self.may_follow = self.followed_at.elapsed() >= MIN_FOLLOWED;
@@ -170,21 +171,22 @@ impl Tail {
         Ok(())
     }
 
-    /// Asks for the conversation by itself after a look that found less of it than was read.
+    /// Asks the store for this conversation alone, after a query that found fewer events of it than were read.
     async fn check_presence(&self) -> Result<(), StoreError> {
         match self.log.conversation_status().await {
             Ok(None) => Err(StoreError::not_found(
                 Missing::Conversation,
                 self.broadcast.conversation_id(),
             )),
-            // Removed and created anew, or a replica that is late: readers who come back are told which.
+            // Either the conversation was removed and created anew, or a replica is late. Readers that come back are
+            // told which.
             Ok(Some(status)) if status.last_sequence < self.log.sequence() => {
                 Err(StoreError::Conflict(
                     "the event log is shorter than what was read of it".to_owned(),
                 ))
             }
             Ok(Some(_)) => Ok(()),
-            // The next look says more.
+            // The next query of the watcher may tell more.
             Err(error) => {
                 tracing::debug!(%error, "cannot tell whether a conversation is still there");
                 Ok(())
@@ -192,8 +194,8 @@ impl Tail {
         }
     }
 
-    /// The stream contradicts what was shown. Follows anew in a while, not at once: a stream that goes on contradicting
-    /// must not make this a busy loop.
+    /// Follows the stream anew after it contradicted what was shown. Waits a while before, because a stream that goes
+    /// on contradicting must not make a busy loop.
     fn follow_anew_later(&mut self) {
         tracing::warn!(
             conversation_id = self.broadcast.conversation_id(),

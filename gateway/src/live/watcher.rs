@@ -1,10 +1,11 @@
-//! What announcements may miss: one look at the store for every conversation that this gateway's tails read.
+//! Finds events whose announcement was lost: one query asks the store about every conversation that this gateway's
+//! tails read.
 //!
-//! An announcement makes a tail read at once. It may be lost with the stream, or have no way here from a worker in
-//! another process; so once an interval one query asks for the last sequence number of all watched conversations,
-//! and tails that are behind read. Nothing runs, and nothing is asked, while no tail is open.
+//! An announcement makes a tail read at once. It may be lost with the stream, and a worker in another process may have
+//! no way to send one. So one query in each interval asks for the last sequence number of all watched conversations,
+//! and the tails that lack events read them. Nothing runs, and nothing is asked, while no tail is open.
 //!
-//! Must not be here: reading events, which is the tails' matter.
+//! Must not be here: reading events, which the tails do.
 
 use std::{
     collections::HashMap,
@@ -19,10 +20,10 @@ use tokio::{
     time::{Instant, Interval, MissedTickBehavior, interval_at},
 };
 
-/// Conversations of one query at the most: some 40 KB of ids.
+/// The most conversations of one query: some 40 KB of ids.
 const MAX_IDS: usize = 1000;
 
-/// Looks into the store for all tails of a gateway. Clones share the looks.
+/// Asks the store for all tails of a gateway. Clones share the queries.
 #[derive(Clone)]
 pub struct Watcher {
     shared: Arc<SharedWatcher>,
@@ -36,7 +37,7 @@ struct SharedWatcher {
 
 #[derive(Default)]
 struct WatchedConversations {
-    /// What the last look found; `None`: no such conversation.
+    /// What the last query found; `None` when there is no such conversation.
     last_sequences: HashMap<String, watch::Sender<Option<u32>>>,
     is_running: bool,
 }
@@ -47,17 +48,18 @@ pub struct WatchedConversation {
     last_sequence: watch::Receiver<Option<u32>>,
 }
 
-/// What a look has to say to a tail.
+/// What a query tells a tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum News {
     /// There are events that the tail has not read.
     Behind,
-    /// The conversation is not there, or has fewer events than the tail has read. A replica that is late shows the same.
+    /// The conversation is not there, or has fewer events than the tail has read. A replica that is late shows the
+    /// same.
     Doubtful,
 }
 
 impl Watcher {
-    /// Looks once an `interval`, while there is something to watch.
+    /// Makes a watcher that asks the store once in each `interval`, while there is something to watch.
     pub fn new(events: Arc<dyn EventReader>, interval: Duration) -> Self {
         let interval = interval.max(Duration::from_millis(1));
         Self {
@@ -85,12 +87,12 @@ impl Watcher {
         }
     }
 
-    /// Time between two looks.
+    /// The time between two queries.
     pub(crate) fn interval(&self) -> Duration {
         self.shared.interval
     }
 
-    /// Ticks at the pace of the looks, for whoever wants to try something again.
+    /// Makes a timer with the interval of the queries, for trying something again.
     pub(crate) fn ticks(&self) -> Interval {
         let mut ticks = interval_at(Instant::now() + self.shared.interval, self.shared.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -99,7 +101,7 @@ impl Watcher {
 }
 
 impl WatchedConversation {
-    /// Waits for a look that finds anything else than the event `cursor` at the end. Each look that does so counts, so
+    /// Waits for a query that finds anything else than the event `cursor` at the end. Each such query is reported, so
     /// that a reader whose replica of the store is late is told again. Cancel safe.
     pub async fn news(&mut self, cursor: u32) -> News {
         loop {
@@ -134,7 +136,7 @@ impl SharedWatcher {
         }
     }
 
-    /// What tails watch now; `None`, and the end of the looks, when that is nothing.
+    /// Returns what tails watch now. If that is nothing, returns `None`, and the queries end.
     fn conversations(&self) -> Option<Vec<String>> {
         let mut watched = self.lock();
         watched

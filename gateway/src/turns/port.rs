@@ -8,7 +8,8 @@ use everturn_store::Conversation;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-/// Starts and signals turns. Called after the message is stored, so every call may be repeated (invariant 9).
+/// Starts and signals turns. Called after the message is stored, so every call may be repeated
+/// (invariant 9, accepted means durable).
 #[async_trait]
 pub trait TurnStarter: Send + Sync {
     /// Hands a stored message to the conversation's turn, starting one when none runs.
@@ -42,8 +43,8 @@ pub trait TurnStarter: Send + Sync {
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError>;
 
-    /// Tells the turn that the result of a client tool is stored. Fine when none runs: one that is resumed finds it.
-    /// `sub_agent` as above.
+    /// Tells the turn that the result of a client tool is stored. It is no error when no turn runs: one that is resumed
+    /// finds the result. `sub_agent` as above.
     async fn tool_result(
         &self,
         conversation_id: &str,
@@ -51,12 +52,13 @@ pub trait TurnStarter: Send + Sync {
         execution_id: &str,
     ) -> Result<(), TurnError>;
 
-    /// Ends the conversation's workflow at once, with nothing saved: for a conversation that is removed. Fine when
-    /// there is none.
+    /// Ends the conversation's workflow at once, with nothing saved, because the conversation is removed. It is no
+    /// error when there is no workflow.
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError>;
 }
 
-/// What a workflow is started for. Ids only: the store has the messages (invariant 4).
+/// What a workflow is started for. It holds only ids: the store has the messages (invariant 4, linear
+/// history).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartMessages {
     /// The message whose turn comes first.
@@ -78,7 +80,7 @@ pub enum StartOutcome {
     Busy,
 }
 
-/// The engine did not take the call; it may later.
+/// The engine did not take the call, and may take it later.
 #[derive(Debug, thiserror::Error)]
 #[error("the workflow engine is not available: {0}")]
 pub struct TurnError(#[source] pub Box<dyn Error + Send + Sync>);

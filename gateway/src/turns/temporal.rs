@@ -38,7 +38,8 @@ const TURN_STATUS: SearchAttributeKey<String> =
 /// Memo of a workflow that was started and not signalled: the message it was started for.
 const FIRST_MESSAGE: &str = "first_message_id";
 
-/// A workflow task that takes longer belongs to a dead worker (invariant 3).
+/// A workflow task that takes longer belongs to a worker that has died. Another worker repeats its saves (invariant 3,
+/// idempotent saves).
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How the engine is called.
@@ -67,7 +68,7 @@ pub struct TemporalTurns {
 }
 
 impl TemporalTurns {
-    /// With a connected client.
+    /// Makes one from a connected client.
     pub fn new(client: Client, options: TemporalTurnsOptions) -> Self {
         Self { client, options }
     }
@@ -104,8 +105,8 @@ impl TemporalTurns {
         .build()
     }
 
-    /// True when the conversation's workflow was started for this message. A start that is repeated because its
-    /// answer was lost finds itself so: the SDK gives its starts no request id of the caller.
+    /// True when the conversation's workflow was started for this message. A start that is repeated because its answer
+    /// was lost finds its own workflow in this way: the SDK lets no caller choose the request id of a start.
     async fn started_for(
         &self,
         conversation_id: &str,
@@ -135,7 +136,8 @@ impl TurnStarter for TemporalTurns {
         message_id: &str,
         on_busy: OnBusy,
     ) -> Result<(), TurnError> {
-        // No content: the row in `messages` holds it, and history stays small (invariant 4).
+        // No content: the row in `messages` holds it, and the history stays small
+        // (invariant 4, linear history).
         let submit = Submit {
             message_id: Some(message_id.to_owned()),
             on_busy: Some(on_busy.signalled().into()),
@@ -234,7 +236,7 @@ impl TurnStarter for TemporalTurns {
             .rpc_options(self.rpc_options())
             .build();
         let call = handle.execute_update(AgentExecution::resolve_approval, answer.into(), options);
-        // The engine waits for a worker as long as we do.
+        // The engine waits for a worker as long as this call waits for the engine.
         let Ok(answered) = tokio::time::timeout(self.options.timeout, call).await else {
             return Ok(ApprovalOutcome::Unanswered);
         };
@@ -291,7 +293,7 @@ impl TurnStarter for TemporalTurns {
     }
 }
 
-/// The input of every start: the agent is the conversation's, and the messages come beside it.
+/// Makes the input of a start. It has the conversation's agent; the messages are given beside it.
 fn turn_input(conversation: &Conversation) -> TurnInput {
     TurnInput {
         conversation_id: conversation.id.clone(),

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{config::AuthConfig, http::problem::Problem};
 
-/// Ended sessions that are removed when one is opened, at the most: more than one, so that they never pile up.
+/// The most ended sessions that are removed when one is opened. It is more than one, so that they never pile up.
 const REMOVED_AT_ONCE: u32 = 100;
 
 /// Tells who is asking.
@@ -38,8 +38,8 @@ impl Authenticator {
         }
     }
 
-    /// Who makes this request. What is presented must hold, also where nothing is required; the header comes before
-    /// the cookie.
+    /// Tells who makes this request. A credential that is presented must be valid, also where none is required. The
+    /// header counts before the cookie.
     pub(super) async fn caller(
         &self,
         method: &Method,
@@ -59,7 +59,7 @@ impl Authenticator {
         if self.config.required {
             return Err(AuthRefusal::Missing);
         }
-        // Being able to reach this gateway is all the credential there is, and every page in a browser here can.
+        // Whoever can reach this gateway may use it, and every page in a browser on this machine can reach it.
         if !method.is_safe() && page() == Some(false) {
             return Err(AuthRefusal::Origin);
         }
@@ -106,7 +106,7 @@ impl Authenticator {
         let parent_id = match &caller.credential {
             Credential::Key(id) => Some(id.clone()),
             Credential::Token => None,
-            // Else a session could be prolonged for ever.
+            // A session that opens sessions could be prolonged for ever.
             Credential::Session(_) | Credential::Anonymous => {
                 return Err(AuthRefusal::Invalid(
                     "A session is opened with a key or a token in the header Authorization.",
@@ -142,7 +142,7 @@ impl Authenticator {
         })
     }
 
-    /// Ends the caller's session; whoever has none loses nothing.
+    /// Ends the caller's session. Does nothing for a caller without one.
     pub(crate) async fn end_session(&self, caller: &Caller) -> Result<(), AuthRefusal> {
         if let Credential::Session(id) = &caller.credential {
             self.keys.store().revoke_key(id).await?;
@@ -151,8 +151,8 @@ impl Authenticator {
         Ok(())
     }
 
-    /// Resolves when the caller's credential does not hold any more: it has expired, or its key was revoked. What is
-    /// served for longer than a moment ends then.
+    /// Resolves when the caller's credential is no longer valid: it has expired, or its key was revoked. Open streams
+    /// end then.
     pub(crate) fn end_of(&self, caller: &Caller) -> BoxFuture<'static, ()> {
         let id = match &caller.credential {
             Credential::Anonymous => return Box::pin(std::future::pending()),
@@ -175,7 +175,7 @@ impl Authenticator {
                         tokio::time::sleep(rest.map_or(pause, |rest| rest.min(pause))).await;
                     }
                 }
-                // While the store is away nothing is known, and a stream is no place to guess.
+                // While the store is away, nobody knows whether the key was revoked, and the stream goes on.
                 if let Some(id) = &id
                     && matches!(keys.holds(id).await, Ok(false))
                 {

@@ -14,7 +14,7 @@ use crate::{
 /// Who is asking. Put into the request by [`authenticate`](super::authenticate); a handler takes it as an argument.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// What they may see: handed to every query of the store.
+    /// What they may see. It is an argument of every query of the store.
     pub access: Access,
     /// What they may do. Reading and writing are checked before the handler.
     pub scopes: Scopes,
@@ -27,7 +27,7 @@ pub struct Caller {
 /// How a caller proved who they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Credential {
-    /// Not at all: this gateway asks for nothing.
+    /// They did not: this gateway asks for no credential.
     Anonymous,
     /// By the key with this id.
     Key(String),
@@ -38,7 +38,7 @@ pub enum Credential {
 }
 
 impl Caller {
-    /// Who asks without a credential, where none is required.
+    /// Makes the caller who asks without a credential, where none is required.
     pub(super) fn anonymous() -> Self {
         Self {
             access: Access::tenant(DEFAULT_TENANT),
@@ -48,7 +48,7 @@ impl Caller {
         }
     }
 
-    /// The bearer of a key or session.
+    /// Makes the caller of a key or session.
     pub(super) fn of_key(key: &ApiKey) -> Self {
         Self {
             access: key.access.clone(),
@@ -61,7 +61,7 @@ impl Caller {
         }
     }
 
-    /// Refuses those who may not do this.
+    /// Refuses a caller who may not do this.
     pub(crate) fn require(&self, scope: Scope) -> Result<(), AuthRefusal> {
         if self.scopes.has(scope) {
             Ok(())

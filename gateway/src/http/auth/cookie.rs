@@ -5,10 +5,10 @@ use chrono::TimeDelta;
 
 use super::{origin::is_asked_on_loopback, secret::Secret};
 
-/// Browsers take a `__Host-` cookie only over https and for this very host, so that no other host of the domain can
-/// plant one.
+/// Browsers take a `__Host-` cookie only over https and from this very host, so that no other host of the domain can
+/// set it.
 pub(crate) const SECURE_NAME: &str = "__Host-everturn";
-/// On one's own machine there is no https.
+/// The cookie's name on the machine itself, where there is no https.
 const LOOPBACK_NAME: &str = "everturn";
 
 /// The cookie's name, by how the browser reached the gateway.
@@ -33,7 +33,7 @@ pub(crate) fn sent(headers: &HeaderMap) -> Option<&str> {
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// Has the browser keep a session for so long.
+/// Tells the browser to keep a session for `lifetime`.
 pub(crate) fn keep(
     headers: &HeaderMap,
     session: &Secret,
@@ -42,7 +42,7 @@ pub(crate) fn keep(
     set(headers, &session.reveal(), lifetime.num_seconds().max(0))
 }
 
-/// Has the browser forget its session.
+/// Tells the browser to forget its session.
 pub(crate) fn forget(headers: &HeaderMap) -> Option<HeaderValue> {
     set(headers, "", 0)
 }

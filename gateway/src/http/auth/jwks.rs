@@ -16,14 +16,14 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
-/// Keys of an issuer at the most; the rest is left out. Issuers publish two or three.
+/// The most keys of an issuer; the rest is left out. Issuers publish two or three.
 const MAX_KEYS: usize = 100;
 
 /// The issuer's keys.
 pub(super) struct IssuerKeys {
     config: OidcConfig,
     fetched: RwLock<Option<Fetched>>,
-    /// When a fetch last began or ended. Held while one is under way, so that there is one at a time.
+    /// When a fetch last began or ended. The lock is held during a fetch, so that only one runs at a time.
     tried: Mutex<Option<Instant>>,
 }
 
@@ -78,8 +78,8 @@ impl IssuerKeys {
         }
     }
 
-    /// The key of a token. An unknown one makes the keys be fetched, though not more often than configured; keys that
-    /// have become old are fetched aside, while the old ones serve.
+    /// Returns the key of a token. If it is not known, the keys are fetched, but not more often than configured. Keys
+    /// that have become old are fetched in the background, and are used meanwhile.
     pub(super) async fn find(
         self: &Arc<Self>,
         kid: Option<&str>,
@@ -108,7 +108,8 @@ impl IssuerKeys {
         ))
     }
 
-    /// The key, and whether it was fetched lately. A token that names no key is one of the only key that fits.
+    /// Finds the key of a token, and tells whether the keys were fetched lately. If a token names no key, exactly one
+    /// key must fit it.
     fn known(&self, kid: Option<&str>, algorithm: Algorithm) -> Option<(DecodingKey, bool)> {
         let fetched = self.read();
         let fetched = fetched.as_ref()?;
@@ -134,7 +135,8 @@ impl IssuerKeys {
         tried.is_none_or(|at| at.elapsed() >= self.config.jwks_pause)
     }
 
-    /// Fetches the keys, unless that was tried lately. Waits for a fetch under way, whose keys may do.
+    /// Fetches the keys, unless that was tried lately. Waits for a fetch that is under way, because it may bring the
+    /// key.
     async fn refresh(&self, kid: Option<&str>, algorithm: Algorithm) {
         let mut tried = self.tried.lock().await;
         let is_there = self
@@ -168,7 +170,7 @@ impl IssuerKeys {
     }
 }
 
-/// True when the key is of the algorithm's type and curve, and not meant for something else: a token does not choose
+/// True when the key is of the algorithm's type and curve, and not meant for something else. So a token cannot choose
 /// how its signature is read.
 fn fits(jwk: &Jwk, algorithm: Algorithm) -> bool {
     let common = &jwk.common;
@@ -208,9 +210,9 @@ fn fits(jwk: &Jwk, algorithm: Algorithm) -> bool {
 }
 
 async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
-    // Made anew each time: it is needed every few minutes.
+    // The client is made for each fetch, because it is needed only every few minutes.
     let client = reqwest::Client::builder()
-        // What the configuration names is what is asked, not where that points.
+        // Redirects are not followed: only the host that the configuration names is asked.
         .redirect(reqwest::redirect::Policy::none())
         .timeout(config.fetch_timeout)
         .build()?;
@@ -219,7 +221,7 @@ async fn fetch(config: &OidcConfig) -> Result<Vec<IssuerKey>, FetchError> {
         None => discover(&client, config).await?,
     };
     let set: KeySet = get(&client, url, config.max_fetched_bytes).await?;
-    // A key of a kind that this version does not know is no reason to do without the others.
+    // A key of a kind that this version does not know is left out, and the others are used.
     let jwks = set
         .keys
         .into_iter()

@@ -13,12 +13,12 @@ use tokio::time::Instant;
 use super::secret::Secret;
 use crate::config::AuthConfig;
 
-/// The use of a key is written down at most this often.
+/// The shortest time between two notes in the store that a key was used.
 const USE_NOTED_EVERY: TimeDelta = TimeDelta::minutes(1);
 
-/// The store's keys. One query each `ttl` for each key in use; a revoked key works that long at the most.
+/// The store's keys. Each key in use costs one query in each `ttl`, and a revoked key still works for at most `ttl`.
 ///
-/// Keys that do not exist are not remembered: whoever tries made-up ids would only fill the memory.
+/// Keys that do not exist are not remembered: whoever tries made-up ids would fill the memory.
 pub(crate) struct KeyRing {
     store: Arc<dyn Keys>,
     ttl: Duration,
@@ -32,7 +32,7 @@ struct Cached {
     used_at: Option<DateTime<Utc>>,
 }
 
-/// Why a key or session does not hold.
+/// Why a key or session is not valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Invalid {
     /// No such id, or another secret: the same for both.
@@ -56,7 +56,7 @@ impl KeyRing {
         &*self.store
     }
 
-    /// The key whose secret this is, when it holds.
+    /// Returns the key whose secret this is, when it is valid.
     pub(crate) async fn verify(
         &self,
         secret: &Secret,
@@ -76,7 +76,7 @@ impl KeyRing {
         Ok(Ok(key))
     }
 
-    /// True when the key with this id holds.
+    /// True when the key with this id is valid.
     pub(crate) async fn holds(&self, id: &str) -> Result<bool, StoreError> {
         Ok(self
             .find(id)
@@ -84,7 +84,7 @@ impl KeyRing {
             .is_some_and(|key| invalid(&key).is_none()))
     }
 
-    /// Reads the key from the store the next time.
+    /// Forgets the key, so that it is read from the store the next time.
     pub(crate) fn forget(&self, id: &str) {
         self.lock().remove(id);
     }
@@ -121,7 +121,7 @@ impl KeyRing {
         Ok(Some(key))
     }
 
-    /// Writes down that the key was used, unless that was done a moment ago; nobody waits for it.
+    /// Notes in the store that the key was used, unless that was done lately. No request waits for it.
     fn note_use(&self, key: &ApiKey) {
         let now = Utc::now();
         let before = now - USE_NOTED_EVERY;

@@ -1,4 +1,4 @@
-//! What stands before the handlers: who is asking, and whether they may.
+//! What runs before the handlers: it finds out who is asking, and whether they may.
 
 use std::sync::Arc;
 

@@ -16,11 +16,11 @@ const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id");
 
-/// How long a browser may remember what it is allowed: two hours, the most that Chromium takes.
+/// How long a browser may remember what pages are allowed to do: two hours, the most that Chromium takes.
 const CORS_MAX_AGE: Duration = Duration::from_hours(2);
 
-/// True when the page that made this request is the gateway's own or in the allow-list; `None` when the request does
-/// not say, as those of programs other than browsers.
+/// True when the page that made this request is the gateway's own or in the allow-list. `None` when the request does
+/// not say which page it was; requests of programs other than browsers do not.
 ///
 /// `Sec-Fetch-Site` counts when it says `same-origin`: browsers compute it from the URL they asked for, whatever
 /// proxies make of the header `Host`, and pages cannot set it.
@@ -37,7 +37,8 @@ pub(crate) fn is_trusted_page(headers: &HeaderMap, allowed: &[Origin]) -> Option
     site.map(|_| false)
 }
 
-/// A page over plain http may have been changed by anyone on its way, so it is own on this machine only.
+/// True for the gateway's own page. A page over plain http may have been changed by anyone on its way, so it counts
+/// only on this machine.
 fn is_own(origin: &HeaderValue, headers: &HeaderMap) -> bool {
     let (Ok(origin), Some(host)) = (origin.to_str(), host(headers)) else {
         return false;

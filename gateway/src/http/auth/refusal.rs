@@ -1,4 +1,4 @@
-//! Why a request is refused: who one is (401), what one may do (403).
+//! Why a request is refused: nobody knows who the caller is (401), or the caller may not do this (403).
 
 use axum::{
     http::{HeaderValue, header},
@@ -10,14 +10,14 @@ use crate::{
     http::problem::{Code, Problem},
 };
 
-/// A request that is refused for who makes it.
+/// The reason why a request is refused, which lies in who makes it.
 #[derive(Debug)]
 pub(crate) enum AuthRefusal {
     /// No credential, where one is required.
     Missing,
-    /// A credential that does not hold. The sentence is for its owner, and says nothing that a forger could use.
+    /// A credential that is not valid. The sentence is for its owner, and says nothing that a forger could use.
     Invalid(&'static str),
-    /// A session that does not hold: the browser is told to forget its cookie, which no page can do.
+    /// A session that is not valid. The browser is told to forget its cookie, because no page can do that.
     Session {
         why: &'static str,
         forget: HeaderValue,
@@ -26,7 +26,7 @@ pub(crate) enum AuthRefusal {
     Scope(Scope),
     /// A page of another origin.
     Origin,
-    /// Whether the credential holds cannot be told now.
+    /// The credential cannot be checked now.
     Unknown(Problem),
 }
 
@@ -64,7 +64,7 @@ impl AuthRefusal {
     /// `WWW-Authenticate` as RFC 6750 words it. The sentences have no quotes.
     fn challenge(&self) -> Option<String> {
         match self {
-            // Who sends nothing learns no error code.
+            // A request without a credential gets no error code, as RFC 6750 says.
             Self::Missing => Some("Bearer".to_owned()),
             Self::Invalid(why) | Self::Session { why, .. } => Some(format!(
                 "Bearer error=\"invalid_token\", error_description=\"{why}\""

@@ -21,7 +21,7 @@ pub struct Secret {
 }
 
 impl Secret {
-    /// A new one.
+    /// Makes a new secret.
     pub fn generate(kind: KeyKind) -> Result<Self, getrandom::Error> {
         let (mut id, mut random) = ([0; ID_BYTES], [0; RANDOM_BYTES]);
         getrandom::fill(&mut id)?;
@@ -34,7 +34,7 @@ impl Secret {
         })
     }
 
-    /// Reads one; `None` when the text is something else.
+    /// Reads a secret; `None` when the text is something else.
     pub fn parse(text: &str) -> Option<Self> {
         let (prefix, rest) = text.split_once('_')?;
         let kind = [KeyKind::Key, KeyKind::Session]
@@ -62,17 +62,17 @@ impl Secret {
         &self.id
     }
 
-    /// The whole text, for the one it is made for.
+    /// The whole text, for whom it is made.
     pub fn reveal(&self) -> String {
         format!("{}_{}_{}", prefix_of(self.kind), self.id, self.random)
     }
 
-    /// What is stored of it.
+    /// The hash that is stored of it.
     pub fn hash(&self) -> Vec<u8> {
         Sha256::digest(&self.random).to_vec()
     }
 
-    /// True when this is the secret with that hash. Takes the same time wherever they differ.
+    /// True when this is the secret with that hash. The comparison takes the same time wherever the two differ.
     pub fn has_hash(&self, hash: &[u8]) -> bool {
         let own = self.hash();
         let difference = own

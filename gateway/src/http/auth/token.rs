@@ -16,7 +16,7 @@ use super::{
 };
 use crate::config::{OidcConfig, Scopes};
 
-/// Bytes of a token. What issuers make has one to four thousand.
+/// The most bytes of a token. Those that issuers make have one to four thousand.
 const MAX_TOKEN_BYTES: usize = 16 * 1024;
 /// Bytes of `sub`: OpenID Connect allows no more.
 const MAX_SUBJECT_BYTES: usize = 255;
@@ -33,7 +33,7 @@ pub(super) struct Tokens {
 
 #[derive(Deserialize)]
 struct Claims {
-    /// Read here so that a list of issuers is refused.
+    /// It is read here so that a list of issuers is refused.
     #[serde(rename = "iss")]
     _issuer: String,
     sub: String,
@@ -49,7 +49,7 @@ impl Tokens {
         Self { config, keys }
     }
 
-    /// Whose token this is, when it holds.
+    /// Returns whose token this is, when it is valid.
     pub(super) async fn verify(&self, token: &str) -> Result<Caller, AuthRefusal> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(MALFORMED);
@@ -61,7 +61,7 @@ impl Tokens {
                 "The token is signed with an algorithm that is not accepted here.",
             ));
         }
-        // What the issuer says must be understood, and is not (RFC 7515, 4.1.11).
+        // The issuer demands an extension that this version does not know (RFC 7515, 4.1.11).
         if header.crit.is_some() {
             return Err(MALFORMED);
         }
@@ -122,13 +122,13 @@ impl Tokens {
     }
 }
 
-/// When a token that expires at `exp` is refused: the leeway after.
+/// Tells from when on a token that expires at `exp` is refused: the leeway is added.
 fn end(exp: f64, leeway: std::time::Duration) -> DateTime<Utc> {
     let since_1970 = std::time::Duration::try_from_secs_f64(exp)
         .ok()
         .and_then(|exp| exp.checked_add(leeway));
     let since_1970 = since_1970.and_then(|end| TimeDelta::from_std(end).ok());
-    // A time that no calendar has is never reached.
+    // A time that is too large for the calendar is never reached.
     since_1970
         .and_then(|end| DateTime::UNIX_EPOCH.checked_add_signed(end))
         .unwrap_or(DateTime::<Utc>::MAX_UTC)

@@ -1,5 +1,5 @@
 //! The OpenAPI document: what its endpoints have in common. What one endpoint takes and answers is written beside its
-//! handler, and [`routes`](super::routes) collects it, so an endpoint cannot be served without.
+//! handler, and [`routes`](super::routes) collects it, so no endpoint is served that the document does not have.
 //!
 //! The document is 3.2, the first version with a word for the frames of a stream (`itemSchema`).
 
@@ -36,7 +36,7 @@ use crate::{
     schema::{Id, Sequence, one_of},
 };
 
-/// Problems of every endpoint of the agent: of who asks, of how often, and of the store.
+/// Problems of every endpoint of the agent: with the credential, with the limits of a tenant, and with the store.
 const COMMON: [Code; 8] = [
     Code::Unauthenticated,
     Code::InsufficientScope,

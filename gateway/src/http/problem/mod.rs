@@ -3,7 +3,7 @@
 //! - `code`: what went wrong, by what the client can do about it
 //! - `response`: a handler returns a [`Problem`]; [`finish`] writes its body, and also turns the framework's own error
 //!   responses (unknown path, wrong method) into problems
-//! - `sources`: errors of the parts beneath as problems
+//! - `sources`: errors of the parts below, as problems
 
 mod code;
 mod response;

@@ -24,7 +24,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem; `detail` says what to do about it and holds nothing internal.
+    /// Makes a problem. `detail` says what to do about it and holds nothing internal.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
             code,
@@ -40,7 +40,7 @@ impl Problem {
         self
     }
 
-    /// Says something else to do about it.
+    /// Replaces the detail, which says what to do about it.
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
@@ -52,7 +52,7 @@ impl Problem {
         self.code
     }
 
-    /// The conversation does not exist for the caller.
+    /// Makes the problem of a conversation that does not exist for the caller.
     pub fn conversation_not_found(id: &str) -> Self {
         Self::new(
             Code::ConversationNotFound,
@@ -60,7 +60,7 @@ impl Problem {
         )
     }
 
-    /// The conversation has no such tool execution.
+    /// Makes the problem of a tool execution that the conversation does not have.
     pub fn execution_not_found(id: &str) -> Self {
         Self::new(
             Code::ExecutionNotFound,
@@ -68,12 +68,12 @@ impl Problem {
         )
     }
 
-    /// A bug, or something that the log tells better.
+    /// Makes the problem of a bug, or of something that only the log should tell.
     pub(crate) fn internal() -> Self {
         Self::new(Code::Internal, "The log has more, under this request id.")
     }
 
-    /// A problem for a response that the framework made.
+    /// Makes a problem for a response that the framework made.
     fn of_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
             StatusCode::NOT_FOUND => (Code::NotFound, "No endpoint has this path."),

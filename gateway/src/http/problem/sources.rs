@@ -1,4 +1,4 @@
-//! Errors of the parts beneath as problems: what a client can do about each. Nothing internal is told.
+//! Turns errors of the parts below into problems, by what a client can do about each. Nothing internal is told.
 
 use everturn_store::{Missing, StoreError};
 

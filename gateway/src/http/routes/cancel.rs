@@ -1,4 +1,4 @@
-//! Cancelling: its own call, for one message, and repeatable (invariant 9).
+//! Cancels the turn of one message. Repeating the request is safe (invariant 9, accepted means durable).
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::{Deserialize, Serialize};

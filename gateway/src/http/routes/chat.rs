@@ -79,7 +79,7 @@ pub(super) async fn chat(
     let named = conversation_id.clone().unwrap_or_default();
     let found = find_or_create(&state, &caller, conversation_id, None, body.agent).await;
     let (conversation, _) = found.map_err(|problem| match problem.code() {
-        // One that the caller may not see does not exist, here as everywhere.
+        // A conversation that the caller may not see does not exist for them, here as everywhere.
         Code::ConversationIdTaken => Problem::conversation_not_found(&named),
         _ => problem,
     })?;

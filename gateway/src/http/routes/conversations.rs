@@ -24,7 +24,7 @@ use crate::{
 /// Namespace of ids made from an idempotency key. Never change it: repeated requests would create anew.
 const KEY_NAMESPACE: Uuid = Uuid::from_u128(0x8f5a_1d27_b0c4_5e93_a6d8_2c71_f94e_3b06);
 
-/// Why a workflow was ended, as the engine shows it.
+/// The reason why a workflow was ended, as the engine shows it.
 const DELETED: &str = "the conversation was deleted";
 
 /// A conversation to be.
@@ -108,8 +108,8 @@ pub(super) async fn create(
     Ok((status, Json(conversation.into())))
 }
 
-/// The id that the client chose, else one that follows from its idempotency key: the same at every gateway whenever
-/// the same owner sends the same key, and nobody else's.
+/// Returns the id that the client chose, or one that is made from its idempotency key. The latter is the same at every
+/// gateway whenever the same owner sends the same key, and nobody else can get it.
 pub(super) fn id_or_key(
     caller: &Caller,
     id: Option<String>,
@@ -139,7 +139,7 @@ fn check_title(state: &GatewayState, title: &str) -> Result<(), Problem> {
     ))
 }
 
-/// The caller's conversation with this id, made when there is none; true when it was made now.
+/// Returns the caller's conversation with this id, and creates it when there is none; true when it was created now.
 pub(super) async fn find_or_create(
     state: &GatewayState,
     caller: &Caller,
@@ -150,7 +150,7 @@ pub(super) async fn find_or_create(
     let is_named = id.is_some();
     let id = match id {
         Some(id) => checked_id("conversation id", id)?,
-        // Time-ordered, so that rows made together lie together.
+        // The ids are in the order of time, so that rows made together are stored together.
         None => Uuid::now_v7().to_string(),
     };
     if is_named
@@ -255,8 +255,8 @@ pub(super) async fn delete(
     ConversationId(id): ConversationId,
 ) -> Result<StatusCode, Problem> {
     state.conversation(&caller, &id).await?;
-    // First the turn, so that no model is paid to write for nobody. A turn that begins in between finds no message, or
-    // nothing to save to, and fails.
+    // The turn is ended first, so that no model is paid to write for nobody. A turn that begins in between finds no
+    // message or no conversation, and fails.
     let terminated = state.ports.turns.terminate(&id, DELETED).await;
     terminated.map_err(|error| {
         Problem::from(error).with_detail("Nothing was deleted. Repeat the request in a moment.")

@@ -1,4 +1,4 @@
-//! For whoever restarts gateways and routes to them.
+//! Health, for the programs that restart gateways and send traffic to them.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::{
     schema::one_of,
 };
 
-/// A store slower than this is not one to send traffic to.
+/// The longest time that a check of the store may take. A gateway whose store is slower should get no traffic.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// All is well.

@@ -1,4 +1,5 @@
-//! The page at `/`: what this is, where its documentation is, and commands to try. It has no script and fetches nothing.
+//! The page at `/`: what this is, where its documentation is, and commands to try. It has no script and fetches
+//! nothing.
 
 use axum::{
     extract::State,
@@ -15,7 +16,7 @@ const PAGE: &str = include_str!("home.html");
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; \
      form-action 'none'; frame-ancestors 'none'";
 
-/// Where a caller who says no host is told to ask.
+/// The host in the commands for a caller who sends no usable `Host`.
 const DEFAULT_HOST: &str = "127.0.0.1:8080";
 
 /// Says what this is, for people.
@@ -64,7 +65,8 @@ fn page(base_url: &str, needs_credential: bool) -> String {
         .replace("{{errors}}", &links.join("\n"))
 }
 
-/// How the caller reached this gateway. A proxy in front of it that speaks HTTPS says so.
+/// Returns the URL by which the caller reached this gateway. A proxy in front of it that speaks HTTPS says so in
+/// `x-forwarded-proto`.
 fn base_url(headers: &HeaderMap) -> String {
     let text = |name| {
         headers
@@ -80,7 +82,7 @@ fn base_url(headers: &HeaderMap) -> String {
     )
 }
 
-/// True for a host and port that mean nothing to a shell: the commands are copied into one.
+/// True for a host and port without characters that a shell interprets: the commands are copied into one.
 fn is_plain(host: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-:".contains(&byte);
     host.parse::<Authority>().is_ok() && host.bytes().all(is_plain)

@@ -1,4 +1,5 @@
-//! Accepting messages (invariant 9): stored first, then handed to the turn, then answered.
+//! Accepts messages: a message is stored first, then handed to the turn, and then the request is answered
+//! (invariant 9, accepted means durable).
 
 use axum::{
     Json,
@@ -115,7 +116,7 @@ pub(super) async fn submit(
 ) -> Result<QueuedMessage, Problem> {
     let new = NewMessage {
         conversation_id: conversation.id.clone(),
-        // Never the client's id: assistant messages share the table, and theirs can be foreseen.
+        // The row's id is never the client's: ids of assistant messages are in the same table, and can be foreseen.
         message_id: format!("msg_{}", Uuid::now_v7().simple()),
         client_message_id,
         content,
@@ -138,7 +139,7 @@ pub(super) async fn submit(
                 .submit(conversation, &queued.message_id, on_busy)
                 .await?;
         }
-        // Its workflow may be gone, and then this brings the turn back; else the workflow knows the message.
+        // If its workflow is gone, this brings the turn back. If not, the workflow knows the message.
         Some(turn) if turn.is_running => {
             state
                 .ports
@@ -182,7 +183,7 @@ async fn start_or_reject(
     ))
 }
 
-/// The content of a message can be stored and sent to a model.
+/// Checks that the content of a message can be stored and sent to a model.
 pub(super) fn check_content(state: &GatewayState, content: &str) -> Result<(), Problem> {
     let limit = state.config.message_limit();
     if content.len() > limit {
@@ -206,12 +207,12 @@ pub(super) fn check_content(state: &GatewayState, content: &str) -> Result<(), P
     Ok(())
 }
 
-/// The client's id of a message: of the body, else of the header `Idempotency-Key`.
+/// Returns the client's id of a message, from the body or else from the header `Idempotency-Key`.
 pub(super) fn client_message_id(
     headers: &HeaderMap,
     of_body: Option<String>,
 ) -> Result<Option<String>, Problem> {
-    // Both are checked, also where one of them has no effect.
+    // Both are checked, although only one of them counts.
     let of_body = of_body.map(|id| checked_id("message id", id)).transpose()?;
     let key = idempotency_key(headers)?;
     Ok(of_body.or(key))

@@ -1,5 +1,5 @@
-//! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in `tests/`,
-//! a row in `docs/api.md`, a section in `docs/api/`, and `make openapi`.
+//! The endpoints. To add one: a handler with its annotation in a file here, a line in [`endpoints`], a test in
+//! `tests/`, a row in `docs/api.md`, a section in `docs/api/`, and `make openapi`.
 
 mod approvals;
 mod cancel;
@@ -51,7 +51,7 @@ pub fn openapi_document() -> String {
 
 /// The endpoints that know who is asking.
 fn api() -> OpenApiRouter<GatewayState> {
-    // Allowing a tool is a right of its own, with or without that to write.
+    // To allow a tool is a scope of its own, which neither includes `write` nor is included in it.
     let approving = OpenApiRouter::default()
         .routes(routes!(approvals::resolve))
         .route_layer(middleware::from_fn(auth::check_approve));
@@ -120,8 +120,8 @@ pub fn router(state: GatewayState) -> Router {
         .with_state(state)
 }
 
-/// Middleware: counts each request to its tenant, once it is known who asks: it lies inside of what authenticates.
-/// Health is asked by no tenant.
+/// Middleware: counts each request to its tenant. It runs after `authenticate`, which tells who asks. Requests for
+/// health have no tenant.
 async fn within_limits(
     State(state): State<GatewayState>,
     caller: Caller,

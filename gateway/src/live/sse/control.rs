@@ -8,7 +8,7 @@ use utoipa::{ToSchema, openapi::schema::Object};
 use super::message::{StreamFrame, json, message};
 use crate::schema::{Id, Sequence, one_of};
 
-/// A comment: keeps proxies from cutting an idle stream.
+/// A comment, which keeps proxies from cutting an idle stream.
 pub(crate) const HEARTBEAT: &str = ": still here\n\n";
 
 /// How long the reader should wait before it comes back.

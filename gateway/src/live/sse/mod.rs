@@ -4,8 +4,8 @@
 //! - `control`: what the stream says about itself
 //! - `message`: one server-sent event as text
 //!
-//! Only persisted events carry an `id:`, their sequence number: what a browser sends back as `Last-Event-ID` is always a
-//! cursor (invariant 8, "a cursor never expires").
+//! Only persisted events carry an `id:`, their sequence number: what a browser sends back as `Last-Event-ID` is always
+//! a cursor (invariant 8, a cursor never expires).
 
 mod control;
 mod frames;
