@@ -1,4 +1,5 @@
-//! Many readers on one live tail (invariants 7, 8 and 10).
+//! Many readers on one live tail: invariant 7, fenced deltas; invariant 8, a cursor never expires; invariant 10, nothing
+//! grows without a bound.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,6 @@
 //! Readers of several gateways while Redis is killed, flushed and frozen under a running turn: no event is lost or
-//! doubled, and every reader ends with exactly what a fresh replay shows (invariants 7 and 8).
+//! doubled, and every reader ends with exactly what a fresh replay shows (invariant 7, fenced
+//! deltas; invariant 8, a cursor never expires).
 
 #![allow(clippy::unwrap_used)]
 

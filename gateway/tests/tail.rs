@@ -1,5 +1,5 @@
-//! The tail: the seam between replay and live (invariants 7 and 8), as its readers see it. Many readers are tested in
-//! `hub.rs`.
+//! The tail, which joins replay and live, as its readers see it (invariant 7, fenced deltas; invariant 8, a cursor never
+//! expires). Many readers are tested in `hub.rs`.
 
 #![allow(clippy::unwrap_used)]
 

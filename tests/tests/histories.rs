@@ -1,4 +1,5 @@
-//! Stored histories replay (invariant 1): a worker of this version can go on with turns of every version before.
+//! Stored histories replay (invariant 1, pure workflow): a worker of this version can go on with turns of every version
+//! before.
 //!
 //! `make histories` records them anew from real turns; see `tests/histories/README.md`.
 

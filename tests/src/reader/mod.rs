@@ -2,7 +2,8 @@
 //!
 //! - [`frames`]: bytes to frames, as the SSE standard says
 //! - [`cut`]: where a connection is cut
-//! - [`view`]: what the reader has assembled, and the rules that no frame may break (invariants 7 and 8)
+//! - [`view`]: what the reader has assembled, and the rules that no frame may break (invariant 7, fenced
+//!   deltas; invariant 8, a cursor never expires)
 //!
 //! It shares no code with the gateway or its client, so that it can contradict them.
 

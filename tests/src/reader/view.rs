@@ -1,8 +1,9 @@
 //! What a reader has assembled, and the rules that no frame may break:
 //!
-//! - Events are numbered 1, 2, 3, …, over all connections: none is lost, none comes twice (invariant 8).
+//! - Events are numbered 1, 2, 3, …, over all connections: none is lost, none comes twice (invariant 8, a
+//!   cursor never expires).
 //! - A text's generation never goes back, a piece's offset is the number of bytes one has, and what is shown of one
-//!   generation is always the same text (invariant 7).
+//!   generation is always the same text (invariant 7, fenced deltas).
 //! - Nothing of a text comes after the event that seals it, not even on the next connection.
 
 use std::collections::{BTreeMap, HashMap};

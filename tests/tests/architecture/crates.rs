@@ -110,7 +110,7 @@ fn the_workflow_crate_cannot_name_io() {
         });
         assert!(
             !is_named,
-            "workflows/ must not depend on {forbidden} (invariant 1)"
+            "workflows/ must not depend on {forbidden} (invariant 1, pure workflow)"
         );
     }
 }

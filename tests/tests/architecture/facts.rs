@@ -72,6 +72,48 @@ fn invariants() -> Vec<String> {
         .collect()
 }
 
+/// Folders whose citations of invariants all have the name behind the number.
+const NAMES_INVARIANTS: &[&str] = &["gateway/", "tests/", "bench/", "docs/"];
+
+#[test]
+fn invariants_are_cited_by_number_and_name() {
+    let names = invariants();
+    let mut wrong = Vec::new();
+    let is_in_folder = |source: &Source| {
+        NAMES_INVARIANTS
+            .iter()
+            .any(|folder| source.path.starts_with(folder))
+    };
+    let documents = files(&[".md"]);
+    for source in files(&CODE)
+        .into_iter()
+        .chain(documents)
+        .filter(is_in_folder)
+    {
+        let text = comments(&source);
+        for (at, _) in text.match_indices("invariant") {
+            let rest = text[at + "invariant".len()..].trim_start_matches('s');
+            let rest = rest.trim_start();
+            let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+            let (number, behind) = rest.split_at(digits);
+            let Ok(number) = number.parse::<usize>() else {
+                continue;
+            };
+            let name = number.checked_sub(1).and_then(|index| names.get(index));
+            let behind = behind.trim_start_matches([',', ' ']);
+            if !name.is_some_and(|name| behind.starts_with(name.as_str())) {
+                let shown: String = behind.chars().take(30).collect();
+                wrong.push(format!("{}: invariant {number}, {shown}", source.path));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "write the number and the name, as in `invariant 5, paid once`:\n{}",
+        wrong.join("\n")
+    );
+}
+
 #[test]
 fn invariants_that_are_cited_by_number_and_name_are_one() {
     let names = invariants();

@@ -1,5 +1,5 @@
-//! kill -9 of a gateway that has taken a request and not answered it (invariant 9): whoever repeats the request, to
-//! another gateway or to the one that came back, gets the same message and the same turn.
+//! kill -9 of a gateway that has taken a request and not answered it (invariant 9, accepted means durable): whoever
+//! repeats the request, to another gateway or to the one that came back, gets the same message and the same turn.
 //!
 //! The moments are exact without a failpoint: a proxy between that gateway and Temporal holds back what either says.
 

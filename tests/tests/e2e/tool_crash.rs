@@ -1,5 +1,6 @@
-//! The crash matrix of tools (invariant 6): kill -9 of the worker at every instant of a tool's life, for every effect
-//! class, with four calls at once; the same with a reset of the workflow; and completions that the engine never hears.
+//! The crash matrix of tools (invariant 6, done once): kill -9 of the worker at every instant of a tool's life, for
+//! every effect class, with four calls at once; the same with a reset of the workflow; and completions that the engine
+//! never hears.
 
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
 //! Readers that are cut after any byte and come back to any gateway, while gateways and workers are killed and Redis is
-//! flushed (invariants 7 and 8): each assembles exactly what a reader sees that is never cut.
+//! flushed (invariant 7, fenced deltas; invariant 8, a cursor never expires): each assembles exactly what a reader sees
+//! that is never cut.
 //!
-//! Many conversations side by side, one for each seed, share the kills; some are cancelled. `EVERTURN_SEED=7` runs the one of seed 7 again;
-//! the kills then fall elsewhere.
+//! Many conversations side by side, one for each seed, share the kills; some are cancelled. `EVERTURN_SEED=7` runs the
+//! one of seed 7 again; the kills then fall elsewhere.
 
 mod script;
 
