@@ -1,4 +1,4 @@
-//! `bench`: measurements on real processes, one subcommand each. Numbers belong here, promises in the tests.
+//! `bench`: measurements on real processes, one subcommand each. It only measures; what must be true is in the tests.
 //!
 //! It runs the `everturn` beside it: build both with `cargo build --workspace`, `--release` for numbers to compare.
 
@@ -16,7 +16,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Open event streams on one gateway: memory of each, and how late what is said reaches them.
+    /// Open event streams on one gateway: the memory of each, and how late a text reaches them.
     Streams(streams::Options),
 }
 

@@ -9,13 +9,13 @@ use everturn_tests::{
     model::{Model, Reply},
 };
 
-/// What is said in each measurement, word by word.
+/// The text of each measurement, which is published word by word.
 const WORDS: Speech = Speech {
     pieces: 40,
     every: Duration::from_millis(50),
     bytes: 100,
 };
-/// What makes a reader that has stopped fall behind: more than the kernel and the gateway hold for it.
+/// What cuts a reader that has stopped reading: more than the kernel and the gateway hold for it.
 const FLOOD: Speech = Speech {
     pieces: 40,
     every: Duration::from_millis(50),
@@ -27,10 +27,10 @@ const FLOODED: usize = 100;
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Streams at the most; a tenth, a fifth and a half of them are measured as well.
+    /// The most streams. A tenth, a fifth and a half of them are measured as well.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(10..=50_000))]
     streams: u32,
-    /// Conversations they are spread over; what is said is said in one of them.
+    /// The conversations that the streams are spread over. The text is published in one of them.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=50_000))]
     conversations: u32,
 }

@@ -1,5 +1,5 @@
-//! Many readers on one live tail: invariant 7, fenced deltas; invariant 8, a cursor never expires; invariant 10, nothing
-//! grows without a bound.
+//! Many readers on one live tail: invariant 7, fenced deltas; invariant 8, a cursor never expires; invariant 10,
+//! nothing grows without a bound.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,7 +38,7 @@ fn hub(world: &World, config: &GatewayConfig) -> LiveHub {
     )
 }
 
-/// A reader from after `cursor`, as a request opens one.
+/// Opens a reader after `cursor`, as a request does.
 async fn open(hub: &LiveHub, world: &World, cursor: u32) -> LiveReader {
     let conversation = world
         .store
@@ -49,7 +49,7 @@ async fn open(hub: &LiveHub, world: &World, cursor: u32) -> LiveReader {
     hub.open(access(), &conversation, cursor)
 }
 
-/// Somebody who comes back with a cursor when the stream ends.
+/// A reader that comes back with its cursor when the stream ends.
 struct Client {
     reader: LiveReader,
     seen: Onlooker,
@@ -348,7 +348,7 @@ fn happenings() -> impl Strategy<Value = Vec<Happening>> {
     proptest::collection::vec(one, 1..120)
 }
 
-/// Two gateways, up to twelve readers; each small buffer is one that overflows.
+/// Two gateways and up to twelve readers. The buffers are small, so that they overflow.
 async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader_buffer: usize) {
     let mut world = World::new(StreamOptions {
         follower_buffer,

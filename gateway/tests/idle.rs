@@ -10,12 +10,12 @@ use everturn_gateway::GatewayConfig;
 use futures::{Stream, StreamExt};
 use support::TestGateway;
 
-/// How much shorter everything is.
+/// By how much every limit is shorter than its default.
 const SCALE: u32 = 100;
 
 const HOUR: Duration = Duration::from_hours(1);
 
-/// Far beyond every limit of the test.
+/// Longer than every limit of the test.
 const SILENCE: Duration = Duration::from_secs(10);
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn a_silent_stream_stays_open_for_an_hour_and_then_goes_on() {
     assert!(next.contains("id: 2\nevent: assistant_message\n"), "{next}");
 }
 
-/// What the stream says until it is enough; it never ends, and is never silent for long.
+/// Reads the stream until it has sent enough. Asserts that it does not end, and is never silent for long.
 async fn read_until<B: AsRef<[u8]>>(
     mut bytes: impl Stream<Item = B> + Unpin,
     is_enough: impl Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! The OpenAPI document: committed, complete, served, and in agreement with the other documentation.
+//! The OpenAPI document: it is committed, complete and served, and agrees with the other documentation.
 
 #![allow(clippy::unwrap_used)]
 

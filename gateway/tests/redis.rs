@@ -77,7 +77,7 @@ impl Gateway {
 }
 
 impl Screen {
-    /// Objects to everything a reader must not see.
+    /// Panics on everything that a reader must not see.
     fn take(&mut self, frame: LiveFrame) {
         match frame {
             LiveFrame::Event(event) => {

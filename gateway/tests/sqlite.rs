@@ -1,4 +1,4 @@
-//! The gateway on the real store, beside a worker that is played by hand.
+//! The gateway on the real store, with a test that does what a worker does.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
-//! The tail, which joins replay and live, as its readers see it (invariant 7, fenced deltas; invariant 8, a cursor never
-//! expires). Many readers are tested in `hub.rs`.
+//! The tail, which joins replay and live, as its readers see it (invariant 7, fenced deltas; invariant 8, a cursor
+//! never expires). Many readers are tested in `hub.rs`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -54,7 +54,7 @@ async fn next_event(reader: &mut LiveReader) -> Event {
     }
 }
 
-/// Somebody who reads, and objects to what a reader must not see.
+/// A reader that panics on what a reader must not see.
 struct Watching {
     reader: LiveReader,
     seen: Onlooker,

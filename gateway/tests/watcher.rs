@@ -1,4 +1,4 @@
-//! One look at the store for all tails of a gateway.
+//! One query of the store for all tails of a gateway.
 
 #![allow(clippy::unwrap_used)]
 

@@ -13,7 +13,7 @@ use crate::{
     wait,
 };
 
-/// What runs.
+/// The processes and their surroundings.
 pub struct Arena {
     /// Worker, gateway, database and model.
     pub stack: Stack,
@@ -40,9 +40,9 @@ pub struct Latency {
 pub struct Speech {
     /// Frames.
     pub pieces: usize,
-    /// Time between two of them.
+    /// The time between two frames.
     pub every: Duration,
-    /// Bytes of each, about.
+    /// Bytes of each frame, roughly.
     pub bytes: usize,
 }
 

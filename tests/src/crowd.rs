@@ -39,7 +39,7 @@ struct Reader {
     task: JoinHandle<()>,
 }
 
-/// What a reader has seen behind the frame `replay`.
+/// What a reader has seen after the frame `replay`.
 #[derive(Default)]
 struct Seen {
     is_open: AtomicBool,
@@ -55,7 +55,7 @@ struct Seen {
 pub struct Sight {
     /// The last event of each reader, without repetitions.
     pub last_events: Vec<u32>,
-    /// Frames of texts that each reader got at the least.
+    /// The fewest frames of texts that a reader got.
     pub min_texts: u64,
     /// Different sequences of frames that readers got.
     pub sequences: usize,

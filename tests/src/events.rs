@@ -21,7 +21,7 @@ pub fn data<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// What the messages of a type say.
+/// The contents of the messages of a type.
 pub fn contents<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a str> {
     data(events, event_type)
         .into_iter()
@@ -56,7 +56,7 @@ pub fn error<'a>(events: &'a [Value], tool: &str) -> &'a str {
     observe["result"]["error"].as_str().unwrap()
 }
 
-/// Sequence numbers are 1..n, and nothing is there twice.
+/// Asserts that the sequence numbers are 1..n, and that no event is there twice.
 pub fn assert_gap_free(events: &[Value]) {
     let numbers: Vec<_> = events
         .iter()

@@ -1,4 +1,4 @@
-//! MCP servers that nobody here wrote, installed by `make mcp-servers`, as tables of everturn.toml.
+//! MCP servers of other projects, installed by `make mcp-servers`, as tables of everturn.toml.
 
 use std::path::{Path, PathBuf};
 

@@ -22,19 +22,19 @@ use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
-/// Between two pieces, so that they arrive as a stream and not as one read.
+/// The time between two pieces, so that they arrive as a stream and not as one read.
 const PACE: Duration = Duration::from_micros(200);
 
 /// What the model answers to one request.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pieces: Vec<String>,
-    /// Between two pieces; [`PACE`] without one.
+    /// The time between two pieces; [`PACE`] when there is none.
     pace: Option<Duration>,
     calls: Vec<(String, String, String)>,
     /// Holds the rest of the reply back until [`Model::release`].
     is_held: bool,
-    /// Ends the body without saying so.
+    /// Ends the body without the end that the protocol demands.
     is_cut: bool,
     error: Option<Refusal>,
 }
@@ -79,7 +79,7 @@ impl Reply {
         self
     }
 
-    /// The same call id for every call asked for, as careless models do.
+    /// Gives every call the same id, as careless models do.
     #[must_use]
     pub fn with_call_id(mut self, id: &str) -> Self {
         for call in &mut self.calls {
@@ -97,7 +97,7 @@ impl Reply {
         }
     }
 
-    /// Streams the text, then ends without saying so.
+    /// Streams the text, and then ends without the end that the protocol demands.
     #[must_use]
     pub fn cut(self) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Reply {
     }
 }
 
-/// Status, body and headers of a reply that is none.
+/// Status, body and headers of a reply that is an error.
 type Refusal = (u16, Value, Vec<(&'static str, String)>);
 type Script = dyn Fn(&Request) -> Reply + Send + Sync;
 

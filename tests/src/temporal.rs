@@ -27,7 +27,7 @@ pub struct Temporal {
 }
 
 enum Server {
-    /// Held, because it ends when dropped.
+    /// The server, which ends when this is dropped.
     Dev(#[expect(dead_code, reason = "only held")] TemporalServer),
     Production(TemporalCluster),
 }
@@ -111,7 +111,7 @@ impl Temporal {
         }
     }
 
-    /// kill -9 of a production server, and a start on the same data.
+    /// Kills a production server with kill -9, and starts it on the same data.
     pub async fn restart(&self) {
         match &self.server {
             Server::Dev(_) => panic!("the dev server of tests keeps nothing"),

@@ -68,7 +68,7 @@ impl SigningKey {
         }
     }
 
-    /// The same key under another name.
+    /// Makes the same key with another name.
     pub fn named(&self, kid: &str) -> Self {
         Self {
             kid: kid.to_owned(),
@@ -108,7 +108,7 @@ pub struct Answers {
     pub keys: Vec<Value>,
     /// Answers 503 to everything.
     pub is_away: bool,
-    /// Sends whoever asks for keys to this URL.
+    /// Redirects requests for keys to this URL.
     pub moved_to: Option<String>,
     /// Names another issuer in the discovery document.
     pub is_impostor: bool,
@@ -142,7 +142,7 @@ impl Issuer {
         format!("http://{}", self.address)
     }
 
-    /// How a gateway is told of it.
+    /// Returns the configuration of a gateway that takes its tokens.
     pub fn config(&self) -> OidcConfig {
         OidcConfig {
             jwks_pause: std::time::Duration::from_millis(50),
@@ -158,14 +158,14 @@ impl Issuer {
         self.answers.lock().unwrap().fetches
     }
 
-    /// Claims that are as they should be.
+    /// Makes claims that are valid.
     pub fn claims(&self) -> Value {
         let now = get_current_timestamp();
         json!({"iss": self.url(), "aud": AUDIENCE, "sub": "ann", "tenant": "acme", "scope": "openid read write",
                "iat": now, "exp": now + 600})
     }
 
-    /// The same with these in their place; null takes one out.
+    /// Makes valid claims, with these in place of some; null removes one.
     pub fn claims_with(&self, others: &Value) -> Value {
         let mut claims = self.claims();
         for (name, value) in others.as_object().unwrap() {

@@ -1,4 +1,4 @@
-//! API keys: what they open, and when they do not.
+//! API keys: what they allow, and when they are refused.
 
 use chrono::{TimeDelta, Utc};
 use everturn_gateway::AuthConfig;

@@ -19,7 +19,8 @@ use everturn_store::{Access, KeyKind, Keys, NewKey};
 use serde_json::json;
 use support::{Answer, TestGateway};
 
-/// The API's routes. The test generated from the OpenAPI document is the one that cannot forget any.
+/// Some of the API's routes. The test that is made from the OpenAPI document, `tests/tests/e2e/isolation.rs`, tries
+/// all.
 const ROUTES: [(&str, &str); 13] = [
     ("POST", "/conversations"),
     ("GET", "/conversations"),
@@ -126,7 +127,7 @@ fn assert_unauthenticated(answer: &Answer, why: &str) {
     );
 }
 
-/// Waits until it is so.
+/// Waits until the condition is true.
 async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
     let waiting = async {
         while !is_so().await {

@@ -1,4 +1,4 @@
-//! Which pages may call: CORS, and pages at a gateway that asks for nothing.
+//! Which pages may call: CORS, and pages at a gateway that requires no credential.
 
 use everturn_gateway::AuthConfig;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The issuer's keys: fetched when needed and no oftener, kept while the issuer is away, from nowhere else.
+//! The issuer's keys: they are fetched only when needed, only from the issuer, and kept while the issuer is away.
 
 use std::{sync::Arc, time::Duration};
 

@@ -12,7 +12,7 @@ use super::{
     support::{Answer, Sse, TestGateway},
 };
 
-/// Opens a session; the cookie as a browser sends it back.
+/// Opens a session, and returns the cookie as a browser sends it back.
 async fn open(gateway: &TestGateway, credential: &str) -> String {
     let opened = gateway.bearer(("POST", SESSION), credential).await;
     assert_eq!((opened.status.as_u16(), opened.text.as_str()), (204, ""));

@@ -1,4 +1,4 @@
-//! Tokens of an identity provider: what they say, and every way in which they do not hold.
+//! Tokens of an identity provider: what they say, and every way in which they are not valid.
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};

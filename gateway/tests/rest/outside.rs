@@ -1,4 +1,4 @@
-//! Approvals and client tools, with an engine that only records. The real one: `tests/tests/e2e`.
+//! Approvals and client tools, with an engine that only records. `tests/tests/e2e` tests them with the real one.
 
 use chrono::{TimeDelta, Utc};
 use everturn_gateway::turns::ApprovalOutcome;

@@ -1,4 +1,4 @@
-//! What is wrong is a problem, and says nothing internal.
+//! Every request that fails is answered with a problem, which tells nothing internal.
 
 use everturn_gateway::problem::Code;
 use everturn_store::StoreError;

@@ -14,7 +14,7 @@ use support::{Sse, TestGateway};
 
 const STREAM: &str = "/conversations/c/events/stream";
 
-/// A stream behind its first frame.
+/// Opens a stream, and reads its first frame.
 async fn open(gateway: &TestGateway, path: &str) -> Sse {
     let mut stream = Sse::of(gateway.request("GET", path).send().await.unwrap());
     assert_eq!(stream.next().await.unwrap().event, "replay");

@@ -1,4 +1,4 @@
-//! A store in memory: only what a gateway sees of one.
+//! A store in memory, which has only what a gateway uses.
 
 use std::{
     collections::BTreeMap,
@@ -33,12 +33,12 @@ pub struct Tables {
     pub outside: Vec<(String, OutsideTool)>,
     /// Results of tools, each with its conversation and its execution.
     pub results: Vec<(String, String, ResultSlice)>,
-    /// What was asked for of them.
+    /// The ranges of results that were asked for.
     pub result_ranges: Vec<ResultRange>,
     /// What there is to resume, in every conversation.
     pub resume_point: Option<ResumePoint>,
     pub current: Option<String>,
-    /// The conversations asked for at each look for missed events.
+    /// The conversations that each query for missed events asked for.
     pub looks: Vec<Vec<String>>,
     /// Pages of events read.
     pub reads: usize,

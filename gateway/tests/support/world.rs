@@ -1,4 +1,4 @@
-//! A conversation with the worker that writes it, and an onlooker that objects to everything a reader must not see.
+//! A conversation with the worker that writes it, and a reader that panics on everything that a reader must not see.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -79,7 +79,7 @@ impl World {
         self.text.clear();
     }
 
-    /// Saves the step, with or without news of it.
+    /// Saves the step, and announces it or not.
     pub async fn save(&mut self, is_announced: bool) {
         let data = format!(
             r#"{{"thought":"{}","agent_execution_id":"run","step":{}}}"#,

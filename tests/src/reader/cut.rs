@@ -1,4 +1,4 @@
-//! Where a connection is cut: after a number of bytes, or a little later, at a place that hurts.
+//! Where a connection is cut: after a number of bytes, or a little later, at a place where a cut is hard to handle.
 
 use std::ops::AddAssign;
 
@@ -10,13 +10,13 @@ const SEARCH_BYTES: usize = 2048;
 /// Which byte is the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CutPlace {
-    /// Any.
+    /// Any byte.
     Anywhere,
-    /// That of `id:`, before the number.
+    /// The last one of `id:`, before the number.
     BehindId,
     /// The first one of a character of several bytes.
     InCharacter,
-    /// In the name of `text_end`: the event that seals the text is about to come, and the reader with it.
+    /// One in the name of `text_end`, just before the event that replaces the text.
     AtTextEnd,
 }
 
@@ -58,7 +58,7 @@ impl Cut {
         }
     }
 
-    /// A cut after some bytes, up to `limit` and never none.
+    /// Makes a cut after 1 to `limit` bytes.
     pub fn within(limit: usize, random: &mut Random) -> Self {
         let place = *random.pick(&[
             CutPlace::Anywhere,

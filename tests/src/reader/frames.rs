@@ -1,4 +1,4 @@
-//! Bytes to server-sent events. What is cut before its blank line never was.
+//! Makes server-sent events from bytes. A frame that is cut before its blank line does not count.
 
 use serde_json::Value;
 

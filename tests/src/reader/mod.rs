@@ -47,7 +47,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader that has nothing yet. Clients are costly: readers share one.
+    /// Makes a reader that has nothing yet. Readers share one HTTP client, because each costs much.
     pub fn new(http: &reqwest::Client, conversation_id: &str) -> Self {
         Self {
             view: View::default(),

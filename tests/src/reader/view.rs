@@ -33,7 +33,7 @@ pub struct ShownText {
     pub is_ended: bool,
 }
 
-/// All that a reader knows.
+/// Everything that a reader knows.
 #[derive(Debug, Default)]
 pub struct View {
     events: Vec<Value>,
@@ -82,7 +82,7 @@ impl View {
             .count()
     }
 
-    /// A new connection: it shows anew what is open.
+    /// Notes a new connection, which shows anew what is open.
     pub fn begin_anew(&mut self) {
         self.open.clear();
     }
@@ -206,7 +206,7 @@ impl View {
         })
     }
 
-    /// Notes what one has of a text now.
+    /// Notes what the reader has of a text now.
     fn note(&mut self, key: &TextKey, generation: u64, text: &str) -> Result<(), String> {
         let shown = self
             .shown
