@@ -30,7 +30,7 @@ Exit codes:
   0    it is done, or it was told to stop
   1    it failed: standard error says why
   2    the command line is wrong, or a tool was not called
-  130  a second Ctrl-C or SIGTERM ended it at once, or the first one ended a tool's call
+  130  a second Ctrl-C or SIGTERM ended it, or the first one ended a tool's call
 
 Temporal is found by TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_API_KEY and TEMPORAL_TLS*. \
 docs/configuration.md describes every option, environment variable and key of everturn.toml.";
