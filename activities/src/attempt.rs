@@ -14,7 +14,7 @@ use crate::{failure as fail, tools::Progress};
 /// Between two heartbeats; the heartbeat time-out is 5 s, so that a worker may stall for a while.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// An attempt ends itself this long before the engine would, so that its end is recorded: at most this, at most
-/// a tenth of its time.
+/// a tenth of its time. It counts where the engine gives an attempt no more than its limit, as older workflows asked.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(2);
 
 /// The shortest and the longest pause between two tries of a store that does not answer: short enough for a restart,
@@ -28,22 +28,23 @@ pub(crate) enum Ended<T> {
     Done(T),
     /// The engine asked it to stop: the turn was cancelled, the run is gone, or the worker shuts down.
     Stopped,
-    /// It ran out of its start-to-close time.
+    /// It reached its limit.
     OutOfTime,
 }
 
-/// Runs `work` as the attempt of `ctx`. The work is dropped when the attempt ends otherwise. Heartbeats say how far it
-/// is.
+/// Runs `work` as the attempt of `ctx`, for `limit` at the most. The work is dropped when the attempt ends otherwise.
+/// Heartbeats say how far it is.
 pub(crate) async fn run<T>(
     ctx: &ActivityContext,
     progress: &Progress,
+    limit: Duration,
     work: impl Future<Output = T>,
 ) -> Ended<T> {
     tokio::select! {
         biased;
         done = work => Ended::Done(done),
         () = ctx.cancelled() => Ended::Stopped,
-        () = tokio::time::sleep(time_left(ctx)) => Ended::OutOfTime,
+        () = tokio::time::sleep(limit.min(time_left(ctx))) => Ended::OutOfTime,
         () = heartbeat(ctx, progress) => Ended::Stopped,
     }
 }

@@ -4,7 +4,10 @@
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
 //! the next attempt, decides what that means.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use everturn_proto::{
     ids,
@@ -99,7 +102,8 @@ async fn run(
             .run(Arc::clone(found.tool()), context, input)
             .await
     };
-    let ended = attempt::run(ctx, &progress, ran).await;
+    let limit = Duration::from_millis(u64::from(record.call.timeout_ms));
+    let ended = attempt::run(ctx, &progress, limit, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(result)) => {

@@ -35,7 +35,10 @@ const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// How often an LLM call is tried. Each try is paid for, so there are few.
 const LLM_ATTEMPTS: u32 = 6;
-/// After this many start-to-close time-outs the turn ends instead of paying for the same long answer again.
+/// An LLM call or a tool ends itself when its limit is reached; the engine waits this much longer. A busy machine is late
+/// by some seconds, and an attempt that the engine gave up on would be made again: paid again, or its outcome unknown.
+const ATTEMPT_GRACE: Duration = Duration::from_secs(10);
+/// After this many LLM time-outs the turn ends instead of paying for the same long answer again.
 const LLM_TIMEOUTS: u32 = 2;
 
 /// Why a call did not give a result.
@@ -134,7 +137,7 @@ pub(crate) async fn think(
 ) -> Result<ThinkResult> {
     let mut timeouts = 0;
     loop {
-        let options = ActivityOptions::with_start_to_close_timeout(timeout)
+        let options = ActivityOptions::with_start_to_close_timeout(timeout + ATTEMPT_GRACE)
             .heartbeat_timeout(HEARTBEAT_TIMEOUT)
             .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)
             .cancellation_token(cancellation.clone())
@@ -181,7 +184,7 @@ pub(crate) async fn run_tool(
     request: RunToolRequest,
 ) -> Result<()> {
     let timeout = Duration::from_millis(u64::from(call.timeout_ms));
-    let options = ActivityOptions::with_start_to_close_timeout(timeout)
+    let options = ActivityOptions::with_start_to_close_timeout(timeout + ATTEMPT_GRACE)
         .activity_id(call.execution_id.clone())
         .heartbeat_timeout(HEARTBEAT_TIMEOUT)
         .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)

@@ -5,6 +5,8 @@
 
 mod calls;
 
+use std::time::Duration;
+
 use everturn_proto::{
     Thread,
     turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
@@ -58,7 +60,8 @@ pub(crate) async fn think(
     );
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
-    let ended = attempt::run(ctx, &Progress::default(), async {
+    let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
+    let ended = attempt::run(ctx, &Progress::default(), limit, async {
         let request = call.model_request(&agent, messages).await?;
         let offered = request.tools.clone();
         let reply = tokio::select! {

@@ -219,12 +219,12 @@ impl Conversation {
     }
 }
 
-/// Puts `value` at the back in place of the one that `is_same`, and drops from the front what is over `limit`.
 /// True when the text is one of this step.
 fn is_of_step(key: &TextKey, step: &SealedStep) -> bool {
     key.agent_execution_id == step.agent_execution_id && key.step == step.step
 }
 
+/// Puts `value` at the back in place of the one that `is_same`, and drops from the front what is over `limit`.
 fn remember<T>(list: &mut VecDeque<T>, value: T, limit: usize, is_same: impl Fn(&T) -> bool) {
     list.retain(|held| !is_same(held));
     list.push_back(value);

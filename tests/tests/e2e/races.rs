@@ -157,13 +157,14 @@ async fn a_cancel_observes_every_open_act() {
 #[tokio::test]
 async fn a_message_that_waits_can_be_cancelled() {
     let model = Model::start(|request: &Request| match request.results_since_user() {
-        0 => Reply::text("First.").call("test_read", &json!({"effect": true, "sleep_ms": 1500})),
+        0 => Reply::text("First.").call("test_read", &json!({})),
         _ => echo(request),
     });
     let stack = Stack::new(model.await).await;
-    let _running = stack.start().await;
-    let (conversation, _) = stack.ask("one").await;
-    stack.saw(&conversation, "act").await;
+    let _gateway = stack.gateway().await;
+    let _worker = stack.worker_holding(&[]);
+    let conversation = stack.ask_held("tool.during", "one").await;
+    stack.held(&conversation, 1).await;
     for on_busy in ["queue", "steer"] {
         let message = submit(&stack, &conversation, on_busy, on_busy).await;
         for _twice in 0..2 {
@@ -174,6 +175,7 @@ async fn a_message_that_waits_can_be_cancelled() {
             assert_eq!((status, &answer["status"]), (202, &json!("cancelling")));
         }
     }
+    stack.let_go(&conversation);
     let events = stack.ended(&conversation, 3).await;
     let first = "user_message thought act observe assistant_message complete";
     assert_eq!(
