@@ -117,7 +117,7 @@ fn only_a_name(name: String) -> AgentDefinition {
 
 /// True for [`only_a_name`]. No agent of a configuration is without a model.
 fn is_only_a_name(agent: &AgentDefinition) -> bool {
-    agent.model.is_empty()
+    agent.model.is_none()
 }
 
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {

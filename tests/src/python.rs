@@ -36,10 +36,7 @@ impl PythonTools {
     pub async fn new(model: Model) -> Self {
         let task_queue = format!("python-{}", uuid::Uuid::new_v4().simple());
         let example = fs::read_to_string(example().join("everturn.toml")).unwrap();
-        // A shorter heartbeat time-out, for tests that kill the worker.
-        let tables = example
-            .replace("python-tools", &task_queue)
-            .replace("\"5s\"", "\"2s\"");
+        let tables = example.replace("python-tools", &task_queue);
         let more = MORE_TOOLS.replace("python-tools", &task_queue);
         let tools =
             r#"["transfer", "statement", "nobody", { name = "asks", approval = "always" }]"#;

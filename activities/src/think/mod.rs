@@ -163,11 +163,21 @@ impl ModelCall<'_> {
         }
         Ok(ModelRequest {
             provider: agent.provider.clone(),
-            model: agent.model.clone(),
+            model: self.model_of(agent)?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,
             tools,
             max_output_tokens: agent.max_output_tokens,
+        })
+    }
+
+    /// The model's name. A turn of an agent without one has ended before it thinks.
+    fn model_of(&self, agent: &AgentDefinition) -> Result<String, ActivityError> {
+        agent.model.clone().ok_or_else(|| {
+            fail::permanent(
+                failure::INTERNAL,
+                format!("The agent definition {} has no model.", self.agent_hash),
+            )
         })
     }
 
@@ -193,7 +203,7 @@ impl ModelCall<'_> {
             input_tokens: reply.input_tokens,
             output_tokens: reply.output_tokens,
             generation: self.generation,
-            model: agent.model.clone(),
+            model: self.model_of(agent)?,
         })
     }
 

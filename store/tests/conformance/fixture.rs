@@ -21,7 +21,7 @@ pub fn tenant() -> Access {
 }
 
 pub fn agent() -> AgentDefinition {
-    let (name, model) = ("default".into(), "m1".into());
+    let (name, model) = ("default".into(), Some("m1".into()));
     AgentDefinition {
         name,
         model,

@@ -112,7 +112,7 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let mut repeated = turn.begin("");
     repeated.agent = AgentDefinition {
-        model: "m2".into(),
+        model: Some("m2".into()),
         ..agent()
     };
     let begun = turn.store.begin_turn(repeated).await.unwrap();

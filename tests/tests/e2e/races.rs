@@ -66,14 +66,16 @@ async fn a_cancel_during_the_final_save_comes_too_late() {
 #[tokio::test]
 async fn a_steer_joins_the_running_turn() {
     let model = Model::start(|request: &Request| match request.number {
-        1 => Reply::text("First.").call("test_read", &json!({"effect": true, "sleep_ms": 1500})),
+        1 => Reply::text("First.").call("test_read", &json!({})),
         _ => echo(request),
     });
     let stack = Stack::new(model.await).await;
-    let _running = stack.start().await;
-    let (conversation, _) = stack.ask("one").await;
-    stack.saw(&conversation, "act").await;
+    let _gateway = stack.gateway().await;
+    let _worker = stack.worker_holding(&[]);
+    let conversation = stack.ask_held("tool.during", "one").await;
+    stack.held(&conversation, 1).await;
     submit(&stack, &conversation, "rather two", "steer").await;
+    stack.let_go(&conversation);
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(
         types(&events),

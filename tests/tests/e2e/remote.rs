@@ -101,7 +101,7 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
     // All at once; the slow one takes longer than its heartbeat time-out.
     let results = remote
         .results(&json!([
-            ["transfer", {"amount": 5, "seconds": 3}],
+            ["transfer", {"amount": 5, "seconds": 6}],
             ["transfer", {"amount": 0}],
             ["transfer", {"amount": "many"}],
             ["nobody", {}],

@@ -166,7 +166,7 @@ fn print_agents(agents: &[AgentDefinition]) {
         println!(
             "  {:<14} {} at {}, at most {} steps of {}",
             agent.name,
-            agent.model,
+            agent.model.as_deref().unwrap_or_default(),
             agent.provider,
             agent.max_steps,
             humantime::format_duration(timeout)

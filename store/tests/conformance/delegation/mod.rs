@@ -53,7 +53,7 @@ fn agents() -> BTreeMap<String, AgentDefinition> {
     };
     let agent = |name: &str| AgentDefinition {
         name: name.into(),
-        model: "m1".into(),
+        model: Some("m1".into()),
         tools: vec![delegate.clone()],
         max_depth: 2,
         max_sub_agents: 4,

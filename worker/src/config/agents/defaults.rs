@@ -83,7 +83,7 @@ pub(super) fn default_agent(
     AgentDefinition {
         name: DEFAULT_AGENT.to_owned(),
         provider: provider.to_owned(),
-        model,
+        model: Some(model),
         instructions: INSTRUCTIONS.to_owned(),
         tools: TOOLS
             .into_iter()

@@ -115,7 +115,7 @@ impl AgentTable {
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),
-            model: self.model.into_inner(),
+            model: Some(self.model.into_inner()),
             instructions: self.instructions,
             provider: self.provider.into_inner(),
             description: self.description,

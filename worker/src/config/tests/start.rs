@@ -28,8 +28,8 @@ fn a_key_in_the_environment_is_enough() {
     assert_eq!(
         (
             config.agents[0].provider.as_str(),
-            config.agents[0].model.as_str()
+            config.agents[0].model.as_deref()
         ),
-        ("anthropic", "some-model")
+        ("anthropic", Some("some-model"))
     );
 }
