@@ -1,4 +1,4 @@
-//! A batch in the making: what all kinds of batch share.
+//! The builder of batches: what all kinds of batch share.
 
 use everturn_proto::{
     Json,
@@ -15,7 +15,7 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// A batch in the making.
+/// Builds one batch: it numbers the events and collects the rows.
 pub(super) struct Builder<'a> {
     request: &'a BatchRequest,
     pub(super) snapshot: &'a Snapshot,
@@ -41,25 +41,25 @@ impl<'a> Builder<'a> {
         self.batch
     }
 
-    /// The step that saves the batch.
+    /// Returns the step that saves the batch.
     pub(super) fn step(&self) -> &'a StepKey {
         &self.request.step
     }
 
-    /// The agent execution that saves the batch, as events name it.
+    /// Returns the agent execution that saves the batch, as events name it.
     pub(super) fn agent_execution_id(&self) -> String {
         self.request.step.agent_execution_id.clone()
     }
 
-    /// Appends an event of the turn; gives its sequence number.
+    /// Appends an event of the turn, and returns its sequence number.
     pub(super) fn event(&mut self, event_type: EventType, data: &impl Serialize) -> u32 {
         self.append(&self.request.step.message_id, event_type, Json::of(data))
     }
 
-    /// Appends an event of a message; gives its sequence number.
+    /// Appends an event of a message, and returns its sequence number.
     pub(super) fn append(&mut self, message_id: &str, event_type: EventType, data: Json) -> u32 {
         let batch = &mut self.batch;
-        // At the end of 32 bits the number repeats, and the unique key refuses it.
+        // After the largest 32-bit number the same number comes again, and the unique key refuses it.
         batch.last_sequence = batch.last_sequence.saturating_add(1);
         let conversation_id = &self.request.step.conversation_id;
         batch.events.push(NewEvent {
@@ -72,7 +72,7 @@ impl<'a> Builder<'a> {
         batch.last_sequence
     }
 
-    /// Counts the request's step as made.
+    /// Counts the request's step among those that the agent execution has saved.
     pub(super) fn step_done(&mut self) {
         let steps = self.request.step.step.saturating_add(1);
         self.batch.steps = self.batch.steps.max(steps);
@@ -100,7 +100,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Adds the assistant's final text: event and row. It counts as a message unless it is a sub-agent's.
+    /// Adds the assistant's final text, as an event and as a row. It counts as a message unless it is a sub-agent's.
     pub(super) fn assistant_message(&mut self, text: &str, partial: bool) {
         let StepKey {
             agent_execution_id,

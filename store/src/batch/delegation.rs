@@ -1,4 +1,4 @@
-//! Sub-agents: whether a `delegate` call may have one, what starts it, what its end gives the call.
+//! The batches of sub-agents: whether a `delegate` call may start one, its first batch, and how its end ends the call.
 
 use std::collections::BTreeMap;
 
@@ -17,33 +17,33 @@ use crate::api::ToolEnd;
 /// An agent execution that calls `delegate`, and what limits it.
 #[derive(Debug, Clone, Copy)]
 pub struct Delegator<'a> {
-    /// 0 for the turn's own.
+    /// How deep it is in the tree of agent executions: 0 for the turn's own.
     pub depth: u32,
-    /// Sub-agents of the whole turn so far.
+    /// Number of sub-agents in the whole turn so far.
     pub sub_agents: u32,
-    /// The definition it is pinned to.
+    /// The definition that the agent execution is pinned to.
     pub agent: &'a AgentDefinition,
-    /// That of the turn's own agent execution, whose limits count.
+    /// The definition of the turn's own agent execution. Its limits count for all sub-agents of the turn.
     pub root_agent: &'a AgentDefinition,
 }
 
-/// What a sub-agent is to do.
+/// The task of a sub-agent, and the agent that works on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Who does it.
+    /// The agent that works on the task.
     pub agent: AgentDefinition,
-    /// What, in the words of the delegating model.
+    /// The task, in the words of the delegating model.
     pub task: String,
 }
 
-/// Arguments of `delegate`.
+/// The arguments of a `delegate` call.
 #[derive(Deserialize)]
 struct Arguments {
     agent: String,
     task: String,
 }
 
-/// The task of a call, or why it may not have a sub-agent, for the model.
+/// Returns the task of a `delegate` call, or says why the call may not start a sub-agent, in a sentence for the model.
 pub fn task(
     call: &ToolCall,
     delegator: &Delegator,
@@ -94,7 +94,7 @@ pub fn task(
 }
 
 impl Builder<'_> {
-    /// The first batch of a sub-agent: its start, and its task as the first message of its thread.
+    /// Builds the first batch of a sub-agent: its start, and its task as the first message of its thread.
     pub(super) fn start_sub_agent(&mut self, start: &SaveSubAgent) {
         let agent_execution_id = self.agent_execution_id();
         let id = ids::task_message_id(&agent_execution_id);
@@ -115,7 +115,7 @@ impl Builder<'_> {
         });
     }
 
-    /// Ends the call that started this sub-agent: with its answer, or with what became of it.
+    /// Ends the call that started this sub-agent, with the sub-agent's answer or with the reason why there is none.
     pub(super) fn end_delegate_call(&mut self, end: &AgentExecutionEnd) {
         let call = self.snapshot.delegate_call.as_ref();
         let Some(call) = call.filter(|call| call.tool.record.end.is_none()) else {

@@ -8,7 +8,7 @@ use everturn_proto::{
 
 use super::builder::Builder;
 
-/// Status of a work plan's step once it began.
+/// The status of a plan step that has begun.
 const PLAN_STEP_RUNNING: &str = "running";
 
 impl Builder<'_> {
@@ -62,7 +62,7 @@ impl Builder<'_> {
     }
 }
 
-/// The plan that an event of a tool changes, when it is a stored one.
+/// Returns the id of the work plan that an event of a tool changes, when that plan is a stored one.
 pub fn changed_plan(event_type: &EventType, data: &Json) -> Option<String> {
     match event_type {
         EventType::PlanStepStart => data

@@ -13,7 +13,7 @@ const EVENT_NAMESPACE: Uuid = Uuid::from_u128(0x6d1f_3c0a_52c8_5b7e_9a41_e0d7_4b
 /// Namespace of checkpoint ids.
 const CHECKPOINT_NAMESPACE: Uuid = Uuid::from_u128(0x1b0e_94d2_7c6f_5a3d_8e21_5fa9_03c7_d648);
 
-/// The key of the batch that `request` names.
+/// Returns the key of the batch that `request` names.
 pub fn key(request: &BatchRequest) -> String {
     let StepKey {
         message_id,
@@ -36,12 +36,12 @@ pub fn key(request: &BatchRequest) -> String {
     }
 }
 
-/// The key of the batch that takes a user's message into a turn, as its first message or as one that joins it.
+/// Returns the key of the batch that takes a user's message into a turn, as its first message or as one that joins it.
 pub fn user_message_key(message_id: &str) -> String {
     format!("{message_id}/user_message")
 }
 
-/// Id of a checkpoint: its unique key, hashed. The tool execution is that of a tool's checkpoint.
+/// Returns the id of a checkpoint, a hash of its unique key. Only a tool's checkpoint has a tool execution.
 pub fn checkpoint_id(
     agent_execution_id: &str,
     step: u32,
@@ -53,9 +53,10 @@ pub fn checkpoint_id(
     Uuid::new_v5(&CHECKPOINT_NAMESPACE, name.as_bytes()).to_string()
 }
 
-/// Id of an event: the same whenever the same batch is built. Place 0 tells whether a batch is stored.
+/// Returns the id of an event, which is the same whenever the same batch is built. A batch is stored when its event at
+/// place 0 is.
 pub fn event_id(conversation_id: &str, batch_key: &str, place: usize) -> String {
-    // Parts are ended by a NUL, so that they cannot run together.
+    // Each part ends with a NUL, so that different parts never make the same name.
     let name = format!("{conversation_id}\0{batch_key}\0{place}\0");
     Uuid::new_v5(&EVENT_NAMESPACE, name.as_bytes()).to_string()
 }

@@ -47,7 +47,7 @@ use builder::Builder;
 
 use crate::api::Result;
 
-/// What a batch of this kind reads from the store.
+/// Returns what a batch of this kind reads from the store.
 pub fn needs(request: &BatchRequest) -> Needs {
     match &request.save {
         Save::UserMessage { message_id, .. } => Needs {
@@ -78,10 +78,10 @@ pub fn needs(request: &BatchRequest) -> Needs {
     }
 }
 
-/// The rows of the batch that `request` names. The caller has checked, under the conversation's lock, that the batch's
-/// key is not stored and that the agent execution is running.
+/// Builds the rows of the batch that `request` names. The caller has checked, under the conversation's lock, that the
+/// batch's key is not stored and that the agent execution is running.
 ///
-/// A batch without events is one whose work is already done: nothing is to be written.
+/// A batch without events means that its work is done already: nothing is to be written.
 pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
     let mut builder = Builder::new(request, snapshot);
     match &request.save {

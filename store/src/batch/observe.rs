@@ -13,16 +13,16 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// How a tool ends that left no end of its own.
+/// How to end a tool execution whose tool recorded no end itself.
 pub(super) struct Closing<'a> {
-    /// Its status, unless its outcome is unknown.
+    /// The status that it gets, unless its outcome is unknown.
     pub(super) status: ToolStatus,
-    /// What the model and the readers are told.
+    /// The error that the model and the readers are told.
     pub(super) error: &'a str,
 }
 
 impl Builder<'_> {
-    /// The batch of one tool that ended.
+    /// Builds the batch of one tool that has ended.
     pub(super) fn observe_one(&mut self, execution_id: &str, failure: Option<&str>) -> Result<()> {
         let closing = Closing {
             status: ToolStatus::Failed,
@@ -34,15 +34,15 @@ impl Builder<'_> {
         }
     }
 
-    /// The record of a call of the request's step whose row is missing.
+    /// Makes the record of a call of the request's step anew, because its row is missing.
     pub(super) fn lost_record(&self, execution_id: &str) -> Result<ToolRow> {
         let mut lost = self.lost_records().into_iter();
         lost.find(|tool| tool.record.call.execution_id == execution_id)
             .ok_or_else(|| StoreError::not_found(Missing::ToolExecution, execution_id))
     }
 
-    /// Records of the request's step that are missing, made anew from the assistant's row: calls that have neither a
-    /// record nor a result. They may have run: nobody knows.
+    /// Makes the missing records of the request's step anew, from the assistant's row: those of calls that have neither
+    /// a record nor a result. Nobody knows whether these calls ran.
     pub(super) fn lost_records(&self) -> Vec<ToolRow> {
         let step = self.step().step;
         let Some(row) = self.snapshot.assistant(step) else {
@@ -67,8 +67,8 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// Closes an act: the tool's own events, its observe, its result in the assistant's row. A tool that left no end is
-    /// ended here. One that is already observed is left alone.
+    /// Closes an act: appends the tool's own events and its observe, and puts its result into the assistant's row. A
+    /// tool that recorded no end is ended here. A tool that is already observed stays as it is.
     pub(super) fn observe(&mut self, tool: &ToolRow, closing: &Closing) -> Result<()> {
         if tool.observed_sequence.is_some() {
             return Ok(());
@@ -135,7 +135,7 @@ impl Builder<'_> {
     }
 }
 
-/// The end of a tool that left none. One that had begun and may not run again may have had its effect.
+/// Returns the end of a tool that recorded none. A tool that had begun and may not run again may have had its effect.
 fn end_without_result(record: &ToolRecord, closing: &Closing) -> ToolEnd {
     let is_unknown = record.status == ToolStatus::Running && !record.call.may_run_again();
     let (status, error) = if is_unknown {

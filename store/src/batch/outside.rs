@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Builder<'_> {
-    /// For the calls of a thought: asks for the approvals that they need, and asks the client for what it runs.
+    /// Appends the requests of a thought's calls: for the approvals that they need, and for the client tools.
     pub(super) fn ask_outside(&mut self) {
         for mut tool in std::mem::take(&mut self.batch.pending_tools) {
             if let Some(timeout_s) = tool.record.call.approval_timeout_s {
@@ -61,7 +61,8 @@ impl Builder<'_> {
         tool.expires_at = Some(expires_at);
     }
 
-    /// The answer to an approval. What was denied or has expired is observed at once: the model is told why.
+    /// Appends the answer to an approval. A call that was denied or has expired gets its observe at once, which tells
+    /// the model why.
     pub(super) fn approval(&mut self, answer: &SaveApproval) -> Result<()> {
         let execution_id = &answer.execution_id;
         let tool = self
@@ -130,7 +131,7 @@ impl Builder<'_> {
         self.batch.approved_tool = Some(tool);
     }
 
-    /// Gives the model to see what runs: the assistant's row gets the new input.
+    /// Writes the new input into the assistant's row, so that the model sees what really runs.
     fn edit_calls(&mut self, tool: &ToolRow) {
         let call = &tool.record.call;
         let Some(row) = self.snapshot.assistant(tool.step) else {
@@ -165,7 +166,7 @@ impl Builder<'_> {
         self.event(EventType::ApprovalResolved, &resolved);
     }
 
-    /// Closes an act, and before it the approval that nobody gave.
+    /// Closes an act. When an approval was asked for and nobody answered, that request is closed first.
     pub(super) fn close(&mut self, tool: &ToolRow, closing: &Closing) -> Result<()> {
         if tool.record.approval != ApprovalState::Pending {
             return self.observe(tool, closing);

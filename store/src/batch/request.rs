@@ -12,19 +12,20 @@ use crate::{
     error::StoreError,
 };
 
-/// Codes of ends from outside: the text so far is all there is, as after a cancel.
+/// Codes of ends that came from outside. The text so far is kept then, as after a cancel, because there will be no
+/// other.
 const CUT_SHORT: [&str; 3] = [
     failure::TURN_LOST,
     failure::SUB_AGENT_LOST,
     failure::TURN_TIMEOUT,
 ];
 
-/// One batch to save: what, and by which step of which agent execution.
+/// One batch to save, and the step that saves it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BatchRequest {
     /// The step that saves it. Its message is part of most keys of batches.
     pub step: StepKey,
-    /// What is saved.
+    /// What the batch saves.
     pub save: Save,
 }
 
@@ -33,18 +34,18 @@ pub struct BatchRequest {
 pub enum Save {
     /// A user's message that enters the timeline. It begins a turn, or joins the one that runs.
     UserMessage {
-        /// The message.
+        /// Id of the message.
         message_id: String,
-        /// Its text; `None` when its row has it.
+        /// Its text; `None` when its row in `messages` has it.
         content: Option<String>,
     },
-    /// What the model said before it asked for tools, with an act for each of them. It is read from the checkpoint.
+    /// What the model said before it asked for tools, with an act for each tool call. It is read from the checkpoint.
     Thought,
     /// How a tool ended. It is read from the tool's record.
     Observe {
         /// The tool execution.
         execution_id: String,
-        /// What the activity failed with, when the tool itself left no end.
+        /// The failure of the activity, when the tool itself recorded no end.
         failure: Option<String>,
     },
     /// The answer to an approval.
@@ -58,16 +59,16 @@ pub enum Save {
 /// How an agent execution ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AgentExecutionEnd {
-    /// With the model's answer.
+    /// The model has answered.
     Completed,
     /// It was cancelled.
     Cancelled {
-        /// Why.
+        /// The reason, for readers.
         reason: String,
     },
-    /// With an error.
+    /// It failed.
     Failed {
-        /// One of the codes of failures.
+        /// One of the codes of failures (`words::failure`).
         code: String,
         /// What happened, for people.
         message: String,
@@ -75,7 +76,7 @@ pub enum AgentExecutionEnd {
 }
 
 impl AgentExecutionEnd {
-    /// How the agent execution stands from then on.
+    /// Returns the status of the agent execution after this end.
     pub fn status(&self) -> AgentExecutionStatus {
         match self {
             Self::Completed => AgentExecutionStatus::Completed,
@@ -84,8 +85,8 @@ impl AgentExecutionEnd {
         }
     }
 
-    /// True when the text so far of a model call that was stopped is kept. Of a call that failed it is not what the
-    /// model said.
+    /// True when the text so far of a model call that was stopped is kept. The text of a call that failed is not kept,
+    /// because it is not what the model said.
     pub(super) fn keeps_partial_text(&self) -> bool {
         match self {
             Self::Completed => false,
@@ -96,7 +97,7 @@ impl AgentExecutionEnd {
 }
 
 impl BatchRequest {
-    /// Whose messages are the context of the agent execution.
+    /// Returns the thread whose messages are the context of the agent execution.
     pub(crate) fn thread(&self) -> Thread {
         let StepKey {
             conversation_id,

@@ -1,4 +1,4 @@
-//! What a batch consists of: the rows of one transaction.
+//! The rows that a batch consists of. They are written in one transaction.
 
 use everturn_proto::{
     Json,
@@ -13,7 +13,7 @@ use crate::api::{StepKey, ToolEnd, ToolResult};
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Batch {
-    /// Names the batch's role; see [`super::key`].
+    /// The key, which names the batch's role in the turn; [`super::key`] makes it.
     pub key: String,
     /// Events to append, already numbered.
     pub events: Vec<NewEvent>,
@@ -23,25 +23,26 @@ pub struct Batch {
     pub assistant: Option<AssistantRow>,
     /// Tool records to insert.
     pub pending_tools: Vec<ToolRow>,
-    /// The tool record whose approval was given: it may run now, with the input it has now.
+    /// The tool record whose approval was given: the tool may run now, with the input that this record has.
     pub approved_tool: Option<ToolRow>,
-    /// The calls of an assistant row, one of them with the input that a person gave: what the model will see.
+    /// The id of an assistant row, and its calls as the model will see them: one has the input that a person gave.
     pub edited_calls: Option<(String, Vec<ToolCall>)>,
-    /// The tool for which no more approvals are asked in the conversation.
+    /// The tool that the conversation asks no more approvals for.
     pub granted_tool: Option<String>,
-    /// Tool records that have ended and are observed now. One that is missing is inserted.
+    /// Tool records that have ended and are observed now. Those that are missing are inserted.
     pub observed_tools: Vec<ToolRow>,
     /// Tool results to store in assistant rows.
     pub results: Vec<StepResults>,
     /// Work plans to insert or replace.
     pub plans: Vec<WorkPlan>,
-    /// User messages and final assistant messages that this batch adds: what lists count.
+    /// Number of user messages and final assistant messages that this batch adds. Lists of conversations show this
+    /// number.
     pub new_messages: u32,
-    /// Steps the agent execution has saved, this batch included.
+    /// Number of steps that the agent execution has saved, this batch included.
     pub steps: u32,
-    /// How the agent execution ends.
+    /// How the agent execution ends; `None` when it goes on.
     pub end: Option<NewStatus>,
-    /// How the call ends that started the agent execution.
+    /// How the call that started the agent execution ends.
     pub delegate_call_end: Option<DelegateCallEnd>,
     /// The conversation's largest sequence number after this batch.
     pub last_sequence: u32,
@@ -50,54 +51,54 @@ pub struct Batch {
 /// An event to append.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEvent {
-    /// See [`super::event_id`].
+    /// Its id, made by [`super::event_id`].
     pub id: String,
-    /// The message it belongs to.
+    /// The message that it belongs to.
     pub message_id: String,
     /// Its type.
     pub event_type: EventType,
     /// Its data.
     pub data: Json,
-    /// Its place in the conversation.
+    /// Its sequence number in the conversation, from 1.
     pub sequence_number: u32,
 }
 
 /// A user message that enters the timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TakenMessage {
-    /// Its id.
+    /// Id of the message.
     pub id: String,
-    /// Its text when it has no row yet.
+    /// The text, when the message has no row yet.
     pub new_content: Option<String>,
-    /// Of its event.
+    /// Sequence number of its event.
     pub sequence_number: u32,
 }
 
 /// The tool results of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepResults {
-    /// The assistant row they belong to.
+    /// The id of the assistant row that they belong to.
     pub assistant_message_id: String,
-    /// All of them so far, in call order.
+    /// All results of the step so far, in call order.
     pub tool_results: Vec<ToolResult>,
 }
 
 /// The end of the call that started a sub-agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegateCallEnd {
-    /// The call.
+    /// The row of the call.
     pub tool: ToolRow,
-    /// How it ends.
+    /// How the call ends.
     pub end: ToolEnd,
-    /// The step that asked, when the record of the call is missing: then it is inserted.
+    /// The step that asked for the call. It is set when the record of the call is missing, which is then inserted.
     pub missing_of: Option<StepKey>,
 }
 
-/// How an agent execution stands after its end.
+/// The status that an agent execution ends with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewStatus {
-    /// A status that is final.
+    /// The status, which is final.
     pub status: AgentExecutionStatus,
-    /// Code of the error event.
+    /// The code of the error event, when there is one.
     pub error_code: Option<String>,
 }

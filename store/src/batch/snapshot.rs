@@ -1,4 +1,4 @@
-//! What a batch reads from the store.
+//! The rows of the store that a batch is built from, and which of them a batch needs.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
@@ -13,70 +13,72 @@ use crate::{
     rows::tools::ToolColumns,
 };
 
-/// What a batch reads. Every batch also needs `last_sequence` and `steps`.
+/// Says what a batch reads from the store. Every batch also reads `last_sequence` and `steps`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// The `llm_complete` of the request's step and the assistant row of that step.
+    /// True when it reads the `llm_complete` of the request's step, and the assistant row of that step.
     pub checkpoint: bool,
-    /// The `llm_partial` of the request's step.
+    /// True when it reads the `llm_partial` of the request's step.
     pub partial: bool,
-    /// The sums over the agent execution's `llm_complete`s.
+    /// True when it reads the sums over all `llm_complete` checkpoints of the agent execution.
     pub totals: bool,
-    /// Tool records, the assistant rows of their steps and the work plans their events name.
+    /// The tool records that it reads, with the assistant rows of their steps and the work plans that their events
+    /// name.
     pub tools: ToolsNeeded,
-    /// The row of this message.
+    /// The id of the message whose row it reads.
     pub message: Option<String>,
-    /// The call that started this sub-agent.
+    /// The sub-agent's agent execution, when it reads the call that started that sub-agent.
     pub delegate_call: Option<String>,
 }
 
 /// Which tool records a batch reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum ToolsNeeded {
-    /// None.
+    /// It reads none.
     #[default]
     None,
-    /// This tool execution. When it has no record, the assistant row of the request's step is read instead.
+    /// It reads the record of this tool execution. When there is no such record, it reads the assistant row of the
+    /// request's step instead.
     One(String),
-    /// Those of the agent execution that have no observe yet, by step and call index.
+    /// It reads those of the agent execution that have no observe yet, in the order of their steps and calls.
     Open,
 }
 
-/// What is stored that a batch depends on.
+/// The stored rows that a batch is built from.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Snapshot {
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
-    /// Steps the agent execution has saved so far.
+    /// Number of steps that the agent execution has saved so far.
     pub steps: u32,
-    /// `llm_complete` of the request's step.
+    /// The `llm_complete` checkpoint of the request's step.
     pub checkpoint: Option<LlmCompleteState>,
-    /// `llm_partial` of the request's step.
+    /// The `llm_partial` checkpoint of the request's step.
     pub partial: Option<LlmCompleteState>,
-    /// Sums over the agent execution's LLM calls.
+    /// The sums over the agent execution's LLM calls.
     pub totals: Totals,
-    /// Assistant rows of the request's step and of the tools' steps, those that exist.
+    /// The assistant rows that exist, of the request's step and of the tools' steps.
     pub assistants: Vec<AssistantRow>,
-    /// Tool records, see [`ToolsNeeded`].
+    /// The tool records that [`ToolsNeeded`] asks for.
     pub tools: Vec<ToolRow>,
-    /// Work plans that the tools' events name, those that exist.
+    /// The work plans that exist, of those that the tools' events name.
     pub plans: Vec<WorkPlan>,
-    /// The message to take.
+    /// The user message that the batch takes into the timeline.
     pub message: Option<StoredMessage>,
-    /// The call that started the agent execution, for a sub-agent's end.
+    /// The call that started the agent execution, when the batch is the end of a sub-agent.
     pub delegate_call: Option<DelegateCall>,
     /// The time of the transaction.
     pub now: DateTime<Utc>,
 }
 
 impl Snapshot {
-    /// The record of a tool execution, when it was read.
+    /// Returns the record of a tool execution, when it was read.
     pub(super) fn tool(&self, execution_id: &str) -> Option<&ToolRow> {
         let mut tools = self.tools.iter();
         tools.find(|tool| tool.record.call.execution_id == execution_id)
     }
 
-    /// The assistant's row of a step, when it was read.
+    /// Returns the assistant's row of a step, when it was read.
     pub(super) fn assistant(&self, step: u32) -> Option<&AssistantRow> {
         self.assistants.iter().find(|row| row.step == step)
     }
@@ -99,20 +101,20 @@ pub struct Totals {
 /// An assistant's row in `messages`.
 #[derive(Debug, Clone, Default, PartialEq, FromRow)]
 pub struct AssistantRow {
-    /// Its id.
+    /// The id of the message.
     pub id: String,
-    /// The step whose LLM call it is.
+    /// The step whose LLM call wrote it.
     #[sqlx(try_from = "i64")]
     pub step: u32,
-    /// The text.
+    /// The text that the model wrote.
     pub content: String,
-    /// The calls, in call order.
+    /// The tool calls that the model asked for, in call order.
     #[sqlx(json)]
     pub tool_calls: Vec<ToolCall>,
-    /// Results of the calls that ended, in call order.
+    /// The results of the calls that have ended, in call order.
     #[sqlx(json)]
     pub tool_results: Vec<ToolResult>,
-    /// Of the event with which it entered the timeline.
+    /// Sequence number of the event with which the row entered the timeline.
     #[sqlx(try_from = "i64")]
     pub sequence_number: u32,
 }
@@ -120,19 +122,19 @@ pub struct AssistantRow {
 /// A row of `tool_execution_records`, with its place in the turn.
 #[derive(Debug, Clone, PartialEq, FromRow)]
 pub struct ToolRow {
-    /// The step that asked.
+    /// The step that asked for the tool.
     #[sqlx(try_from = "i64")]
     pub step: u32,
-    /// Its place among the step's calls.
+    /// Its place among the calls of the step.
     #[sqlx(try_from = "i64")]
     pub call_index: u32,
-    /// The record.
+    /// The record itself.
     #[sqlx(flatten, try_from = "ToolColumns")]
     pub record: ToolRecord,
-    /// Sequence number of its observe.
+    /// Sequence number of its observe, once there is one.
     #[sqlx(try_from = "MaybeNumber")]
     pub observed_sequence: Option<u32>,
-    /// Until when a person's approval or the client's result is waited for. It is written, not read.
+    /// When the wait for a person's approval or for the client's result ends. It is written, and not read.
     #[sqlx(skip)]
     pub expires_at: Option<DateTime<Utc>>,
 }
@@ -148,7 +150,7 @@ impl AssistantRow {
 }
 
 impl ToolRow {
-    /// The row of a call that was asked for and has not started.
+    /// Makes the row of a call that was asked for and has not started.
     pub(crate) fn pending(step: u32, call_index: usize, call: ToolCall) -> Self {
         Self {
             step,
@@ -165,10 +167,11 @@ impl ToolRow {
 pub struct DelegateCall {
     /// When the sub-agent began.
     pub started_at: Option<DateTime<Utc>>,
-    /// The call.
+    /// The row of the call.
     #[sqlx(flatten)]
     pub tool: ToolRow,
-    /// The step that asked, when the record of the call is missing and `tool` was made anew from that step's row.
+    /// The step that asked for the call. It is set when the record is missing and `tool` was made anew from that step's
+    /// row.
     #[sqlx(skip)]
     pub missing_of: Option<StepKey>,
 }
@@ -176,7 +179,7 @@ pub struct DelegateCall {
 /// A user's message as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq, FromRow)]
 pub struct StoredMessage {
-    /// The text.
+    /// The text of the message.
     pub content: String,
     /// False when a turn has taken it.
     pub is_waiting: bool,

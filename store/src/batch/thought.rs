@@ -14,7 +14,7 @@ impl<'a> Builder<'a> {
     pub(super) fn thought(&mut self) -> Result<()> {
         let state = self.checkpoint()?;
         if state.finish() != FinishReason::ToolCalls {
-            // The step is the turn's answer; its text belongs to the end, and a step has one row in `messages`.
+            // This step is the turn's answer. The end of the turn saves its text, and a step has one row in `messages`.
             return Err(StoreError::Conflict(format!(
                 "a call that ended as `{}` asked for no tools",
                 state.finish
@@ -49,7 +49,7 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// The stored reply of the request's step.
+    /// Returns the stored reply of the request's step.
     pub(super) fn checkpoint(&self) -> Result<&'a LlmCompleteState> {
         self.snapshot.checkpoint.as_ref().ok_or_else(|| {
             let (checkpoint, step) = (CheckpointType::LlmComplete, self.step());

@@ -1,4 +1,4 @@
-//! Ends of agent executions.
+//! Batches that end agent executions.
 
 use everturn_proto::{turn::SaveEnd, words::AgentExecutionStatus};
 

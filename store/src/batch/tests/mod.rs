@@ -19,7 +19,7 @@ use everturn_proto::{
 use super::*;
 use crate::{api::StepKey, error::StoreError};
 
-/// The turn's own agent execution: any other one is a sub-agent's.
+/// The turn's own agent execution. Every other one is a sub-agent's.
 const ROOT: &str = "run_60d47de58b20dc6c";
 
 fn request(step: u32, save: Save) -> BatchRequest {
@@ -113,7 +113,7 @@ fn tool(execution_id: &str, effect: Effect, status: ToolStatus) -> ToolRow {
     tool
 }
 
-/// A record that waits for an approval.
+/// Returns a record that waits for an approval.
 fn asked(execution_id: &str) -> ToolRow {
     let mut tool = tool(execution_id, Effect::Once, ToolStatus::Pending);
     tool.record.approval = ApprovalState::Pending;

@@ -1,4 +1,4 @@
-//! A store of a few vectors: loads what `needs` says, applies what `build` gives, as a back end does.
+//! A store of a few vectors. As a back end does, it loads what `needs` asks for and applies what `build` returns.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -24,7 +24,7 @@ pub(super) struct Model {
     pub(super) checkpoints: BTreeMap<u32, LlmCompleteState>,
     pub(super) partials: BTreeMap<u32, LlmCompleteState>,
     pub(super) messages: u32,
-    /// How the call ended that started the execution, when it is a sub-agent's.
+    /// How the call ended that started the agent execution, when that is a sub-agent's.
     pub(super) delegate_call_end: Option<ToolEnd>,
     is_sub_agent: bool,
     steered: HashSet<String>,
@@ -50,7 +50,8 @@ impl Model {
         }
     }
 
-    /// As a back end saves: nothing when the key is stored, the execution ended or the batch is refused.
+    /// Saves as a back end does: it writes nothing when the key is stored, when the agent execution has ended, or when
+    /// the batch is refused.
     pub(super) fn save(&mut self, request: &BatchRequest) {
         let mut request = request.clone();
         if self.is_sub_agent {
@@ -187,7 +188,7 @@ impl Model {
         tool
     }
 
-    /// The tool begins, as `claim_tool` says.
+    /// Starts the tool under the conditions of `claim_tool`.
     pub(super) fn start(&mut self, execution_id: &str) {
         let tools = self
             .tools

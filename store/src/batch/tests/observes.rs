@@ -1,4 +1,4 @@
-//! How tools end.
+//! Batches of tools that have ended.
 
 use everturn_proto::{
     event::{WorkPlan, WorkPlanStep},
@@ -19,7 +19,7 @@ fn a_tool_without_an_end_is_ended_by_its_effect_and_status() {
         (Effect::Once, ToolStatus::Pending, ToolStatus::Failed),
         (Effect::Read, ToolStatus::Running, ToolStatus::Failed),
         (Effect::Idempotent, ToolStatus::Running, ToolStatus::Failed),
-        // An effect this version does not know may be anything.
+        // A tool whose effect this version does not know may have had any effect.
         (
             "later".into(),
             ToolStatus::Running,
@@ -154,7 +154,7 @@ fn a_lost_record_is_made_anew_from_the_assistants_row() {
         assistants: vec![row],
         ..Snapshot::default()
     };
-    // Nobody knows whether it ran.
+    // Nobody knows whether the tool ran.
     let statuses = [
         ("exec_read", 0, ToolStatus::Failed),
         ("exec_once", 1, ToolStatus::OutcomeUnknown),

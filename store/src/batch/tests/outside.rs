@@ -1,10 +1,10 @@
-//! Approvals and client tools.
+//! Batches about approvals and client tools.
 
 use everturn_proto::words::ToolKind;
 
 use super::*;
 
-/// A call that needs an approval, and one that the client runs.
+/// Returns a call that needs an approval, and one that the client runs.
 fn outside_calls() -> Vec<ToolCall> {
     let asked = ToolCall {
         approval_timeout_s: Some(60),

@@ -63,7 +63,7 @@ fn apply(model: &mut Model, op: &Op) {
                 call
             };
             let state = state(if text { "text" } else { "" }, "", calls.map(ask).collect());
-            // The first one wins.
+            // The first checkpoint of a step wins.
             model.checkpoints.entry(step).or_insert(state);
         }
         Op::Partial(step) => {

@@ -1,4 +1,4 @@
-//! Messages, keys and ids.
+//! Batches of user messages, and the keys and ids of batches.
 
 use everturn_proto::{turn::SaveRequest, words::CheckpointType};
 

@@ -33,7 +33,7 @@ fn a_thought_joins_what_is_not_empty() {
 
 #[test]
 fn a_call_without_tools_has_no_thought_batch() {
-    // Found by the property test: its end would insert the step's row again.
+    // The property test found this case: the end of the turn would insert the step's row again.
     let snapshot = Snapshot {
         checkpoint: Some(state("answer", "", vec![])),
         ..Snapshot::default()
