@@ -1,4 +1,4 @@
-//! The tree of agent executions. Every method is one statement.
+//! Reads the tree of agent executions. Every method is one statement.
 
 use async_trait::async_trait;
 
@@ -17,7 +17,7 @@ impl AgentExecutions for Database {
         after: Option<AgentExecutionPlace>,
         limit: u32,
     ) -> Result<Vec<AgentExecution>> {
-        // All agent executions are younger than the epoch.
+        // Without a place the list begins at the epoch: all agent executions are younger.
         let AgentExecutionPlace { started_at, id } = after.unwrap_or_default();
         let query = sql::for_caller(agent_executions::AGENT_EXECUTIONS, access, conversation_id)
             .bind(started_at)

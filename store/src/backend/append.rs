@@ -1,6 +1,6 @@
 //! Appends a batch: loads what it reads, builds it, writes it. The callers hold the conversation's lock.
 //!
-//! An append ends lost sub-agents, and the end of a sub-agent is an append: so both are here.
+//! Both are here because an append ends lost sub-agents, and the end of a sub-agent is an append itself.
 
 use std::pin::Pin;
 
@@ -22,7 +22,7 @@ use crate::{
     rows::turns::SaveStateRow,
 };
 
-/// Appends a batch that is not stored to an agent execution that runs. `steps` are those that it has saved.
+/// Appends a batch that is not stored to an agent execution that runs and has saved `steps` steps.
 pub(super) async fn append(
     connection: &mut Connection,
     request: &BatchRequest,
@@ -33,7 +33,7 @@ pub(super) async fn append(
     let begun = batch::begun_delegations(request, &loaded);
     let lost = end_lost(connection, request, begun, last_sequence).await?;
     if lost.last_sequence != last_sequence {
-        // The ends of sub-agents ended the calls that started them.
+        // The ends of the sub-agents have also ended the calls that started them, so everything is loaded again.
         loaded = snapshot::load(connection, request).await?;
     }
     let (last_sequence, mut sealed) = (lost.last_sequence, lost.sealed);
@@ -64,8 +64,8 @@ pub(super) async fn append(
     Ok(Saved { result, sealed })
 }
 
-/// How the agent execution stands, and whether the batch is stored: it is when its first event is. `None` when there is
-/// no such agent execution.
+/// Reads the status of the agent execution, and whether the batch is stored: it is when its first event is. Returns
+/// `None` when there is no such agent execution.
 pub(super) async fn find_state(
     connection: &mut Connection,
     request: &BatchRequest,
@@ -78,7 +78,7 @@ pub(super) async fn find_state(
     Ok(query.fetch_optional(connection).await?)
 }
 
-/// What the ends of lost sub-agents left.
+/// What the ends of lost sub-agents have changed.
 struct LostEnds {
     last_sequence: u32,
     sealed: Vec<SealedStep>,
@@ -104,7 +104,7 @@ fn end_lost<'a>(
             let Some(state) = state.filter(is_running) else {
                 continue;
             };
-            // The step behind those that were saved is the one that may have left a text.
+            // The step after those that were saved is the one that may have left a text.
             end.step.step = state.steps;
             let ended = append(connection, &end, lost.last_sequence, state.steps).await?;
             lost.last_sequence = ended.result.last_sequence;
@@ -114,7 +114,7 @@ fn end_lost<'a>(
     })
 }
 
-/// The end of a sub-agent that is lost: cancelled with its parent, else failed.
+/// Returns the request that ends a lost sub-agent: as cancelled when its parent is cancelled, else as failed.
 fn lost_request(parent: &BatchRequest, execution_id: &str) -> BatchRequest {
     let failed = |message: &str| AgentExecutionEnd::Failed {
         code: failure::SUB_AGENT_LOST.to_owned(),

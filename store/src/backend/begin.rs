@@ -1,4 +1,4 @@
-//! The begin of a turn: the message is taken, the agent pinned, the agent execution inserted, in one transaction.
+//! Begins a turn: in one transaction the message is taken, the agent pinned and the agent execution inserted.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::{
     rows::turns::{BegunRow, UserMessageRow},
 };
 
-/// Length of a title made from a message.
+/// The longest title that is made from a message, in characters.
 const TITLE_CHARS: usize = 80;
 
 pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<BegunTurn> {
@@ -139,7 +139,7 @@ async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Resul
     })
 }
 
-/// The turn as it was begun before, and the turns that say they run.
+/// Reads this turn, if it was begun before, and the turns that say that they run.
 async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<Vec<BegunRow>> {
     let query = sqlx::query_as(BEGUN_TURNS)
         .bind(&begin.agent_execution_id)
@@ -147,7 +147,7 @@ async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<V
     Ok(query.fetch_all(connection).await?)
 }
 
-/// Ends a turn whose workflow is gone: what is open is closed, and the text so far kept, as at every end.
+/// Ends a turn whose workflow is gone. As at every end, what is open is closed and the text so far is kept.
 async fn end_lost(
     connection: &mut Connection,
     conversation_id: &str,
@@ -161,7 +161,7 @@ async fn end_lost(
             conversation_id: conversation_id.to_owned(),
             message_id: lost.message_id.clone(),
             agent_execution_id: lost.id.clone(),
-            // The step behind those that were saved is the one that may have left a text.
+            // The step after those that were saved is the one that may have left a text.
             step: lost.steps,
         },
         save: Save::End(AgentExecutionEnd::Failed {
@@ -188,7 +188,7 @@ fn is_answered_elsewhere(row: &UserMessageRow) -> bool {
     !row.message.is_waiting && !is_unanswered
 }
 
-/// The beginning of a message on one line.
+/// Returns the beginning of a message, on one line.
 fn title(text: &str) -> String {
     text.split_whitespace()
         .flat_map(|word| word.chars().chain([' ']))

@@ -19,10 +19,10 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// Claims the call of a step. One statement claims; what it does not claim is then looked at.
+/// Claims the call of a step with one statement. When that claims nothing, further statements find out why.
 pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> Result<StepClaim> {
-    // All rows, here and wherever a statement writes and returns: SQLite ends a statement, and with it its transaction,
-    // when it was read to its end.
+    // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
+    // its transaction, only when it was read to its end.
     let claimed: Vec<i64> = sqlx::query_scalar(CLAIM_STEP)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
@@ -35,7 +35,7 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         let generation = narrow(generation)?;
         return Ok(StepClaim::Call { generation });
     }
-    // No claim: the call was made, or the agent execution is not running.
+    // Nothing was claimed: the call was made before, or the agent execution is not running.
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
@@ -71,7 +71,7 @@ pub(super) async fn complete_step(
     stored.ok_or_else(|| StoreError::Corrupt("a checkpoint was neither inserted nor found".into()))
 }
 
-/// Stores the text so far of a call that was stopped; the newest generation wins.
+/// Stores the text so far of a call that was stopped. The newest generation wins.
 pub(super) async fn save_partial(
     connection: &mut Connection,
     step: &StepKey,
@@ -85,7 +85,7 @@ pub(super) async fn save_partial(
     Ok(())
 }
 
-/// The state of a step's model call.
+/// Reads the state of a step's LLM call.
 pub(super) async fn load_checkpoint(
     connection: &mut Connection,
     step: &StepKey,
@@ -100,7 +100,7 @@ pub(super) async fn load_checkpoint(
     Ok(state.map(|state| state.0))
 }
 
-/// The row of a model call's checkpoint.
+/// Returns the row of an LLM call's checkpoint.
 fn of_call<'a>(
     step: &'a StepKey,
     checkpoint_type: CheckpointType,

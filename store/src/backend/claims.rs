@@ -24,7 +24,7 @@ use crate::{
     rows::tools::{StartedRow, ToolColumns},
 };
 
-/// Starts the tool if it may run. The record is read only when it may not, so that it says why.
+/// Starts the tool if it may run. The record is read only when it may not, to find out why.
 pub(super) async fn claim_tool(
     connection: &mut Connection,
     key: &ToolKey,
@@ -68,7 +68,7 @@ pub(super) async fn claim_tool(
     Ok(ToolClaim::Run { record, depth })
 }
 
-/// Says why a tool was not started.
+/// Returns the reason why a tool was not started.
 async fn not_started(connection: &mut Connection, key: &ToolKey) -> Result<ToolClaim> {
     let record = find_record(connection, key).await?;
     let record = record.ok_or_else(|| no_record(key))?;
@@ -117,7 +117,7 @@ pub(super) async fn finish_tool(
     record.ok_or_else(|| no_record(key))
 }
 
-/// Makes the record of a tool whose row is missing anew, from the assistant's row that asked for it.
+/// Makes the record of a tool whose row is missing anew, from the assistant's row of the step that asked for it.
 async fn lost_record(
     connection: &mut Connection,
     key: &ToolKey,

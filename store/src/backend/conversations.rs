@@ -28,11 +28,12 @@ use crate::{
     rows::conversations::resume_point,
 };
 
-/// How long a deleted conversation is remembered: far longer than one attempt of an activity, the most that a worker
-/// thought dead may still be at.
+/// How long a deleted conversation is remembered. A worker that is thought dead may still be busy with one attempt of
+/// an activity, and this is far longer.
 const REMEMBER_DELETED: TimeDelta = TimeDelta::days(1);
 
-/// Conversations to forget with each that is deleted: more than one, so that their number falls.
+/// The most notes of deleted conversations that are removed with each deletion. It is more than one, so that their
+/// number falls.
 const FORGET_AT_ONCE: i64 = 100;
 
 #[async_trait]
@@ -138,8 +139,8 @@ fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, Conve
     select
 }
 
-/// Notes that the conversation was deleted, so that no turn that is about to begin creates it again. Forgets others, so
-/// that there is a bound.
+/// Notes that the conversation was deleted, so that no turn that is about to begin creates it again. Removes some old
+/// notes, so that their number has a bound.
 async fn remember_deleted(connection: &mut Connection, id: &str) -> Result<()> {
     let now = now();
     sqlx::query(INSERT_DELETED)

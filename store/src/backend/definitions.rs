@@ -6,14 +6,14 @@ use sqlx::types::Json as Column;
 use super::{Connection, sql::agent_executions::INSERT_DEFINITION};
 use crate::{api::Result, error::StoreError};
 
-/// The hash of a definition: that of its JSON.
+/// Returns the hash of a definition, which is the hash of its JSON.
 pub(super) fn hash(agent: &AgentDefinition) -> Result<String> {
     let json = serde_json::to_string(agent)
         .map_err(|error| StoreError::Conflict(format!("the agent has no JSON form: {error}")))?;
     Ok(ids::definition_hash(&json))
 }
 
-/// Stores a definition, once.
+/// Stores a definition, unless it is stored already.
 pub(super) async fn insert(
     connection: &mut Connection,
     hash: &str,

@@ -1,4 +1,4 @@
-//! The event log, read. Every method is one statement, hence one snapshot of the database.
+//! Reads the event log. Every method is one statement, and so reads one snapshot of the database.
 
 use async_trait::async_trait;
 use everturn_proto::event::Event;
@@ -23,7 +23,7 @@ impl EventReader for Database {
         from_sequence: u32,
         limit: u32,
     ) -> Result<EventPage> {
-        // One more than asked for says whether there are more.
+        // One row more than the caller asked for tells whether there are more.
         let query = sql::for_caller(events::EVENTS, access, conversation_id)
             .bind(i64::from(from_sequence))
             .bind(i64::from(limit) + 1);

@@ -7,9 +7,9 @@ use crate::{
     error::{Missing, StoreError},
 };
 
-/// Locks the conversation until the transaction ends and gives its largest sequence number; `None` when there is none.
-/// In PostgreSQL each later statement sees what was committed before it began, so whatever the transactions before this
-/// one wrote is read by statements after this one, never by this one.
+/// Locks the conversation until the transaction ends, and returns its largest sequence number; `None` when there is no
+/// such conversation. In PostgreSQL a statement sees what was committed before the statement began. So what the
+/// transactions before this one wrote must be read by the statements after this one, never by this one itself.
 pub(super) async fn lock_conversation(
     connection: &mut Connection,
     conversation_id: &str,
@@ -21,7 +21,7 @@ pub(super) async fn lock_conversation(
     last_sequence.map(narrow).transpose()
 }
 
-/// Locks a conversation that must be there.
+/// Locks a conversation; it is an error when there is no such conversation.
 pub(super) async fn lock_known(connection: &mut Connection, conversation_id: &str) -> Result<u32> {
     let last_sequence = lock_conversation(connection, conversation_id).await?;
     last_sequence.ok_or_else(|| StoreError::not_found(Missing::Conversation, conversation_id))

@@ -45,7 +45,7 @@ pub(super) async fn queue(
         return Err(refusal(connection, new).await?);
     };
     if !stored.has_this_content {
-        // An id that was used twice by mistake: the second message must not vanish in silence.
+        // The client used one id twice by mistake: the second message must not vanish in silence.
         let client_message_id = new.client_message_id.clone().unwrap_or(stored.id);
         return Err(StoreError::OtherContent { client_message_id });
     }
@@ -56,7 +56,7 @@ pub(super) async fn queue(
     })
 }
 
-/// Which limit a message that was not stored has met.
+/// Returns the error for a message that was not stored, which names the limit that the message has met.
 async fn refusal(connection: &mut Connection, new: &NewMessage) -> Result<StoreError> {
     let count = sqlx::query_scalar(COUNT_QUEUED).bind(&new.conversation_id);
     let queued: i64 = count.fetch_one(connection).await?;

@@ -1,6 +1,6 @@
-//! The traits of `api`, once for both databases. This folder is compiled twice, as `sqlite::backend` and
-//! as `postgres::backend` (`#[path]` in their `mod.rs`); what differs is in the `dialect.rs` beside each: the types of
-//! sqlx, a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
+//! Implements the traits of `api` once for both databases. This folder is compiled twice, as `sqlite::backend` and as
+//! `postgres::backend` (`#[path]` in their `mod.rs`). What differs is in the `dialect.rs` beside each: the types of
+//! sqlx, the choice of a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
 //!   `retention.rs`: the traits
@@ -119,7 +119,7 @@ fn missing(what: Missing, id: &str) -> impl FnOnce(sqlx::Error) -> StoreError {
     }
 }
 
-/// Approvals that let a tool run, as a list to bind.
+/// Returns the approvals that let a tool run, as a list to bind.
 fn runnable_approvals() -> Vec<String> {
     ApprovalState::RUNNABLE.map(String::from).into()
 }

@@ -1,4 +1,4 @@
-//! Calls that someone outside answers.
+//! Tool calls that someone outside answers.
 
 use async_trait::async_trait;
 use everturn_proto::words::{ToolKind, ToolStatus};
@@ -46,7 +46,7 @@ impl OutsideTools for Database {
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>> {
         let runnable = runnable_approvals();
-        // One statement decides; the turn's end, which locks the record, comes before or after it.
+        // One statement decides. The end of the turn locks the same record, so it comes before or after this statement.
         let query = tools::ended::<(String,)>(words(outside::STORE_CLIENT_RESULT), &end, now())
             .bind(conversation_id)
             .bind(execution_id)

@@ -17,8 +17,8 @@ pub(super) async fn remove(
     connection: &mut Connection,
     conversation_ids: &[String],
 ) -> Result<Removed> {
-    // A worker that was thought dead may still write: this order keeps the two from waiting for each other
-    // ("Locks" in `backend/mod.rs`).
+    // A worker that was thought dead may still write. In this order its transaction and this one do not wait for each
+    // other ("Locks" in `backend/mod.rs`).
     delete(connection, REMOVE_TOOLS, conversation_ids).await?;
     sqlx::query(words(LOCK_EXECUTIONS))
         .bind(list(conversation_ids))

@@ -1,4 +1,4 @@
-//! Removes what is old: whole conversations, a bounded number of rows a transaction.
+//! Removes old conversations, each of them whole, and a bounded number of rows in a transaction.
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::api::{Removed, RemovedBatch, Result, Retention};
 
-/// The most events that the conversations of one transaction have together, unless the first of them alone has more. To
-/// remove so many takes a few hundred milliseconds, for which SQLite's other writers wait.
+/// The most events that the conversations of one transaction have together, unless the first of them alone has more.
+/// Removing this many takes a few hundred milliseconds, and SQLite's other writers wait so long.
 const MAX_EVENTS: i64 = 10_000;
 
 #[async_trait]
@@ -71,7 +71,7 @@ async fn remove_expired(
     Ok(RemovedBatch { removed, next })
 }
 
-/// The first conversations that together have at most `max_events` events, and at least one.
+/// Returns the first conversations that together have at most `max_events` events, and at least one conversation.
 fn within(conversations: Vec<(String, i64)>, max_events: i64) -> Vec<String> {
     let mut events: i64 = 0;
     let fits = |(place, (_, count)): &(usize, (String, i64))| {

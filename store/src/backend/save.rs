@@ -1,4 +1,4 @@
-//! The save of one batch: lock, look whether it is stored, append (invariants 2, one order, and 3, idempotent saves).
+//! Saves one batch: locks, checks whether it is stored, appends it (invariants 2, one order, and 3, idempotent saves).
 
 use everturn_proto::{
     turn::{SaveRequest, SaveResult, StillWaiting},
@@ -32,7 +32,7 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         .await?
         .ok_or_else(|| StoreError::not_found(Missing::AgentExecution, agent_execution_id))?;
     if state.message_id != *message_id {
-        // The message is part of the batch's key: another one would let the same batch be stored twice.
+        // The message is part of the batch's key, so with another message the same batch could be stored twice.
         return Err(StoreError::Conflict(format!(
             "agent execution `{agent_execution_id}` is not of message `{message_id}`"
         )));

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Everything but `last_sequence` and `steps`, which the caller has from the lock.
+/// Loads everything but `last_sequence` and `steps`, which the caller has from the lock.
 pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) -> Result<Snapshot> {
     let needs = batch::needs(request);
     let mut snapshot = Snapshot::default();
@@ -52,7 +52,7 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
         let complete = load_checkpoint(connection, step, CheckpointType::LlmComplete);
         snapshot.checkpoint = complete.await?;
     }
-    // A record that is lost is made anew from the assistant's row.
+    // A missing record is made anew from the assistant's row.
     let is_lost = matches!(needs.tools, ToolsNeeded::One(_)) && snapshot.tools.is_empty();
     let own_step = (needs.checkpoint || is_lost).then_some(step.step);
     let steps = snapshot.tools.iter().map(|tool| tool.step);
@@ -62,7 +62,7 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
     Ok(snapshot)
 }
 
-/// A user's message.
+/// Reads a user's message.
 pub(super) async fn load_message(
     connection: &mut Connection,
     conversation_id: &str,
@@ -90,7 +90,8 @@ async fn load_tools(
     Ok(query.fetch_all(connection).await?)
 }
 
-/// The call that started a sub-agent. When its record is missing, it is made anew from the row of the step that asked.
+/// Reads the call that started a sub-agent. When its record is missing, it is made anew from the row of the step that
+/// asked.
 async fn load_delegate_call(
     connection: &mut Connection,
     step: &StepKey,
@@ -129,7 +130,7 @@ async fn load_delegate_call(
     }))
 }
 
-/// The assistant rows of these steps.
+/// Reads the assistant rows of these steps.
 pub(super) async fn load_assistants(
     connection: &mut Connection,
     step: &StepKey,
@@ -146,7 +147,7 @@ pub(super) async fn load_assistants(
     Ok(query.fetch_all(connection).await?)
 }
 
-/// The plans that the tools' own events change.
+/// Reads the plans that the tools' own events change.
 async fn load_plans(
     connection: &mut Connection,
     step: &StepKey,

@@ -1,4 +1,4 @@
-//! The begin of a sub-agent, in one transaction with the call that starts it.
+//! Begins a sub-agent, in one transaction with the call that starts it.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -135,7 +135,7 @@ async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<D
     row.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, &call.agent_execution_id))
 }
 
-/// The answer to a call that has no sub-agent and has ended.
+/// Returns the answer to a call that has no sub-agent and has ended.
 fn not_begun(call_status: &ToolStatus, last_sequence: u32) -> BegunTurn {
     let status = if *call_status == ToolStatus::Cancelled {
         AgentExecutionStatus::Cancelled

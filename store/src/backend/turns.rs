@@ -1,4 +1,4 @@
-//! What a worker asks for: plain reads here, the transactions in `begin.rs`, `sub_agents.rs`, `checkpoints.rs`,
+//! Implements `TurnStore`. Plain reads are here; the transactions are in `begin.rs`, `sub_agents.rs`, `checkpoints.rs`,
 //! `claims.rs` and `save.rs`.
 
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ impl TurnStore for Database {
         thread: &Thread,
         limit: u32,
     ) -> Result<Vec<ContextMessage>> {
-        // One more than asked for says whether anything is cut.
+        // One row more than the caller asked for tells whether anything is cut.
         let query = sqlx::query_as(CONTEXT)
             .bind(conversation_id)
             .bind(i64::from(limit) + 1)

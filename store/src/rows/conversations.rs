@@ -1,4 +1,4 @@
-//! Events, and where conversations stand.
+//! Rows of events, and rows that tell where a conversation stands.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use everturn_proto::{Json, event::Event, words::AgentExecutionStatus};
@@ -73,7 +73,7 @@ impl QueuedRow {
     }
 }
 
-/// The turn that has not ended, beside each message that waits.
+/// A message that waits, and beside it the turn that has not ended. Each of them may be missing.
 #[derive(FromRow)]
 pub(crate) struct ResumeRow {
     running_message_id: Option<String>,
@@ -83,7 +83,7 @@ pub(crate) struct ResumeRow {
     waiting_id: Option<String>,
 }
 
-/// What the rows of one conversation say together; `None` when there are none.
+/// Joins what the rows of one conversation say; `None` when there are none.
 pub(crate) fn resume_point(rows: Vec<ResumeRow>) -> Option<ResumePoint> {
     let first = rows.first()?;
     let message_id = first.running_message_id.clone();

@@ -1,5 +1,5 @@
-//! Rows as they are read, for both back ends. Where the columns are the fields of a type of [`crate::api`] or
-//! [`crate::batch`], that type is read itself; here are the others.
+//! Types of the rows that both back ends read. Where the columns are the fields of a type of [`crate::api`] or
+//! [`crate::batch`], that type is read directly and has no row type here.
 
 pub(crate) mod conversations;
 pub(crate) mod tools;

@@ -1,4 +1,4 @@
-//! Tool executions, and the work plans that tools make.
+//! Rows of tool executions, and of the work plans that tools make.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
@@ -11,7 +11,7 @@ use sqlx::{FromRow, types::Json as Column};
 
 use crate::api::{ResultRange, ResultSlice, ToolEnd, ToolRecord};
 
-/// Columns of `tool_execution_records` that are a [`ToolRecord`].
+/// The columns of `tool_execution_records` that make a [`ToolRecord`].
 #[derive(FromRow)]
 pub(crate) struct ToolColumns {
     execution_id: String,
@@ -73,7 +73,7 @@ impl From<ToolColumns> for ToolRecord {
                 kind: columns.kind,
                 approval_timeout_s: None,
                 input_hash: columns.input_hash,
-                // Who runs it is for the plan, which is read from the checkpoint.
+                // Only the plan says who runs it, and the plan is read from the checkpoint.
                 remote: None,
             },
             status: columns.status,
@@ -108,7 +108,7 @@ impl AskedRow {
         self.kind == ToolKind::Client && self.status.is_final()
     }
 
-    /// Until when somebody is waited for; `None` when nobody is.
+    /// Returns until when somebody is waited for; `None` when nobody is.
     pub(crate) fn waits_until(&self) -> Option<DateTime<Utc>> {
         self.expires_at
             .filter(|_| self.status == ToolStatus::Pending)

@@ -1,4 +1,4 @@
-//! Agent executions as a transaction reads them.
+//! Rows of agent executions, as a transaction reads them.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{turn::AgentDefinition, words::AgentExecutionStatus};
@@ -74,7 +74,7 @@ impl DelegatorRow {
     }
 }
 
-/// A user's message, and how the agent execution stands that took it.
+/// A user's message, and the status of the agent execution that took it.
 #[derive(FromRow)]
 pub(crate) struct UserMessageRow {
     #[sqlx(flatten)]
@@ -83,13 +83,13 @@ pub(crate) struct UserMessageRow {
 }
 
 impl UserMessageRow {
-    /// How the agent execution stands that took the message; `None` when none did.
+    /// Returns the status of the agent execution that took the message; `None` when none did.
     pub(crate) fn taker_status(&self) -> Option<AgentExecutionStatus> {
         self.taker_status.as_deref().map(AgentExecutionStatus::from)
     }
 }
 
-/// How an agent execution stands, and whether a batch is stored.
+/// The status of an agent execution, and whether a batch is stored.
 #[derive(FromRow)]
 pub(crate) struct SaveStateRow {
     #[sqlx(try_from = "String")]
@@ -97,6 +97,6 @@ pub(crate) struct SaveStateRow {
     #[sqlx(try_from = "i64")]
     pub(crate) steps: u32,
     pub(crate) message_id: String,
-    /// Of the batch's first event; `None` when the batch is not stored.
+    /// Sequence number of the batch's first event; `None` when the batch is not stored.
     pub(crate) stored_sequence: Option<i64>,
 }

@@ -1,11 +1,11 @@
-//! Agent executions: turns and sub-agents, and the definitions of agents that they are pinned to.
+//! Texts about agent executions (turns and sub-agents) and the definitions of agents that they are pinned to.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::words::AgentExecutionStatus;
 
 use super::Statement;
 
-/// `$1` agent execution, `$2` conversation. The rows are that turn, once it has begun, and every other one that says it
+/// `$1` agent execution, `$2` conversation. Returns this turn, if it has begun, and every other turn that says that it
 /// runs.
 pub(crate) const BEGUN_TURNS: &str = "SELECT e.id, e.message_id, e.status, e.steps, e.started_at, e.agent_hash, \
      d.definition \
@@ -26,7 +26,7 @@ pub(crate) const INSERT_DEFINITION: &str = "INSERT INTO agent_definitions (hash,
 /// `$1` hash.
 pub(crate) const DEFINITION: &str = "SELECT definition FROM agent_definitions WHERE hash = $1";
 
-/// A row of `agent_executions`, which runs from now on.
+/// A row of `agent_executions` to insert. The agent execution runs from then on.
 pub(crate) struct InsertAgentExecution<'a> {
     pub(crate) id: &'a str,
     pub(crate) conversation_id: &'a str,
@@ -36,7 +36,7 @@ pub(crate) struct InsertAgentExecution<'a> {
     pub(crate) now: DateTime<Utc>,
 }
 
-/// Where a sub-agent stands in the tree.
+/// The place of a sub-agent in the tree of agent executions.
 pub(crate) struct Parentage<'a> {
     pub(crate) parent_execution_id: &'a str,
     pub(crate) root_execution_id: &'a str,
@@ -46,7 +46,7 @@ pub(crate) struct Parentage<'a> {
 }
 
 impl InsertAgentExecution<'_> {
-    /// Only a turn has the tenant: it counts for the tenant's limit, a sub-agent does not.
+    /// Only a turn's row has the tenant: a turn counts for the tenant's limit, and a sub-agent does not.
     const OF_TURN: &'static str = "INSERT INTO agent_executions \
          (id, conversation_id, message_id, agent, agent_hash, started_at, tenant_id, root_execution_id, depth, status) \
          VALUES ($1, $2, $3, $4, $5, $6, (SELECT tenant_id FROM conversations WHERE id = $2), $1, 0, $7)";
@@ -56,12 +56,12 @@ impl InsertAgentExecution<'_> {
          parent_execution_id, root_execution_id, depth, parent_tool_call_id, status) \
          VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10, $11, $7)";
 
-    /// The turn's own agent execution.
+    /// Returns the statement that inserts the turn's own agent execution.
     pub(crate) fn of_turn(&self) -> Statement {
         self.statement(Self::OF_TURN)
     }
 
-    /// A sub-agent's.
+    /// Returns the statement that inserts a sub-agent's agent execution.
     pub(crate) fn of_sub_agent(&self, parentage: &Parentage<'_>) -> Statement {
         self.statement(Self::OF_SUB_AGENT)
             .bind(parentage.parent_execution_id)
@@ -90,8 +90,8 @@ pub(crate) const HOLDS_CLAIM: &str = "SELECT EXISTS (SELECT 1 FROM agent_executi
 pub(crate) const STATUS_OF_EXECUTION: &str =
     "SELECT status FROM agent_executions WHERE id = $1 AND conversation_id = $2";
 
-/// `$1` agent execution, `$2` conversation, `$3` event id. How the agent execution stands, and whether that event is
-/// stored.
+/// `$1` agent execution, `$2` conversation, `$3` event id. Selects the status of the agent execution, and whether that
+/// event is stored.
 pub(crate) const SAVE_STATE: &str = "SELECT status, steps, message_id, \
      (SELECT sequence_number FROM agent_execution_events WHERE id = $3) AS stored_sequence \
      FROM agent_executions WHERE id = $1 AND conversation_id = $2";
@@ -100,13 +100,13 @@ pub(crate) const SAVE_STATE: &str = "SELECT status, steps, message_id, \
 pub(crate) const ADVANCE_EXECUTION: &str = "UPDATE agent_executions SET steps = $2, status = $3, error_code = $4, \
      finished_at = $5 WHERE id = $1";
 
-/// `$1` agent execution of a sub-agent, `$2` conversation. When it began, its parent, and the steps that its parent has
-/// saved.
+/// `$1` agent execution of a sub-agent, `$2` conversation. Selects when it began, its parent, and the number of steps
+/// that its parent has saved.
 pub(crate) const PARENT: &str = "SELECT s.started_at, s.parent_execution_id, p.steps \
      FROM agent_executions s JOIN agent_executions p ON p.id = s.parent_execution_id \
      WHERE s.id = $1 AND s.conversation_id = $2";
 
-/// `$1` agent execution, `$2` conversation. What its calls of `delegate` depend on.
+/// `$1` agent execution, `$2` conversation. Selects what the `delegate` calls of the agent execution depend on.
 pub(crate) const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.definition, o.definition AS root_definition, \
      (SELECT COUNT(*) - 1 FROM agent_executions s WHERE s.root_execution_id = p.root_execution_id) AS sub_agents \
      FROM agent_executions p JOIN agent_definitions d ON d.hash = p.agent_hash \

@@ -1,4 +1,4 @@
-//! Checkpoints, and the claim of the call that makes one.
+//! Texts about checkpoints, and about the claim of the call that makes one.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::words::CheckpointType;
@@ -9,7 +9,8 @@ use super::Statement;
 use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`. It is one
-/// statement, so an ended call is never paid again, and a generation is never given twice (invariant 5, paid once).
+/// statement, so that a call that has ended is never paid again, and a generation is never given twice (invariant 5,
+/// paid once).
 pub(crate) const CLAIM_STEP: &str = "UPDATE agent_executions SET generation = generation + 1 \
      WHERE id = $1 AND conversation_id = $2 AND status = $4 AND NOT EXISTS \
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
@@ -41,9 +42,9 @@ macro_rules! insert_checkpoint {
 pub(crate) struct InsertCheckpoint<'a, S> {
     pub(crate) step: &'a StepKey,
     pub(crate) checkpoint_type: CheckpointType,
-    /// Of a tool's checkpoint.
+    /// The tool execution, in a tool's checkpoint.
     pub(crate) execution_id: Option<&'a str>,
-    /// Of a tool's checkpoint it is the attempt.
+    /// The generation of an LLM call; in a tool's checkpoint, the attempt.
     pub(crate) generation: u32,
     pub(crate) input_tokens: u32,
     pub(crate) output_tokens: u32,
@@ -52,12 +53,12 @@ pub(crate) struct InsertCheckpoint<'a, S> {
 }
 
 impl<S: Serialize> InsertCheckpoint<'_, S> {
-    /// Inserts the row unless there is one: the first one wins.
+    /// Inserts the row unless there is one already: the first one wins.
     pub(crate) fn unless_stored(&self) -> Statement {
         self.statement(insert_checkpoint!("NOTHING"))
     }
 
-    /// Inserts the row or replaces the one that there is: the newest generation wins.
+    /// Inserts the row, or replaces the one that is there: the newest generation wins.
     pub(crate) fn or_replace(&self) -> Statement {
         self.statement(insert_checkpoint!(
             "UPDATE SET execution_state = excluded.execution_state, generation = excluded.generation, \

@@ -1,4 +1,4 @@
-//! Conversations: their rows, their lock, their lists.
+//! Texts about conversations: their rows, their lock, their lists.
 
 use chrono::{DateTime, Utc};
 
@@ -16,12 +16,12 @@ macro_rules! insert_conversation {
     };
 }
 
-/// As [`insert`] binds. It returns nothing when the id is taken.
+/// [`insert`] binds the parameters. The statement returns nothing when the id is taken.
 pub(crate) const INSERT_CONVERSATION: &str =
     insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6)");
 
-/// As [`insert`] binds. It returns nothing when the id is taken, or when a conversation with this id was deleted
-/// lately.
+/// [`insert`] binds the parameters. The statement returns nothing when the id is taken, or when a conversation with
+/// this id was deleted lately.
 pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
     "SELECT $1, $2, $3, $4, $5, $6, $6 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
 );
@@ -46,7 +46,8 @@ pub(crate) fn insert<'q>(
 pub(crate) const LOCK_CONVERSATION: SqlText =
     locking!("SELECT last_sequence FROM conversations WHERE id = $1");
 
-/// `$1` id, `$2` tenant, `$3` owner. As [`LOCK_CONVERSATION`], for a caller.
+/// `$1` id, `$2` tenant, `$3` owner. Locks as [`LOCK_CONVERSATION`] does, but only a conversation that the caller may
+/// see.
 pub(crate) const LOCK_VISIBLE_CONVERSATION: SqlText = locking!(
     "SELECT last_sequence FROM conversations WHERE id = $1 AND ",
     visible!()
@@ -63,7 +64,7 @@ pub(crate) const CONVERSATION: &str = concat!(
 /// `$1` id.
 pub(crate) const AGENT_OF: &str = "SELECT agent FROM conversations WHERE id = $1";
 
-/// A page of conversations: of a tenant (`$1`), then, with an index for each, of one owner of it.
+/// Selects a page of the conversations of the tenant `$1`, or of one owner of that tenant. There is an index for each.
 macro_rules! conversations {
     ($more:literal, $limit:literal) => {
         concat!(

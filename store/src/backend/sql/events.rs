@@ -1,4 +1,4 @@
-//! The event log.
+//! Texts about the event log.
 
 use super::SqlText;
 
@@ -10,8 +10,8 @@ pub(crate) const EVENTS: &str = concat!(
     " ORDER BY sequence_number LIMIT $5"
 );
 
-/// `$1` conversation, `$2` tenant, `$3` owner. The engine runs one turn a conversation at a time, so of several agent
-/// executions that say they run (one was terminated from outside) the newest is the one that does.
+/// `$1` conversation, `$2` tenant, `$3` owner. The engine runs one turn of a conversation at a time. So when several
+/// agent executions say that they run (one was terminated from outside), only the newest really does.
 pub(crate) const CONVERSATION_STATUS: &str = concat!(
     "SELECT c.last_sequence, \
      (SELECT e.message_id FROM agent_executions e \
@@ -30,6 +30,6 @@ pub(crate) const LAST_SEQUENCES: SqlText = among!(
     ""
 );
 
-/// Rows follow.
+/// The rows to insert follow this text.
 pub(crate) const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, conversation_id, message_id, \
      event_type, sequence_number, batch_key, created_at, event_data) ";

@@ -1,11 +1,11 @@
-//! API keys and browser sessions.
+//! Texts about API keys and browser sessions.
 
 use chrono::{DateTime, Utc};
 
 use super::Statement;
 use crate::api::NewKey;
 
-/// A session is revoked with the key that it was opened with.
+/// Selects keys. A session counts as revoked when the key that it was opened with is revoked.
 macro_rules! select_keys {
     ($rest:literal) => {
         concat!(
@@ -17,7 +17,7 @@ macro_rules! select_keys {
     };
 }
 
-/// Inserts a key; nothing when its id is taken.
+/// Inserts a key, or nothing when its id is taken.
 pub(crate) fn insert(new: &NewKey, now: DateTime<Utc>) -> Statement {
     sqlx::query(
         "INSERT INTO api_keys \
@@ -48,7 +48,7 @@ pub(crate) const KEYS: &str = select_keys!(
 pub(crate) const REVOKE_KEY: &str =
     "UPDATE api_keys SET revoked_at = COALESCE(revoked_at, $2) WHERE id = $1";
 
-/// `$1` id, `$2` now, `$3` unless it was noted after this time.
+/// `$1` id, `$2` now, `$3` time. Changes nothing when a use after that time is noted already.
 pub(crate) const TOUCH_KEY: &str = "UPDATE api_keys SET last_used_at = $2 WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < $3)";
 
 /// `$1` before, `$2` limit.

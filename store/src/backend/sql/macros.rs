@@ -1,13 +1,14 @@
-//! Parts of texts. They are macros because `concat!` takes only literals and macros.
+//! Parts of SQL texts. They are macros because `concat!` takes only literals and macros.
 
-/// PostgreSQL locks the rows that it reads; SQLite's transaction holds the whole file.
+/// Adds a row lock in PostgreSQL. SQLite needs none: its transaction holds the whole file.
 macro_rules! locking {
     ($($text:tt)*) => {
         SqlText { sqlite: concat!($($text)*), postgres: concat!($($text)*, " FOR UPDATE") }
     };
 }
 
-/// `before` is in the list bound to `$n` by `dialect::list`: one text whatever the list's length.
+/// Makes a condition: `before` is in the list that `dialect::list` binds to `$n`. The text is the same for every length
+/// of the list.
 macro_rules! among {
     ($before:expr, $list:literal, $after:literal) => {
         SqlText {
@@ -23,14 +24,15 @@ macro_rules! among {
     };
 }
 
-/// The conversation `$1` is one that the caller of tenant `$2` and owner `$3` may see; without an owner, every owner's.
+/// The condition that the caller with tenant `$2` and owner `$3` may see the conversation `$1`. Without an owner, the
+/// caller sees those of every owner.
 macro_rules! visible {
     () => {
         "tenant_id = $2 AND (CAST($3 AS TEXT) IS NULL OR owner_id = $3)"
     };
 }
 
-/// The same in a text about another table.
+/// The condition `visible`, in a text about another table.
 macro_rules! of_visible_conversation {
     () => {
         concat!(
@@ -41,7 +43,7 @@ macro_rules! of_visible_conversation {
     };
 }
 
-/// Columns of a [`Conversation`](crate::Conversation). An empty title or owner is none.
+/// The columns of a [`Conversation`](crate::Conversation). An empty title or owner means that there is none.
 macro_rules! conversation_columns {
     () => {
         "id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count, \
@@ -49,8 +51,8 @@ macro_rules! conversation_columns {
     };
 }
 
-/// Small columns of a tool record, then those a batch needs. `full_result` is left out: it may be a megabyte, and only
-/// a claim or an end of the tool itself gives it to anyone.
+/// The small columns of a tool record, then the columns that a batch needs. `full_result` is left out, because it may
+/// be a megabyte: only a claim or an end of the tool itself returns it.
 macro_rules! tool_columns {
     () => {
         "execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, attempt, is_error, \
@@ -58,7 +60,7 @@ macro_rules! tool_columns {
     };
 }
 
-/// Ends a tool execution. `ended` binds these parameters; those of a text's condition come after them.
+/// Ends a tool execution. `ended` binds the parameters of this part, and those of a text's condition come after them.
 macro_rules! end_tool {
     ($($condition:tt)*) => {
         concat!(

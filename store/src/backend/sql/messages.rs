@@ -1,4 +1,4 @@
-//! Messages: those that wait, those that turns have taken, the context of a model.
+//! Texts about messages: those that wait, those that turns have taken, the context of a model.
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{turn::ToolCall, words::MessageRole};
@@ -7,9 +7,10 @@ use sqlx::types::Json as Column;
 use super::{SqlText, Statement};
 use crate::api::NewMessage;
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` most that may wait, `$7` tenant, `$8`
-/// most other conversations of the tenant in which a turn runs or waits (0: any number; no more than that are looked
-/// at). Nothing is inserted when the message is there or a limit is reached.
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
+/// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
+/// may; else the statement looks at no more conversations than that. It inserts nothing when the message is there
+/// already or a limit is reached.
 pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
      client_message_id, created_at, content, tool_calls, tool_results) \
      SELECT $1, $2, $7, 'user', 'queued', $3, $5, $4, '[]', '[]' \
@@ -25,7 +26,7 @@ pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, i
         ORDER BY conversation_id LIMIT $8) AS running) AS busy) < $8) \
      ON CONFLICT DO NOTHING";
 
-/// [`QUEUE_MESSAGE`] with its parameters.
+/// Returns [`QUEUE_MESSAGE`] with its parameters.
 pub(crate) fn queue(new: &NewMessage, tenant_id: &str, now: DateTime<Utc>) -> Statement {
     sqlx::query(QUEUE_MESSAGE)
         .bind(&new.conversation_id)
@@ -38,8 +39,8 @@ pub(crate) fn queue(new: &NewMessage, tenant_id: &str, now: DateTime<Utc>) -> St
         .bind(new.max_turns.map_or(0, |most| i64::from(most.get())))
 }
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content. The client's own id decides when both match. The row
-/// also says whose turn took the message, and how that turn stands.
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content. When both ids match, the row with the client's id is
+/// returned. It also says whose turn took the message, and the status of that turn.
 pub(crate) const QUEUED_MESSAGE: &str = "SELECT found.id, found.content = $4 AS has_this_content, \
      e.message_id AS turn_message_id, e.status AS turn_status FROM \
      (SELECT 0 AS place, id, content, agent_execution_id FROM messages \
@@ -54,9 +55,9 @@ pub(crate) const QUEUED_MESSAGE: &str = "SELECT found.id, found.content = $4 AS 
 pub(crate) const WITHDRAW_MESSAGE: &str =
     "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. There is a row for each message that waits, in order, or one
-/// without. A turn has ended before the next one begins, so one runs at the most; of data that is older than this rule,
-/// the newest counts.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. Returns a row for each message that waits, in order, or one
+/// row without a message. A turn has ended before the next one begins, so at most one runs. In data that is older than
+/// this rule, the newest one counts.
 pub(crate) const RESUME_POINT: &str = concat!(
     "SELECT r.message_id AS running_message_id, \
      (SELECT MAX(k.step_number) FROM execution_checkpoints k \
@@ -76,7 +77,7 @@ pub(crate) const RESUME_POINT: &str = concat!(
 pub(crate) const COUNT_QUEUED: &str =
     "SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued'";
 
-/// `$1` conversation, `$2` message. The row also says how the agent execution stands that took it.
+/// `$1` conversation, `$2` message. The row also has the status of the agent execution that took the message.
 pub(crate) const USER_MESSAGE: &str = "SELECT m.status = 'queued' AS is_waiting, m.content, \
      e.status AS taker_status FROM messages m LEFT JOIN agent_executions e ON e.id = m.agent_execution_id \
      WHERE m.conversation_id = $1 AND m.id = $2 AND m.role = 'user'";
@@ -91,11 +92,11 @@ pub(crate) struct InsertTakenMessage<'a> {
     pub(crate) id: &'a str,
     pub(crate) role: MessageRole,
     pub(crate) agent_execution_id: &'a str,
-    /// Of an assistant's message.
+    /// The step that wrote an assistant's message.
     pub(crate) step: Option<u32>,
     pub(crate) sequence_number: u32,
     pub(crate) now: DateTime<Utc>,
-    /// The sub-agent whose thread it belongs to; `None`: the conversation's own.
+    /// The sub-agent whose thread the message belongs to; `None` for the conversation's own thread.
     pub(crate) sub_agent: Option<&'a str>,
     pub(crate) content: &'a str,
     pub(crate) tool_calls: &'a [ToolCall],

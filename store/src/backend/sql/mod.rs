@@ -1,14 +1,15 @@
-//! The texts of SQL, by subject. Both databases read them: `$n` parameters, `RETURNING`, `ON CONFLICT`. What they say
-//! differently, row locks and lists, is a [`SqlText`] with both.
+//! The texts of SQL, by subject. Both databases read the same text, with `$n` parameters, `RETURNING` and `ON
+//! CONFLICT`. Where they need different words, for row locks and lists, a [`SqlText`] has both.
 //!
-//! Each text names what its parameters are, in order. Many parameters are bound by a struct beside the text. A text
-//! that is run for a caller begins with the same three: `$1` conversation, `$2` tenant, `$3` owner or none
+//! The comment at a text names its parameters, in order. Many parameters are bound by a struct or a function beside the
+//! text. A text that is run for a caller begins with the same three: `$1` conversation, `$2` tenant, `$3` owner or none
 //! ([`for_caller`]).
 //!
-//! Words that have a type are bound from it, as are lists of them (`ToolStatus::OPEN`, `Effect::REPEATABLE`,
-//! `ApprovalState::RUNNABLE`). Some stand in the texts themselves: those in the condition of a partial index, because
-//! PostgreSQL takes such an index only for a text with the same words, and single types of checkpoints and messages in
-//! texts about nothing else. Whether a message is `queued` or `taken` is known to these texts alone.
+//! Words that have a type are bound from that type, and so are lists of words (`ToolStatus::OPEN`,
+//! `Effect::REPEATABLE`, `ApprovalState::RUNNABLE`). Some words stand in the texts themselves: those in the condition
+//! of a partial index, because PostgreSQL uses such an index only for a text with the same words, and single types of
+//! checkpoints and messages in texts about nothing else. Only these texts know whether a message is `queued` or
+//! `taken`.
 
 #[macro_use]
 mod macros;
@@ -39,7 +40,7 @@ pub(super) type Statement = sqlx::query::Query<'static, Db, Arguments>;
 /// A statement with its parameters that returns rows.
 pub(super) type Select<'q, T> = sqlx::query::QueryAs<'q, Db, T, Arguments>;
 
-/// A text that is run for a caller, with the parameters that all of them begin with.
+/// Binds to a text that is run for a caller the parameters that all such texts begin with.
 pub(super) fn for_caller<'q, T>(
     text: &'static str,
     access: &'q Access,

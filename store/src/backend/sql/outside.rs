@@ -1,4 +1,4 @@
-//! Tool calls that someone outside answers.
+//! Texts about tool calls that someone outside answers.
 
 use super::SqlText;
 
@@ -15,8 +15,8 @@ macro_rules! outside_tools {
     };
 }
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. The condition is that of the index
-/// `tool_execution_records_waiting`, word by word: PostgreSQL takes a partial index for no other text.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. The condition repeats that of the index
+/// `tool_execution_records_waiting` word by word, because PostgreSQL uses a partial index only for such a text.
 pub(crate) const WAITING_TOOLS: &str = outside_tools!(
     "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4"
 );
@@ -36,8 +36,8 @@ macro_rules! store_client_result {
     };
 }
 
-/// After those of [`ended`](super::tools::ended): `$8` conversation, `$9` tool execution, `$10` tenant, `$11` owner,
-/// `$12` list of approvals that let a tool run, `$13` kind client, `$14` status pending.
+/// The parameters of [`ended`](super::tools::ended) come first. Then: `$8` conversation, `$9` tool execution, `$10`
+/// tenant, `$11` owner, `$12` list of approvals that let a tool run, `$13` kind client, `$14` status pending.
 pub(crate) const STORE_CLIENT_RESULT: SqlText = SqlText {
     sqlite: store_client_result!("IN (SELECT value FROM json_each($12))"),
     postgres: store_client_result!("= ANY($12)"),
@@ -58,6 +58,6 @@ pub(crate) const GRANTED_TOOLS: SqlText = among!(
     ""
 );
 
-/// `$1` agent execution, `$2` step. How the calls of a step stand with those outside.
+/// `$1` agent execution, `$2` step. Selects the state of the step's calls that someone outside answers.
 pub(crate) const ASKED_TOOLS: &str = "SELECT execution_id, kind, status, approval, expires_at \
      FROM tool_execution_records WHERE agent_execution_id = $1 AND step = $2 ORDER BY call_index";

@@ -1,4 +1,4 @@
-//! Work plans.
+//! Texts about work plans.
 
 use super::SqlText;
 
@@ -9,7 +9,7 @@ pub(crate) const PLANS: SqlText = among!(
     ""
 );
 
-/// Rows follow, then [`OR_UPDATE_PLANS`].
+/// The rows to insert follow this text, and then [`OR_UPDATE_PLANS`].
 pub(crate) const INSERT_PLANS: &str = "INSERT INTO work_plans (conversation_id, id, message_id, title, steps, created_at, updated_at) ";
 
 /// Follows the rows of [`INSERT_PLANS`].

@@ -1,8 +1,8 @@
-//! The removal of whole conversations, and the memory of those that were deleted.
+//! Texts that remove whole conversations, and that remember those that were deleted.
 
 use super::SqlText;
 
-/// Of the conversation `c`: nothing happened since `$1`, nothing runs and nothing waits.
+/// The condition that in the conversation `c` nothing has happened since `$1`, nothing runs and nothing waits.
 macro_rules! expired {
     () => {
         "c.updated_at < $1 \
@@ -34,8 +34,8 @@ pub(crate) const LOCK_EXPIRED: SqlText = SqlText {
     postgres: concat!(lock_expired!(), " FOR UPDATE OF c SKIP LOCKED"),
 };
 
-/// `$1` before, `$2` list of conversations. It is asked again once they are locked: PostgreSQL looked for what runs and
-/// what waits before it had the lock.
+/// `$1` before, `$2` list of conversations. The condition is checked again once they are locked, because PostgreSQL
+/// looked for what runs and what waits before it had the lock.
 pub(crate) const STILL_EXPIRED: SqlText = among!(
     concat!(
         "SELECT c.id, c.last_sequence FROM conversations c WHERE ",
@@ -46,22 +46,22 @@ pub(crate) const STILL_EXPIRED: SqlText = among!(
     " ORDER BY c.id"
 );
 
-/// `$1` list of conversations. It comes first: a claim of a tool holds its record while it asks for its agent
-/// execution.
+/// `$1` list of conversations. Tool records go first, because a claim of a tool holds its record while it asks for its
+/// agent execution.
 pub(crate) const REMOVE_TOOLS: SqlText = among!(
     "DELETE FROM tool_execution_records WHERE conversation_id",
     "$1",
     ""
 );
 
-/// `$1` list of conversations. From here on no worker that was thought dead adds a checkpoint, and those that it added
-/// are seen.
+/// `$1` list of conversations. After this lock no worker that was thought dead adds a checkpoint, and the statements
+/// that follow see the checkpoints that it added before.
 pub(crate) const LOCK_EXECUTIONS: SqlText = SqlText {
     sqlite: "SELECT id FROM agent_executions WHERE conversation_id IN (SELECT value FROM json_each($1))",
     postgres: "SELECT id FROM agent_executions WHERE conversation_id = ANY($1) FOR UPDATE",
 };
 
-/// `$1` list of conversations, in each. Rows go before those that they name.
+/// `$1` list of conversations, in each text. Rows are removed before the rows that they name.
 pub(crate) const REMOVE_ROWS: [SqlText; 5] = [
     among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
     among!(
@@ -99,7 +99,7 @@ macro_rules! deleted_before {
     };
 }
 
-/// `$1` before, `$2` limit. What another transaction is about to remove is passed over.
+/// `$1` before, `$2` limit. Rows that another transaction is about to remove are passed over.
 pub(crate) const FORGET_DELETED: SqlText = SqlText {
     sqlite: concat!(
         "DELETE FROM deleted_conversations WHERE id IN (",

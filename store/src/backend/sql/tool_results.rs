@@ -1,9 +1,9 @@
-//! Slices of whole results. They are cut in the database: a megabyte is not sent to read a page of it.
+//! Texts that read slices of whole results. The database cuts them, so that a megabyte is not sent for one page of it.
 
 use super::SqlText;
 
-/// The result of one tool execution as bytes: of a string what it holds, of anything else its JSON. SQLite's JSON
-/// functions refuse what is nested deeply, so a string is told by its first character there.
+/// Selects a slice of the result of one tool execution, as bytes: of a string its content, of any other value its JSON.
+/// SQLite's JSON functions refuse deeply nested values, so a string is recognised there by its first character.
 macro_rules! result_slice {
     ($execution:literal, $offset:literal, $length:literal, $($condition:tt)*) => {
         SqlText {
@@ -37,8 +37,8 @@ macro_rules! whole_result {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution, `$5` offset, `$6` length.
 pub(crate) const TOOL_RESULT: SqlText = result_slice!("$4", "$5", "$6", of_visible_conversation!());
 
-/// `$1` conversation, `$2` the sub-agent whose thread it is or none for the conversation's own, `$3` tool execution,
-/// `$4` offset, `$5` length.
+/// `$1` conversation, `$2` the sub-agent whose thread it is, or none for the conversation's own thread, `$3` tool
+/// execution, `$4` offset, `$5` length.
 pub(crate) const TOOL_RESULT_OF_THREAD: SqlText = result_slice!(
     "$3",
     "$4",

@@ -1,4 +1,4 @@
-//! Records of tool executions: claims, ends, what a batch reads and writes of them.
+//! Texts about records of tool executions: claims, ends, and what a batch reads and writes.
 
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, types::Json as Column};
@@ -32,9 +32,9 @@ macro_rules! start_tool {
 }
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that
-/// let a tool run, `$7` list of effects that may be had again, `$8` status pending, `$9` status running. It returns the
-/// record when the tool may run. A claimant that asks again did not hear the answer, so nothing ran: that is the same
-/// attempt.
+/// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running.
+/// Returns the record when the tool may run. A claimant that asks again did not hear the answer, so nothing ran: it is
+/// still the same attempt.
 pub(crate) const START_TOOL: SqlText = SqlText {
     sqlite: start_tool!(
         "IN (SELECT value FROM json_each($6))",
@@ -55,19 +55,21 @@ macro_rules! finish_tool {
     };
 }
 
-/// The first end wins, and returns its record. After those of [`ended`]: `$8` conversation, `$9` tool execution, `$10`
-/// agent execution, `$11` list of the statuses that are open.
+/// Ends a tool execution that has not ended, and returns its record: the first end wins. The parameters of [`ended`]
+/// come first. Then: `$8` conversation, `$9` tool execution, `$10` agent execution, `$11` list of the statuses that are
+/// open.
 pub(crate) const FINISH_TOOL: SqlText = SqlText {
     sqlite: finish_tool!("IN (SELECT value FROM json_each($11))"),
     postgres: finish_tool!("= ANY($11)"),
 };
 
-/// Ends the call that started a sub-agent. After those of [`ended`]: `$8` conversation, `$9` tool execution.
+/// Ends the call that started a sub-agent. The parameters of [`ended`] come first. Then: `$8` conversation, `$9` tool
+/// execution.
 pub(crate) const END_DELEGATE_CALL: &str =
     end_tool!("conversation_id = $8 AND execution_id = $9 RETURNING execution_id");
 
-/// One of the texts that end a tool execution, with the first of its parameters: `$1` status, `$2` is error, `$3`
-/// duration, `$4` now, `$5` events, `$6` result, `$7` full result.
+/// Returns one of the texts that end a tool execution, with the first of its parameters: `$1` status, `$2` is error,
+/// `$3` duration, `$4` now, `$5` events, `$6` result, `$7` full result.
 pub(crate) fn ended<'q, T>(
     text: &'static str,
     end: &'q ToolEnd,
@@ -86,8 +88,8 @@ where
         .bind(end.full_result.as_ref().map(Column))
 }
 
-/// One of the texts about a tool execution of one agent execution, with the first of its parameters: `$1` conversation,
-/// `$2` tool execution, `$3` agent execution.
+/// Returns one of the texts about a tool execution of one agent execution, with the first of its parameters: `$1`
+/// conversation, `$2` tool execution, `$3` agent execution.
 pub(crate) fn of_tool<'q, T>(text: &'static str, key: &'q ToolKey) -> Select<'q, T>
 where
     T: for<'r> FromRow<'r, <Db as sqlx::Database>::Row>,
@@ -98,15 +100,15 @@ where
         .bind(&key.agent_execution_id)
 }
 
-/// `$1` conversation, `$2` agent execution, `$3` tool execution. The record is locked: what is decided from it must
-/// still hold when it is written, and claims and ends of tools do not lock the conversation.
+/// `$1` conversation, `$2` agent execution, `$3` tool execution. The record is locked, because claims and ends of tools
+/// do not lock the conversation, and what is decided from the record must still hold when it is written.
 pub(crate) const TOOL_TO_OBSERVE: SqlText = locking!(
     "SELECT ",
     tool_columns!(),
     " FROM tool_execution_records WHERE conversation_id = $1 AND agent_execution_id = $2 AND execution_id = $3"
 );
 
-/// `$1` agent execution. Locked as [`TOOL_TO_OBSERVE`].
+/// `$1` agent execution. The records are locked, as in [`TOOL_TO_OBSERVE`].
 pub(crate) const OPEN_TOOLS: SqlText = locking!(
     "SELECT ",
     tool_columns!(),
@@ -114,7 +116,8 @@ pub(crate) const OPEN_TOOLS: SqlText = locking!(
      ORDER BY step, call_index"
 );
 
-/// `$1` conversation, `$2` agent execution of a sub-agent. The call that started it, locked as [`TOOL_TO_OBSERVE`].
+/// `$1` conversation, `$2` agent execution of a sub-agent. Selects the call that started it, locked as in
+/// [`TOOL_TO_OBSERVE`].
 pub(crate) const DELEGATE_CALL: SqlText = locking!(
     "SELECT started_at, ",
     tool_columns!(),
@@ -129,18 +132,18 @@ pub(crate) const USED_CALL_IDS: SqlText = among!(
     ""
 );
 
-/// Rows follow.
+/// The rows to insert follow this text.
 pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \
      message_id, agent_execution_id, step, call_index, call_id, tool_name, effect, timeout_ms, status, is_error, \
      duration_ms, observed_sequence, created_at, finished_at, kind, approval, input_hash, expires_at, signatures, \
      tool_input, events, result, full_result) ";
 
-/// Follows the rows of [`INSERT_TOOLS`]: records that exist are ended and observed, all in one statement. They keep
+/// Follows the rows of [`INSERT_TOOLS`]. In the same statement, records that exist are ended and observed. They keep
 /// their events and their whole result.
 pub(crate) const OR_OBSERVE_TOOLS: &str = " ON CONFLICT (conversation_id, execution_id) DO UPDATE SET \
      status = excluded.status, is_error = excluded.is_error, duration_ms = excluded.duration_ms, \
      observed_sequence = excluded.observed_sequence, result = excluded.result, approval = excluded.approval, \
      finished_at = COALESCE(tool_execution_records.finished_at, excluded.finished_at)";
 
-/// Follows the row of [`INSERT_TOOLS`]: a record that exists stays as it is.
+/// Follows the row of [`INSERT_TOOLS`]. A record that exists stays as it is.
 pub(crate) const UNLESS_RECORDED: &str = " ON CONFLICT (conversation_id, execution_id) DO NOTHING";

@@ -1,4 +1,4 @@
-//! Writes a batch: a constant number of statements, whatever the number of its rows.
+//! Writes a batch, in a number of statements that does not depend on the number of its rows.
 
 mod rows;
 mod tools;
@@ -61,7 +61,7 @@ pub(super) async fn write_batch(
     Ok(())
 }
 
-/// Counts the batch's steps, and ends the agent execution with the batch that does.
+/// Counts the batch's steps. If the batch ends the agent execution, writes that end, too.
 pub(super) async fn advance_execution(
     connection: &mut Connection,
     request: &BatchRequest,
@@ -93,7 +93,7 @@ async fn write_messages(
     if let Some(row) = &batch.assistant {
         insert_assistant(connection, request, row, now).await?;
     }
-    // One step at a time has tools open, so this is one statement.
+    // Only one step at a time has open tools, so this loop makes one statement at the most.
     for results in &batch.results {
         sqlx::query(SET_TOOL_RESULTS)
             .bind(&request.step.conversation_id)

@@ -19,7 +19,7 @@ use crate::{
     batch::{Batch, DelegateCallEnd, ToolRow},
 };
 
-/// Inserts records; `on_conflict` says what becomes of those that exist.
+/// Inserts records. The end of the text, `on_conflict`, says what happens to records that exist.
 pub(in super::super) async fn write_tools(
     connection: &mut Connection,
     step: &StepKey,
@@ -58,7 +58,7 @@ pub(in super::super) async fn write_tools(
     .await
 }
 
-/// Writes the approval that was given. Denied and expired ones are written with their observe.
+/// Writes an approval that was given. One that was denied or has expired is written with the observe of its call.
 pub(super) async fn write_approval(
     connection: &mut Connection,
     step: &StepKey,
@@ -96,7 +96,7 @@ pub(super) async fn write_approval(
     Ok(())
 }
 
-/// Writes the end of the call that started this sub-agent. A record that is missing is made.
+/// Writes the end of the call that started this sub-agent. A missing record is inserted.
 pub(super) async fn write_delegate_call_end(
     connection: &mut Connection,
     step: &StepKey,
@@ -122,7 +122,7 @@ pub(super) async fn write_delegate_call_end(
     Ok(())
 }
 
-/// Inserts the record of a tool that ended while its row was missing. One that is there by now stays as it is.
+/// Inserts the record of a tool that ended while its row was missing. A record that exists by now stays as it is.
 pub(in super::super) async fn insert_ended(
     connection: &mut Connection,
     step: &StepKey,
