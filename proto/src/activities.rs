@@ -19,7 +19,7 @@ pub struct AgentActivities;
 
 #[activity_definitions]
 impl AgentActivities {
-    /// Takes the message into the turn and pins the agent. Local.
+    /// Takes the message into the turn and pins the agent. A local activity.
     #[activity(name = "load_turn_activity")]
     pub fn load_turn(_: LoadTurnRequest) -> Result<LoadedTurn, ActivityError> {
         unimplemented!()
@@ -37,19 +37,19 @@ impl AgentActivities {
         unimplemented!()
     }
 
-    /// Claims a remote tool before its activity is scheduled. Local.
+    /// Claims a remote tool before its activity is scheduled. A local activity.
     #[activity(name = "claim_remote_tool_activity")]
     pub fn claim_remote_tool(_: RunToolRequest) -> Result<ClaimedRemoteTool, ActivityError> {
         unimplemented!()
     }
 
-    /// Records how a remote tool's activity ended. Local.
+    /// Records how a remote tool's activity ended. A local activity.
     #[activity(name = "record_remote_tool_activity")]
     pub fn record_remote_tool(_: RecordRemoteToolRequest) -> Result<RunToolResult, ActivityError> {
         unimplemented!()
     }
 
-    /// Persists one batch of events. Local, and as an ordinary activity while the store is away.
+    /// Persists one batch of events. A local activity, and an ordinary one while the store is away.
     #[activity(name = "save_event_activity")]
     pub fn save_event(_: SaveRequest) -> Result<SaveResult, ActivityError> {
         unimplemented!()

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl ResolveApproval {
-    /// Says what is wrong with the answer itself, whatever call it is for; `None` when it can be taken.
+    /// Returns what is wrong with the answer itself, whatever call it is for; `None` when it can be taken.
     pub fn flaw(&self) -> Option<&'static str> {
         let is_approved = match self.decision() {
             Decision::Approve => true,
@@ -38,8 +38,8 @@ impl ResolveApproval {
     }
 }
 
-/// True for an input that tools take, that fits the engine and that can be stored as it is: what runs is exactly what
-/// was approved.
+/// True for an input that tools take, that is small enough for the engine and that can be stored unchanged: what runs
+/// is exactly what was approved.
 fn is_usable(input: &Json) -> bool {
     input.as_str().len() <= MAX_APPROVED_INPUT_BYTES
         && input.made_storable().is_none()

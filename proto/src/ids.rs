@@ -67,22 +67,22 @@ pub fn anonymous_message_id(first_execution_run_id: &str, ordinal: u32) -> Strin
     )
 }
 
-/// The call id that we make when the model gave none, or one that is already used.
+/// Returns the call id that we make when the model gave none, or one that is already used.
 pub fn call_id(execution_id: &str) -> String {
     format!("call_{}", execution_id.trim_start_matches("exec_"))
 }
 
-/// Idempotency key that a tool is given (invariant 6, done once).
+/// Returns the idempotency key that a tool gets (invariant 6, done once).
 pub fn idempotency_key(conversation_id: &str, message_id: &str, execution_id: &str) -> String {
     format!("{conversation_id}/{message_id}/{execution_id}")
 }
 
-/// What an approval is bound to: the tool and the input that a person was shown.
+/// Returns the hash that binds an approval to the tool and the input that a person was shown.
 pub fn input_hash(tool_name: &str, tool_input: &str) -> String {
     hash(&["input", tool_name, tool_input], 16)
 }
 
-/// Hash by which an agent definition is stored and pinned.
+/// Returns the hash by which an agent definition is stored and pinned.
 pub fn definition_hash(json: &str) -> String {
     hash(&["agent", json], 16)
 }

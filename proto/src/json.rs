@@ -1,4 +1,4 @@
-//! A JSON value kept to the letter.
+//! A JSON value that is kept exactly as it was written.
 
 use prost::Message;
 use serde::{
@@ -15,7 +15,7 @@ pub struct Json {
 }
 
 impl Json {
-    /// Takes `text` when it is one JSON value, as it is written.
+    /// Keeps `text` as it is written when it is one JSON value; else returns an error.
     pub fn parse(text: impl Into<String>) -> Result<Self, serde_json::Error> {
         let text = text.into();
         serde_json::from_str::<&RawValue>(&text)?;
@@ -29,7 +29,7 @@ impl Json {
         }
     }
 
-    /// The text of the value.
+    /// Returns the text of the value.
     pub fn as_str(&self) -> &str {
         if self.text.is_empty() {
             "null"
@@ -71,7 +71,7 @@ impl Json {
         is_changed.then_some(Self { text: out })
     }
 
-    /// The value as a tree. Numbers beyond 64 bits become floats here; the text keeps them.
+    /// Returns the value as a tree. Numbers beyond 64 bits become floats in it, while the text keeps them.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }

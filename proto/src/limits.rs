@@ -11,32 +11,35 @@ pub const MAX_ID_BYTES: usize = 100;
 /// Messages that may wait for their turn in one conversation. They travel in one payload at continue-as-new.
 pub const MAX_QUEUED_MESSAGES: usize = 100;
 
-/// What a model sees of one tool result, in bytes; the whole is kept in `tool_execution_records` (invariant 4, linear
-/// history).
+/// The part of a tool's result that a model sees, in bytes. The whole result is kept in `tool_execution_records`
+/// (invariant 4, linear history).
 pub const TOOL_RESULT_INLINE_BYTES: usize = 16 * 1024;
 
 /// The largest tool result, in bytes; a larger one is an error (invariant 10, nothing grows without a bound).
 pub const TOOL_RESULT_MAX_BYTES: usize = 1024 * 1024;
 
-/// The most that is read of a tool's whole result at once, in bytes: a page that a client or a model still gets
-/// quickly.
+/// The most that is read of a tool's whole result at once, in bytes. It is a page that still reaches a client or a
+/// model quickly.
 pub const TOOL_RESULT_SLICE_MAX_BYTES: usize = 256 * 1024;
 
-/// The largest input of a remote tool, in bytes of JSON: it travels by value, through the history.
+/// The largest input of a remote tool, in bytes of JSON. The input travels by value, through the history.
 pub const REMOTE_INPUT_MAX_BYTES: usize = 256 * 1024;
 
-/// The input that a person gives with an approval, in bytes of JSON: it travels through the engine, several at once.
+/// The largest input that a person may give with an approval, in bytes of JSON. Several may travel through the engine
+/// at once.
 pub const MAX_APPROVED_INPUT_BYTES: usize = 64 * 1024;
 
-/// Why a person approved or denied a call, in bytes: the model reads it.
+/// The longest reason that a person may give with an approval or a denial, in bytes. The model reads it.
 pub const MAX_APPROVAL_REASON_BYTES: usize = 4 * 1024;
 
-/// Tries of a tool whose worker died or that is not available: each passes the claim, which decides whether it may run
-/// again. The last one records why it failed; the server does not tell an activity which one that is.
+/// How often a tool is tried when its worker dies or it is not available. Each try passes the claim, which decides
+/// whether the tool may run again. The last try records why the tool failed. The server does not tell an activity which
+/// try is the last, so the activity compares its attempt with this number.
 pub const TOOL_ATTEMPTS: u32 = 5;
 
-/// The most tool calls of one step; a reply with more is an invalid response of the model.
+/// The most tool calls of one step. A reply with more is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 
-/// The longest text of a model (an answer, a thought), in bytes; past it the call ends as an invalid response.
+/// The longest text of a model (an answer or a thought), in bytes. With a longer one the call ends as an invalid
+/// response.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;

@@ -1,7 +1,7 @@
 //! Steps whose texts are sealed.
 
-/// A step whose text is sealed: saved events have the whole text now, so that what was streamed of it is replaced on
-/// every reader, and late pieces of it are refused.
+/// A step whose text is sealed: saved events hold the whole text now. They replace what was streamed of it on every
+/// reader, and late pieces of it are refused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SealedStep {
     /// The agent execution that made the step.

@@ -7,12 +7,12 @@ use crate::ids;
 pub enum Thread {
     /// The conversation's own thread. All turns share it.
     Conversation,
-    /// The thread of a sub-agent, which it has to itself; named like its agent execution.
+    /// A sub-agent's own thread, which no other agent execution sees. It has the id of the sub-agent's agent execution.
     SubAgent(String),
 }
 
 impl Thread {
-    /// The thread of an agent execution of this message's turn.
+    /// Returns the thread of an agent execution in the turn of this message.
     pub fn of(conversation_id: &str, message_id: &str, agent_execution_id: &str) -> Self {
         if agent_execution_id == ids::root_execution_id(conversation_id, message_id) {
             Self::Conversation
@@ -21,7 +21,7 @@ impl Thread {
         }
     }
 
-    /// The agent execution of the sub-agent whose thread it is.
+    /// Returns the sub-agent's agent execution when the thread is a sub-agent's; `None` for the conversation's own.
     pub fn sub_agent(&self) -> Option<&str> {
         match self {
             Self::Conversation => None,

@@ -1,5 +1,5 @@
-//! The words of the messages as their types. On the wire they are text (see [`crate::words`]); nothing else compares
-//! that text.
+//! Methods that return the words in the messages as their types. On the wire words are text (see [`crate::words`]), and
+//! nothing outside this file compares that text.
 
 use crate::{
     event::Event,
@@ -42,7 +42,7 @@ typed! {
 }
 
 impl ToolCall {
-    /// What a retry of the tool may do; `None` when the model asked for a tool that its agent does not have.
+    /// Returns what a retry of the tool may do; `None` when the model asked for a tool that its agent does not have.
     pub fn effect(&self) -> Option<Effect> {
         let effect = Some(self.effect.as_str()).filter(|effect| !effect.is_empty());
         effect.map(Effect::from)

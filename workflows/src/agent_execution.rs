@@ -27,7 +27,8 @@ use crate::{
     turn::{Outcome, Turn, TurnEnd},
 };
 
-/// Patch marker: a cancel reaches a waiting message. Older runs let that message, a steer included, go on.
+/// Patch marker for runs in which a cancel also reaches a waiting message. Older runs answer such a message, even a
+/// steer.
 const CANCEL_WAITING: &str = "cancel-waiting";
 
 #[workflow_methods]
@@ -215,7 +216,8 @@ fn start_turn<'a>(
     input: &TurnInput,
     message: Message,
 ) -> Turn<'a> {
-    // A child of the run's own token: `temporal workflow cancel` and signal `cancel` end the turn alike.
+    // The token is a child of the run's own, so that `temporal workflow cancel` and the signal `cancel` end the turn
+    // alike.
     let cancellation = ctx.cancellation_token().child_token();
     if let Some(reason) = &message.cancel_reason {
         cancellation.cancel_with_reason(reason);
@@ -271,7 +273,7 @@ fn finish(
         let (inbox, anonymous_messages) =
             ctx.state_mut(|state| (state.inbox.drain(), state.anonymous_messages));
         let next = TurnInput {
-            // The store has the content by now.
+            // The store has the content already.
             message: continue_at.filter(|_| !is_sub_agent).map(|_| Submit {
                 content: None,
                 ..Submit::from(message)

@@ -26,10 +26,10 @@ use crate::AgentExecution;
 /// A worker that sends no heartbeat for this long is taken for dead, so that another one takes over within 10 s. Workers
 /// send a heartbeat every second.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A save or load is tried this long as a local activity, then as an ordinary one: a store that is down must not hold the
-/// workflow task (invariant 3, idempotent saves).
+/// How long a save or load is tried as a local activity, before it is tried as an ordinary one. A store that is down
+/// must not hold the workflow task (invariant 3, idempotent saves).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// One try of an ordinary save.
+/// How long one try of a save as an ordinary activity may take.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
 const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
@@ -50,7 +50,7 @@ pub(crate) enum CallError {
     Failed(Failure),
 }
 
-/// What failed.
+/// The code and the text of a failure.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     /// One of `words::failure`.
@@ -78,7 +78,7 @@ pub(crate) async fn load_turn(
     call_store(ctx, || AgentActivities::load_turn, request).await
 }
 
-/// Persists one batch. Not cancelled with the turn: what happened must be saved.
+/// Persists one batch. It is not cancelled with the turn, because what happened must be saved.
 pub(crate) async fn save(
     ctx: &WorkflowContext<AgentExecution>,
     request: SaveRequest,
@@ -86,7 +86,8 @@ pub(crate) async fn save(
     call_store(ctx, || AgentActivities::save_event, request).await
 }
 
-/// Claims a remote tool for this run, which may ask again: its activity is scheduled with the answer or not at all.
+/// Claims a remote tool for this run. The run may ask again, because it schedules the tool's activity only after it has
+/// the answer.
 pub(crate) async fn claim_remote_tool(
     ctx: &WorkflowContext<AgentExecution>,
     request: RunToolRequest,
@@ -94,7 +95,7 @@ pub(crate) async fn claim_remote_tool(
     call_store(ctx, || AgentActivities::claim_remote_tool, request).await
 }
 
-/// Records how a remote tool ended. Not cancelled with the turn.
+/// Records how a remote tool ended. It is not cancelled with the turn.
 pub(crate) async fn record_remote_tool(
     ctx: &WorkflowContext<AgentExecution>,
     request: RecordRemoteToolRequest,
@@ -104,7 +105,7 @@ pub(crate) async fn record_remote_tool(
         .map(drop)
 }
 
-/// Calls an activity of the store: first as a local activity, and when the store does not answer for longer, as an
+/// Calls an activity of the store, first as a local activity. When the store does not answer for longer, calls it as an
 /// ordinary one.
 async fn call_store<A>(
     ctx: &WorkflowContext<AgentExecution>,
@@ -176,7 +177,7 @@ pub(crate) async fn think(
     }
 }
 
-/// Runs one tool. The error says why the activity left no record; the save of its observe decides what that means.
+/// Runs one tool. The error says why the activity recorded no end; the save of the observe decides what that means.
 pub(crate) async fn run_tool(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
@@ -204,8 +205,8 @@ pub(crate) async fn run_tool(
     result.map(drop).map_err(|error| call_error(&error))
 }
 
-/// Options of a save or load as a local activity: one marker instead of a server round trip. The token is
-/// detached: cancelling the turn does not cancel its saves.
+/// Returns the options of a save or load as a local activity, which costs one marker instead of a server round trip.
+/// The token is detached, so that cancelling the turn does not cancel its saves.
 fn local_options() -> LocalActivityOptions {
     LocalActivityOptions::builder()
         .schedule_to_close_timeout(LOCAL_SAVE_TIMEOUT)
@@ -220,7 +221,7 @@ fn local_options() -> LocalActivityOptions {
         .build()
 }
 
-/// Options of a save or load as an ordinary activity, for a store that is away for longer.
+/// Returns the options of a save or load as an ordinary activity, for a store that is away for longer.
 fn store_options() -> ActivityOptions {
     ActivityOptions::with_close_timeouts(ActivityCloseTimeouts::ScheduleAndStartToClose {
         schedule_to_close: STORE_OUTAGE_LIMIT,
@@ -257,7 +258,7 @@ fn store_error(error: &ActivityExecutionError) -> CallError {
     }
 }
 
-/// What a failed activity means for the turn.
+/// Returns what a failed activity means for the turn.
 fn call_error(error: &ActivityExecutionError) -> CallError {
     if error.as_cancelled().is_some() {
         return CallError::Cancelled;

@@ -6,14 +6,14 @@ use std::collections::VecDeque;
 
 use everturn_proto::{limits::MAX_QUEUED_MESSAGES, turn::Submit, words::OnBusy};
 
-/// The messages that may wait, and the one whose turn is about to begin.
+/// The most messages in the inbox: those that may wait, and the one whose turn is about to begin.
 const CAPACITY: usize = MAX_QUEUED_MESSAGES + 1;
 
 /// A message that a run has accepted. It always has an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) id: String,
-    /// Absent when the row in `messages` holds it.
+    /// The text; absent when the row in `messages` holds it.
     pub(crate) content: Option<String>,
     pub(crate) on_busy: OnBusy,
     /// Why the message was cancelled while it waited.
@@ -21,7 +21,7 @@ pub(crate) struct Message {
 }
 
 impl Message {
-    /// The message of this id, whose content the store holds.
+    /// Makes the message with this id, whose content the store holds.
     pub(crate) fn stored(id: String) -> Self {
         Self {
             id,
@@ -31,7 +31,7 @@ impl Message {
         }
     }
 
-    /// The submitted message under this id. A hand-typed empty text means the same as none.
+    /// Makes a message of what was submitted, with this id. A hand-typed empty text means the same as none.
     pub(crate) fn submitted(id: String, submit: Submit) -> Self {
         let given = |text: &String| !text.is_empty();
         Self {

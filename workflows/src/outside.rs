@@ -14,14 +14,14 @@ use everturn_proto::{
     words::{ToolKind, refusal},
 };
 
-/// Answers to unknown calls that are kept: more than a step can have calls.
+/// The most answers to unknown calls that are kept. It is more than the calls that a step can have.
 const MAX_EARLY: usize = 64;
 
 /// The calls of the running step that someone outside must answer.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
     approvals: BTreeMap<String, Approval>,
-    /// Client tools, and whether their result is stored.
+    /// Client tools by their tool execution; true once the result is stored.
     results: BTreeMap<String, bool>,
     early_answers: VecDeque<ResolveApproval>,
     early_results: VecDeque<String>,
@@ -35,7 +35,7 @@ struct Approval {
     answer: Option<ResolveApproval>,
 }
 
-/// Why an answer to an approval is refused.
+/// The reason why an answer to an approval is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// No such call waits now.
@@ -49,7 +49,7 @@ pub(crate) enum Refusal {
 }
 
 impl fmt::Display for Refusal {
-    /// A code for the gateway, and a sentence.
+    /// Writes a code for the gateway, and a sentence for people.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (word, sentence) = match self {
             Self::Unknown => (refusal::UNKNOWN, "no such call waits for an approval now"),
@@ -65,7 +65,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Outside {
-    /// Forgets the calls of the step before, and waits for what these need.
+    /// Forgets the calls of the step before, and notes what the calls of this step wait for.
     pub(crate) fn begin_step(&mut self, calls: &[PlannedCall]) {
         self.approvals.clear();
         self.results.clear();
@@ -87,7 +87,7 @@ impl Outside {
         }
     }
 
-    /// Checks whether the answer would be taken.
+    /// Checks whether the answer would be taken, and takes nothing.
     pub(crate) fn check(&self, answer: &ResolveApproval) -> Result<(), Refusal> {
         if let Some(flaw) = answer.flaw() {
             return Err(Refusal::Invalid(flaw));
@@ -105,7 +105,7 @@ impl Outside {
         Ok(())
     }
 
-    /// Takes an answer; the first one counts.
+    /// Takes an answer. Only the first one for a call counts.
     pub(crate) fn resolve(&mut self, answer: ResolveApproval) {
         match self.check(&answer) {
             Ok(()) => {
@@ -126,7 +126,8 @@ impl Outside {
         }
     }
 
-    /// Notes that the store has the answer already, because the run was reset or resumed. Nothing is waited for.
+    /// Notes that the store has the answer already, because the run was reset or resumed. The call does not wait for
+    /// one.
     pub(crate) fn skip_approval(&mut self, execution_id: &str) {
         self.approvals.remove(execution_id);
     }
@@ -136,7 +137,7 @@ impl Outside {
         self.approvals.contains_key(execution_id)
     }
 
-    /// The answer, once there is one.
+    /// Returns the answer, once there is one.
     pub(crate) fn answer(&self, execution_id: &str) -> Option<&ResolveApproval> {
         self.approvals
             .get(execution_id)
@@ -159,7 +160,8 @@ impl Outside {
         self.begin_step(&[]);
     }
 
-    /// Whether TurnStatus is to say that a person is waited for; `None` when it says so, or the contrary, already.
+    /// Returns what TurnStatus must be changed to: true when a person is waited for. `None` when it says the right
+    /// thing already.
     pub(crate) fn status_change(&mut self) -> Option<bool> {
         let is_waiting = self.approvals.values().any(|known| known.answer.is_none());
         (std::mem::replace(&mut self.is_shown_waiting, is_waiting) != is_waiting)
@@ -173,7 +175,7 @@ impl Outside {
             .is_some_and(|is_stored| *is_stored)
     }
 
-    /// Calls that wait, for query `status`.
+    /// Returns the calls that wait, for query `status`.
     pub(crate) fn waiting(&self) -> Vec<String> {
         let approvals = self
             .approvals

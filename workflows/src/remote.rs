@@ -1,5 +1,5 @@
-//! Tools that a worker of the operator's own runs, in any Temporal SDK's language: the claim, the activity by its name,
-//! and what its end means (invariant 6, done once).
+//! Tools that a worker of the operator's own runs, in any Temporal SDK's language: how they are claimed, how their
+//! activity is called by its name, and what its end means (invariant 6, done once).
 //!
 //! The activity's result travels by value, through the history: its worker does not know the store.
 
@@ -27,7 +27,7 @@ use crate::{
     turn::Turn,
 };
 
-/// An activity of another worker, by its name. Its result stays as its SDK encoded it.
+/// An activity of another worker, by its name. Its result stays as the SDK of that worker encoded it.
 struct RemoteActivity(String);
 
 impl ActivityDefinition for RemoteActivity {
@@ -52,7 +52,7 @@ impl Turn<'_> {
         let ran = self.call_remote(call, remote, input, may_run_again).await;
         let end = match ran {
             Ok(result) => End::Result(encoded(result)),
-            // The end of the turn observes it.
+            // The end of the turn observes this call.
             Err(error) if error.as_cancelled().is_some() && self.cancellation.is_cancelled() => {
                 return Err(CallError::Cancelled);
             }
@@ -73,8 +73,8 @@ impl Turn<'_> {
         calls::record_remote_tool(self.ctx, record).await
     }
 
-    /// A cancel is sent to the activity and not waited for: an activity without heartbeats would not hear of it, and
-    /// the turn would wait in vain.
+    /// Runs the tool's activity. A cancel is sent to it and not waited for: an activity without heartbeats would not
+    /// learn of the cancel, and the turn would wait in vain.
     async fn call_remote(
         &self,
         call: &PlannedCall,
@@ -103,7 +103,7 @@ impl Turn<'_> {
     }
 }
 
-/// What the end of an activity says of its tool, in a sentence for the model.
+/// What the end of an activity says about its tool, with a sentence for the model.
 enum Meaning {
     /// The tool failed, or was never called.
     Known(String),

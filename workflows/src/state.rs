@@ -1,7 +1,8 @@
-//! The state of a run of `agent-execution`: its input, the messages that wait, the turn that runs, what it waits for.
+//! The state of a run of `agent-execution`: its input, the messages that wait, the turn that runs, and what it waits
+//! for.
 //!
-//! Data and its changes. Must not be here: what the engine calls (`agent_execution.rs`), what the turn decides
-//! (`turn.rs`).
+//! Only data and its changes are here. Must not be here: what the engine calls (`agent_execution.rs`), what the turn
+//! decides (`turn.rs`).
 
 use everturn_proto::{
     ids,
@@ -111,7 +112,7 @@ impl AgentExecution {
         }
     }
 
-    /// The answer to query `status`.
+    /// Returns the answer to query `status`.
     pub(crate) fn turn_status(&self) -> TurnStatus {
         let input = self.input.as_ref();
         let mut status = TurnStatus {
@@ -137,7 +138,7 @@ impl AgentExecution {
     }
 }
 
-/// The id of the turn's own agent execution, or of the sub-agent's.
+/// Returns the id of the turn's own agent execution, or of the sub-agent's.
 pub(crate) fn agent_execution_id(input: &TurnInput, message_id: &str) -> String {
     match &input.delegation {
         Some(call) => ids::sub_agent_execution_id(&input.conversation_id, &call.execution_id),

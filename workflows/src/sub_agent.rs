@@ -23,11 +23,11 @@ use crate::{
     calls::{CallError, Failure},
 };
 
-/// The time-out of a workflow task, as for every turn: one that takes longer belongs to a dead worker (invariant 3,
-/// idempotent saves).
+/// The time-out of a workflow task, the same as for every turn. A task that takes longer belongs to a dead worker
+/// (invariant 3, idempotent saves).
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often the start is tried while an earlier workflow of the same sub-agent still runs: its parent was terminated or
-/// reset a moment ago.
+/// How often the start is tried while an earlier workflow of the same sub-agent still runs. That happens when its
+/// parent was terminated or reset a moment ago.
 const START_ATTEMPTS: u32 = 20;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -84,16 +84,16 @@ fn options(workflow_id: &str, cancellation: &WorkflowCancellationToken) -> Child
         .workflow_id(workflow_id.to_owned())
         .cancel_type(ChildWorkflowCancellationType::WaitCancellationCompleted)
         .cancellation_token(cancellation.clone())
-        // A parent ends after its sub-agents, unless it is terminated. Then they are terminated too, so that a resume
-        // finds them unfinished and goes on with them. With a cancel they would end as cancelled.
+        // A parent ends after its sub-agents, unless it is terminated. Then they are terminated, too, so that a resume
+        // finds them unfinished and goes on with them. If they were cancelled instead, they would end as cancelled.
         .parent_close_policy(ParentClosePolicy::Terminate)
         .task_timeout(TASK_TIMEOUT)
         .static_summary("sub-agent".to_owned())
         .build()
 }
 
-/// The text of a sub-agent that was stopped from outside. A sub-agent that failed has ended its call itself, and this
-/// text is not used.
+/// Returns the text for a sub-agent that was stopped from outside. A sub-agent that failed has ended its call itself,
+/// and then this text is not used.
 fn ended_badly(
     error: &ChildWorkflowExecutionError,
     cancellation: &WorkflowCancellationToken,

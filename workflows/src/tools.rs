@@ -1,4 +1,4 @@
-//! The tools of a step. They run at once, as many as the agent may run, and each is observed as it ends.
+//! The tools of a step. As many as the agent allows run at the same time, and each is observed as it ends.
 //!
 //! Before it runs, a call may wait for a person's approval. A worker's own tool is an activity; a client tool runs at the
 //! client, and the turn waits for its result; a remote tool runs at another worker (`remote.rs`); `delegate` runs a
@@ -36,8 +36,8 @@ enum Waited {
 }
 
 impl Turn<'_> {
-    /// Runs the step's tools, at most `max_parallel` at once; each is observed as it ends. `saved` is the answer to the
-    /// save of the thought.
+    /// Runs the step's tools, at most `max_parallel` at the same time, and observes each as it ends. `saved` is the
+    /// answer to the save of the thought.
     pub(crate) async fn run_tools(
         &self,
         tool_calls: &[PlannedCall],
@@ -79,7 +79,7 @@ impl Turn<'_> {
         ended
     }
 
-    /// Runs one tool. `left` is what is left of the time to wait, when an earlier run of this turn asked for the call.
+    /// Runs one tool. `left` is the rest of the time to wait, when an earlier run of this turn asked for the call.
     async fn run_tool(
         &self,
         call: &PlannedCall,
@@ -97,15 +97,15 @@ impl Turn<'_> {
         }
         let ran = match call.kind() {
             ToolKind::Client => self.await_client(call, left).await,
-            // A sub-agent waits for its own tools, which take slots: holding one meanwhile could block them.
+            // A sub-agent waits for its own tools, which take slots. If it held a slot meanwhile, it could block them.
             ToolKind::Delegate => self.delegate(call).await,
             ToolKind::Remote => self.in_slot(self.run_remote(call)).await,
-            // The activity says what is wrong with a kind that only a newer version knows.
+            // With a kind that only a newer version knows, the activity says what is wrong.
             ToolKind::Worker | ToolKind::Unknown(_) => self.in_slot(self.run_activity(call)).await,
         };
         let failure = match ran {
             Ok(()) => None,
-            // The end of the turn observes what a cancel left open (invariant 6, done once).
+            // The end of the turn observes the calls that a cancel left open (invariant 6, done once).
             Err(CallError::Cancelled) => return Ok(()),
             Err(CallError::Failed(_)) if self.cancellation.is_cancelled() => return Ok(()),
             Err(CallError::Failed(failure)) => Some(failure.message),
@@ -117,13 +117,14 @@ impl Turn<'_> {
         self.save(Batch::Observe(observe)).await.map(drop)
     }
 
-    /// Runs a tool when few enough others of the step run. A call that waits for someone outside takes no slot.
+    /// Runs a tool once so few others of the step run that it gets a slot. A call that waits for someone outside takes
+    /// no slot.
     async fn in_slot(
         &self,
         run: impl Future<Output = Result<(), CallError>>,
     ) -> Result<(), CallError> {
         let is_free = |state: &AgentExecution| state.free_slots != Some(0);
-        // The tool that is woken first takes the slot, so the others check again.
+        // Of the tools that are woken, the first takes the slot, so the others must check again.
         while !self.ctx.state(is_free) {
             if self.ctx.wait_condition(is_free).await.is_err() || self.cancellation.is_cancelled() {
                 return Err(CallError::Cancelled);
@@ -151,7 +152,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Runs a sub-agent as a child workflow. Its end ends the call in the store; the observe reads it from there.
+    /// Runs a sub-agent as a child workflow. Its end ends the call in the store, and the observe reads it from there.
     async fn delegate(&self, call: &PlannedCall) -> Result<(), CallError> {
         let delegation = Delegation {
             message_id: self.message.id.clone(),
@@ -168,8 +169,8 @@ impl Turn<'_> {
         sub_agent::run(self.ctx, &self.cancellation, input, call).await
     }
 
-    /// Waits for the approval, for days if need be, and saves the answer. False when the call is not to run: it is
-    /// observed with the answer, or by the end of the turn.
+    /// Waits for the approval, for days if need be, and saves the answer. Returns false when the call must not run:
+    /// then the answer has observed it, or the end of the turn will.
     async fn is_approved(
         &self,
         call: &PlannedCall,
@@ -213,7 +214,8 @@ impl Turn<'_> {
         Ok(decision == ApprovalState::Approved && ended.is_none())
     }
 
-    /// Waits for the client's result. It is stored by whoever received it; the observe reads it from there.
+    /// Waits for the client's result. Whoever received the result has stored it, and the observe reads it from the
+    /// store.
     async fn await_client(
         &self,
         call: &PlannedCall,
@@ -261,7 +263,7 @@ impl Turn<'_> {
             }
             _ = self.ctx.timer(timer) => Waited::Expired,
         };
-        // An open timer would wake the workflow when its time comes, long after the answer.
+        // If the timer stayed open, it would wake the workflow when its time comes, long after the answer.
         token.cancel();
         waited
     }

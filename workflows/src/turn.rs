@@ -35,11 +35,11 @@ pub(crate) struct Turn<'a> {
     is_out_of_time: Rc<Cell<bool>>,
 }
 
-/// How a turn ended, as the store has it.
+/// How a turn ended, as the store has recorded it.
 pub(crate) struct TurnEnd {
     pub(crate) status: AgentExecutionStatus,
     pub(crate) steps: u32,
-    /// Why it failed, when this run knows.
+    /// Why the turn failed, when this run knows it.
     pub(crate) failure: Option<Failure>,
 }
 
@@ -179,7 +179,8 @@ impl<'a> Turn<'a> {
         self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools)
             .await?;
         self.step += 1;
-        // A new run may begin only here, where no tool, child or approval is pending (invariant 4, linear history).
+        // Only here no tool, sub-agent or approval is pending, so only here a new run may begin (invariant 4, linear
+        // history).
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
         Ok(if is_long {
             Next::NewRun(self.step)
@@ -215,7 +216,8 @@ impl<'a> Turn<'a> {
         calls::think(self.ctx, &self.cancellation, request, timeout).await
     }
 
-    /// Ends the turn. The first end that is saved wins; what is stored is what happened.
+    /// Ends the turn. The first end that is saved wins, so the stored end is returned and not the one that was asked
+    /// for.
     async fn end(&self, ending: Ending) -> Result<TurnEnd, CallError> {
         self.enter(Phase::Ending);
         let ending = match ending {

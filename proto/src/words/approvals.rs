@@ -49,12 +49,12 @@ words! {
     }
 }
 
-/// Why a turn refuses an answer to an approval: the first word of the message that update `resolve_approval` is
-/// refused with.
+/// Why a turn refuses an answer to an approval. Each is the first word of the message with which the update
+/// `resolve_approval` is refused.
 pub mod refusal {
-    /// No such call waits now.
+    /// No call with this id waits now.
     pub const UNKNOWN: &str = "approval_unknown";
-    /// It was answered before.
+    /// The approval was answered before.
     pub const ANSWERED: &str = "approval_answered";
     /// The answer is for another input than the call's.
     pub const MISMATCH: &str = "approval_mismatch";

@@ -70,7 +70,7 @@ impl EventType {
         }
     }
 
-    /// True for an event that holds the whole text of a step: what was streamed of it is replaced.
+    /// True for an event that holds the whole text of a step, and so replaces what was streamed of that text.
     pub fn holds_text_of_a_step(&self) -> bool {
         match self {
             Self::Thought | Self::AssistantMessage => true,

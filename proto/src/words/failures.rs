@@ -2,7 +2,7 @@
 
 /// The codes of failures. Each has a page in `docs/errors`.
 pub mod failure {
-    /// The LLM call outlived its start-to-close time-out; the workflow counts these itself.
+    /// The LLM call took longer than its start-to-close time-out. The workflow counts these itself.
     pub const LLM_TIMEOUT: &str = "llm_timeout";
     /// The provider refused the call because there were too many.
     pub const LLM_RATE_LIMITED: &str = "llm_rate_limited";
@@ -40,7 +40,7 @@ pub mod failure {
     pub const UNKNOWN_MESSAGE: &str = "unknown_message";
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
-    /// All of them.
+    /// All codes.
     pub const ALL: [&str; 19] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,

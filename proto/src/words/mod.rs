@@ -37,8 +37,9 @@ pub mod search_attribute {
     pub const AGENT_NAME: &str = "AgentName";
     /// The tenant's id.
     pub const TENANT_ID: &str = "TenantId";
-    /// Set at the start and when a turn waits for a person: each change is a history event.
+    /// How the turn stands. It is set at the start and when a turn waits for a person, because each change is a history
+    /// event.
     pub const TURN_STATUS: &str = "TurnStatus";
-    /// All of them.
+    /// All search attributes.
     pub const ALL: [&str; 4] = [CONVERSATION_ID, AGENT_NAME, TENANT_ID, TURN_STATUS];
 }

@@ -1,4 +1,4 @@
-//! Words about tools: who runs them, what a retry may do, how their executions stand.
+//! Words about tools: who runs them, what a retry may do, how a tool execution stands.
 
 /// The name of the tool that starts sub-agents.
 pub const DELEGATE_TOOL: &str = "delegate";
@@ -30,7 +30,7 @@ impl Effect {
 }
 
 words! {
-    /// Who runs a tool. A worker's own tool has the empty word: it was the only kind at first.
+    /// Who runs a tool. The word for a worker's own tool is the empty text, because it was the only kind at first.
     pub enum ToolKind {
         /// A worker, as an activity.
         Worker = "",
@@ -72,10 +72,11 @@ impl ToolStatus {
     }
 }
 
-/// Failure types of a remote tool's activity that do not say how it ended. Any other one does.
+/// Failure types with which a remote tool's activity leaves open how its tool ended. Any other type says that it
+/// failed.
 pub mod remote_failure {
-    /// The tool itself reports that it does not know whether it had its effect.
+    /// The tool itself reports that it does not know whether it has had its effect.
     pub const OUTCOME_UNKNOWN: &str = "OutcomeUnknown";
-    /// SDKs report this for an activity that was stopped because its worker shut down.
+    /// The worker shut down and stopped the activity: SDKs report this type.
     pub const WORKER_SHUTDOWN: &str = "WorkerShutdown";
 }

@@ -56,8 +56,8 @@ words! {
         LlmComplete = "llm_complete",
         /// A tool is about to run.
         ToolStart = "tool_start",
-        /// The text so far of a model call that was stopped. Only a cancelled end reads it: an activity is also stopped
-        /// when its worker shuts down or its run was reset, and then the call is simply made again.
+        /// The text so far of an LLM call that was stopped. Only the end of a cancelled turn reads it: an activity is
+        /// also stopped when its worker shuts down or its run was reset, and then the call is simply made again.
         LlmPartial = "llm_partial",
     }
 }
