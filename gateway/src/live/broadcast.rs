@@ -1,4 +1,4 @@
-//! What the tail of a conversation has shown so far, and the readers who get the rest.
+//! The frames that the tail of a conversation has shown so far, and the readers who get those that follow.
 
 use std::{
     collections::BTreeMap,
@@ -23,7 +23,7 @@ use super::{
     sse::RenderedFrame,
 };
 
-/// One conversation as its tail shows it to all readers.
+/// A conversation as its tail shows it to all readers.
 #[derive(Debug)]
 pub(super) struct Broadcast {
     conversation_id: String,
@@ -58,16 +58,16 @@ struct Subscription {
     ahead: Option<u32>,
 }
 
-/// What came of a try to subscribe.
+/// The result of a try to subscribe.
 #[derive(Debug)]
 pub(super) enum Subscribed {
     /// The reader has not subscribed: it lacks events up to this one, which were shown before it came.
     Behind { last_sequence: u32 },
-    /// It gets everything from now on, and has missed nothing.
+    /// The reader has subscribed: it gets every frame from now on, and has missed none.
     Yes {
-        /// For [`Broadcast::leave`].
+        /// The id of the subscription, for [`Broadcast::leave`].
         id: u64,
-        /// What it gets.
+        /// The queue from which the reader takes its frames.
         queue: Arc<ReaderQueue>,
     },
     /// The tail has ended.
@@ -100,7 +100,7 @@ impl Broadcast {
         &self.conversation_id
     }
 
-    /// False for another conversation of the same id, and after the end.
+    /// False for another conversation with the same id, and after the end.
     pub(super) fn is_of(&self, conversation: &Conversation) -> bool {
         let is_same =
             self.tenant_id == conversation.tenant_id && self.created_at == conversation.created_at;
@@ -112,7 +112,7 @@ impl Broadcast {
     }
 }
 
-/// For readers.
+/// The methods for readers.
 impl Broadcast {
     /// Counts a reader in, until it leaves.
     pub(super) fn enter(&self) {
@@ -161,9 +161,9 @@ impl Broadcast {
     }
 }
 
-/// For the tail.
+/// The methods for the tail.
 impl Broadcast {
-    /// Shows events, the next ones after those that were shown.
+    /// Shows events, which must be the ones that follow those already shown.
     pub(super) fn show_events(&self, events: Vec<Event>) {
         let mut state = self.lock();
         for event in events {
@@ -191,7 +191,7 @@ impl Broadcast {
         }
     }
 
-    /// Shows more of a text.
+    /// Shows the next piece of a text.
     pub(super) fn append(&self, piece: Piece) -> Result<(), MissingPiece> {
         let mut state = self.lock();
         for frame in state.texts.append(piece)? {
@@ -243,14 +243,14 @@ impl Broadcast {
         state.end.is_some() || idle_until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Gives a frame, rendered once, to every subscribed reader. The memory of open texts has it already.
+    /// Gives a frame, rendered once, to every subscribed reader. The caller has noted it in the open texts already.
     fn hand_out(&self, state: &mut BroadcastState, frame: LiveFrame) {
         let rendered = Arc::new(RenderedFrame::new(&self.conversation_id, frame));
         let (sequence, texts) = (state.sequence, &mut state.texts);
         state.subscriptions.retain(|_, subscription| {
             match subscription.ahead {
                 None => return subscription.queue.push(Arc::clone(&rendered)),
-                // The reader has this event already. From here on it gets what the others get.
+                // The reader has this event already. From here on it gets the same frames as the others.
                 Some(cursor) if sequence >= cursor => {
                     subscription.ahead = None;
                     subscription

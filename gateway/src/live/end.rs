@@ -1,11 +1,11 @@
-//! Why a reader gets no more.
+//! The reasons why a reader gets no more frames.
 
 use everturn_store::StoreError;
 
-/// Why a reader gets no more.
+/// The reason why a reader gets no more frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReaderEnd {
-    /// The conversation is gone: there is nothing to come back for.
+    /// The conversation is gone, so the reader need not come back.
     Deleted,
     /// The reader took too little for too long. It comes back with its cursor.
     TooSlow,

@@ -23,21 +23,21 @@ pub struct Feed {
     reader: LiveReader,
     /// The message whose turn the reader wants, up to its end; `None` when it wants everything.
     turn: Option<String>,
-    /// What goes out before the reader's frames.
+    /// Text that goes out before the reader's frames.
     preface: String,
     config: Arc<GatewayConfig>,
     /// Cancelled when the gateway closes its streams.
     closing: CancellationToken,
     /// Resolves when the reader may read no more.
     until: BoxFuture<'static, ()>,
-    /// The last frame, once the others have gone out.
+    /// The reason that the last frame gives. It is set once the other frames have gone out.
     last: Option<StreamEnd>,
     is_over: bool,
     _permit: StreamPermit,
 }
 
 impl Feed {
-    /// What the reader gets, behind the frame `replay`.
+    /// Makes a feed of the reader's frames, which begins with the frame `replay`.
     pub(crate) fn new(
         reader: LiveReader,
         replay: &str,
@@ -74,7 +74,7 @@ impl Feed {
         Self { until, ..self }
     }
 
-    /// The pieces of the body, to its end.
+    /// Returns the pieces of the body, to its end.
     pub fn into_chunks(self) -> impl Stream<Item = Bytes> + Send + 'static {
         futures::stream::unfold(self, |mut feed| async move {
             let chunk = feed.chunk().await?;

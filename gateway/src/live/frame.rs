@@ -8,23 +8,23 @@ use everturn_stream::{OpenText, Piece, TextKey};
 pub enum LiveFrame {
     /// A persisted event.
     Event(Event),
-    /// A text as it is now; replaces what the reader had for its key.
+    /// A text as it is now. It replaces what the reader had for the text's key.
     TextStart(OpenText),
-    /// More of a text.
+    /// The next piece of a text.
     TextDelta(Piece),
     /// The model has finished a text. Its event follows.
     TextEnd {
         /// The message whose turn it is.
         message_id: String,
-        /// Which text.
+        /// The key of the text.
         key: TextKey,
-        /// Which try of the step.
+        /// The generation that the text was written in.
         generation: u32,
     },
 }
 
 impl LiveFrame {
-    /// The end of a text that the model has finished.
+    /// Makes the frame that ends a text, because the model has finished it.
     pub(super) fn end_of(text: &OpenText) -> Self {
         Self::TextEnd {
             message_id: text.message_id.clone(),
@@ -33,7 +33,7 @@ impl LiveFrame {
         }
     }
 
-    /// The message whose turn it belongs to.
+    /// Returns the message whose turn the frame belongs to.
     pub fn message_id(&self) -> &str {
         match self {
             Self::Event(event) => &event.message_id,

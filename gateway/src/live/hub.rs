@@ -21,7 +21,7 @@ use super::{
 };
 use crate::config::GatewayConfig;
 
-/// The live tails of a gateway. Clones share them.
+/// Holds the live tails of a gateway. Clones share them.
 #[derive(Clone)]
 pub struct LiveHub {
     shared: Arc<SharedHub>,
@@ -31,11 +31,12 @@ struct SharedHub {
     events: Arc<dyn EventReader>,
     stream: Arc<dyn StreamReader>,
     watcher: Watcher,
-    /// See [`GatewayConfig::reader_buffer`].
+    /// Bytes that may wait for one reader; see [`GatewayConfig::reader_buffer`].
     reader_buffer: usize,
-    /// See [`GatewayConfig::linger`].
+    /// How long a tail runs on without readers; see [`GatewayConfig::linger`].
     linger: Duration,
-    /// By conversation id. No more than there are readers, and those who left within `linger`.
+    /// The broadcasts by conversation id. There are no more of them than readers now and readers who left within
+    /// `linger`.
     broadcasts: Mutex<HashMap<String, Arc<Broadcast>>>,
 }
 

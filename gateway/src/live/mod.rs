@@ -1,4 +1,5 @@
-//! The live side: what the readers of a conversation get, from the event log and from the stream. It knows no HTTP.
+//! The live side: what the readers of a conversation get, from the event log and from the stream. It does not know
+//! HTTP.
 //!
 //! From the top down:
 //!

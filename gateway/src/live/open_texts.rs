@@ -19,14 +19,14 @@ pub(super) struct OpenTexts {
     texts: Vec<ShownText>,
 }
 
-/// An open text as it was shown.
+/// An open text as readers have seen it.
 #[derive(Debug)]
 struct ShownText {
     text: OpenText,
     /// False after the stream is followed anew, because pieces may have been missed. What was shown is kept, above all
     /// its generation: the stream may have lost it, and readers must not be shown an older one.
     is_certain: bool,
-    /// Its `text_start` as it is now. It is kept because many readers may begin between two pieces.
+    /// Its frame `text_start` as it is now. It is kept because many readers may begin between two pieces.
     rendered: Option<Arc<RenderedFrame>>,
 }
 
@@ -76,7 +76,7 @@ impl OpenTexts {
         frames
     }
 
-    /// Notes more of a text. Returns what is to be shown of it.
+    /// Notes the next piece of a text. Returns what is to be shown of it.
     pub(super) fn append(&mut self, piece: Piece) -> Result<Vec<LiveFrame>, MissingPiece> {
         if self.seals.cover(&piece.key) {
             return Ok(Vec::new());

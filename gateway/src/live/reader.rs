@@ -34,7 +34,7 @@ impl LiveReader {
         }
     }
 
-    /// The conversation it reads.
+    /// Returns the id of the conversation that it reads.
     pub fn conversation_id(&self) -> &str {
         self.broadcast.conversation_id()
     }

@@ -1,4 +1,4 @@
-//! Which texts are replaced by events that the reader has.
+//! Remembers which texts were replaced by events that the reader has.
 
 use std::collections::VecDeque;
 
@@ -24,7 +24,7 @@ impl Seals {
             return;
         }
         let fields = Fields::of_event(event);
-        // Old events name neither step nor agent execution. They cannot belong to a text that is open now.
+        // Old events name neither step nor agent execution. They cannot replace a text that is open now.
         let Some(execution) = fields
             .get::<String>("agent_execution_id")
             .filter(|id| !id.is_empty())

@@ -39,11 +39,11 @@ pub(super) struct Tail {
     may_follow: bool,
     followed_at: Instant,
     is_behind: bool,
-    /// True until the events before the first cursor have been searched for those that replace texts.
+    /// True until the events before the first cursor have been searched for events that replace texts.
     is_past_unknown: bool,
-    /// Tells when there are events that were not announced.
+    /// Tells when the store has events that were not announced.
     watched: WatchedConversation,
-    /// When to follow again what could not be followed.
+    /// Ticks when the tail should try again to follow a stream that it could not follow.
     retry: Interval,
 }
 
@@ -131,7 +131,7 @@ impl Tail {
         Ok(())
     }
 
-    /// Waits for news.
+    /// Waits for an item of the stream, for unannounced events, or for the next try to follow the stream.
     async fn wait(&mut self) -> Result<(), StoreError> {
         let item = tokio::select! {
             item = receive(self.items.as_mut()) => item,
@@ -148,7 +148,8 @@ impl Tail {
             }
         };
         match item {
-            // Its event may be one of those before the first cursor: shown after a search there, as the snapshot is.
+            // The event that replaces this text may be before the first cursor. So the text is shown only after a
+            // search there, like those of the snapshot.
             Some(Item::Start(text)) if self.is_past_unknown => {
                 self.snapshot.push(text);
                 self.is_behind = true;
@@ -162,7 +163,7 @@ impl Tail {
             Some(Item::Announced(news)) => {
                 self.is_behind |= news.last_sequence > self.log.sequence();
             }
-            // The stream has cut this tail for being slow. It begins again from its cursor.
+            // The stream has cut off this tail because it was slow. The tail follows again, from its cursor.
             None => {
                 self.items = None;
                 self.may_follow = self.followed_at.elapsed() >= MIN_FOLLOWED;
@@ -186,7 +187,7 @@ impl Tail {
                 ))
             }
             Ok(Some(_)) => Ok(()),
-            // The next query of the watcher may tell more.
+            // The next query of the watcher may bring certainty.
             Err(error) => {
                 tracing::debug!(%error, "cannot tell whether a conversation is still there");
                 Ok(())

@@ -48,7 +48,7 @@ pub struct WatchedConversation {
     last_sequence: watch::Receiver<Option<u32>>,
 }
 
-/// What a query tells a tail.
+/// The result of a query for one tail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum News {
     /// There are events that the tail has not read.
@@ -87,7 +87,7 @@ impl Watcher {
         }
     }
 
-    /// The time between two queries.
+    /// Returns the time between two queries.
     pub(crate) fn interval(&self) -> Duration {
         self.shared.interval
     }

@@ -1,7 +1,7 @@
 //! The engine: the port that hands it messages and answers, and what implements it.
 //!
 //! - `port`: what the gateway asks of the engine
-//! - `temporal`: the same on Temporal
+//! - `temporal`: the implementation of the port with Temporal
 
 mod port;
 mod temporal;

@@ -27,15 +27,15 @@ pub trait TurnStarter: Send + Sync {
         messages: StartMessages,
     ) -> Result<StartOutcome, TurnError>;
 
-    /// Asks the turn of this message, and no other, to end. One that waits ends as its turn begins.
+    /// Asks the turn of this message, and no other, to end. When the message still waits, its turn ends as it begins.
     async fn cancel(
         &self,
         conversation_id: &str,
         message_id: &str,
     ) -> Result<CancelOutcome, TurnError>;
 
-    /// Gives a person's answer to the turn that asked, and waits until it has taken or refused it.
-    /// `sub_agent` is the tool execution that started the sub-agent which asked; none when the turn's own agent did.
+    /// Gives a person's answer to the turn that asked, and waits until it has taken or refused it. `sub_agent` is the
+    /// tool execution that started the sub-agent which asked; it is `None` when the turn's own agent asked.
     async fn resolve_approval(
         &self,
         conversation_id: &str,
@@ -43,8 +43,8 @@ pub trait TurnStarter: Send + Sync {
         answer: ResolveApproval,
     ) -> Result<ApprovalOutcome, TurnError>;
 
-    /// Tells the turn that the result of a client tool is stored. It is no error when no turn runs: one that is resumed
-    /// finds the result. `sub_agent` as above.
+    /// Tells the turn that the result of a client tool is stored. It is no error when no turn runs, because a turn that
+    /// is resumed finds the result. `sub_agent` means the same as in [`Self::resolve_approval`].
     async fn tool_result(
         &self,
         conversation_id: &str,
@@ -57,26 +57,26 @@ pub trait TurnStarter: Send + Sync {
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError>;
 }
 
-/// What a workflow is started for. It holds only ids: the store has the messages (invariant 4, linear
-/// history).
+/// The messages that a workflow is started for. It holds only ids, because the store has the messages (invariant 4,
+/// linear history).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StartMessages {
     /// The message whose turn comes first.
     pub first: String,
-    /// Where that turn goes on: 0, or the step of its last checkpoint.
+    /// The step at which that turn goes on: 0, or the step of its last checkpoint.
     pub from_step: u32,
     /// Messages that wait behind it, in order.
     pub waiting: Vec<String>,
 }
 
-/// What became of a start.
+/// The result of a start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartOutcome {
     /// A workflow runs now.
     Started,
-    /// The workflow that runs was started for the same first message: by a repeated request.
+    /// The workflow that runs was started for the same first message, by an earlier try of the same request.
     StartedBefore,
-    /// Another workflow runs; nothing was started.
+    /// Another workflow runs, so nothing was started.
     Busy,
 }
 
@@ -85,21 +85,21 @@ pub enum StartOutcome {
 #[error("the workflow engine is not available: {0}")]
 pub struct TurnError(#[source] pub Box<dyn Error + Send + Sync>);
 
-/// What became of a cancel.
+/// The result of a cancel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CancelOutcome {
-    /// The turn was told.
+    /// The turn has been told to end.
     Requested,
     /// No turn runs in the conversation.
     NotRunning,
 }
 
-/// What became of an answer to an approval.
+/// The result of an answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalOutcome {
-    /// The turn has it.
+    /// The turn has taken the answer.
     Taken,
-    /// The turn refused it: a word of `words::refusal`.
+    /// The turn refused the answer. The text is a word of `words::refusal`.
     Refused(String),
     /// No workflow runs for the conversation.
     NotRunning,
@@ -123,7 +123,7 @@ pub enum OnBusy {
 }
 
 impl OnBusy {
-    /// What signal `submit` says. A message that would rather be rejected is never signalled while a turn runs.
+    /// Returns what signal `submit` says. A message that is to be rejected is never signalled while a turn runs.
     pub fn signalled(self) -> words::OnBusy {
         match self {
             Self::Queue | Self::Reject => words::OnBusy::Queue,

@@ -1,4 +1,5 @@
-//! Turns on Temporal: one workflow id per conversation; signal-with-start, or a start that fails when one runs.
+//! Implements the port with Temporal: one workflow id for each conversation, and either signal-with-start or a start
+//! that fails when a workflow runs already.
 
 use std::{error::Error, time::Duration};
 
@@ -35,17 +36,17 @@ const TENANT_ID: SearchAttributeKey<String> =
 const TURN_STATUS: SearchAttributeKey<String> =
     SearchAttributeKey::keyword(search_attribute::TURN_STATUS);
 
-/// Memo of a workflow that was started and not signalled: the message it was started for.
+/// The memo that says for which message a workflow was started, when it was started without a signal.
 const FIRST_MESSAGE: &str = "first_message_id";
 
 /// A workflow task that takes longer belongs to a worker that has died. Another worker repeats its saves (invariant 3,
 /// idempotent saves).
 const TASK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How the engine is called.
+/// Options of the calls to the engine.
 #[derive(Debug, Clone)]
 pub struct TemporalTurnsOptions {
-    /// Queue that the workers listen on. Default `everturn`.
+    /// The task queue that the workers listen on. Default `everturn`.
     pub task_queue: String,
     /// How long a call may take with its retries. Default 5 s: the client waits for it.
     pub timeout: Duration,
@@ -68,12 +69,12 @@ pub struct TemporalTurns {
 }
 
 impl TemporalTurns {
-    /// Makes one from a connected client.
+    /// Makes the port from a connected client.
     pub fn new(client: Client, options: TemporalTurnsOptions) -> Self {
         Self { client, options }
     }
 
-    /// Awaits a call for as long as one may take.
+    /// Waits for a call, for as long as one call may take.
     async fn within<T, E>(
         &self,
         call: impl Future<Output = Result<T, E>>,
@@ -293,7 +294,7 @@ impl TurnStarter for TemporalTurns {
     }
 }
 
-/// Makes the input of a start. It has the conversation's agent; the messages are given beside it.
+/// Makes the input of a start, with the conversation's agent. The caller adds the messages.
 fn turn_input(conversation: &Conversation) -> TurnInput {
     TurnInput {
         conversation_id: conversation.id.clone(),
@@ -303,7 +304,7 @@ fn turn_input(conversation: &Conversation) -> TurnInput {
     }
 }
 
-/// A handle of the workflow that asked: the conversation's, or a sub-agent's.
+/// Returns a handle of the workflow that asked: the conversation's, or a sub-agent's.
 fn asker<W: HasWorkflowDefinition>(
     client: &Client,
     _definition: W,
@@ -316,8 +317,8 @@ fn asker<W: HasWorkflowDefinition>(
     }))
 }
 
-/// A handle typed by the workflow's definition: the workflow's state is not `Send`, and a handle typed by it would
-/// not be either.
+/// Returns a handle that is typed by the workflow's definition. The workflow's state is not `Send`, so a handle typed
+/// by the workflow itself would not be `Send` either.
 fn handle<W: HasWorkflowDefinition>(
     client: &Client,
     _definition: W,

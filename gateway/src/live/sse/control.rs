@@ -11,7 +11,7 @@ use crate::schema::{Id, Sequence, one_of};
 /// A comment, which keeps proxies from cutting an idle stream.
 pub(crate) const HEARTBEAT: &str = ": still here\n\n";
 
-/// How long the reader should wait before it comes back.
+/// Returns the field that tells the reader how long to wait before it connects again.
 pub(crate) fn retry(after: Duration) -> String {
     format!("retry: {}\n\n", after.as_millis())
 }
@@ -36,7 +36,8 @@ fn replay_type() -> Object {
     one_of(&[StreamFrame::Replay.as_str()])
 }
 
-/// Where the replay begins: the first event that will come, and the last one there is now.
+/// Returns the first frame, which says where the replay begins: the first event that will come, and the last one there
+/// is now.
 pub(crate) fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u32) -> String {
     let body = ReplayFrame {
         kind: StreamFrame::Replay.as_str(),
@@ -63,13 +64,14 @@ fn reconnect_type() -> Object {
     one_of(&[StreamFrame::Reconnect.as_str()])
 }
 
-/// This gateway stops: connect again, after a while.
+/// Returns the last frame of a gateway that stops: the reader should connect again, after a while.
 pub(crate) fn reconnect(delay: Duration) -> String {
     let body = ReconnectFrame {
         kind: StreamFrame::Reconnect.as_str(),
         delay_ms: delay.as_millis(),
     };
-    // In the frame itself: a client that reads no `delay_ms` has the same from its library.
+    // The delay is also in the frame's own field `retry:`, for a client that reads no `delay_ms`: its library obeys the
+    // field.
     format!(
         "retry: {}\n{}",
         delay.as_millis(),
@@ -106,7 +108,7 @@ fn end_type() -> Object {
     one_of(&[StreamFrame::End.as_str()])
 }
 
-/// The last frame of a stream that its reader need not open again.
+/// Returns the last frame of a stream that its reader need not open again.
 pub(crate) fn end(reason: StreamEnd) -> String {
     let body = EndFrame {
         kind: StreamFrame::End.as_str(),
@@ -116,7 +118,7 @@ pub(crate) fn end(reason: StreamEnd) -> String {
     message(None, body.kind, &json(&body))
 }
 
-/// The first frame of a chat: where the message went.
+/// Returns the first frame of a chat, which says where the message went.
 pub(crate) fn conversation(conversation_id: &str, message_id: &str) -> String {
     message(
         None,

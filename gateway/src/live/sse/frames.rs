@@ -13,10 +13,10 @@ use crate::{
     schema::{Id, one_of},
 };
 
-/// A frame and its bytes, made once for all who read it.
+/// A frame and its bytes, which are rendered once for all readers.
 #[derive(Debug)]
 pub struct RenderedFrame {
-    /// What it says.
+    /// The frame itself.
     pub frame: LiveFrame,
     /// Its bytes on the wire.
     pub bytes: Bytes,
@@ -30,7 +30,7 @@ impl RenderedFrame {
     }
 }
 
-/// The text of a frame.
+/// Returns a frame as text.
 fn render(conversation_id: &str, frame: &LiveFrame) -> String {
     match frame {
         LiveFrame::Event(event) => message(
@@ -89,8 +89,8 @@ fn render(conversation_id: &str, frame: &LiveFrame) -> String {
     }
 }
 
-/// What `event:` says for an event of this type. A browser's `EventSource` has events of its own, which those of a conversation must not be
-/// taken for: an `error` there is a broken connection.
+/// Returns the `event:` of an event of this type. A browser's `EventSource` has events of its own (its `error` is a
+/// broken connection), and the events of a conversation must not be taken for them.
 pub fn event_name(event_type: &str) -> &str {
     match event_type {
         "error" => "turn_error",
@@ -185,7 +185,7 @@ impl Serialize for FlatEvent<'_> {
         map.serialize_entry("sequence_number", &event.sequence_number)?;
         map.serialize_entry("created_at", &event.created_at)?;
         for (name, value) in fields.iter() {
-            // The envelope is ours: data cannot pretend to be another event.
+            // The envelope is ours: data must not be able to pretend to be another event.
             if !matches!(
                 name,
                 "type" | "conversation_id" | "sequence_number" | "created_at"

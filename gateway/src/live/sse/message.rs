@@ -4,27 +4,27 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-/// What `event:` says of a frame that is no persisted event.
+/// The names in `event:` of the frames that are not persisted events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFrame {
     /// The first frame of a chat: where the message went.
     Conversation,
     /// The first frame of a stream: where the replay begins.
     Replay,
-    /// A text as it is now.
+    /// A text as far as it is written now.
     TextStart,
-    /// More of a text.
+    /// The next piece of a text.
     TextDelta,
     /// The model has finished a text.
     TextEnd,
-    /// The gateway stops: come back.
+    /// The gateway stops, and the reader should connect again.
     Reconnect,
-    /// There is nothing to come back for.
+    /// The stream ends, and the reader has no reason to connect again.
     End,
 }
 
 impl StreamFrame {
-    /// Every one.
+    /// All names.
     pub const ALL: [Self; 7] = [
         Self::Conversation,
         Self::Replay,
@@ -35,7 +35,7 @@ impl StreamFrame {
         Self::End,
     ];
 
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Conversation => "conversation",
@@ -56,14 +56,16 @@ pub(super) fn json(value: &impl Serialize) -> String {
     })
 }
 
-/// A server-sent event with this `event:` and this `data:`, and an `id:` if it is one to come back with.
+/// Returns a server-sent event with this `event:` and this `data:`. It has an `id:` when a reader may come back with
+/// that id.
 pub(super) fn message(id: Option<u32>, name: &str, data: &str) -> String {
     let mut frame = String::with_capacity(data.len() + 64);
     if let Some(id) = id {
         let _ = writeln!(frame, "id: {id}");
     }
     let _ = writeln!(frame, "event: {}", name.replace(['\r', '\n'], " "));
-    // Raw JSON may hold line breaks between its tokens; the reader joins the lines again.
+    // Raw JSON may hold line breaks between its tokens. Each line gets its own `data:`, and the reader joins them
+    // again.
     for line in data.split(['\r', '\n']) {
         let _ = writeln!(frame, "data: {line}");
     }

@@ -61,7 +61,7 @@ pub struct TimelineItem {
     pub parent_tool_call_id: Option<String>,
 }
 
-/// What a timeline's item is.
+/// The kind of a timeline's item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimelineItemKind {
@@ -90,7 +90,7 @@ impl TimelineItemKind {
 }
 
 impl TimelineItem {
-    /// The item of an event; `None` for events that timelines do not show.
+    /// Returns the item of an event; `None` for an event that timelines do not show.
     pub fn of(event: &Event) -> Option<Self> {
         let fields = Fields::of_event(event);
         match event.event_type() {
@@ -168,7 +168,7 @@ impl TimelineItem {
         }
     }
 
-    /// What every item has of its event.
+    /// Makes an item with what every item takes from its event.
     fn new(kind: TimelineItemKind, event: &Event) -> Self {
         let created_at = DateTime::parse_from_rfc3339(&event.created_at);
         Self {

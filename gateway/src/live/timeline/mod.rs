@@ -1,4 +1,4 @@
-//! The timeline of a conversation: made from events alone, without I/O.
+//! The timeline of a conversation. It is made from events alone, without I/O.
 //!
 //! Unknown events are skipped and missing fields are left out: events of every earlier version make a timeline.
 
@@ -19,12 +19,13 @@ pub struct Timeline {
     items: VecDeque<TimelineItem>,
     total: usize,
     limit: usize,
-    /// The calls that started sub-agents, by agent execution. As many as the conversation has sub-agents.
+    /// The calls that started sub-agents, by the sub-agent's agent execution: one for each sub-agent of the
+    /// conversation.
     parents: HashMap<String, String>,
 }
 
 impl Timeline {
-    /// An empty timeline that keeps the newest `limit` items.
+    /// Makes an empty timeline that keeps the newest `limit` items.
     pub fn new(limit: usize) -> Self {
         Self {
             items: VecDeque::new(),
@@ -61,7 +62,7 @@ impl Timeline {
         }
     }
 
-    /// A call that was approved with another input shows what ran.
+    /// Shows, in a call that was approved with another input, the input that ran.
     fn show_approved_input(&mut self, answer: &Fields<'_>) {
         let input = answer.raw("tool_input");
         let input = input.and_then(|raw| Json::parse(raw).ok());
@@ -75,12 +76,12 @@ impl Timeline {
         }
     }
 
-    /// Items seen, those dropped included.
+    /// Returns the number of all items, those included that were dropped.
     pub fn total(&self) -> usize {
         self.total
     }
 
-    /// The items, in order.
+    /// Returns the items, in order.
     pub fn into_items(self) -> Vec<TimelineItem> {
         self.items.into()
     }
