@@ -1,4 +1,5 @@
-//! The PostgreSQL back end against the conformance suite, and what only it does: migrations, roles, lost connections.
+//! Runs the conformance suite against the PostgreSQL back end, and tests what only PostgreSQL has: migrations, roles,
+//! lost connections.
 
 #![allow(clippy::unwrap_used)]
 
@@ -313,7 +314,7 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
     let turn = Turn::begun(store, "c", "m").await;
 
     line.cut();
-    // Each connection of the pool may be met once while it is dead.
+    // Each connection of the pool may fail one call, because it is dead.
     let mut failures = 0;
     while let Err(refused) = turn.store.begin_turn(turn.begin("")).await {
         assert!(refused.is_retryable(), "{refused}");
@@ -331,7 +332,7 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
         started.elapsed() < Duration::from_secs(8),
         "no call waits for TCP to give up"
     );
-    // The pool has room again although the dead connections never answered: new ones would pass.
+    // The pool has room again although the dead connections never answered, so new connections would pass.
     let through = PostgresOptions {
         max_connections: 1,
         ..PostgresOptions::default()

@@ -1,4 +1,5 @@
-//! The SQLite back end against the conformance suite, and what only it does: files, processes, migrations.
+//! Runs the conformance suite against the SQLite back end, and tests what only SQLite has: files, processes,
+//! migrations.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +19,7 @@ use everturn_store::{
 use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
-/// A file in a folder of its own.
+/// A database file in a folder of its own.
 struct SqliteFile {
     folder: TempDir,
 }
@@ -33,7 +34,7 @@ impl SqliteFile {
     }
 
     fn path(&self) -> PathBuf {
-        // Neither the folder nor the file is there before the first open.
+        // Neither the folder `data` nor the file exists before the first open.
         self.folder.path().join("data").join("everturn.db")
     }
 }
@@ -205,7 +206,7 @@ async fn a_file_that_is_no_database_or_a_newer_one_is_refused() {
 async fn json_is_kept_to_the_letter_whatever_it_says() {
     let turn = Turn::begun(SqliteFile::fresh().await.open().await, "c", "m").await;
     turn.asks(0, "", &[Effect::Read]).await;
-    // Half of a pair: no Rust string holds it, JSON text does.
+    // The text holds half of a surrogate pair: no Rust string can hold that, but JSON text can.
     let text = r#""\ud800 and \u0000""#;
     let ended = turn
         .store
@@ -294,7 +295,8 @@ async fn a_url_chooses_the_back_end() {
     );
 }
 
-/// The fewest that make the planner choose as it would for millions: 200 conversations of 50 events.
+/// Fills the tables with 200 conversations of 50 events, the fewest with which the planner chooses as it would for
+/// millions.
 async fn fill(connection: &mut SqliteConnection) {
     let fill = "INSERT INTO agent_definitions VALUES ('h', '{}');
         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
@@ -353,7 +355,7 @@ async fn hot_queries_use_an_index() {
             .iter()
             .filter(|line| line.starts_with("SCAN") || line.starts_with("SEARCH"))
             .collect();
-        // The list of ids, the two rows at the most of a repeated message, and a bounded count are no tables.
+        // The list of ids, the at most two rows of a repeated message, and a bounded count are not tables.
         let is_table = |line: &&&String| {
             let is_derived = |name| line.contains(&format!("SCAN {name}"));
             ![

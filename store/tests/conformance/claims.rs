@@ -179,7 +179,7 @@ pub async fn tools_of_each_effect_class(backend: &impl Backend) {
     ));
 }
 
-/// The answer of a claim may be lost after its commit: nothing ran, so whoever asked may ask again.
+/// The answer to a claim may be lost after its commit. Nothing ran then, so the same claimant may ask again.
 pub async fn the_same_claimant_may_ask_again(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.asks(0, "", &EFFECTS).await;

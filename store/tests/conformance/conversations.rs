@@ -51,7 +51,7 @@ pub async fn creating_twice_gives_the_first(backend: &impl Backend) {
         store.conversation(&tenant(), "unknown").await.unwrap(),
         None
     );
-    // A turn keeps the title that was given.
+    // A turn keeps the title that the client gave.
     let turn = Turn::begun(store, "c", "m").await;
     assert_eq!(
         turn.store
@@ -99,7 +99,7 @@ pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
         (taken.message_id.as_str(), taken.is_waiting()),
         ("m1", false)
     );
-    // Another text would vanish if this were the same message.
+    // A message with the same id and another text must not vanish.
     let other = NewMessage {
         content: "say something else".into(),
         ..new_message("c", "m4", Some("client"))
@@ -108,7 +108,7 @@ pub async fn a_client_message_id_is_accepted_once(backend: &impl Backend) {
     assert!(
         matches!(&refused, Err(StoreError::OtherContent { client_message_id }) if client_message_id == "client")
     );
-    // Another conversation has its own.
+    // The same id in another conversation is another message.
     store
         .create_conversation(new_conversation("d", "tenant"))
         .await
@@ -194,8 +194,8 @@ pub async fn a_message_needs_its_conversation(backend: &impl Backend) {
     );
 }
 
-/// Conversations of the tenant in which something runs or waits are counted, whoever owns them; a message to one of
-/// them is never one too many.
+/// All conversations of the tenant in which something runs or waits are counted, whoever owns them. A message to one of
+/// these conversations is never refused for this limit.
 pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     let store = backend.open().await;
     let (ann, other) = (Access::owner("tenant", "ann"), Access::tenant("t2"));
@@ -227,7 +227,7 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
             Err(other) => panic!("{other}"),
             Ok(_) => false,
         };
-    // One runs, with a message behind it, and one waits.
+    // In one conversation a turn runs with a message behind it, and in another one a message waits.
     let running = Turn::begun(store.clone(), "a", "m1").await;
     assert!(!is_refused("a", "m2").await);
     post(&ann, "b", "m1", 2).await.unwrap();
@@ -241,7 +241,7 @@ pub async fn a_tenant_has_a_limit_of_turns(backend: &impl Backend) {
     post(&tenant(), "c", "m1", 0).await.unwrap();
     assert!(is_refused("d", "m1").await);
 
-    // Ended, removed: they count no more.
+    // A conversation counts no more when its turns have ended or it was deleted.
     running.end(0, AgentExecutionStatus::Cancelled).await;
     for message in ["m2", "m3"] {
         assert!(is_refused("d", "m1").await, "one still waits");
@@ -283,7 +283,7 @@ pub async fn a_conversation_is_renamed(backend: &impl Backend) {
             .unwrap(),
         None
     );
-    // Without a title it is named after its next message.
+    // A conversation without a title is named after its next message.
     store
         .rename_conversation(&tenant(), "c", None)
         .await

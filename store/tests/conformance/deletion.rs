@@ -1,4 +1,4 @@
-//! A conversation that is deleted is gone at once and whole, whoever works on it, and stays gone.
+//! A deleted conversation is gone at once and completely, whoever works on it, and stays gone.
 
 use chrono::{TimeDelta, Utc};
 use everturn_proto::{
@@ -15,7 +15,7 @@ use super::{
     fixture::{Turn, json, new_message, state, tenant, tool_end},
 };
 
-/// A turn with a row in every table, in mid-step.
+/// Begins a turn that has a row in every table and is in the middle of a step.
 async fn running<S: EventReader + Conversations + TurnStore>(
     store: S,
     conversation: &str,
@@ -109,7 +109,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     assert_eq!(backend.row_count().await, rows + 1);
 }
 
-/// Workers whose turn goes on without them knowing.
+/// Workers whose conversation was deleted without their knowledge find nothing.
 pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = running(store.clone(), "c").await;
@@ -139,13 +139,13 @@ pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
     assert_eq!(backend.row_count().await, rows, "nothing came back");
 }
 
-/// `begin_turn` creates conversations that it does not know: not those that were deleted.
+/// `begin_turn` creates conversations that it does not know, but not those that were deleted.
 pub async fn no_turn_creates_it_again(backend: &impl Backend) {
     let store = backend.open().await;
     running(store.clone(), "c").await;
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     let rows = backend.row_count().await;
-    // With its text, as from the command line, and without, as through a gateway.
+    // The message comes with its text, as from the command line, and without, as through a gateway.
     for (message, content) in [("m", "say m"), ("next", ""), ("other", "more")] {
         let begun = store
             .begin_turn(Turn::new(store.clone(), "c", message).begin(content))
@@ -153,7 +153,7 @@ pub async fn no_turn_creates_it_again(backend: &impl Backend) {
         assert!(is_missing(&begun), "{message}");
     }
     assert_eq!(backend.row_count().await, rows);
-    // What only became too old is not remembered.
+    // A conversation that was removed only because it was too old is not remembered.
     Turn::begun(store.clone(), "d", "m")
         .await
         .end(0, AgentExecutionStatus::Failed)
@@ -165,8 +165,8 @@ pub async fn no_turn_creates_it_again(backend: &impl Backend) {
     Turn::begun(store.clone(), "d", "m").await;
 }
 
-/// Everything that a turn does, and the deletion of its conversation, at the same time: each finds it whole or gone,
-/// and in the end it is gone.
+/// Everything that a turn does happens at the same time as the deletion of its conversation. Each call finds the
+/// conversation whole or gone, and in the end it is gone.
 pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
     let store = backend.open().await;
     let rows = backend.row_count().await;
@@ -233,11 +233,11 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
             None
         );
     }
-    // Beside the notes, only the agent's definition is left.
+    // Besides the notes of deleted conversations, only the agent's definition is left.
     assert_eq!(backend.row_count().await, rows + 10 + 1);
 }
 
-/// 30,000 events in one transaction; see `delete_conversation` for the largest that was measured.
+/// Deletes 30,000 events in one transaction; see `delete_conversation` for the largest number that was measured.
 pub async fn a_large_conversation_is_deleted(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = Turn::begun(store.clone(), "c", "m").await;
@@ -260,6 +260,7 @@ pub async fn a_large_conversation_is_deleted(backend: &impl Backend) {
     }
     assert!(backend.row_count().await > 30_000);
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
-    // The definition and the note; before there were a conversation, a message, an execution and an event beside it.
+    // The definition and the note are left. Before, there were also a conversation, a message, an agent execution and
+    // an event.
     assert_eq!(backend.row_count().await, rows - 3);
 }

@@ -1,4 +1,4 @@
-//! A conversation that a test drives as a worker would.
+//! A conversation that a test drives as a worker would do it.
 
 use everturn_proto::{
     Json, SealedStep,
@@ -15,7 +15,7 @@ use everturn_store::{
     StepKey, ToolEnd, ToolKey, TurnStore,
 };
 
-/// Who sees everything that these tests make.
+/// Returns an access that sees everything that these tests make.
 pub fn tenant() -> Access {
     Access::tenant("tenant")
 }
@@ -30,7 +30,7 @@ pub fn agent() -> AgentDefinition {
     }
 }
 
-/// The agent of these tests, which may delegate to one of its own kind.
+/// Returns the agent of these tests, which may delegate to itself.
 pub fn delegating_agent() -> AgentDefinition {
     let tool = AgentTool {
         kind: ToolKind::Delegate.into(),
@@ -55,7 +55,7 @@ pub struct Turn<S> {
 }
 
 impl<S: EventReader + Conversations + TurnStore> Turn<S> {
-    /// A turn that is not begun yet.
+    /// Makes a turn that has not begun.
     pub fn new(store: S, conversation: &str, message: &str) -> Self {
         let execution = ids::root_execution_id(conversation, message);
         Self {
@@ -66,7 +66,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
         }
     }
 
-    /// A turn that is begun.
+    /// Begins a turn.
     pub async fn begun(store: S, conversation: &str, message: &str) -> Self {
         let turn = Self::new(store, conversation, message);
         turn.store
@@ -100,7 +100,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
         }
     }
 
-    /// A step of this turn, as the store names one that is sealed.
+    /// Returns a step of this turn as the store names a sealed one.
     pub fn sealed(&self, step: u32) -> SealedStep {
         SealedStep {
             agent_execution_id: self.execution.clone(),
@@ -128,7 +128,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             call_id: ids::call_id(&execution_id),
             execution_id,
             tool_name: "search".into(),
-            // As JSONB writes it.
+            // The text is as JSONB writes it.
             tool_input: Some(json(r#"{"q": "x"}"#)),
             timeout_ms: 1000,
             signatures: vec!["opaque".into()],
@@ -138,7 +138,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
         }
     }
 
-    /// The call that starts a sub-agent of a [`delegating_agent`].
+    /// Returns the call that starts a sub-agent of a [`delegating_agent`].
     pub fn delegate_call(&self, step: u32, index: usize) -> ToolCall {
         ToolCall {
             kind: ToolKind::Delegate.into(),
@@ -147,7 +147,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
         }
     }
 
-    /// The model answers: `effects` are those of the tools it asks for.
+    /// Stores a reply of the model. `effects` are the effects of the tools that it asks for.
     pub async fn complete(&self, step: u32, text: &str, effects: &[Effect]) {
         let calls = effects
             .iter()
@@ -160,7 +160,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             .unwrap();
     }
 
-    /// The model asks for tools, and that is saved.
+    /// Stores a reply in which the model asks for tools, and saves its thought.
     pub async fn asks(&self, step: u32, text: &str, effects: &[Effect]) -> Saved {
         self.complete(step, text, effects).await;
         self.thought(step).await
@@ -258,7 +258,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             .collect()
     }
 
-    /// Data of the only event of a type.
+    /// Returns the data of the only event of a type.
     pub async fn data(&self, event_type: &str) -> serde_json::Value {
         let events = self.events().await;
         let mut found = events.iter().filter(|event| event.event_type == event_type);

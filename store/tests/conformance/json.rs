@@ -11,7 +11,8 @@ use super::{
     fixture::{Turn, json, state, tool_end},
 };
 
-/// Texts and how JSONB writes them: it keeps every digit of a number and every character, not the notation.
+/// Returns texts, each with the text that JSONB makes of it. JSONB keeps every digit and every character, but not the
+/// notation.
 fn texts() -> Vec<(String, String)> {
     let same = [
         "9007199254740993",
@@ -62,7 +63,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
         let StepClaim::Stored(stored) = turn.store.claim_step(&turn.step(0)).await.unwrap() else {
             panic!()
         };
-        // JSON null and no input are the same input.
+        // JSON null and a missing input are the same input.
         assert_eq!(
             stored.tool_calls[0]
                 .tool_input
@@ -116,7 +117,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
 }
 
 pub async fn every_character_survives(backend: &impl Backend) {
-    // Without NUL, which PostgreSQL does not hold and the gateway refuses.
+    // The text has no NUL, because PostgreSQL cannot hold one and the gateway refuses it.
     let all: String = ('\u{1}'..=char::MAX).collect();
     let turn = Turn::new(backend.open().await, "c", "m");
     turn.store.begin_turn(turn.begin(&all)).await.unwrap();

@@ -102,7 +102,7 @@ pub async fn a_revoked_key_takes_its_sessions_along(backend: &impl Backend) {
         first
     );
     assert!(!store.revoke_key("unknown").await.unwrap());
-    // One that is opened at the same moment is not valid either.
+    // A session that is opened at the same moment is not valid either.
     store.create_key(session("s4", Some("k"))).await.unwrap();
     assert!(!is_valid("s4").await);
 }

@@ -21,7 +21,7 @@ async fn create(store: &impl Conversations, id: &str, title: &str, agent: &str) 
     store.create_conversation(new).await.unwrap();
 }
 
-/// All pages of a list: the rows, and how many pages there were.
+/// Reads all pages of a list. Returns the rows, and how many pages there were.
 async fn all(
     store: &impl Conversations,
     limit: u32,
@@ -56,7 +56,7 @@ async fn found(store: &impl Conversations, search: &str, agent: Option<&str>) ->
 
 pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
     let store = backend.open().await;
-    // Created together, so that some share a millisecond and the id breaks the tie.
+    // The conversations are created quickly, so that some share a millisecond and the id decides their order.
     for number in 0..10 {
         create(&store, &format!("c{number}"), "", "a").await;
     }
@@ -83,7 +83,7 @@ pub async fn lists_are_paged_by_last_update(backend: &impl Backend) {
     );
 }
 
-/// The same on each database, whatever it knows of scripts.
+/// Titles are searched alike on each database, whatever it knows about scripts.
 pub async fn titles_are_searched_alike(backend: &impl Backend) {
     let store = backend.open().await;
     for (id, title) in [

@@ -15,7 +15,7 @@ use super::{
 
 const WRITERS: u32 = 64;
 
-/// Reads as a follower does until told to stop; fails on a gap or a number that appears late.
+/// Reads as a follower does until told to stop. Fails on a gap, or on a number that appears after a larger one.
 async fn follow(store: impl EventReader, stop: Arc<AtomicBool>) -> u32 {
     let mut seen = 0;
     loop {
@@ -83,7 +83,7 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
     turn.steer("s1", "a").await;
     turn.steer("s2", "b").await;
     let cases = [
-        // (from, limit, numbers, more)
+        // Each case is (from, limit, numbers, more).
         (0, 3, vec![1, 2, 3], false),
         (1, 3, vec![1, 2, 3], false),
         (1, 2, vec![1, 2], true),
@@ -176,7 +176,7 @@ pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = Turn::begun(store.clone(), "c1", "m").await;
     turn.steer("s", "x").await;
-    // Names that a list made of text would trip over.
+    // Such ids would break a list that is written as text.
     for odd in ["c2", "it's", "a,b", "\"q\"", "{}", "\u{1f600}"] {
         Turn::begun(store.clone(), odd, "m").await;
     }

@@ -53,7 +53,7 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
     );
     assert_eq!(events[6].message_id, "m1");
 
-    // Its workflow was not dead: nothing that it still does counts.
+    // The workflow was not dead after all: nothing that it still does counts.
     let rows = backend.row_count().await;
     assert_eq!(
         lost.observe(0, 1, "late").await.result.status(),
@@ -109,7 +109,8 @@ pub async fn a_lost_turn_keeps_its_text(backend: &impl Backend) {
     }
 }
 
-/// Its worker is alive and at work while the next turn begins: no deadlock, one observe an act, nothing after the end.
+/// The worker of the lost turn is alive and at work while the next turn begins. There is no deadlock, every act has one
+/// observe, and nothing is written after the end.
 pub async fn a_lost_turn_that_still_works_ends_whole(backend: &impl Backend) {
     let handles = [backend.open().await, backend.open().await];
     for round in 0..4 {

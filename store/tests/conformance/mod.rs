@@ -1,5 +1,5 @@
-//! What every back end must do. To run it against another one, implement [`Backend`] and write
-//! `conformance_suite!(MyBackend::fresh().await);` in a file of its own (see `tests/sqlite.rs`).
+//! The conformance suite: what every back end must do. To run it against another back end, implement [`Backend`] and
+//! write `conformance_suite!(MyBackend::fresh().await);` in a file of its own (see `tests/sqlite.rs`).
 
 #![allow(
     clippy::unwrap_used,
@@ -50,16 +50,16 @@ pub trait Backend: Send + Sync {
         + Sync
         + 'static;
 
-    /// JSON comes back to the letter; else as PostgreSQL's JSONB writes it.
+    /// True when JSON comes back exactly as it was stored; false when it comes back as PostgreSQL's JSONB writes it.
     const KEEPS_JSON_TEXT: bool;
 
-    /// A handle on the database; each call gives another one, as another process would have.
+    /// Opens the database. Each call returns another handle, as another process would have it.
     fn open(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Rows in all tables together.
+    /// Returns the number of rows in all tables together.
     fn row_count(&self) -> impl Future<Output = i64> + Send;
 
-    /// Runs a statement behind the store's back.
+    /// Runs a statement directly on the database, without the store.
     fn run(&self, text: &'static str) -> impl Future<Output = ()> + Send;
 }
 

@@ -1,4 +1,4 @@
-//! Calls that someone outside answers: approvals and client tools.
+//! Tool calls that someone outside answers: approvals and client tools.
 
 use everturn_proto::{
     Thread,
@@ -12,7 +12,7 @@ use super::{
     fixture::{Turn, data, json, state, tenant, tool_end},
 };
 
-/// A turn whose first step asked for one tool that needs an approval and one that the client runs.
+/// Begins a turn whose first step asked for one tool that needs an approval and one that the client runs.
 async fn asking<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let asked = ToolCall {
@@ -44,7 +44,7 @@ fn answer(execution_id: &str, decision: ApprovalState) -> SaveApproval {
     }
 }
 
-/// A person approves the call with another input than the model gave.
+/// Returns the answer of a person who approves the call with another input than the model's.
 fn edited(execution_id: &str) -> SaveApproval {
     SaveApproval {
         tool_input: Some(json(r#"{"q": "y"}"#)),

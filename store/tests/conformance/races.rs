@@ -1,4 +1,4 @@
-//! What several processes do to one conversation at the same time.
+//! Several processes work on one conversation at the same time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use super::{
 pub async fn turns_that_begin_at_once_begin_once(backend: &impl Backend) {
     let handles = [backend.open().await, backend.open().await];
     for round in 0..4 {
-        // Half of them the same turn, the others turns of the same conversation, which nobody has created.
+        // Half of the tasks begin the same turn, and the others other turns of the same conversation, which nobody has
+        // created.
         let mut tasks = JoinSet::new();
         for number in 0..16 {
             let message = if number % 2 == 0 {
@@ -115,7 +116,7 @@ pub async fn a_tool_is_started_once(backend: &impl Backend) {
     }
 }
 
-/// A tool that ends as its turn is cancelled: its activity and the timeline are told the same.
+/// A tool ends while its turn is cancelled: its activity and the timeline are told the same.
 pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
     let handles = [backend.open().await, backend.open().await];
     for round in 0..12 {

@@ -14,8 +14,8 @@ use super::{
     fixture::{Turn, agent, json, state, tenant, tool_end},
 };
 
-/// A turn whose first step asked for three tools. The first has ended with this result, the second only begins, and
-/// then the worker is gone.
+/// Begins a turn whose first step asked for three tools. The first has ended with this result, the second has only
+/// begun, and then the worker is gone.
 async fn interrupted<B: Backend>(backend: &B, end: &ToolEnd) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let mut reply = state(
@@ -45,7 +45,7 @@ async fn interrupted<B: Backend>(backend: &B, end: &ToolEnd) -> Turn<B::Store> {
 pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl Backend) {
     let end = tool_end("\"found\"");
     let turn = interrupted(backend, &end).await;
-    // Another worker knows the conversation, and nothing else.
+    // The other worker knows the conversation's id, and nothing else.
     let store = backend.open().await;
     let point = store.resume_point(&tenant(), "c", 10).await;
     let unfinished = point.unwrap().unwrap().turn.unwrap();
@@ -115,7 +115,7 @@ pub async fn a_record_that_is_missing_is_made_when_its_tool_ends(backend: &impl 
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     backend.run("DELETE FROM tool_execution_records").await;
 
-    // Whether one may run is not known without its record.
+    // Without its record nobody knows whether a tool may run.
     let refused = turn.store.claim_tool(&turn.tool(0, 1), "a").await;
     assert!(
         matches!(refused, Err(StoreError::NotFound { .. })),
@@ -136,7 +136,7 @@ pub async fn a_record_that_is_missing_is_made_when_its_tool_ends(backend: &impl 
     let claim = turn.store.claim_tool(&key, "b").await.unwrap();
     assert_eq!(claim, ToolClaim::Ended(made));
 
-    // One that left no end, and one that the end of the turn closes: they may have run.
+    // Both a tool that left no end, and one that the end of the turn closes, may have run.
     turn.observe(0, 0, "").await;
     turn.observe(0, 1, "the worker died").await;
     turn.end(0, AgentExecutionStatus::Cancelled).await;

@@ -1,4 +1,4 @@
-//! From where a conversation goes on whose workflow is gone.
+//! The point from which a conversation goes on when its workflow is gone.
 
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
@@ -10,7 +10,7 @@ use super::{
     fixture::{Turn, state, tenant},
 };
 
-/// A conversation of owner `ann`, and the turn of its message `m1` that has not begun.
+/// Creates a conversation of owner `ann`. Returns the turn of its message `m1`, which has not begun.
 async fn anns<B: Backend>(backend: &B) -> Turn<B::Store> {
     let store = backend.open().await;
     let new = NewConversation {
@@ -45,7 +45,7 @@ pub async fn the_resume_point_names_what_waits(backend: &impl Backend) {
     assert_eq!(point(&turn.store).await, nothing);
     for message in ["m1", "m2", "m3"] {
         turn.queue(message).await;
-        // Their order is that of their times, to the millisecond.
+        // The messages are ordered by their times, which are stored to the millisecond.
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
     assert_eq!(point(&turn.store).await.waiting, ["m1", "m2", "m3"]);

@@ -1,4 +1,4 @@
-//! What is old is removed: whole, bounded, and never what someone still needs.
+//! Old conversations are removed completely, a bounded number at a time, and never while someone still needs them.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AgentExecutionStatus, Effect};
@@ -12,7 +12,7 @@ use super::{
     fixture::{Turn, json, new_message, tenant, tool_end},
 };
 
-/// Everything is older than this.
+/// Returns a time in the future: everything is older.
 fn soon() -> DateTime<Utc> {
     Utc::now() + TimeDelta::hours(1)
 }
@@ -45,7 +45,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     let store = backend.open().await;
     let kept = Turn::begun(store.clone(), "kept", "m").await;
     let rows = backend.row_count().await;
-    // A conversation with a row in every table.
+    // This conversation has a row in every table.
     let turn = Turn::begun(store.clone(), "c", "m").await;
     turn.asks(0, "", &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
@@ -79,7 +79,7 @@ pub async fn what_is_old_is_removed_whole(backend: &impl Backend) {
     assert_eq!(remove_all(&store, soon(), 100).await, (expected, 1));
     assert_eq!(backend.row_count().await, rows, "nothing of it is left");
     assert_eq!(kept.events().await.len(), 1);
-    // Its name is free again.
+    // The id of a removed conversation may be used again.
     Turn::begun(store, "c", "m").await;
 }
 
@@ -134,7 +134,7 @@ pub async fn batches_are_bounded(backend: &impl Backend) {
         )
     );
 
-    // Conversations that are large together are removed one after the other.
+    // Conversations that are too large to be removed together are removed one after the other.
     for number in 0..3 {
         let turn = Turn::begun(store.clone(), &format!("large{number}"), "m").await;
         turn.asks(0, "", &[Effect::Read]).await;
@@ -150,7 +150,7 @@ pub async fn batches_are_bounded(backend: &impl Backend) {
     assert!(removed.events > 15_000);
 }
 
-/// Whoever writes while old conversations are removed finds its conversation whole, or gone.
+/// Whoever writes while old conversations are removed finds their conversation whole, or gone.
 pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
     let store = backend.open().await;
     for number in 0..40 {
@@ -186,7 +186,7 @@ pub async fn writers_and_removal_do_not_mix(backend: &impl Backend) {
                 ),
             }
         });
-        // Workers thought dead.
+        // These are workers that are thought dead.
         tasks.spawn(async move {
             match late_tool.store.claim_tool(&late_tool.tool(0, 0), "a").await {
                 Ok(_) | Err(StoreError::NotFound { .. }) => {}

@@ -84,7 +84,7 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
         (again.result.status(), again.result.last_sequence),
         (AgentExecutionStatus::Running, 4)
     );
-    // A key that names another step does not observe the same tool again.
+    // A key that names another step must not observe the same tool again.
     let execution_id = turn.execution_id(0, 0);
     turn.save(
         5,
@@ -149,7 +149,7 @@ pub async fn the_first_end_wins_and_nothing_follows(backend: &impl Backend) {
     assert_eq!(backend.row_count().await, rows);
 }
 
-/// A turn that is cancelled while its tools are pending, running, running once, ended and observed.
+/// Cancels a turn that has five tools: pending, running, running with effect `once`, ended and observed.
 async fn cancelled_with_tools<B: Backend>(backend: &B) -> Turn<B::Store> {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let effects = [
@@ -222,7 +222,7 @@ pub async fn cancel_ends_every_record(backend: &impl Backend) {
         };
         assert_eq!(record.status, status, "tool {index}");
     }
-    // What was cancelled stays so, whatever its activity says later.
+    // A tool that was cancelled stays so, whatever its activity says later.
     let late = turn
         .store
         .finish_tool(&turn.tool(0, 1), tool_end("\"late\""))

@@ -10,7 +10,7 @@ use super::{
     fixture::{Turn, delegating_agent, json, state, tenant},
 };
 
-/// The whole result as slices of `max_bytes` give it, and how many there were.
+/// Reads the whole result in slices of `max_bytes`. Returns it, and the number of slices.
 async fn read_whole<S: ToolResults>(
     store: &S,
     conversation: &str,
@@ -34,7 +34,7 @@ async fn read_whole<S: ToolResults>(
     (whole, slices)
 }
 
-/// A turn whose tool gave this.
+/// Runs a turn whose tool gave this result.
 async fn with_result<S>(store: S, conversation: &str, result: &Json) -> Turn<S>
 where
     S: everturn_store::EventReader + everturn_store::Conversations + TurnStore,
@@ -124,7 +124,7 @@ pub async fn a_result_is_read_by_those_who_may(backend: &impl Backend) {
     );
 }
 
-/// A model reads what is in its context: results of its own thread.
+/// A model reads the results that are in its context, which are those of its own thread.
 pub async fn a_model_reads_results_of_its_thread(backend: &impl Backend) {
     let store = backend.open().await;
     let turn = Turn::new(store.clone(), "c", "m");

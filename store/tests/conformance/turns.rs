@@ -140,7 +140,7 @@ async fn contents(store: &impl TurnStore, limit: u32) -> Vec<String> {
 
 pub async fn queued_messages_wait_their_turn_in_the_context(backend: &impl Backend) {
     let first = Turn::begun(backend.open().await, "c", "m1").await;
-    // Accepted while the first turn runs, hence created before its answer.
+    // The message is accepted while the first turn runs, so it is created before the first answer.
     first.queue("m2").await;
     first.complete(0, "answer 1", &[]).await;
     assert_eq!(contents(&first.store, 10).await, ["user say m1"]);
@@ -192,7 +192,7 @@ pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
             .await;
         second.runs(step, 0).await;
     }
-    // A turn longer than the limit has no place to cut at.
+    // A turn that is longer than the limit has no place to cut at.
     assert_eq!(
         contents(&first.store, 2).await,
         ["assistant seek 1", "assistant seek 2"]

@@ -11,7 +11,7 @@ use super::{
     fixture::{Turn, new_message, tenant},
 };
 
-/// Who asks for Ann's conversation, and whether they see it.
+/// Returns the callers who ask for Ann's conversation, and whether each of them sees it.
 fn callers() -> [(Access, bool); 4] {
     [
         (tenant(), true),
@@ -21,7 +21,7 @@ fn callers() -> [(Access, bool); 4] {
     ]
 }
 
-/// Three conversations of one tenant: `shared`, which has no owner, `anns`, which has a turn, and `bobs`.
+/// Creates three conversations of one tenant: `shared`, which has no owner, `anns`, which has a turn, and `bobs`.
 async fn three_conversations<B: Backend>(backend: &B) -> B::Store {
     let store = backend.open().await;
     for (id, access) in [
@@ -36,7 +36,7 @@ async fn three_conversations<B: Backend>(backend: &B) -> B::Store {
     store
 }
 
-/// Creates a conversation; true when it is there and its creator sees it.
+/// Creates a conversation. Returns true when it exists and its creator sees it.
 async fn create(store: &impl Conversations, id: &str, access: Access) -> bool {
     let new = NewConversation {
         access,

@@ -1,19 +1,19 @@
-//! What PostgreSQL does for a statement, as its plan tells.
+//! Reads from a statement's plan what PostgreSQL does for it.
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, PgConnection};
 
-/// What a plan did.
+/// What PostgreSQL did for a statement.
 #[derive(Debug, Default)]
 pub(super) struct Did {
-    /// Type of each node, with its index.
+    /// The type of each node of the plan, with its index.
     nodes: Vec<String>,
-    /// Rows that indexes gave of tables.
+    /// Rows of tables that were found with indexes.
     rows_read: u64,
-    /// Rows that were read and then not wanted.
+    /// Rows that were read and then thrown away.
     rows_dropped: u64,
     rows_returned: u64,
-    /// Pages of 8 KiB.
+    /// Pages of 8 KiB that were read.
     pub(super) pages: u64,
 }
 
@@ -57,10 +57,10 @@ impl Did {
             self.rows_read <= most_rows && self.rows_dropped == 0,
             "{name}: {self:?}"
         );
-        // Each row is at most one page of the table, and each look-up a few of an index.
+        // Each row needs at most one page of the table, and each look-up a few pages of an index.
         assert!(self.pages <= 2 * most_rows + 40, "{name}: {self:?}");
         if name.contains("page") {
-            // And the conversation, once: may the caller see it?
+            // One more row is read: the conversation, to check that the caller may see it.
             assert_eq!(self.rows_read, self.rows_returned + 1, "{name}: {self:?}");
             assert!(
                 !self.nodes.iter().any(|node| node.contains("Sort")),
@@ -70,13 +70,13 @@ impl Did {
     }
 }
 
-/// Counts of rows are whole numbers as long as a node runs once, which every node here does.
+/// Reads a number. Counts of rows are whole numbers as long as a node runs once, which every node here does.
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_default()
 }
 
-/// Runs and explains `text` as the store's connections do, with a plan made for these values and with the plan that
-/// a prepared statement gets after a while.
+/// Runs and explains `text` as the store's connections do: with a plan made for these values, and with the plan that a
+/// prepared statement gets after some uses.
 pub(super) async fn explain(
     connection: &mut PgConnection,
     text: &str,

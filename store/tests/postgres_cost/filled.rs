@@ -2,8 +2,9 @@
 
 use sqlx::PgConnection;
 
-/// 1,000,000 events in 10,000 conversations: 90 each, and one of 100,090 that statistics hardly show. They lie in the
-/// table as they came in, those of one conversation far from each other.
+/// Inserts 1,000,000 events in 10,000 conversations: 90 in each, and 100,090 in one that hardly shows in the
+/// statistics. They lie in the table in the order in which they came in, so those of one conversation are far from each
+/// other.
 pub(super) async fn fill(connection: &mut PgConnection) {
     let fill = "
         -- No foreign keys while this is loaded, and no statistics.
@@ -41,7 +42,7 @@ pub(super) async fn fill(connection: &mut PgConnection) {
     sqlx::raw_sql(fill).execute(connection).await.unwrap();
 }
 
-/// Rows that the statements above made: events, conversations.
+/// Returns the number of rows that the statements above made: events, conversations.
 pub(super) async fn counts(connection: &mut PgConnection) -> (i64, i64) {
     let text = "SELECT (SELECT COUNT(*) FROM agent_execution_events), (SELECT COUNT(*) FROM conversations)";
     sqlx::query_as(text).fetch_one(connection).await.unwrap()

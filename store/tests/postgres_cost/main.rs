@@ -1,4 +1,5 @@
-//! What PostgreSQL is asked to do: round trips a call, and plans of the hot queries at 1,000,000 events.
+//! Checks what PostgreSQL is asked to do: the round trips of each call, and the plans of the hot queries at 1,000,000
+//! events.
 
 #![allow(clippy::unwrap_used)]
 

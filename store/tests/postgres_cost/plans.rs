@@ -1,4 +1,4 @@
-//! Plans of the hot queries at 1,000,000 events: they read what they return.
+//! Checks the plans of the hot queries at 1,000,000 events: they read hardly more rows than they return.
 
 use everturn_store::{MAX_SCANNED, PostgresOptions, PostgresStore, hot};
 
@@ -14,7 +14,7 @@ struct Query {
     text: &'static str,
     types: &'static str,
     values: String,
-    /// Rows that it reads at the most.
+    /// The most rows that the query may read.
     most_rows: u64,
 }
 
@@ -41,7 +41,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     fill(&mut connection).await;
     assert_eq!(counts(&mut connection).await, (1_000_000, 10_000));
 
-    // The store's own connection, with its settings.
+    // This is the store's own connection, with its settings.
     let store = PostgresStore::connect(&database.url, PostgresOptions::default())
         .await
         .unwrap();
@@ -54,7 +54,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
         of_conversations(),
     ];
     let queries: Vec<Query> = subjects.into_iter().flatten().collect();
-    // A table that has just grown has no statistics, or old ones.
+    // A table that has just grown has no statistics, or old ones, so both cases are checked.
     for has_statistics in [false, true] {
         if has_statistics {
             sqlx::raw_sql("ANALYZE")
@@ -192,7 +192,7 @@ fn of_tools() -> Vec<Query> {
             "text, text, text, timestamptz, text, text[], text[], text, text",
             "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}', \
              'pending', 'running'",
-            // The record, and its agent execution for the depth.
+            // The two rows are the record, and its agent execution for the depth.
             2,
         ),
         query(

@@ -1,4 +1,4 @@
-//! Round trips of each call. They do not depend on the size of a batch.
+//! Counts the round trips of each call. They do not depend on the size of a batch.
 
 use std::future::Future;
 
@@ -20,7 +20,7 @@ use crate::{
 async fn watched() -> (Line, PostgresStore) {
     let database = Database::migrated().await;
     let line = Line::to(database.port()).await;
-    // One connection, so that what it has prepared is prepared.
+    // There is only one connection, so a statement that was prepared once stays prepared.
     let options = PostgresOptions {
         max_connections: 1,
         ..PostgresOptions::default()
@@ -45,8 +45,8 @@ impl Costs<'_> {
     }
 }
 
-/// A turn of two steps with `tools` tools, one of which is left to the end when the turn is cancelled, and every other
-/// call beside it.
+/// Runs a turn of two steps with `tools` tools, one of which is still open when the turn is cancelled, and makes every
+/// other call of the store beside it.
 async fn turn_with(
     costs: &mut Costs<'_>,
     store: &PostgresStore,
@@ -211,7 +211,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
     costs.of("find_key", store.find_key(id)).await.unwrap();
 }
 
-/// The numbers of `store/src/backend/mod.rs`.
+/// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
 const COSTS: [(&str, u32); 33] = [
     ("create_conversation", 1),
     ("create_key", 1),
@@ -270,7 +270,8 @@ async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
             }
             for (name, measured) in &costs.measured {
                 let (_, expected) = COSTS.iter().find(|(known, _)| known == name).unwrap();
-                // An insert of many rows is prepared each time: its events, and its tool records.
+                // An insert of many rows is prepared each time. A turn with many tools has two: its events and its tool
+                // records.
                 let is_large = tools > 8
                     && matches!(
                         *name,
@@ -287,7 +288,7 @@ async fn round_trips_do_not_depend_on_the_size_of_a_batch() {
     }
 }
 
-/// ARCHITECTURE "What a turn costs": what a worker and a gateway ask for in a turn of two steps with two tools.
+/// Counts what a worker and a gateway ask for in a turn of two steps with two tools (ARCHITECTURE "What a turn costs").
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_of_two_steps_and_two_tools() {
     let (line, store) = watched().await;
@@ -332,7 +333,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
     );
 }
 
-/// ARCHITECTURE "What a turn costs": the begin and the end of a sub-agent.
+/// Counts the begin and the end of a sub-agent (ARCHITECTURE "What a turn costs").
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sub_agent() {
     let (line, store) = watched().await;

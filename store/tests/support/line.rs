@@ -1,4 +1,4 @@
-//! A connection to PostgreSQL that counts round trips, stalls, ends, or loses the answer to a COMMIT.
+//! A proxy in front of PostgreSQL that counts round trips, stalls, cuts connections, or loses the answer to a COMMIT.
 
 use std::sync::{
     Arc,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use everturn_test_servers::proxy::{Direction, Inspector, Passing, Proxy, Verdict};
 
-/// The `Sync` message alone: how sqlx pings a connection that comes back to its pool.
+/// The message `Sync` alone, with which sqlx pings a connection that comes back to its pool.
 const PING: &[u8] = b"S\0\0\0\x04";
 
 /// Passes connections on to a PostgreSQL of this machine.
@@ -17,15 +17,15 @@ pub struct Line {
     wire: Arc<Wire>,
 }
 
-/// What is understood of PostgreSQL's protocol.
+/// What the proxy has understood of PostgreSQL's protocol.
 #[derive(Default)]
 struct Wire {
     round_trips: AtomicU32,
-    /// The client spoke last.
+    /// True while the client was the last to send something.
     is_asking: AtomicBool,
-    /// The next COMMIT reaches the server, and its answer reaches nobody.
+    /// True when the next COMMIT shall reach the server, and its answer nobody.
     loses_commit: AtomicBool,
-    /// The connection on which that COMMIT was sent; 0 before.
+    /// The connection on which that COMMIT was sent; 0 before that.
     lost_connection: AtomicU64,
 }
 
@@ -40,13 +40,14 @@ impl Line {
         }
     }
 
-    /// Round trips since the last call: times that the client spoke after the server did.
+    /// Returns the number of round trips since the last call, that is, how often the client sent something after the
+    /// server.
     pub fn round_trips(&self) -> u32 {
         self.wire.is_asking.store(false, Ordering::SeqCst);
         self.wire.round_trips.swap(0, Ordering::SeqCst)
     }
 
-    /// While it is stalled, nothing passes and nobody is told.
+    /// Stalls all connections, or ends the stall. While it lasts, nothing passes, and neither side is told.
     pub fn stall(&self, is_stalled: bool) {
         self.proxy.pass(if is_stalled {
             Passing::Nothing
@@ -55,7 +56,7 @@ impl Line {
         });
     }
 
-    /// The next COMMIT takes effect, but instead of the answer the client sees its connection end.
+    /// Loses the answer to the next COMMIT: the COMMIT takes effect, but the client sees its connection end.
     pub fn lose_commit(&self) {
         self.wire.loses_commit.store(true, Ordering::SeqCst);
     }
@@ -80,7 +81,7 @@ impl Inspector for Wire {
             }
             Direction::Answers => {
                 self.is_asking.store(false, Ordering::SeqCst);
-                // The server has answered, so it has done what it was asked for.
+                // The server has answered, so the COMMIT has taken effect.
                 if self.lost_connection.load(Ordering::SeqCst) == connection {
                     Verdict::End
                 } else {
@@ -92,7 +93,7 @@ impl Inspector for Wire {
 }
 
 fn is_commit(bytes: &[u8]) -> bool {
-    // The whole text of a query: `BEGIN … READ COMMITTED` is another one.
+    // The NUL ends the text of the query, so that `BEGIN … READ COMMITTED` does not match.
     const COMMIT: &[u8] = b"COMMIT\0";
     bytes.windows(COMMIT.len()).any(|part| part == COMMIT)
 }

@@ -1,4 +1,5 @@
-//! What tests of the PostgreSQL back end stand on: a server of their own, and a line to it that can be watched and cut.
+//! Support for tests of the PostgreSQL back end: a server of their own, and a proxy that can watch and cut connections
+//! to it.
 
 #![allow(dead_code, unreachable_pub, missing_docs, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! A database of its own for each test, on one PostgreSQL for the test binary.
+//! Gives each test a database of its own, on one PostgreSQL server for the test binary.
 
 use std::{
     fs,
@@ -12,14 +12,14 @@ use everturn_test_servers::postgres;
 use sqlx::{Connection, PgConnection};
 use tokio::sync::OnceCell;
 
-/// A database.
+/// A database of one test.
 pub struct Database {
     pub url: String,
     port: u16,
 }
 
 impl Database {
-    /// With the tables of this version.
+    /// Makes a database with the tables of this version.
     pub async fn migrated() -> Self {
         static TEMPLATE: OnceCell<()> = OnceCell::const_new();
         let name = "everturn_template";
@@ -33,7 +33,7 @@ impl Database {
         Self::copy_of(name).await
     }
 
-    /// Without tables.
+    /// Makes a database without tables.
     pub async fn empty() -> Self {
         Self::copy_of("template0").await
     }
@@ -49,18 +49,18 @@ impl Database {
         }
     }
 
-    /// The same database over another port of this machine.
+    /// Returns the URL of the same database over another port of this machine.
     pub fn url_at(&self, port: u16) -> String {
         self.url
             .replace(&format!(":{}/", self.port), &format!(":{port}/"))
     }
 
-    /// The server's port.
+    /// Returns the server's port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The same database as another role.
+    /// Returns the URL of the same database for another role.
     pub fn url_as(&self, role: &str) -> String {
         self.url.replace(
             &format!("postgres://{}@", postgres::USER),
@@ -72,7 +72,7 @@ impl Database {
         PgConnection::connect(&self.url).await.unwrap()
     }
 
-    /// The tables as `pg_dump` writes them, without what changes from run to run.
+    /// Returns the tables as `pg_dump` writes them, without what changes from run to run.
     pub fn schema(&self) -> String {
         let dump = Command::new(postgres::program("pg_dump").unwrap())
             .args([
@@ -100,7 +100,7 @@ impl Database {
     }
 }
 
-/// Compares with a file of the repository; with EVERTURN_UPDATE_SCHEMA=1 writes it instead.
+/// Compares `text` with a file of the repository. With EVERTURN_UPDATE_SCHEMA=1 it writes the file instead.
 pub fn assert_is_file(text: &str, path: &Path) {
     if std::env::var_os("EVERTURN_UPDATE_SCHEMA").is_some() {
         fs::write(path, text).unwrap();

@@ -1,4 +1,4 @@
-//! Which calls of `delegate` have a sub-agent, and what it sees.
+//! Which calls of `delegate` get a sub-agent, and what the sub-agent sees.
 
 use everturn_proto::{
     Thread,

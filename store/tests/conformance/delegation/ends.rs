@@ -1,5 +1,5 @@
-//! What the end of a sub-agent gives the call that started it, and the one order of all that they write (invariant 2,
-//! one order).
+//! How the end of a sub-agent ends the call that started it, and the one order of everything that the two write
+//! (invariant 2, one order).
 
 use everturn_proto::{
     Thread,

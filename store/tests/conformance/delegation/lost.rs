@@ -96,13 +96,13 @@ pub async fn an_observe_ends_a_lost_sub_agent(backend: &impl Backend) {
         lost.store.claim_step(&lost.step(1)).await,
         Err(StoreError::Conflict(_))
     ));
-    // One that never began has nothing to end.
+    // A sub-agent that never began has nothing to end.
     root.observe(0, 1, "it could not be started").await;
     let observe = data(root.events().await.last().unwrap());
     assert_eq!(observe["result"]["error"], "it could not be started");
 }
 
-/// Both a call's observe and the end of its parent find the sub-agent.
+/// Both the observe of the call and the end of the parent find the sub-agent.
 pub async fn a_lost_sub_agent_ends_though_the_record_of_its_call_is_missing(
     backend: &impl Backend,
 ) {

@@ -43,7 +43,7 @@ use super::{
     fixture::{Turn, json, state},
 };
 
-/// Agents `a` and `b`, which may delegate to each other.
+/// Returns the agents `a` and `b`, which may delegate to each other.
 fn agents() -> BTreeMap<String, AgentDefinition> {
     let delegate = AgentTool {
         name: "delegate".into(),
@@ -62,14 +62,14 @@ fn agents() -> BTreeMap<String, AgentDefinition> {
     ["a", "b"].map(|name| (name.to_owned(), agent(name))).into()
 }
 
-/// A turn of agent `a` whose first step asked for `calls` sub-agents.
+/// Begins a turn of agent `a` whose first step asked for `calls` sub-agents.
 async fn delegating<B: Backend>(backend: &B, calls: usize) -> Turn<B::Store> {
     let turn = turn_of_a(backend.open().await).await;
     delegates(&turn, &vec![r#"{"agent": "b", "task": "look"}"#; calls]).await;
     turn
 }
 
-/// A turn of agent `a` that has begun.
+/// Begins a turn of agent `a`.
 async fn turn_of_a<S: EventReader + Conversations + TurnStore>(store: S) -> Turn<S> {
     let turn = Turn::new(store, "c", "m");
     let begin = BeginTurn {
@@ -80,7 +80,7 @@ async fn turn_of_a<S: EventReader + Conversations + TurnStore>(store: S) -> Turn
     turn
 }
 
-/// The agent execution asks for a sub-agent with each of these inputs.
+/// Saves a step in which the agent execution asks for a sub-agent with each of these inputs.
 async fn delegates<S: EventReader + Conversations + TurnStore>(turn: &Turn<S>, inputs: &[&str]) {
     let call = |(index, input): (usize, &&str)| ToolCall {
         tool_name: "delegate".into(),
@@ -108,7 +108,7 @@ async fn begin<S: TurnStore + EventReader + Conversations>(
         .unwrap()
 }
 
-/// The sub-agent of a call, as a turn whose agent execution is the sub-agent's.
+/// Returns the sub-agent of a call, as a turn whose agent execution is the sub-agent's.
 fn child<S: Clone>(parent: &Turn<S>, execution_id: &str) -> Turn<S> {
     let execution = ids::sub_agent_execution_id(&parent.conversation, execution_id);
     Turn {
@@ -117,7 +117,7 @@ fn child<S: Clone>(parent: &Turn<S>, execution_id: &str) -> Turn<S> {
     }
 }
 
-/// Begins the sub-agent of a call, which must be possible.
+/// Begins the sub-agent of a call, and fails when that is not possible.
 async fn begun<S: TurnStore + EventReader + Conversations + Clone>(
     parent: &Turn<S>,
     index: usize,

@@ -11,11 +11,11 @@ use super::{
     begun, delegating,
 };
 
-/// A turn with two sub-agents that have ended, and its agent execution and theirs as they are listed.
+/// Runs a turn with two sub-agents to their ends. Returns it, and its agent execution and theirs as they are listed.
 async fn tree<B: Backend>(backend: &B) -> (Turn<B::Store>, Vec<AgentExecution>) {
     let root = delegating(backend, 2).await;
     for index in 0..2 {
-        // Their order is that of their times, to the millisecond.
+        // They are ordered by their times, which are stored to the millisecond.
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
         let sub = begun(&root, index).await;
         sub.complete(0, "found", &[]).await;
