@@ -1,6 +1,8 @@
-//! `bench`: measurements on real processes, one subcommand each. It only measures; what must be true is in the tests.
+//! `bench`: measurements on real processes, with one subcommand for each measurement. It asserts nothing: what must
+//! hold is checked by the tests.
 //!
-//! It runs the `everturn` beside it: build both with `cargo build --workspace`, `--release` for numbers to compare.
+//! It runs the binary `everturn` in its own directory. Build both with `cargo build --workspace`, and add `--release`
+//! for numbers that can be compared.
 
 mod streams;
 

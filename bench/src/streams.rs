@@ -1,4 +1,4 @@
-//! Open event streams on one gateway, in growing numbers.
+//! Measures a growing number of open event streams on one gateway: memory, and latency of texts.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ const WORDS: Speech = Speech {
     every: Duration::from_millis(50),
     bytes: 100,
 };
-/// What cuts a reader that has stopped reading: more than the kernel and the gateway hold for it.
+/// Text that gets a reader cut when it has stopped reading: more bytes than the kernel and the gateway buffer for it.
 const FLOOD: Speech = Speech {
     pieces: 40,
     every: Duration::from_millis(50),
     bytes: 32 * 1024,
 };
-/// Readers of the conversation that is flooded.
+/// Number of readers of the conversation that gets `FLOOD`.
 const FLOODED: usize = 100;
 
 /// What to measure.
@@ -38,7 +38,7 @@ pub(crate) struct Options {
 /// Starts the stack and prints a table.
 pub(crate) async fn run(options: &Options) {
     let largest = options.streams as usize;
-    // Those of a row may not be closed yet when the next ones come.
+    // The streams of one row may still be open when those of the next row are opened.
     allow_streams(largest + largest / 2);
     let model = Model::start(|_| Reply::text("unused")).await;
     let keys = format!(
@@ -50,7 +50,7 @@ pub(crate) async fn run(options: &Options) {
     for _ in 0..options.conversations {
         conversations.push(conversation(&arena).await);
     }
-    // What the first stream costs, each one has not to bear.
+    // The first stream allocates what all streams share. It is opened before memory is measured, so this is not counted.
     let _first = Crowd::open(arena.address, 1, |_| Arena::path(&conversations[0])).await;
     let before = arena.gateway_bytes();
 
@@ -61,7 +61,8 @@ pub(crate) async fn run(options: &Options) {
     flood(&arena).await;
 }
 
-/// Memory of a row's streams is what the gateway has grown since `before`: it gives none back between two rows.
+/// Measures one row of the table. The memory of its streams is the growth of the gateway since `before`, because the
+/// gateway gives no memory back to the system between two rows.
 async fn row(arena: &Arena, conversations: &[String], streams: usize, before: usize) {
     let begun = Instant::now();
     let path = |number: usize| Arena::path(&conversations[number % conversations.len()]);
@@ -80,7 +81,7 @@ async fn row(arena: &Arena, conversations: &[String], streams: usize, before: us
     );
 }
 
-/// The others' latency with and without a reader that stops.
+/// Measures the latency of readers with and without one more reader that stops reading.
 async fn flood(arena: &Arena) {
     let conversation = conversation(arena).await;
     let path = Arena::path(&conversation);

@@ -1,4 +1,4 @@
-//! One gateway with a crowd of readers, a worker, and a Redis between them. For tests and benchmarks of streams.
+//! One gateway, a worker, and a Redis between them, for tests and benchmarks of streams that have many readers.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -13,11 +13,11 @@ use crate::{
     wait,
 };
 
-/// The processes and their surroundings.
+/// The processes that a measurement of streams runs on.
 pub struct Arena {
-    /// Worker, gateway, database and model.
+    /// The stack with the worker, the database and the model.
     pub stack: Stack,
-    /// Where the gateway listens.
+    /// The address that the gateway listens on.
     pub address: SocketAddr,
     /// The gateway's process.
     pub gateway: Process,
@@ -26,28 +26,28 @@ pub struct Arena {
     _redis: Redis,
 }
 
-/// How long frames took from their publication to their readers.
+/// How long frames took from their publication until readers had them.
 #[derive(Debug, Clone, Copy)]
 pub struct Latency {
-    /// Half of them took less.
+    /// Half of the frames took less.
     pub median: Duration,
-    /// 99 of 100 took less.
+    /// 99 of 100 frames took less.
     pub p99: Duration,
 }
 
-/// What is published for a measurement.
+/// The frames that are published for a measurement.
 #[derive(Debug, Clone, Copy)]
 pub struct Speech {
-    /// Frames.
+    /// Number of frames.
     pub pieces: usize,
     /// The time between two frames.
     pub every: Duration,
-    /// Bytes of each frame, roughly.
+    /// Approximate size of each frame, in bytes.
     pub bytes: usize,
 }
 
 impl Arena {
-    /// Starts everything, with these keys in `[gateway]`. One tenant has all streams here, so it has no limits.
+    /// Starts everything, with these keys in `[gateway]`. All streams belong to one tenant here, so tenants have no limits.
     pub async fn start(model: Model, gateway_keys: &str) -> Self {
         let stack = Stack::new(model).await;
         stack.configure_gateway(gateway_keys);
@@ -69,18 +69,19 @@ impl Arena {
         }
     }
 
-    /// Memory that the gateway has in use, in bytes.
+    /// Returns the memory that the gateway uses, in bytes.
     pub fn gateway_bytes(&self) -> usize {
         self.gateway.ids().into_iter().map(resident_bytes).sum()
     }
 
-    /// Path of a conversation's stream.
+    /// Returns the path of a conversation's event stream.
     pub fn path(conversation_id: &str) -> String {
         format!("/api/v1/agent/conversations/{conversation_id}/events/stream")
     }
 
     /// Publishes stamped texts to a conversation, and waits until every reader of the crowd has got all of them.
-    /// Between two of them the crowd has all the time it needs, so that a busy machine makes them slow and not more.
+    /// After each text it waits as long as the crowd needs. So a busy machine makes the measurement slower, and does not
+    /// let frames pile up.
     pub async fn speak(
         &self,
         conversation_id: &str,

@@ -1,5 +1,5 @@
-//! Where a test's stack keeps its data: embedded (SQLite, one process of each role) or production (PostgreSQL, Redis,
-//! the production Temporal server, two processes of each role). `EVERTURN_TEST_BACKENDS=production` chooses.
+//! The backends of a test's stack: embedded (SQLite, one process of each role) or production (PostgreSQL, Redis, the
+//! production Temporal server, two processes of each role). `EVERTURN_TEST_BACKENDS=production` selects the second.
 
 use std::sync::Arc;
 
@@ -14,28 +14,28 @@ use crate::{
 
 /// The backends of one stack.
 pub enum Backends {
-    /// SQLite in the stack's directory.
+    /// A SQLite file in the stack's directory, and no Redis.
     Embedded,
-    /// A database of its own.
+    /// PostgreSQL, with a database of the stack's own, and Redis.
     Production {
-        /// The server with the database.
+        /// The PostgreSQL server that has the database.
         postgres: Arc<Postgres>,
-        /// The Redis.
+        /// The Redis server.
         redis: Arc<Redis>,
-        /// URL of the database.
+        /// URL of the stack's database.
         database: String,
     },
 }
 
 static REDIS: OnceCell<Arc<Redis>> = OnceCell::const_new();
 
-/// True when tests run on the production backends.
+/// Returns true when tests run on the production backends.
 pub fn is_production() -> bool {
     std::env::var("EVERTURN_TEST_BACKENDS").is_ok_and(|backends| backends == "production")
 }
 
 impl Backends {
-    /// What the environment chooses, on servers that all tests of the binary share.
+    /// Makes the backends that the environment selects, on servers that all tests of the binary share.
     pub async fn shared() -> Self {
         if !is_production() {
             return Self::Embedded;
@@ -48,7 +48,7 @@ impl Backends {
         Self::production(postgres, redis).await
     }
 
-    /// Servers of one's own; `None` on the embedded backends.
+    /// Makes backends on servers that only this stack uses. Returns `None` when tests run on the embedded backends.
     pub async fn own() -> Option<Self> {
         if !is_production() {
             return None;
@@ -71,7 +71,7 @@ impl Backends {
         }
     }
 
-    /// How a process is told.
+    /// Returns the environment variables that name the backends to a process.
     pub fn environment(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Embedded => Vec::new(),
@@ -86,7 +86,7 @@ impl Backends {
         }
     }
 
-    /// Processes of each role.
+    /// Returns the number of processes of each role.
     pub fn processes(&self) -> usize {
         match self {
             Self::Embedded => 1,
@@ -94,7 +94,7 @@ impl Backends {
         }
     }
 
-    /// The PostgreSQL, if any.
+    /// Returns the PostgreSQL server; `None` for the embedded store.
     pub fn postgres(&self) -> Option<&Postgres> {
         match self {
             Self::Embedded => None,
@@ -102,7 +102,7 @@ impl Backends {
         }
     }
 
-    /// The Redis, if any.
+    /// Returns the Redis server; `None` on the embedded backends.
     pub fn redis(&self) -> Option<&Redis> {
         match self {
             Self::Embedded => None,
@@ -110,7 +110,7 @@ impl Backends {
         }
     }
 
-    /// Rows in each table of the schema; `None` for the embedded store.
+    /// Returns the number of rows in each table of the schema; `None` for the embedded store.
     pub async fn rows(&self) -> Option<Vec<(String, i64)>> {
         let Self::Production { database, .. } = self else {
             return None;

@@ -1,7 +1,7 @@
-//! Many readers of event streams, over raw TCP: an HTTP client for each would cost more than what is measured.
+//! Many readers of event streams, over raw TCP, because an HTTP client for each would cost more than what is measured.
 //!
-//! A chunk of the response holds whole frames, so the lines of all chunks are the lines of the stream, with the chunks'
-//! own lines between them, which no field of a frame looks like.
+//! Each chunk of the response holds whole frames. So the readers take the body line by line, and do not decode chunks:
+//! the size lines of the chunks do not look like any field of a frame.
 
 use std::{
     hash::{DefaultHasher, Hasher},
@@ -23,12 +23,12 @@ use tokio::{
 
 use crate::wait;
 
-/// Streams opened at the same time.
+/// Number of streams that are being opened at the same time.
 const OPENING: usize = 64;
-/// Files that a process needs beside its streams.
+/// Number of file descriptors that a process needs beside those of its streams.
 const OTHER_FILES: usize = 500;
 
-/// Open streams. They end when dropped.
+/// Readers with open streams. The streams are closed when this is dropped.
 pub struct Crowd {
     readers: Vec<Reader>,
     latencies: Arc<Mutex<Vec<Duration>>>,
@@ -46,25 +46,25 @@ struct Seen {
     has_ended: AtomicBool,
     last_event: AtomicU32,
     texts: AtomicU64,
-    /// Of all frames, in their order.
+    /// Hash of all frames in their order, so that the readers of one conversation can be compared.
     digest: AtomicU64,
 }
 
 /// What a whole crowd has seen.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Sight {
-    /// The last event of each reader, without repetitions.
+    /// Sequence numbers of the last events of the readers, each number once.
     pub last_events: Vec<u32>,
-    /// The fewest frames of texts that a reader got.
+    /// The smallest number of text frames that any reader got.
     pub min_texts: u64,
-    /// Different sequences of frames that readers got.
+    /// Number of different sequences of frames that readers got.
     pub sequences: usize,
-    /// Readers whose stream has ended.
+    /// Number of readers whose stream has ended.
     pub ended: usize,
 }
 
 impl Crowd {
-    /// Opens `count` streams, each with the path that `path` gives for its number, and waits until all have begun.
+    /// Opens `count` streams, each at the path that `path` returns for its number, and waits until all have begun.
     pub async fn open(address: SocketAddr, count: usize, path: impl Fn(usize) -> String) -> Self {
         let latencies = Arc::new(Mutex::new(Vec::new()));
         let readers = stream::iter(0..count)
@@ -84,7 +84,7 @@ impl Crowd {
         crowd
     }
 
-    /// What all have seen so far.
+    /// Returns what all readers have seen so far.
     pub fn sight(&self) -> Sight {
         let seen = || self.readers.iter().map(|reader| &reader.seen);
         let mut last_events: Vec<_> = seen()
@@ -110,7 +110,7 @@ impl Crowd {
         }
     }
 
-    /// Waits until all have seen this event.
+    /// Waits until the last event of every reader is the one with this sequence number.
     pub async fn saw(&self, event: u32) {
         wait::until(&format!("all have seen event {event}"), || async {
             (self.sight().last_events == [event]).then_some(())
@@ -118,14 +118,14 @@ impl Crowd {
         .await;
     }
 
-    /// Times between [`stamp`] and arrival since the last call, sorted.
+    /// Returns the times between [`stamp`] and arrival of all texts since the last call, sorted.
     pub fn take_latencies(&self) -> Vec<Duration> {
         let mut latencies = std::mem::take(&mut *self.latencies.lock().unwrap());
         latencies.sort_unstable();
         latencies
     }
 
-    /// How many latencies there are to take.
+    /// Returns how many latencies [`Crowd::take_latencies`] would return.
     pub fn latencies(&self) -> usize {
         self.latencies.lock().unwrap().len()
     }
@@ -150,7 +150,7 @@ impl Drop for Reader {
     }
 }
 
-/// Opens a stream and reads nothing of it. The kernel keeps little for it.
+/// Opens a stream and reads nothing of it. Its receive buffer is small, so that a little text is enough to fill it.
 pub async fn open_and_stop(address: SocketAddr, path: &str) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
@@ -180,7 +180,7 @@ async fn read(mut connection: TcpStream, seen: Arc<Seen>, latencies: Arc<Mutex<V
             seen.take(line, &mut digest, &latencies);
         }
         buffer.drain(..=end);
-        // Idle readers are many.
+        // There are many idle readers, so the buffer of each is small.
         if buffer.is_empty() && buffer.capacity() > 1024 {
             buffer = Vec::new();
         }
@@ -211,7 +211,7 @@ impl Seen {
     }
 }
 
-/// A text that says when it was made.
+/// Returns a text that contains the time at which it was made.
 pub fn stamp(padding: usize) -> String {
     format!(
         "@{}@{}",
@@ -220,7 +220,7 @@ pub fn stamp(padding: usize) -> String {
     )
 }
 
-/// Time since the text of a frame was made, when that is a [`stamp`].
+/// Returns the time since the text of a frame was made, if the text is a [`stamp`].
 fn age(data: &[u8]) -> Option<Duration> {
     let data = std::str::from_utf8(data).ok()?;
     let (_, text) = data.split_once(r#""text":"@"#)?;
@@ -233,7 +233,7 @@ fn started() -> Instant {
     *STARTED.get_or_init(Instant::now)
 }
 
-/// Lets this process, and those it starts from now on, have so many streams.
+/// Raises the limit of open files, so that this process, and those it starts from now on, can have so many streams.
 pub fn allow_streams(count: usize) {
     let (process, limit) = (std::process::id().to_string(), count + OTHER_FILES);
     let limits = Command::new("prlimit")
@@ -261,7 +261,7 @@ pub fn allow_streams(count: usize) {
     }
 }
 
-/// Memory that a process has in use, in bytes.
+/// Returns the memory that a process uses, in bytes.
 pub fn resident_bytes(process: u32) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status
@@ -276,7 +276,7 @@ pub fn resident_bytes(process: u32) -> usize {
         * 1024
 }
 
-/// The value below which `per_cent` of them are.
+/// Returns the percentile: the value below which `per_cent` of the latencies are.
 pub fn percentile(sorted: &[Duration], per_cent: usize) -> Duration {
     sorted
         .get((sorted.len() * per_cent / 100).min(sorted.len().saturating_sub(1)))

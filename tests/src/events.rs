@@ -1,9 +1,9 @@
-//! The events of a conversation as the gateway gives them: JSON, in which a type is text.
+//! Helpers that read the events of a conversation as the gateway returns them: JSON, with event types as text.
 
 use everturn_proto::words::EventType;
 use serde_json::Value;
 
-/// The types of the events in their order, with a space between two.
+/// Returns the types of the events in their order, joined with spaces.
 pub fn types(events: &[Value]) -> String {
     let types: Vec<_> = events
         .iter()
@@ -12,7 +12,7 @@ pub fn types(events: &[Value]) -> String {
     types.join(" ")
 }
 
-/// The data of the events of a type.
+/// Returns the `event_data` of all events of a type.
 pub fn data<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a Value> {
     events
         .iter()
@@ -21,7 +21,7 @@ pub fn data<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// The contents of the messages of a type.
+/// Returns the `content` of all messages of a type.
 pub fn contents<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a str> {
     data(events, event_type)
         .into_iter()
@@ -29,12 +29,12 @@ pub fn contents<'a>(events: &'a [Value], event_type: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// How many events are of a type.
+/// Returns how many events are of a type.
 pub fn count(events: &[Value], event_type: &str) -> usize {
     data(events, event_type).len()
 }
 
-/// The data of the first observe of a tool.
+/// Returns the `event_data` of the first `observe` of a tool.
 pub fn observe<'a>(events: &'a [Value], tool: &str) -> &'a Value {
     data(events, "observe")
         .into_iter()
@@ -42,21 +42,21 @@ pub fn observe<'a>(events: &'a [Value], tool: &str) -> &'a Value {
         .unwrap_or_else(|| panic!("{tool} was not observed: {events:#?}"))
 }
 
-/// The result of a tool that did not fail.
+/// Returns the result of a tool, which must not have failed.
 pub fn result<'a>(events: &'a [Value], tool: &str) -> &'a Value {
     let observe = observe(events, tool);
     assert_eq!(observe["is_error"], false, "{observe:#?}");
     &observe["result"]
 }
 
-/// What the model reads of a tool that failed.
+/// Returns the error text that the model reads of a tool, which must have failed.
 pub fn error<'a>(events: &'a [Value], tool: &str) -> &'a str {
     let observe = observe(events, tool);
     assert_eq!(observe["is_error"], true, "{observe:#?}");
     observe["result"]["error"].as_str().unwrap()
 }
 
-/// Asserts that the sequence numbers are 1..n, and that no event is there twice.
+/// Asserts that the sequence numbers are 1 to n without a gap, and that no event is there twice.
 pub fn assert_gap_free(events: &[Value]) {
     let numbers: Vec<_> = events
         .iter()

@@ -1,4 +1,4 @@
-//! Workers, and tool executions of one conversation, that stop at a failpoint (`activities/src/failpoint.rs`).
+//! Workers that stop at a failpoint (`activities/src/failpoint.rs`), and tool executions of one conversation that do.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::{
 const FOLDER: &str = "failpoints";
 
 impl Stack {
-    /// Starts a worker that stops at a failpoint, and waits there to be killed.
+    /// Starts a worker that stops at a failpoint and waits there, until the test kills it or lets it go on.
     pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
         let file = self.path(failpoint);
         self.worker_with(&[(
@@ -28,12 +28,12 @@ impl Stack {
         .await;
     }
 
-    /// Lets a worker go on from the failpoint it has stopped at.
+    /// Lets a worker go on from the failpoint that it has stopped at.
     pub fn pass(&self, failpoint: &str) {
         fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();
     }
 
-    /// Starts a worker whose tool executions stop where [`Stack::hold`] says, with more environment.
+    /// Starts a worker whose tool executions stop where [`Stack::hold`] says, with additional environment variables.
     pub fn worker_holding(&self, environment: &[(&str, &str)]) -> Process {
         let folder = self.path(FOLDER);
         fs::create_dir_all(&folder).unwrap();
@@ -46,7 +46,7 @@ impl Stack {
         self.worker_with(&environment)
     }
 
-    /// A new conversation, whose tool executions stop at `place`, with one message; gives its id.
+    /// Creates a conversation with one message, whose tool executions stop at `place`. Returns its id.
     pub async fn ask_held(&self, place: &str, content: &str) -> String {
         let client = self.client();
         let conversation = client.create_conversation(None).await.unwrap();
@@ -55,7 +55,7 @@ impl Stack {
         conversation
     }
 
-    /// Waits until so many tool executions of a conversation have stopped.
+    /// Waits until this many tool executions of a conversation have stopped at their failpoint.
     pub async fn held(&self, conversation: &str, count: usize) {
         let prefix = format!("{conversation}@");
         wait::until(
@@ -74,7 +74,7 @@ impl Stack {
         .await;
     }
 
-    /// Lets the held tool executions of a conversation go on.
+    /// Lets the tool executions of a conversation that have stopped go on.
     pub fn let_go(&self, conversation: &str) {
         fs::write(self.path(FOLDER).join(format!("{conversation}.go")), "").unwrap();
     }

@@ -1,21 +1,21 @@
-//! The stack that end-to-end tests run: real processes, the real Temporal server, and a model that does as told.
+//! The stack that end-to-end tests run: real processes, the real Temporal server, and a scripted model.
 //!
 //! - [`stack`]: worker and gateway processes of one test, with a database and a task queue of their own
-//! - [`backends`]: embedded or production, by the environment
+//! - [`backends`]: the embedded or the production backends, as an environment variable says
 //! - [`temporal`]: one Temporal server for all tests of a binary, and the `temporal` CLI
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
-//! - [`mcp`]: MCP servers that nobody here wrote
+//! - [`mcp`]: MCP servers of other projects
 //! - [`python`]: the worker of `examples/python-tool`
 //! - `failpoints`: workers and tool executions that stop where a test says
-//! - [`events`]: the events of a conversation, as a test looks at them
+//! - [`events`]: helpers that read the events of a conversation
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
-//! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and what they read from
-//! - [`random`]: numbers by a seed
+//! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and the processes that they read from
+//! - [`random`]: pseudo-random numbers from a seed
 //!
 //! PostgreSQL, Redis, the production Temporal server, the TCP proxy and waiting are in `tests/servers`, and can be named
 //! through this crate. The tests themselves are in `tests/tests`.
 
-// A test that cannot set up its stack should stop with a message, not return it.
+// A test that cannot set up its stack should stop with a message and not return an error, so it may panic.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 pub mod arena;

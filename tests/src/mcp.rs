@@ -2,30 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-/// The reference server that shows every part of the protocol.
+/// npm package of the reference server that uses every part of the protocol.
 pub const EVERYTHING: &str = "server-everything";
-/// A server for files under the directories it is given.
+/// npm package of a server for the files under the directories that it is given.
 pub const FILESYSTEM: &str = "server-filesystem";
 
-/// The program of a server from npm, to be run by node.
+/// Returns the path of the program of a server from npm, which node runs.
 pub fn npm(package: &str) -> PathBuf {
     installed(&format!(
         "npm/node_modules/@modelcontextprotocol/{package}/dist/index.js"
     ))
 }
 
-/// The program of a server from PyPI.
+/// Returns the path of the program of a server from PyPI.
 pub fn python(program: &str) -> PathBuf {
     installed(&format!("venv/bin/{program}"))
 }
 
-/// `[mcp.<name>]` for a command.
+/// Returns the table `[mcp.<name>]` for a server with this command.
 pub fn command(name: &str, command: &[&str], more: &str) -> String {
     format!("\n[mcp.{name}]\ncommand = {command:?}\n{more}\n")
 }
 
-/// The same for a server from npm that a test can kill and listen to: its process writes its id to `<name>.pid` in
-/// `directory`, and all it is told is copied to `<name>.log`.
+/// Returns the table `[mcp.<name>]` for a watched server from npm: its process writes its id to `<name>.pid` in
+/// `directory`, so that a test can kill it, and all that it receives is copied to `<name>.log`.
 pub fn watched(name: &str, package: &str, directory: &Path, more: &str) -> String {
     let files = directory.join(name).display().to_string();
     command(
@@ -41,7 +41,8 @@ pub fn watched(name: &str, package: &str, directory: &Path, more: &str) -> Strin
     )
 }
 
-/// `exec`: the server is the worker's own child, as it would be without a test.
+/// Shell script that runs a watched server. It ends with `exec`, so that the server is the worker's own child, as it is
+/// without a test.
 const WATCH: &str = r#"exec 3<&0; mkfifo "$0.$$"; tee -a "$0.log" <&3 >"$0.$$" & echo $$ >>"$0.pid"; exec node "$1" <"$0.$$""#;
 
 fn installed(path: &str) -> PathBuf {

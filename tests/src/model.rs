@@ -1,5 +1,5 @@
-//! A scripted model behind a real OpenAI-compatible HTTP server. It lives in the test's process, so what it counts
-//! survives every kill.
+//! A scripted model behind a real OpenAI-compatible HTTP server. It runs in the test's process, so it still counts
+//! requests when workers and gateways are killed.
 
 use std::{
     convert::Infallible,
@@ -22,25 +22,25 @@ use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
-/// The time between two pieces, so that they arrive as a stream and not as one read.
+/// The time between two pieces of a reply, so that they arrive as a stream and not in one read.
 const PACE: Duration = Duration::from_micros(200);
 
-/// What the model answers to one request.
+/// The model's answer to one request.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
     pieces: Vec<String>,
     /// The time between two pieces; [`PACE`] when there is none.
     pace: Option<Duration>,
     calls: Vec<(String, String, String)>,
-    /// Holds the rest of the reply back until [`Model::release`].
+    /// Whether the rest of the reply is held back until [`Model::release`].
     is_held: bool,
-    /// Ends the body without the end that the protocol demands.
+    /// Whether the body ends without the end mark that the protocol demands.
     is_cut: bool,
     error: Option<Refusal>,
 }
 
 impl Reply {
-    /// A text, streamed word by word.
+    /// Makes a reply with a text that is streamed word by word.
     pub fn text(text: &str) -> Self {
         Self {
             pieces: text.split_inclusive(' ').map(str::to_owned).collect(),
@@ -48,7 +48,7 @@ impl Reply {
         }
     }
 
-    /// A text of `count` tokens.
+    /// Makes a reply with a text of `count` tokens.
     pub fn tokens(count: usize) -> Self {
         Self {
             pieces: (0..count).map(|n| format!("token{n} ")).collect(),
@@ -56,7 +56,7 @@ impl Reply {
         }
     }
 
-    /// A text in these pieces, one at a time.
+    /// Makes a reply with a text that is streamed in these pieces, with the time `pace` between two.
     pub fn pieces(pieces: Vec<String>, pace: Duration) -> Self {
         Self {
             pieces,
@@ -65,13 +65,13 @@ impl Reply {
         }
     }
 
-    /// Asks for a tool as well.
+    /// Adds a tool call to the reply.
     #[must_use]
     pub fn call(self, tool: &str, arguments: &Value) -> Self {
         self.raw_call(tool, &arguments.to_string())
     }
 
-    /// Asks for a tool with arguments that need not be JSON.
+    /// Adds a tool call whose arguments need not be JSON.
     #[must_use]
     pub fn raw_call(mut self, tool: &str, arguments: &str) -> Self {
         let id = format!("call_{}", uuid::Uuid::new_v4().simple());
@@ -79,7 +79,7 @@ impl Reply {
         self
     }
 
-    /// Gives every call the same id, as careless models do.
+    /// Gives every tool call the same id, as careless models do.
     #[must_use]
     pub fn with_call_id(mut self, id: &str) -> Self {
         for call in &mut self.calls {
@@ -88,7 +88,7 @@ impl Reply {
         self
     }
 
-    /// Streams the text, then waits until it is released.
+    /// Makes the model stream the text, and then wait until [`Model::release`].
     #[must_use]
     pub fn held(self) -> Self {
         Self {
@@ -97,7 +97,7 @@ impl Reply {
         }
     }
 
-    /// Streams the text, and then ends without the end that the protocol demands.
+    /// Makes the model stream the text, and then end the body without the end mark that the protocol demands.
     #[must_use]
     pub fn cut(self) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Reply {
         }
     }
 
-    /// Refuses with an HTTP status.
+    /// Makes a reply that is an HTTP error with this status.
     pub fn error(status: u16, code: &str) -> Self {
         let body =
             json!({"error": {"message": format!("scripted {code}"), "type": code, "code": code}});
@@ -116,7 +116,7 @@ impl Reply {
         }
     }
 
-    /// Adds a response header to an error.
+    /// Adds a response header to a reply that is an error.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &str) -> Self {
         if let Some(error) = &mut self.error {
@@ -133,14 +133,14 @@ type Script = dyn Fn(&Request) -> Reply + Send + Sync;
 /// A request as the script sees it.
 #[derive(Debug, Clone)]
 pub struct Request {
-    /// 1 for the first request to this model.
+    /// Counts the requests to this model, from 1.
     pub number: usize,
-    /// The body.
+    /// The body of the request.
     pub body: Value,
 }
 
 impl Request {
-    /// Text of the last message with this role.
+    /// Returns the text of the last message with this role.
     pub fn last(&self, role: &str) -> String {
         let messages = self.body["messages"]
             .as_array()
@@ -155,7 +155,7 @@ impl Request {
             .unwrap_or_default()
     }
 
-    /// Number of tool results behind the last user message: the step of the turn, for scripts with one turn.
+    /// Returns the number of tool results after the last user message. A script can tell by it how far the turn is.
     pub fn results_since_user(&self) -> usize {
         let messages = self.body["messages"]
             .as_array()
@@ -214,22 +214,22 @@ impl Model {
         Self { shared, port }
     }
 
-    /// Base URL for `everturn.toml`.
+    /// Returns the base URL for `everturn.toml`.
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}/v1/", self.port)
     }
 
-    /// Every request so far.
+    /// Returns the bodies of all requests so far.
     pub fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// Replies whose reader left before their end.
+    /// Returns the number of replies whose reader left before their end.
     pub fn abandoned(&self) -> usize {
         self.shared.abandoned.load(Ordering::Relaxed)
     }
 
-    /// Lets held replies, and all later ones, run to their end.
+    /// Lets the replies that are held back, and all later ones, run to their end.
     pub fn release(&self) {
         self.shared.released.send_replace(true);
     }
@@ -269,7 +269,7 @@ async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
     ([("content-type", "text/event-stream")], body).into_response()
 }
 
-/// A reply that is being read. Dropped before its end it counts as abandoned.
+/// A reply that is being read. If it is dropped before its end, it counts as abandoned.
 struct Reading {
     is_over: bool,
     abandoned: Arc<AtomicUsize>,

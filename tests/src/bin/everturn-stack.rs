@@ -18,7 +18,7 @@ use everturn_tests::{
 };
 use everturn_worker::shutdown;
 
-/// Everturn's own database.
+/// Name of the database of Everturn itself; Temporal has two others.
 const DATABASE: &str = "everturn";
 
 /// PostgreSQL, Redis and the production Temporal server, until Ctrl-C. Data stays for the next time.
@@ -44,7 +44,7 @@ struct Options {
     temporal_port: u16,
 }
 
-/// What runs so far.
+/// The servers that have been started so far.
 #[derive(Default)]
 struct Stack {
     postgres: Option<Postgres>,
@@ -83,7 +83,7 @@ async fn run(options: &Options) -> anyhow::Result<()> {
 
 impl Stack {
     async fn start_and_watch(&mut self, options: &Options) -> anyhow::Result<()> {
-        // The servers run in directories of their own.
+        // The servers run in other working directories, so a relative path would lead elsewhere.
         let data = std::path::absolute(&options.data_dir)?;
         println!("everturn stack · data in {}", data.display());
         self.start(options, &data).await?;
@@ -122,7 +122,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Temporal first: it needs the database to leave its cluster in order.
+    /// Stops the servers. Temporal is the first, because it needs the database to leave its cluster in order.
     async fn stop(&self) {
         if let Some(temporal) = &self.temporal {
             temporal.stop().await;
