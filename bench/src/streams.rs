@@ -50,7 +50,8 @@ pub(crate) async fn run(options: &Options) {
     for _ in 0..options.conversations {
         conversations.push(conversation(&arena).await);
     }
-    // The first stream allocates what all streams share. It is opened before memory is measured, so this is not counted.
+    // The first stream allocates what all streams share. It is opened before memory is measured, so that this part is
+    // not counted.
     let _first = Crowd::open(arena.address, 1, |_| Arena::path(&conversations[0])).await;
     let before = arena.gateway_bytes();
 

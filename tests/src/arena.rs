@@ -47,7 +47,8 @@ pub struct Speech {
 }
 
 impl Arena {
-    /// Starts everything, with these keys in `[gateway]`. All streams belong to one tenant here, so tenants have no limits.
+    /// Starts everything, with these keys in `[gateway]`. All streams belong to one tenant here, so the limits of
+    /// tenants are off.
     pub async fn start(model: Model, gateway_keys: &str) -> Self {
         let stack = Stack::new(model).await;
         stack.configure_gateway(gateway_keys);
@@ -80,8 +81,8 @@ impl Arena {
     }
 
     /// Publishes stamped texts to a conversation, and waits until every reader of the crowd has got all of them.
-    /// After each text it waits as long as the crowd needs. So a busy machine makes the measurement slower, and does not
-    /// let frames pile up.
+    /// After each text it waits as long as the crowd needs. So a busy machine makes the measurement slower, and frames
+    /// do not pile up.
     pub async fn speak(
         &self,
         conversation_id: &str,

@@ -1,4 +1,4 @@
-//! The worker of `examples/python-tool`, run for real.
+//! Runs the worker of `examples/python-tool`, for tests of remote tools.
 
 use std::{
     fs::{self, File},
@@ -10,7 +10,7 @@ use tokio::process::{Child, Command};
 
 use crate::{model::Model, stack::Stack};
 
-/// What the example does not show: a queue without a worker, and a tool that is the example's under another name.
+/// Tools that the example does not have: one on a task queue without a worker, and a second name for `transfer`.
 const MORE_TOOLS: &str = r#"
 [remote_tools.nobody]
 description = "Nobody runs it."
@@ -23,8 +23,8 @@ task_queue = "python-tools"
 activity_type = "transfer"
 "#;
 
-/// A stack whose agent has the example's tools on a queue of its own, `nobody`, which has no worker, and `asks`, which
-/// needs an approval.
+/// A stack whose agent has the example's tools, on a task queue that only this test uses. It also has the tools
+/// `nobody`, which no worker runs, and `asks`, which needs an approval.
 pub struct PythonTools {
     /// The stack.
     pub stack: Stack,
@@ -32,7 +32,7 @@ pub struct PythonTools {
 }
 
 impl PythonTools {
-    /// The stack; neither of its workers runs yet.
+    /// Makes the stack, and starts neither of its workers.
     pub async fn new(model: Model) -> Self {
         let task_queue = format!("python-{}", uuid::Uuid::new_v4().simple());
         let example = fs::read_to_string(example().join("everturn.toml")).unwrap();
@@ -66,7 +66,8 @@ impl PythonTools {
             .unwrap()
     }
 
-    /// The file that both tools keep: a line for each transfer that began, another one when it was taken back.
+    /// Returns the lines of the file that both tools write: one for each transfer that began, and another one when it
+    /// was taken back.
     pub fn ledger(&self) -> Vec<String> {
         let text = fs::read_to_string(self.stack.path("ledger")).unwrap_or_default();
         text.lines().map(str::to_owned).collect()

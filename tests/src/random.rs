@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same for the same seed: what failed once can be run again.
+//! Pseudo-random numbers, the same for the same seed, so that a test that failed can be run again.
 
 /// SplitMix64, whose numbers are well spread for any seed, 0 and 1 included.
 #[derive(Debug, Clone)]
@@ -7,12 +7,12 @@ pub struct Random {
 }
 
 impl Random {
-    /// The numbers of this seed.
+    /// Makes the generator with this seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The numbers of a list of seeds.
+    /// Makes a generator whose seed is mixed from several.
     pub fn of(seeds: &[u64]) -> Self {
         Self::new(
             seeds
@@ -21,12 +21,12 @@ impl Random {
         )
     }
 
-    /// A number below `limit`, which is not 0. The bias is far below what a test could notice.
+    /// Returns a number below `limit`, which must not be 0. Its bias is far below what a test could notice.
     pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % limit as u64).unwrap()
     }
 
-    /// One of several.
+    /// Returns one of the values.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.below(choices.len())]
     }

@@ -1,5 +1,5 @@
-//! Search attributes on the production server: registered, and then waited for. Each of its services learns of them
-//! with a delay of its own, and until then refuses workflows that have them.
+//! Registers the search attributes on the production server, and waits until they can be used. Each service of the
+//! server learns of them after a delay of its own, and until then refuses workflows that have them.
 
 use anyhow::{Context, ensure};
 use everturn_proto::words::search_attribute;
@@ -19,16 +19,16 @@ use temporalio_common::protos::temporal::api::{
 };
 use tonic::Request;
 
-/// Id, type and task queue of the workflow that tries them.
+/// Id, type and task queue of the workflow that tries whether the search attributes can be used.
 const PROBE: &str = "everturn-stack-probe";
 
-/// Registers them.
+/// Registers the search attributes.
 pub(crate) async fn register(client: &Client) -> anyhow::Result<()> {
     everturn_worker::connections::register_search_attributes(client).await
 }
 
-/// Succeeds when a workflow can be started with them (the frontend knows them) and can set them (the history service
-/// does): runs one by hand.
+/// Runs a workflow without a worker. Succeeds when it can be started with the search attributes, so the frontend knows
+/// them, and can set them, so the history service knows them.
 pub(crate) async fn are_usable(client: &Client) -> anyhow::Result<()> {
     let mut service = client.connection().workflow_service();
     let namespace = client.options().namespace.clone();
@@ -75,7 +75,7 @@ pub(crate) async fn are_usable(client: &Client) -> anyhow::Result<()> {
         .respond_workflow_task_completed(Request::new(completed))
         .await
         .context("a workflow cannot set them")?;
-    // It leaves the lists within a minute or two: the server deletes lazily.
+    // The server deletes lazily: the workflow disappears from the lists within a minute or two.
     let delete = DeleteWorkflowExecutionRequest {
         namespace,
         workflow_execution: Some(WorkflowExecution {

@@ -1,4 +1,5 @@
-//! One Temporal server for all tests of a binary, the dev server or the production one, and the `temporal` CLI.
+//! Starts one Temporal server for all tests of a binary, the dev server or the production one, and runs the `temporal`
+//! CLI.
 
 use std::{path::Path, process::Output};
 
@@ -20,7 +21,7 @@ pub use everturn_test_servers::{
     temporal_cli::{binary, cli},
 };
 
-/// A running server. It ends with the test binary.
+/// A running Temporal server. It ends with the test binary at the latest.
 pub struct Temporal {
     port: u16,
     server: Server,
@@ -32,12 +33,12 @@ enum Server {
     Production(TemporalCluster),
 }
 
-/// Events after which the dev server of tests suggests to continue as new.
+/// Number of history events from which the dev server of the tests suggests to continue as new.
 pub const LONG_HISTORY: usize = 120;
 
 static SHARED: OnceCell<Temporal> = OnceCell::const_new();
 
-/// The server that all tests of this binary share; each test has a task queue of its own.
+/// Returns the server that all tests of this binary share. Each test has a task queue of its own.
 pub async fn shared() -> &'static Temporal {
     SHARED
         .get_or_init(|| async {
@@ -76,12 +77,12 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
 }
 
 impl Temporal {
-    /// Starts a dev server, with everything in memory.
+    /// Starts a dev server that keeps everything in memory.
     pub async fn dev() -> Self {
         let port = free_port();
         let log =
             std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
-        // Continue-as-new is suggested at 4,096 events; a test of it should not have to make so many.
+        // By default continue-as-new is suggested at 4,096 events. A test of it should not have to make so many.
         let dynamic_config = vec![format!(
             "limit.historyCount.suggestContinueAsNew={LONG_HISTORY}"
         )];
@@ -122,7 +123,7 @@ impl Temporal {
         }
     }
 
-    /// Where a production server runs, with its log.
+    /// Returns the directory that a production server runs in. Its log is there, too.
     pub fn directory(&self) -> Option<&Path> {
         match &self.server {
             Server::Dev(_) => None,
@@ -130,29 +131,29 @@ impl Temporal {
         }
     }
 
-    /// Its port on 127.0.0.1.
+    /// Returns its port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// `host:port`.
+    /// Returns its address as `host:port`.
     pub fn address(&self) -> String {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// A client, once the server answers.
+    /// Returns a client, once the server answers.
     pub async fn client(&self) -> Client {
         everturn_worker::connections::local_temporal(self.port, &CancellationToken::new())
             .await
             .unwrap()
     }
 
-    /// Runs the CLI.
+    /// Runs the `temporal` CLI against this server.
     pub async fn cli(&self, args: &[&str]) -> Output {
         cli(&self.address(), args).await
     }
 
-    /// Runs the CLI, which must succeed.
+    /// Runs the `temporal` CLI, which must succeed.
     pub async fn succeed(&self, args: &[&str]) -> Output {
         let output = self.cli(args).await;
         assert!(
@@ -163,14 +164,14 @@ impl Temporal {
         output
     }
 
-    /// Runs the CLI, which must succeed, and reads its JSON.
+    /// Runs the `temporal` CLI, which must succeed, and parses its JSON.
     pub async fn json(&self, args: &[&str]) -> Value {
         let args: Vec<_> = args.iter().copied().chain(["--output", "json"]).collect();
         let output = self.succeed(&args).await;
         serde_json::from_slice(&output.stdout).unwrap_or_default()
     }
 
-    /// The history of a workflow's latest run, as the CLI's JSON.
+    /// Returns the history of a workflow's latest run, as the JSON of the CLI.
     pub async fn history(&self, workflow_id: &str) -> Value {
         self.json(&["workflow", "show", "--workflow-id", workflow_id])
             .await

@@ -1,29 +1,30 @@
-//! Where a connection is cut: after a number of bytes, or a little later, at a place where a cut is hard to handle.
+//! Decides where a connection is cut: after a number of bytes, or a little later, at a place where a cut is hard to
+//! handle.
 
 use std::ops::AddAssign;
 
 use crate::random::Random;
 
-/// How much further than planned a connection may go to find its place.
+/// Bytes that a connection may go further than planned until it comes to its place.
 const SEARCH_BYTES: usize = 2048;
 
-/// Which byte is the last one.
+/// The place of the last byte that goes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CutPlace {
     /// Any byte.
     Anywhere,
-    /// The last one of `id:`, before the number.
+    /// The last byte of `id:`, before the number.
     BehindId,
-    /// The first one of a character of several bytes.
+    /// The first byte of a character of several bytes.
     InCharacter,
-    /// One in the name of `text_end`, just before the event that replaces the text.
+    /// A byte in the name of `text_end`, just before the event that replaces the text.
     AtTextEnd,
 }
 
-/// A connection's end.
+/// Decides how many bytes of a connection go through.
 #[derive(Debug)]
 pub struct Cut {
-    /// Bytes that go through; `None` for a connection that is never cut.
+    /// Bytes that may still go through; `None` for a connection that is never cut.
     after: Option<usize>,
     place: CutPlace,
     seen: usize,
@@ -31,23 +32,23 @@ pub struct Cut {
     places: CutPlaces,
 }
 
-/// What the cuts of readers hit.
+/// Counts the places that cuts have hit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CutPlaces {
-    /// Cuts in all.
+    /// All cuts.
     pub cuts: usize,
-    /// In the middle of a frame.
+    /// Cuts in the middle of a frame.
     pub in_frame: usize,
-    /// Between `id:` and its number.
+    /// Cuts between `id:` and its number.
     pub behind_id: usize,
-    /// In the middle of a character.
+    /// Cuts in the middle of a character.
     pub in_character: usize,
-    /// In the frame that says that a text has ended.
+    /// Cuts in the frame that says that a text has ended.
     pub at_text_end: usize,
 }
 
 impl Cut {
-    /// No cut.
+    /// Makes a connection that is never cut.
     pub fn never() -> Self {
         Self {
             after: None,
@@ -73,7 +74,7 @@ impl Cut {
         }
     }
 
-    /// Bytes of the chunk that come before the cut; `None` when all do, and the connection goes on.
+    /// Returns how many bytes of the chunk come before the cut; `None` when all do, and the connection goes on.
     pub fn through(&mut self, chunk: &[u8]) -> Option<usize> {
         let after = self.after?;
         for (at, byte) in chunk.iter().enumerate() {
@@ -87,7 +88,7 @@ impl Cut {
         None
     }
 
-    /// Notes what the cut has hit: `rest` is the frame whose end did not come through.
+    /// Notes which place the cut has hit: `rest` is the beginning of the frame that was cut.
     pub fn note_place(&mut self, rest: &[u8]) {
         let is_in_character =
             std::str::from_utf8(rest).is_err_and(|error| error.error_len().is_none());
@@ -100,7 +101,7 @@ impl Cut {
         };
     }
 
-    /// What it has hit.
+    /// Returns the places that it has hit.
     pub fn places(&self) -> CutPlaces {
         self.places
     }
@@ -109,7 +110,7 @@ impl Cut {
         match self.place {
             CutPlace::Anywhere => true,
             CutPlace::BehindId => self.last == *b"\nid:",
-            // The first byte of a character of two to four.
+            // This is the first byte of a character of two to four bytes.
             CutPlace::InCharacter => self.last[3] >= 0xC0,
             CutPlace::AtTextEnd => self.last == *b"_end",
         }

@@ -1,15 +1,15 @@
-//! Makes server-sent events from bytes. A frame that is cut before its blank line does not count.
+//! Parses server-sent events from bytes. A frame that is cut before its blank line does not count.
 
 use serde_json::Value;
 
-/// A frame with data.
+/// A frame that has data.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SseFrame {
-    /// `id:`.
+    /// The number after `id:`; only persisted events have one.
     pub id: Option<u32>,
-    /// `event:`.
+    /// The text after `event:`.
     pub event: String,
-    /// `data:`.
+    /// The JSON after `data:`.
     pub data: Value,
 }
 
@@ -20,7 +20,7 @@ pub struct FrameReader {
 }
 
 impl FrameReader {
-    /// The frames that these bytes complete. An error means that they are no frames.
+    /// Takes bytes, and returns the frames that they complete. An error means that the bytes are not valid frames.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<SseFrame>, String> {
         self.rest.extend_from_slice(bytes);
         let mut frames = Vec::new();
@@ -36,13 +36,13 @@ impl FrameReader {
         Ok(frames)
     }
 
-    /// The beginning of a frame whose end has not come.
+    /// Returns the beginning of the frame whose end has not come yet.
     pub fn rest(&self) -> &[u8] {
         &self.rest
     }
 }
 
-/// A frame; none when it has no data, like a comment or `retry:`.
+/// Parses a frame. Returns `None` when it has no data, like a comment or `retry:`.
 fn parse(bytes: &[u8]) -> Result<Option<SseFrame>, String> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| format!("a frame is not UTF-8: {error}"))?;

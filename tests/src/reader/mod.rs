@@ -1,11 +1,11 @@
 //! A reader of the event stream that can be cut after any byte, and comes back to any gateway with its cursor.
 //!
-//! - [`frames`]: bytes to frames, as the SSE standard says
-//! - [`cut`]: where a connection is cut
+//! - [`frames`]: parses frames from bytes, as the SSE standard says
+//! - [`cut`]: decides where a connection is cut
 //! - [`view`]: what the reader has assembled, and the rules that no frame may break (invariant 7, fenced
 //!   deltas; invariant 8, a cursor never expires)
 //!
-//! It shares no code with the gateway or its client, so that it can contradict them.
+//! It shares no code with the gateway or its client, so that a bug of theirs cannot hide itself.
 
 pub mod cut;
 pub mod frames;
@@ -16,31 +16,31 @@ use futures::StreamExt;
 pub use self::{cut::Cut, view::View};
 use crate::reader::frames::FrameReader;
 
-/// How a reader hands over its cursor.
+/// How a reader sends its cursor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CursorIn {
-    /// `?cursor=`.
+    /// In the query, as `?cursor=`.
     Query,
-    /// `Last-Event-ID`, with the cursor of the first visit still in the URL, as browsers do.
+    /// In the header `Last-Event-ID`, with the cursor of the first visit still in the URL, as browsers do.
     Header,
 }
 
 /// How a visit ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Left {
-    /// The reader has what it came for.
+    /// The condition that the reader waited for is true.
     Satisfied,
-    /// Its connection was cut, as planned.
+    /// Its connection was cut where the `Cut` said.
     Cut,
-    /// The gateway ended the stream, or is gone.
+    /// The gateway ended the stream, or was killed.
     Ended,
-    /// The gateway did not answer, or not with a stream.
+    /// The gateway did not answer, or its answer was not a stream.
     Refused,
 }
 
 /// One reader of one conversation, over all its connections.
 pub struct Reader {
-    /// What it has assembled.
+    /// Everything that it has assembled so far.
     pub view: View,
     conversation_id: String,
     http: reqwest::Client,
@@ -56,8 +56,8 @@ impl Reader {
         }
     }
 
-    /// Reads from the gateway at this URL, from the cursor on, until `is_satisfied`, the cut or the stream's end. An
-    /// error means that a frame broke a rule.
+    /// Reads from the gateway at this URL, from the cursor on, until `is_satisfied` is true, the connection is cut, or
+    /// the stream ends. An error means that a frame broke a rule.
     pub async fn visit(
         &mut self,
         gateway: &str,

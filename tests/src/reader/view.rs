@@ -1,10 +1,10 @@
-//! What a reader has assembled, and the rules that no frame may break:
+//! Assembles what a reader gets, and checks the rules that no frame may break:
 //!
 //! - Events are numbered 1, 2, 3, …, over all connections: none is lost, none comes twice (invariant 8, a
 //!   cursor never expires).
-//! - A text's generation never goes back, a piece's offset is the number of bytes one has, and what is shown of one
-//!   generation is always the same text (invariant 7, fenced deltas).
-//! - Nothing of a text comes after the event that seals it, not even on the next connection.
+//! - The generation of a text never becomes smaller, the offset of a piece is the number of bytes that the reader has,
+//!   and all connections show the same text for one generation (invariant 7, fenced deltas).
+//! - An event seals a text: it has the whole text. Nothing of the text comes after it, not even on the next connection.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,62 +13,62 @@ use serde_json::Value;
 
 use crate::reader::frames::SseFrame;
 
-/// Which text: agent execution, step and part.
+/// The key of a text: agent execution, step and part.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TextKey {
     /// The agent execution.
     pub agent_execution_id: String,
-    /// Its step.
+    /// The step of the agent execution.
     pub step: u64,
     /// `text` or `reasoning`.
     pub part: String,
 }
 
-/// What was shown of one generation of a text.
+/// The text of one generation, as far as it was shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShownText {
-    /// The longest that was shown.
+    /// The longest text that was shown of this generation.
     pub text: String,
-    /// Whether `text_end` came.
+    /// Whether its `text_end` came.
     pub is_ended: bool,
 }
 
-/// Everything that a reader knows.
+/// Everything that a reader has assembled.
 #[derive(Debug, Default)]
 pub struct View {
     events: Vec<Value>,
-    /// Texts open on this connection, with their generation.
+    /// The texts that are open on this connection, each with its generation.
     open: BTreeMap<TextKey, (u64, String)>,
-    /// Everything that was ever shown, by generation.
+    /// Everything that was ever shown of each text, by generation.
     shown: BTreeMap<TextKey, BTreeMap<u64, ShownText>>,
-    /// The last sealed step of each agent execution.
+    /// The last step of each agent execution whose text an event has sealed.
     sealed: HashMap<String, u64>,
 }
 
 impl View {
-    /// The number of the last event.
+    /// Returns the sequence number of the last event.
     pub fn cursor(&self) -> usize {
         self.events.len()
     }
 
-    /// Every event, as its frame has it.
+    /// Returns every event, as its frame has it.
     pub fn events(&self) -> &[Value] {
         &self.events
     }
 
-    /// The texts that are open, with the newest text of each.
+    /// Returns the texts that are open, each as it is now.
     pub fn open(&self) -> impl Iterator<Item = (&TextKey, &str)> {
         self.open
             .iter()
             .map(|(key, (_, text))| (key, text.as_str()))
     }
 
-    /// What was shown of a text, by generation.
+    /// Returns what was shown of a text, by generation.
     pub fn shown(&self, key: &TextKey) -> Option<&BTreeMap<u64, ShownText>> {
         self.shown.get(key)
     }
 
-    /// How many turns have ended.
+    /// Returns how many turns have ended.
     pub fn turns_ended(&self) -> usize {
         self.events
             .iter()
@@ -82,12 +82,12 @@ impl View {
             .count()
     }
 
-    /// Notes a new connection, which shows anew what is open.
+    /// Notes that a new connection begins: it sends the open texts anew.
     pub fn begin_anew(&mut self) {
         self.open.clear();
     }
 
-    /// Takes a frame. An error says which rule it breaks.
+    /// Takes a frame. An error says which rule the frame breaks.
     pub fn take(&mut self, frame: &SseFrame) -> Result<(), String> {
         let taken = match frame.event.as_str() {
             _ if frame.id.is_some() || frame.data.get("sequence_number").is_some() => {
@@ -96,7 +96,7 @@ impl View {
             "text_start" => self.text_start(&frame.data),
             "text_delta" => self.text_delta(&frame.data),
             "text_end" => self.text_end(&frame.data),
-            // There will be more types.
+            // There will be more types, which clients must skip.
             _ => Ok(()),
         };
         taken.map_err(|rule| {
@@ -190,7 +190,7 @@ impl View {
         Ok(())
     }
 
-    /// The text a frame is about, unless an event has sealed it.
+    /// Returns the key of the text that a frame belongs to. An error means that an event has sealed this text.
     fn unsealed(&self, data: &Value) -> Result<TextKey, String> {
         let step = data["step"].as_u64().ok_or("it names no step")?;
         let agent_execution_id = word(data, "agent_execution_id").to_owned();
@@ -206,7 +206,7 @@ impl View {
         })
     }
 
-    /// Notes what the reader has of a text now.
+    /// Notes the text that the reader has now.
     fn note(&mut self, key: &TextKey, generation: u64, text: &str) -> Result<(), String> {
         let shown = self
             .shown
@@ -275,7 +275,7 @@ mod tests {
         }
     }
 
-    /// Takes frames; says which one breaks which rule.
+    /// Takes frames. Returns which frame breaks which rule.
     fn broken(frames: &[(&str, Value)]) -> Option<(usize, String)> {
         let mut view = View::default();
         let taken = frames.iter().enumerate().map(|(at, (name, data))| {

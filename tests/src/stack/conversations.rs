@@ -1,4 +1,4 @@
-//! What a test asks of a stack's gateway, and what it waits for.
+//! Requests of a test to the stack's gateway, and conditions that a test waits for.
 
 use everturn_proto::{ids, words::EventType};
 use everturn_worker::client::{Frame, GatewayClient};
@@ -9,7 +9,7 @@ use super::Stack;
 use crate::{events::assert_gap_free, wait};
 
 impl Stack {
-    /// A client of the gateway.
+    /// Returns a client of the gateway.
     pub fn client(&self) -> GatewayClient {
         GatewayClient::new(&self.url()).unwrap()
     }
@@ -25,13 +25,13 @@ impl Stack {
         (conversation_id, message_id)
     }
 
-    /// Reads a URL of the gateway's API.
+    /// Sends a GET to the gateway's API, and returns the body.
     pub async fn get(&self, path: &str) -> Value {
         let url = format!("{}/api/v1/agent{path}", self.url());
         reqwest::get(url).await.unwrap().json().await.unwrap()
     }
 
-    /// Posts to the gateway's API: status and body.
+    /// Sends a POST to the gateway's API, and returns status and body.
     pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let url = format!("{}/api/v1/agent{path}", self.url());
         let answer = reqwest::Client::new()
@@ -46,7 +46,7 @@ impl Stack {
         )
     }
 
-    /// All events of a conversation.
+    /// Returns all events of a conversation.
     pub async fn events(&self, conversation_id: &str) -> Vec<Value> {
         let page = self
             .get(&format!(
@@ -56,7 +56,7 @@ impl Stack {
         page["events"].as_array().cloned().unwrap_or_default()
     }
 
-    /// Types of all events of a conversation.
+    /// Returns the types of all events of a conversation.
     pub async fn event_types(&self, conversation_id: &str) -> Vec<String> {
         let events = self.events(conversation_id).await;
         events
@@ -96,7 +96,7 @@ impl Stack {
         .await;
     }
 
-    /// Waits until the model was asked this often.
+    /// Waits until the model has had this many requests.
     pub async fn asked(&self, times: usize) {
         wait::until(&format!("the model was asked {times} times"), || async {
             (self.model.requests().len() >= times).then_some(())
@@ -120,21 +120,21 @@ impl Stack {
         .await
     }
 
-    /// Terminates the workflow of a conversation: it is gone, and the store does not know.
+    /// Terminates the workflow of a conversation, without any change in the store.
     pub async fn terminate(&self, conversation_id: &str) {
         let workflow_id = ids::workflow_id(conversation_id);
         let terminate = ["workflow", "terminate", "--workflow-id", &workflow_id];
         self.temporal.succeed(&terminate).await;
     }
 
-    /// Cancels the workflow of a conversation at the engine, without its gateway.
+    /// Cancels the workflow of a conversation with the `temporal` CLI, without the gateway.
     pub async fn cancel_workflow(&self, conversation_id: &str) {
         let workflow_id = ids::workflow_id(conversation_id);
         let cancel = ["workflow", "cancel", "--workflow-id", &workflow_id];
         self.temporal.succeed(&cancel).await;
     }
 
-    /// Resets the workflow of a conversation to its beginning: a new run replays what the store has already.
+    /// Resets the workflow of a conversation to its beginning. A new run then repeats saves that the store already has.
     pub async fn reset(&self, conversation_id: &str) {
         let workflow_id = ids::workflow_id(conversation_id);
         let reset = ["workflow", "reset", "--workflow-id", &workflow_id];
@@ -143,7 +143,7 @@ impl Stack {
         self.temporal.succeed(&command).await;
     }
 
-    /// Frames of the event stream until one matches.
+    /// Reads the event stream until a frame matches, and returns the frames.
     pub async fn frames_until(
         &self,
         conversation_id: &str,
@@ -154,7 +154,7 @@ impl Stack {
     }
 }
 
-/// Frames of an event stream until one matches.
+/// Reads an event stream until a frame matches, and returns the frames.
 pub async fn frames_until(
     client: &GatewayClient,
     conversation_id: &str,

@@ -1,7 +1,7 @@
 //! Worker and gateway processes of one test, with a database, a configuration and a task queue of their own.
 //!
-//! - `processes`: starting, killing and ending them
-//! - `conversations`: what a test asks of the gateway, and what it waits for
+//! - `processes`: starts, kills and ends the processes
+//! - `conversations`: sends requests to the gateway, and waits for conditions
 
 mod conversations;
 mod processes;
@@ -32,15 +32,15 @@ pub use self::{
 pub struct Stack {
     /// The model its agents use.
     pub model: Model,
-    /// The server its turns run on.
+    /// The Temporal server that its turns run on.
     pub temporal: &'static Temporal,
     /// Task queue of its workers.
     pub task_queue: String,
     directory: TempDir,
     backends: Backends,
-    /// One port for each gateway process.
+    /// The ports of the gateway processes.
     gateway_ports: Vec<u16>,
-    /// Requests go to the gateways in turn.
+    /// Counts requests, so that they go to the gateways in turn.
     next_gateway: AtomicUsize,
 }
 
@@ -49,22 +49,24 @@ const DEFAULT_AGENT: &str = r#"
 tools = ["calculate", "current_time", "work_plan", "test_once", "test_read", "test_idempotent"]
 "#;
 
-/// Keys of `[gateway]`: nothing balances between the gateways of a test.
+/// Keys of `[gateway]`. No load balancer stands before the gateways of a test, so a gateway need not wait for one as it
+/// stops.
 const GATEWAY: &str = "drain = \"0s\"";
 
 impl Stack {
-    /// A stack with the default agent; nothing of it runs yet but the model and Temporal.
+    /// Makes a stack with the default agent. Only the model and Temporal run yet.
     pub async fn new(model: Model) -> Self {
         Self::with_agent(model, DEFAULT_AGENT).await
     }
 
-    /// A stack with these keys in `[agents.default]`.
+    /// Makes a stack with these keys in `[agents.default]`.
     pub async fn with_agent(model: Model, agent: &str) -> Self {
         let backends = Backends::shared().await;
         Self::on(backends, model, agent).await
     }
 
-    /// A stack on a PostgreSQL and a Redis of its own, to be broken; `None` on the embedded backends.
+    /// Makes a stack on a PostgreSQL and a Redis that no other test uses, so that a test may break them. Returns `None`
+    /// on the embedded backends.
     pub async fn breakable(model: Model) -> Option<Self> {
         let backends = Backends::own().await?;
         Some(Self::on(backends, model, DEFAULT_AGENT).await)
@@ -99,65 +101,65 @@ impl Stack {
         }
     }
 
-    /// Adds tables to the configuration, for what starts from now on.
+    /// Adds tables to the configuration of processes started from now on.
     pub fn configure(&self, tables: &str) {
         let file = self.path("everturn.toml");
         let text = fs::read_to_string(&file).unwrap();
         fs::write(file, format!("{text}\n{tables}")).unwrap();
     }
 
-    /// Adds to the table `[gateway]` of processes started from now on.
+    /// Adds keys to the table `[gateway]` of processes started from now on.
     pub fn configure_gateway(&self, keys: &str) {
         let path = self.path("everturn.toml");
         let text = fs::read_to_string(&path).unwrap();
         fs::write(path, format!("{text}\n{keys}\n")).unwrap();
     }
 
-    /// The same stack with this many gateways, each on a port of its own.
+    /// Sets the number of gateways, each on a port of its own.
     #[must_use]
     pub fn with_gateways(mut self, count: usize) -> Self {
         self.gateway_ports = (0..count).map(|_| free_port()).collect();
         self
     }
 
-    /// The PostgreSQL of a breakable stack.
+    /// Returns the PostgreSQL of a breakable stack.
     pub fn postgres(&self) -> &Postgres {
         self.backends.postgres().expect("a breakable stack")
     }
 
-    /// The Redis of a breakable stack.
+    /// Returns the Redis of a breakable stack.
     pub fn redis(&self) -> &Redis {
         self.backends.redis().expect("a breakable stack")
     }
 
-    /// A file of the stack.
+    /// Returns the path of a file in the stack's directory.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// The directory of the stack.
+    /// Returns the directory of the stack.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Base URL of a gateway, each time of the next one.
+    /// Returns the base URL of a gateway, each time that of the next one.
     pub fn url(&self) -> String {
         self.gateway_url(
             self.next_gateway.fetch_add(1, Ordering::Relaxed) % self.gateway_ports.len(),
         )
     }
 
-    /// Base URL of one of the gateways.
+    /// Returns the base URL of one of the gateways.
     pub fn gateway_url(&self, number: usize) -> String {
         format!("http://127.0.0.1:{}", self.gateway_port(number))
     }
 
-    /// Port of one of the gateways on 127.0.0.1.
+    /// Returns the port of one of the gateways on 127.0.0.1.
     pub fn gateway_port(&self, number: usize) -> u16 {
         self.gateway_ports[number]
     }
 
-    /// Lines of the file to which test tools append their effects.
+    /// Returns the lines of the file to which the test tools append their effects.
     pub fn effects(&self) -> Vec<String> {
         fs::read_to_string(self.effects_file())
             .unwrap_or_default()
@@ -166,7 +168,7 @@ impl Stack {
             .collect()
     }
 
-    /// Rows in each table of the store that belongs to the schema.
+    /// Returns the number of rows in each table of the schema.
     pub async fn rows(&self) -> Vec<(String, i64)> {
         if let Some(rows) = self.backends.rows().await {
             return rows;

@@ -1,4 +1,4 @@
-//! The processes of a stack: started, killed, told to end.
+//! Starts, kills and ends the processes of a stack.
 
 use std::{fs, path::PathBuf, process::Stdio};
 
@@ -11,13 +11,13 @@ use tokio::process::{Child, Command};
 use super::Stack;
 use crate::wait;
 
-/// The processes of one role, killed when dropped.
+/// The processes of one role. They are killed when this is dropped.
 pub struct Process {
     children: Vec<Child>,
 }
 
 impl Stack {
-    /// A worker and a gateway, both up.
+    /// Starts a worker and a gateway, and waits until the gateway answers.
     pub async fn start(&self) -> (Process, Process) {
         let gateway = self.gateway().await;
         (self.worker(), gateway)
@@ -28,7 +28,7 @@ impl Stack {
         self.worker_with(&[])
     }
 
-    /// Starts a worker with more environment.
+    /// Starts a worker with additional environment variables.
     pub fn worker_with(&self, environment: &[(&str, &str)]) -> Process {
         let each =
             (0..self.backends.processes()).map(|_| self.spawn(&["worker"], "worker", environment));
@@ -37,7 +37,7 @@ impl Stack {
         }
     }
 
-    /// Starts a worker of another binary, one of the examples.
+    /// Starts a worker of another binary, for instance of an example.
     pub fn worker_of(&self, program: &str) -> Process {
         let spawn = |_| self.spawn_command(self.command_of(program, &["worker"], &[]), "worker");
         Process {
@@ -50,7 +50,7 @@ impl Stack {
         self.gateway_with(&[]).await
     }
 
-    /// Starts every gateway with more environment, and waits until all answer.
+    /// Starts every gateway with additional environment variables, and waits until all answer.
     pub async fn gateway_with(&self, environment: &[(&str, &str)]) -> Process {
         let each = (0..self.gateway_ports.len()).map(|number| self.gateway_on(number, environment));
         let each = futures::future::join_all(each).await;
@@ -62,7 +62,7 @@ impl Stack {
         }
     }
 
-    /// Starts one of the gateways, with more environment, and waits until it answers.
+    /// Starts one of the gateways with additional environment variables, and waits until it answers.
     pub async fn gateway_on(&self, number: usize, environment: &[(&str, &str)]) -> Process {
         let listen = format!("127.0.0.1:{}", self.gateway_port(number));
         let process = self.spawn(&["gateway", "--listen", &listen], "gateway", environment);
@@ -70,7 +70,7 @@ impl Stack {
         process
     }
 
-    /// Starts any role of the binary.
+    /// Starts the binary with these arguments, which name a role.
     pub fn spawn(&self, args: &[&str], log: &str, environment: &[(&str, &str)]) -> Process {
         Process {
             children: vec![self.spawn_command(self.command(args, environment), log)],
@@ -92,7 +92,7 @@ impl Stack {
             .unwrap()
     }
 
-    /// A command of the binary in this stack's surroundings.
+    /// Makes a command of the binary with the configuration and environment of this stack.
     pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
         self.command_of("everturn", args, environment)
     }
@@ -115,19 +115,19 @@ impl Stack {
 }
 
 impl Process {
-    /// The ids of its processes.
+    /// Returns the ids of its processes.
     pub fn ids(&self) -> Vec<u32> {
         self.children.iter().filter_map(Child::id).collect()
     }
 
-    /// kill -9.
+    /// Kills the processes with `kill -9`.
     pub async fn kill(mut self) {
         for child in &mut self.children {
             child.kill().await.unwrap();
         }
     }
 
-    /// The most memory that one of the processes has held at a time.
+    /// Returns the largest amount of memory that one of the processes has held at a time.
     pub fn peak_memory_bytes(&self) -> u64 {
         let peak = |child: &Child| {
             let status =
@@ -146,7 +146,8 @@ impl Process {
         self.children.iter().map(peak).max().unwrap()
     }
 
-    /// SIGTERM; returns the exit code, the worst one of several processes.
+    /// Sends SIGTERM and waits for the end. Returns 0 if all processes exited with 0, else the exit code of one that
+    /// did not.
     pub async fn terminate(mut self) -> Option<i32> {
         for id in self.ids() {
             let process = Pid::from_raw(i32::try_from(id).unwrap());
@@ -161,12 +162,13 @@ impl Process {
     }
 }
 
-/// The binary under test.
+/// Returns the path of the binary `everturn`.
 pub fn binary() -> PathBuf {
     built("everturn")
 }
 
-/// A binary of the workspace: in the directory of this one, or above it as tests are below (cargo build made it).
+/// Returns the path of a binary of the workspace, which `cargo build` made. It is in the directory of the running
+/// program, or one above, because cargo puts tests into a folder below it.
 fn built(program: &str) -> PathBuf {
     let this = std::env::current_exe().unwrap();
     let found = this
