@@ -1,4 +1,4 @@
-//! The API as its OpenAPI document describes it: fuzzed by a program that knows nothing but the document.
+//! Fuzzes the API with schemathesis, a program that knows nothing but the OpenAPI document.
 
 use std::{path::Path, time::Duration};
 
@@ -10,10 +10,10 @@ use tokio::process::Command;
 
 use crate::keys::{AUTH, create};
 
-/// More than the program takes by its own limit; it may have to wait for other tests.
+/// Time limit of the program. Its own limit is shorter, but it may have to wait for other tests.
 const FUZZING_LIMIT: Duration = Duration::from_secs(300);
 
-/// Characters of a line of its report that are shown: it prints bodies of any length.
+/// Characters of each line of its report that are shown, because it prints bodies of any length.
 const LINE: usize = 400;
 
 #[tokio::test]
@@ -37,7 +37,8 @@ async fn no_answer_is_outside_the_document() {
         .arg("--config-file")
         .arg(tests.join("tests/e2e/schemathesis.toml"))
         .arg("run")
-        // Not the served one, which is the same: loaded from there, the endpoint that serves it would be left out.
+        // The program reads the document from a file. The gateway serves the same document, but when the program loads
+        // it from there, it does not test the endpoint that serves it.
         .arg(tests.join("../docs/openapi.json"))
         .args([
             "--url",

@@ -1,5 +1,5 @@
-//! Tool calls that a person must approve: answered through the gateway, the chat or the command line. What was approved
-//! is what runs, at most once; what was not never runs, and the model is told why.
+//! Tool calls that a person must approve, answered through the gateway, the chat or the command line. A call that was
+//! approved runs as it was approved, at most once. Any other call never runs, and the model is told why.
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -10,12 +10,12 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// Every call of `test_once` asks; `test_read` never does.
+/// An agent for which every call of `test_once` needs an approval, and no call of `test_read`.
 pub(crate) const ASKING: &str = r#"
 tools = [{ name = "test_once", approval = "always" }, "test_read"]
 "#;
 
-/// Asks for one `once` tool, then says what came of it.
+/// Script of a model that calls one `once` tool, then says what its result was.
 pub(crate) fn one_call(request: &Request) -> Reply {
     match request.results_since_user() {
         0 => Reply::text("May I?").call("test_once", &json!({"effect": true})),
@@ -43,7 +43,7 @@ pub(crate) async fn pending(stack: &Stack, conversation: &str, count: usize) -> 
     .await
 }
 
-/// Answers once.
+/// Sends an answer once, and returns status and body.
 pub(crate) async fn try_answer(
     stack: &Stack,
     conversation: &str,
@@ -62,7 +62,7 @@ pub(crate) async fn try_answer(
         .await
 }
 
-/// Answers until a worker has heard it.
+/// Sends an answer until a worker has taken it, and returns status and body.
 pub(crate) async fn answer(
     stack: &Stack,
     conversation: &str,
@@ -317,7 +317,7 @@ async fn several_wait_at_once() {
             .call("test_once", &json!({})),
         _ => Reply::text("Done."),
     });
-    // A rule on the arguments: the last call needs no approval.
+    // The approval depends on the arguments, so the last call needs none.
     let agent = r#"tools = [{ name = "test_once", approval = { when = { required = ["effect"] } } }, "test_read"]"#;
     let stack = Stack::with_agent(model.await, agent).await;
     let _running = stack.start().await;
@@ -416,7 +416,7 @@ async fn cancelled_while_it_waits() {
     let late = try_answer(&stack, &conversation, &call, json!({"decision": "approve"})).await;
     assert_eq!(code(&late), (409, "approval_answered"));
     turn_status(&stack, &conversation, "running").await;
-    // And the next message's turn is not held up by it.
+    // The late answer does not delay the turn of the next message.
     stack
         .client()
         .submit(&conversation, "do it", None)

@@ -1,4 +1,4 @@
-//! Approvals that are waited for while workers, gateways and workflows come and go.
+//! Turns that wait for an approval while workers, gateways and workflows end and start again.
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -14,7 +14,7 @@ fn yes() -> Value {
     json!({"decision": "approve"})
 }
 
-/// The call ran once, as approved.
+/// Asserts that the call ran once, as it was approved.
 async fn ran_once(stack: &Stack, conversation: &str) {
     let events = stack.ended(conversation, 1).await;
     assert_eq!(types(&events), APPROVED_TURN);
@@ -45,7 +45,7 @@ async fn the_worker_pool_and_the_gateway_are_stopped_and_started_again() {
     let nobody = try_answer(&stack, &conversation, &call, yes()).await;
     assert_eq!(code(&nobody), (503, "turn_unavailable"));
     let _worker = stack.worker();
-    // The engine may have kept the first request for the worker.
+    // The engine may have kept the first request and given it to the worker. Then this one comes second.
     let answered = answer(&stack, &conversation, &call, yes()).await;
     assert!(
         answered.0 == 200 || code(&answered) == (409, "approval_answered"),
@@ -64,7 +64,7 @@ async fn killed_after_the_answer_is_saved() {
     killed_at("save.approval.after").await;
 }
 
-/// The worker dies as it saves the answer; it was given, so it is not asked for again.
+/// Kills the worker while it saves the answer, and asserts that the answer is not asked for again.
 async fn killed_at(failpoint: &str) {
     let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
     let _gateway = stack.gateway().await;

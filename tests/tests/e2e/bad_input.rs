@@ -1,4 +1,4 @@
-//! Models and callers that misbehave: each ends in a clear error or a visible retry, never in a hang.
+//! Models and callers that misbehave. Each case ends with a clear error or a visible retry, and never hangs.
 
 use everturn_proto::ids;
 use everturn_tests::{

@@ -1,4 +1,4 @@
-//! Operators use the `temporal` CLI: the commands of the README, as they are written there.
+//! Runs the `temporal` commands of the README, as they are written there, because operators use them.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use tokio::process::Command;
 
 use crate::approvals;
 
-/// The `temporal workflow …` commands of the README, continuation lines joined.
+/// Returns the `temporal workflow …` commands of the README, each as one line.
 fn commands_of_the_readme() -> Vec<String> {
     let readme =
         std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md"))
@@ -58,7 +58,7 @@ async fn the_commands_of_the_readme_work_as_written() {
         .into_iter()
         .filter(|command| !is_about_approvals(command))
     {
-        // Other tests share the server: a conversation and a task queue of one's own.
+        // Other tests share the server, so this one has a conversation and a task queue of its own.
         let mine = command
             .replace("conversation-demo", &ids::workflow_id(&conversation))
             .replace(
@@ -177,7 +177,7 @@ async fn start(stack: &Stack, workflow_id: &str, input: &str) {
     );
 }
 
-/// Why a workflow failed.
+/// Returns the reason why a workflow failed.
 async fn failure(stack: &Stack, workflow_id: &str) -> String {
     wait::until(&format!("{workflow_id} has failed"), || async {
         let history = stack.temporal.history(workflow_id).await;
@@ -323,7 +323,7 @@ async fn search_attributes_and_payloads_are_readable() {
     assert!(payloads.contains(&output), "{payloads:?}");
 }
 
-/// The texts of all payloads in a history, which the CLI writes in base64.
+/// Returns the texts of all payloads in a history. The CLI prints them in base64.
 fn payload_texts(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! Tools that run at the client: the turn waits for what the client posts, whatever is restarted in between.
+//! Client tools: the turn waits for the result that the client posts, whatever is restarted in between.
 
 use everturn_tests::{
     events::{data, types},
@@ -28,7 +28,7 @@ description = "Must be quick."
 const CLIENT_TURN: &str =
     "user_message thought act client_tool_requested observe assistant_message complete";
 
-/// The user says which tool to call.
+/// Script of a model that calls the tool which the user's message names.
 fn as_told(request: &Request) -> Reply {
     match request.results_since_user() {
         0 => Reply::text("Your client does this.")

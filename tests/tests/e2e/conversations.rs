@@ -7,7 +7,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// Holds the first request, and answers the others.
+/// Starts a model that holds the first reply back, and answers the other requests at once.
 async fn held_once() -> Model {
     Model::start(|request: &Request| match request.number {
         1 => Reply::text("As far as this").held(),
@@ -37,7 +37,7 @@ async fn count(stack: &Stack, table: &str) -> i64 {
         .1
 }
 
-/// Another conversation is answered, and its rows are the only ones.
+/// Asserts that another conversation is answered, and that the store has only the rows of that one.
 async fn only_the_next_one_is_there(stack: &Stack, deleted: &str) {
     let (next, _) = stack.ask("two").await;
     stack.ended(&next, 1).await;
@@ -81,7 +81,7 @@ async fn a_conversation_is_deleted_in_mid_answer() {
     assert_eq!(delete(&stack, &conversation).await, 404);
     stack.workflow_status(&conversation, "TERMINATED").await;
     assert_eq!(count(&stack, "conversations").await, 0);
-    // The worker that held the call goes on for a moment, to no effect.
+    // The worker with the LLM call goes on for a moment, and nothing that it does has an effect.
     stack.model.release();
     only_the_next_one_is_there(&stack, &conversation).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! What a turn costs: rows and history events (invariant 4, linear history).
+//! Counts the rows and the history events of a turn (invariant 4, linear history).
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -57,7 +57,7 @@ async fn a_turn_of_1000_tokens_and_one_tool_writes_few_rows() {
 async fn a_turn_of_two_steps_has_a_short_history() {
     let stack = Stack::new(Model::start(two_tools).await).await;
     let _running = stack.start().await;
-    // A tool's own arguments and results do not count: they are not in the history at all.
+    // The message is long, and makes no difference: texts, arguments and results are not in the history.
     let (conversation, _) = stack
         .ask(&format!(
             "What is 21 * 2, and the time? {}",
@@ -108,7 +108,7 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 #[tokio::test]
 async fn a_long_turn_goes_on_in_a_new_run() {
     if backends::is_production() {
-        // Only the dev server is told to suggest it this early.
+        // Only the dev server is configured to suggest continue-as-new this early.
         return;
     }
     let model = Model::start(|request: &Request| match request.results_since_user() {

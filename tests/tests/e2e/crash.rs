@@ -13,7 +13,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// One `once` tool with an effect, then an answer.
+/// Script of a model that calls one `once` tool with an effect, then answers.
 fn one_effect(request: &Request) -> Reply {
     match request.results_since_user() {
         0 => Reply::text("I change something.").call("test_once", &json!({"effect": true})),
@@ -36,10 +36,11 @@ async fn killed_at(failpoint: &str, script: fn(&Request) -> Reply) -> (Stack, Ve
     (stack, events)
 }
 
-/// A worker that has lost Temporal, and knows nothing of it, goes on with a call that another one makes again.
+/// A worker has lost its connection to Temporal, and does not notice. It goes on with an LLM call that another worker
+/// makes again.
 #[tokio::test]
 async fn a_call_that_another_worker_makes_again_is_stopped() {
-    // The fence of one worker's texts is another's only where they share a stream.
+    // A worker learns from the stream that its generation is old. Embedded, each process has a stream of its own.
     if !backends::is_production() {
         return;
     }
@@ -60,7 +61,7 @@ async fn a_call_that_another_worker_makes_again_is_stopped() {
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
-    // Long before the time-out of the call, and before the model has said it all.
+    // 15 s is less than the time-out of the call, and less than the model needs for its whole text.
     let stopped = wait::until("the first call is stopped", || async {
         (stack.model.abandoned() == 1).then_some(())
     });

@@ -1,4 +1,4 @@
-//! `everturn dev`: one process and its Temporal server.
+//! Tests of `everturn dev`, which is one process and its Temporal server.
 
 use std::{future::Future, process::Stdio};
 
@@ -20,7 +20,7 @@ pub(crate) struct Dev {
 }
 
 impl Dev {
-    /// Starts it on the stack's data and configuration.
+    /// Starts `everturn dev` on the stack's data and configuration.
     pub(crate) async fn start(stack: &Stack) -> Self {
         let dev = Self {
             port: temporal::free_port(),
@@ -30,7 +30,7 @@ impl Dev {
         dev.start_again(stack).await
     }
 
-    /// Starts it on the same data and the same ports.
+    /// Starts `everturn dev` again, on the same data and the same ports.
     pub(crate) async fn start_again(mut self, stack: &Stack) -> Self {
         let (listen, temporal_port) = (
             format!("127.0.0.1:{}", self.port),
@@ -67,7 +67,7 @@ impl Dev {
             .unwrap();
     }
 
-    /// Follows a conversation, does something, and returns the frames up to the first of type `last`.
+    /// Follows a conversation while `act` runs, and returns the frames up to the first of type `last`.
     pub(crate) async fn frames_until<F: Future<Output = ()>>(
         &self,
         conversation: &str,
@@ -93,7 +93,7 @@ impl Dev {
     }
 }
 
-/// Command lines of all processes that mention `text`.
+/// Returns the command lines of all processes whose command line contains `text`.
 fn processes_with(text: &str) -> Vec<String> {
     let of_process = |entry: std::fs::DirEntry| {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
@@ -195,7 +195,7 @@ async fn killed_and_started_again_it_finishes_the_turn() {
     let stack = Stack::new(model.await).await;
     let mut dev = Dev::start(&stack).await;
     let conversation = dev.client().create_conversation(None).await.unwrap();
-    // The reader sees text of the first generation before the kill.
+    // Before the kill, the reader sees text of the first generation.
     let before = dev
         .frames_until(
             &conversation,
@@ -235,7 +235,7 @@ async fn killed_and_started_again_it_finishes_the_turn() {
         .filter(|f| f.event == "text_start")
         .map(|f| f.data["generation"].as_u64().unwrap())
         .collect();
-    // Redis still holds the dead try's text; a newer generation always comes after it and replaces it.
+    // Redis still has the text of the try that was killed. A newer generation always comes after it and replaces it.
     assert!(
         generations.is_sorted() && generations.last() > Some(&first),
         "{generations:?} after {first}"
@@ -272,7 +272,7 @@ async fn ctrl_c_leaves_no_process() {
 async fn a_second_one_is_refused_where_it_would_do_harm() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
     let dev = Dev::start(&stack).await;
-    // A turn shows that its worker polls.
+    // A turn that ends shows that the worker polls.
     let conversation = dev.client().create_conversation(None).await.unwrap();
     dev.frames_until(
         &conversation,
@@ -342,7 +342,7 @@ async fn a_taken_port_is_said_in_one_sentence() {
 
 #[tokio::test]
 async fn a_retried_step_is_superseded_on_the_wire() {
-    // Gateway and worker share a process here: deltas travel in memory.
+    // Gateway and worker are one process here, so deltas travel in memory.
     let model = Model::start(|request: &Request| match request.number {
         1 => Reply::text("The first try is cut").cut(),
         _ => Reply::text("The second try holds."),

@@ -1,5 +1,6 @@
-//! One person, several devices and conversations: whoever leaves a conversation and comes back while it runs, and
-//! whoever stays, end with the same timeline, which is the gateway's own (invariant 8, a cursor never expires).
+//! One person with several devices and conversations. A device that leaves a conversation and comes back while a turn
+//! runs, and a device that stays, end with the same timeline, which is also what the gateway answers (invariant 8, a
+//! cursor never expires).
 
 use everturn_tests::{
     backends,
@@ -10,10 +11,11 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// What conversation A says last, before it is held.
+/// The last text of conversation A before the model holds its reply back.
 const SO_FAR: &str = "So far I know ";
 
-/// A looks something up, and is held in the middle of its answer; B answers at once.
+/// Script of the model. In conversation A it calls a tool, and its answer is held in the middle. In conversation B it
+/// answers at once.
 fn held(request: &Request) -> Reply {
     match (request.last("user").as_str(), request.results_since_user()) {
         ("A", 0) => Reply::text("Let me look.").call("test_read", &json!({"sleep_ms": 100})),
@@ -22,7 +24,7 @@ fn held(request: &Request) -> Reply {
     }
 }
 
-/// Each turn takes two steps, of some words.
+/// Script of a model whose turns have two steps, each with a text of some words.
 fn talkative(request: &Request) -> Reply {
     let about = request.last("user");
     let words = (0..200)
@@ -36,7 +38,7 @@ fn talkative(request: &Request) -> Reply {
     }
 }
 
-/// Reads on one connection until it has what it came for.
+/// Reads on one connection until `is_satisfied` is true.
 async fn read(reader: &mut Reader, gateway: &str, is_satisfied: impl Fn(&View) -> bool) {
     let left = reader
         .visit(gateway, CursorIn::Query, &mut Cut::never(), is_satisfied)
@@ -45,7 +47,8 @@ async fn read(reader: &mut Reader, gateway: &str, is_satisfied: impl Fn(&View) -
     assert_eq!(left, Left::Satisfied, "at event {}", reader.view.cursor());
 }
 
-/// Whether the reader sees conversation A in mid-answer: where live texts reach a gateway, the text itself.
+/// Returns whether the reader sees conversation A in the middle of its answer. Where live texts reach a gateway, it
+/// must see the text.
 fn sees_a_answer(view: &View) -> bool {
     if backends::is_production() {
         view.open().any(|(_, text)| text == SO_FAR)
@@ -86,7 +89,7 @@ async fn leave_a_for_b_and_come_back_while_a_runs() {
             (&status["is_running"], &status["last_sequence"]),
             (&json!(true), &json!(phone_a.view.cursor()))
         );
-        // A goes on once the phone, back on another gateway, sees again what it saw before it left.
+        // The model goes on with A when the phone, on another gateway now, sees again what it saw before it left.
         read(&mut phone_a, &urls[1], |view| {
             if sees_a_answer(view) {
                 stack.model.release();
@@ -128,7 +131,7 @@ async fn switch_again_and_again_while_both_run() {
         while !readers.iter().all(|reader| is_over(&reader.view)) {
             let reader = &mut readers[visits % 2];
             visits += 1;
-            // Each time a longer look, so that it sees the end of what it has seen the beginning of.
+            // Each visit may be longer than the last one, so that the reader comes to the end of every text.
             let mut look = Cut::within(1000 * visits, &mut random);
             let gateway = random.pick(&urls);
             let left = reader
@@ -149,7 +152,7 @@ async fn switch_again_and_again_while_both_run() {
     }
 }
 
-/// The gateway's timeline is what a device makes of the events it saw, and has so many items.
+/// Asserts that the gateway's timeline is what a device makes of the events that it saw, and has so many items.
 async fn has_timeline(
     http: &reqwest::Client,
     gateway: &str,
@@ -166,7 +169,7 @@ async fn has_timeline(
     );
 }
 
-/// An event as docs/api/events.md says that a chat window shows it.
+/// Returns the item that a chat window shows for an event, as docs/api/events.md says.
 fn item(event: &Value) -> Option<Value> {
     let (number, kind) = (&event["sequence_number"], event["type"].as_str().unwrap());
     let mut item = match kind {

@@ -1,6 +1,6 @@
-//! Backends that fail while a turn runs: it completes, no event is lost or doubled, and a connected reader ends with
-//! exactly what a fresh replay shows. On the production backends only; each test has a PostgreSQL and a Redis of its
-//! own to break.
+//! Backends that fail while a turn runs. The turn completes, no event is lost or stored twice, and a connected reader
+//! ends with exactly what a new reader gets. These tests run on the production backends only, and each has a PostgreSQL
+//! and a Redis of its own to break.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use everturn_tests::{
 use everturn_worker::client::Frame;
 use serde_json::{Value, json};
 
-/// Three tools one after the other, then an answer that takes a while to stream.
+/// Script of a model that calls three tools one after the other, then streams an answer for a while.
 fn busy(request: &Request) -> Reply {
     match request.results_since_user() {
         n @ 0..3 => Reply::text("One more.")
@@ -44,7 +44,7 @@ impl Harm {
             }
             Self::CutConnections => {
                 stack.saw(conversation, "user_message").await;
-                // Often enough to hit commits; the pause is between two harms, not a wait for anything.
+                // This is often enough to hit commits. The sleep is a pause, and waits for nothing.
                 for _ in 0..40 {
                     stack.postgres().terminate_backends().await;
                     tokio::time::sleep(Duration::from_millis(25)).await;
@@ -75,7 +75,7 @@ impl Harm {
     }
 }
 
-/// Runs a turn, does harm while it runs, and checks what a connected reader saw against a fresh replay.
+/// Runs a turn, breaks a backend while it runs, and compares what a connected reader saw with a new replay.
 async fn survives(harm: Harm) {
     let Some(stack) = Stack::breakable(Model::start(busy).await).await else {
         return;
@@ -116,7 +116,7 @@ pub(crate) fn persisted(frames: &[Frame]) -> Vec<(u32, Value)> {
         .collect()
 }
 
-/// The texts a reader ends with: sealed ones as their event has them.
+/// Returns the texts that a reader has at the end. A text that an event has sealed is the text of the event.
 pub(crate) fn assembled(frames: &[Frame]) -> Vec<String> {
     let sealed = frames
         .iter()
@@ -178,7 +178,7 @@ async fn deltas_reach_every_gateway_and_a_retry_supersedes_them() {
     };
     let _running = stack.start().await;
     let conversation = stack.client().create_conversation(None).await.unwrap();
-    // Each client gets the next gateway: two readers, two gateways.
+    // Each client gets the next gateway, so the two readers are on two gateways.
     let is_last = |frame: &Frame| frame.event == "complete";
     let readers = async {
         tokio::join!(

@@ -1,7 +1,8 @@
-//! kill -9 of a gateway that has taken a request and not answered it (invariant 9, accepted means durable): whoever
-//! repeats the request, to another gateway or to the one that came back, gets the same message and the same turn.
+//! kill -9 of a gateway that has taken a request and not answered it (invariant 9, accepted means durable). A client
+//! that repeats the request, to another gateway or to the restarted one, gets the same message and the same turn.
 //!
-//! The moments are exact without a failpoint: a proxy between that gateway and Temporal holds back what either says.
+//! The moments are exact without failpoints, because a proxy between that gateway and Temporal holds back what either
+//! of them sends.
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -17,11 +18,11 @@ use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 use tokio::{io::AsyncWriteExt, net::TcpStream};
 
-/// The gateway that is killed, behind the proxy, and the one that is not.
+/// Number of the gateway that is killed. It reaches Temporal through the proxy.
 const FRAGILE: usize = 0;
 const OTHER: usize = 1;
 
-/// What a message is sent with.
+/// The endpoint that a message is sent to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Route {
     Messages,
@@ -31,20 +32,20 @@ enum Route {
 /// When the gateway is killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Moment {
-    /// Half of the request has come.
+    /// The gateway has received half of the request.
     BeforeStoring,
-    /// The message is stored, and nobody told.
+    /// The message is stored, and no workflow has been signalled.
     BeforeSignalling,
-    /// The workflow exists, and no worker has seen it.
+    /// The workflow exists, and no worker has run it.
     Started,
-    /// A running turn has the message behind its own.
+    /// The workflow of a running turn has the message in its inbox.
     QueuedBehind,
-    /// The message's turn has ended.
+    /// The turn of the message has ended.
     TurnEnded,
 }
 
 impl Moment {
-    /// Whether a worker runs when the gateway is killed; else one is started afterwards.
+    /// Returns whether a worker runs when the gateway is killed; otherwise one is started afterwards.
     fn has_worker(self) -> bool {
         matches!(self, Self::QueuedBehind | Self::TurnEnded)
     }
@@ -58,14 +59,14 @@ impl Moment {
     }
 }
 
-/// How the client names its message: both do the same.
+/// Where the client sends its own id of the message. Both places have the same effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Naming {
     Body,
     Header,
 }
 
-/// One message to one conversation.
+/// One message that is sent to one conversation by one route.
 struct Case<'a> {
     stack: &'a Stack,
     route: Route,
@@ -96,14 +97,14 @@ impl Case<'_> {
         request.json(&body)
     }
 
-    /// Posts, and gives the message's id as the gateway answers it.
+    /// Sends the message, and returns its id from the gateway's answer.
     async fn post(&self, gateway: usize, naming: Naming) -> String {
         accepted(self.request(gateway, naming), self.route)
             .await
             .unwrap()
     }
 
-    /// Waits until the moment to kill the gateway, which has the request.
+    /// Waits for the moment at which the gateway is killed, after it has got the request.
     async fn reached(&self, moment: Moment) {
         let stack = self.stack;
         match moment {
@@ -131,7 +132,7 @@ impl Case<'_> {
         }
     }
 
-    /// Whether a message of the conversation waits for its turn, as the other gateway says.
+    /// Returns whether the other gateway says that a message of the conversation is stored and its turn has not ended.
     async fn is_stored(&self) -> bool {
         let url = self.stack.gateway_url(OTHER);
         let url = format!(
@@ -142,7 +143,7 @@ impl Case<'_> {
         status["is_running"] == true
     }
 
-    /// Messages that the conversation's workflow was told of; 0 when there is no workflow.
+    /// Returns the number of signals that the conversation's workflow has got; 0 when there is no workflow.
     async fn signals(&self) -> usize {
         let workflow_id = ids::workflow_id(&self.conversation);
         let show = [
@@ -162,7 +163,7 @@ impl Case<'_> {
             .count()
     }
 
-    /// A connection with half of the request.
+    /// Opens a connection and sends half of the request.
     async fn half_a_request(&self) -> TcpStream {
         let request = self.request(FRAGILE, Naming::Body).build().unwrap();
         let body = request.body().unwrap().as_bytes().unwrap();
@@ -179,7 +180,8 @@ impl Case<'_> {
     }
 }
 
-/// Sends the request and reads the message's id from the answer. Without an answer that says so, it is not accepted.
+/// Sends the request and returns the message's id from the answer. An error means that no answer said that the message
+/// was accepted.
 async fn accepted(request: RequestBuilder, route: Route) -> Result<String, String> {
     let response = request
         .send()
@@ -205,7 +207,7 @@ async fn accepted(request: RequestBuilder, route: Route) -> Result<String, Strin
         .to_owned())
 }
 
-/// The frames of a response, up to one that is the last, or to its end.
+/// Returns the frames of a response, up to the first for which `is_last` is true, or to its end.
 async fn frames(response: reqwest::Response, is_last: impl Fn(&SseFrame) -> bool) -> Vec<SseFrame> {
     let (mut frames, mut seen) = (FrameReader::default(), Vec::new());
     let mut chunks = response.bytes_stream();
@@ -221,7 +223,7 @@ async fn frames(response: reqwest::Response, is_last: impl Fn(&SseFrame) -> bool
     seen
 }
 
-/// The first message of a turn that others wait behind is held; every other one takes two steps.
+/// Script of the model. The reply to a message that others wait behind is held; every other turn has two steps.
 fn script(request: &Request) -> Reply {
     match (request.last("user").as_str(), request.results_since_user()) {
         ("wait", _) => Reply::text("I am busy").held(),
@@ -230,7 +232,7 @@ fn script(request: &Request) -> Reply {
     }
 }
 
-/// Kills the gateway at this moment, for both routes.
+/// Runs the case of this moment for both routes.
 async fn killed(moment: Moment) {
     join_all([Route::Messages, Route::Chat].map(|route| killed_on(route, moment))).await;
 }
@@ -277,7 +279,7 @@ async fn killed_on(route: Route, moment: Moment) {
             .expect_err("the gateway has answered before it was killed");
     }
 
-    // Once the other gateway is the first to hear of it again, once the one that came back.
+    // The first repeated request goes to the other gateway for one route, and to the restarted gateway for the other.
     let (_fragile, first, second) = if route == Route::Messages {
         let first = case.post(OTHER, Naming::Body).await;
         let fragile = stack.gateway_on(FRAGILE, &[]).await;
@@ -293,12 +295,12 @@ async fn killed_on(route: Route, moment: Moment) {
     case.is_one_turn(moment, &first).await;
 }
 
-/// Whole turns: of the message, and of the one before it.
+/// Event types of the message's whole turn.
 const TURN: &str = "user_message thought act observe assistant_message complete";
 const TURN_BEFORE: &str = "user_message assistant_message complete";
 
 impl Case<'_> {
-    /// There is one turn of the message with this id, and nothing was paid or done twice.
+    /// Asserts that the message with this id has one turn, and that nothing was paid or done twice.
     async fn is_one_turn(&self, moment: Moment, message_id: &str) {
         let (stack, conversation) = (self.stack, &self.conversation);
         let (turns, expected) = if moment == Moment::QueuedBehind {
@@ -309,7 +311,7 @@ impl Case<'_> {
         assert_eq!(types(&stack.ended(conversation, turns).await), expected);
         stack.workflow_status(conversation, "COMPLETED").await;
 
-        // Much later, and with the other name for the same thing.
+        // The client repeats the request after the turn, with its id in the header instead of the body.
         let late = self.request(OTHER, Naming::Header).send().await.unwrap();
         if self.route == Route::Messages {
             let late: Value = late.json().await.unwrap();
@@ -381,7 +383,7 @@ async fn between_creating_a_conversation_and_answering() {
     let _other = stack.gateway_on(OTHER, &[]).await;
     let mut fragile = stack.gateway_on(FRAGILE, &[]).await;
     for (made, naming) in [Naming::Body, Naming::Header].into_iter().enumerate() {
-        // Here the proxy is the network between the client and its gateway.
+        // Here the proxy is between the client and its gateway.
         let network = Proxy::to(stack.gateway_port(FRAGILE)).await;
         network.pass(Passing::Requests);
         let unanswered = tokio::spawn(create(
@@ -422,7 +424,7 @@ async fn between_creating_a_conversation_and_answering() {
     }
 }
 
-/// Creates a conversation that the client names itself, by its id or by the key of the request.
+/// Creates a conversation with an id of the client, or with an `Idempotency-Key`.
 async fn create(gateway: String, naming: Naming) -> (u16, Value) {
     let request = reqwest::Client::new().post(format!("{gateway}/api/v1/agent/conversations"));
     let request = match naming {

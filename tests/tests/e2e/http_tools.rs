@@ -1,4 +1,4 @@
-//! HTTP tools in whole turns: an endpoint that is called, one that is not allowed, one that floods.
+//! HTTP tools in whole turns: an endpoint that is called, one that is not allowed, and one whose answer is too large.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 const TOKEN: &str = "token-of-the-service";
-/// What a worker may hold at its peak: much more than it takes (65 MB here), much less than a flood (1 GB).
+/// Largest memory that the worker may use, in bytes. It uses 65 MB here, and the answer of the endpoint has 1 GB.
 const MAX_PEAK_BYTES: u64 = 300 << 20;
 
-/// A service, and what it was asked: line, idempotency key, body.
+/// An HTTP service, and the requests that it got: request line, idempotency key, body.
 struct Service {
     port: u16,
     asked: Arc<Mutex<Vec<(String, String, String)>>>,
@@ -82,7 +82,7 @@ fn respond(uri: &Uri, headers: &HeaderMap, count: usize) -> Response {
     }
 }
 
-/// `[tools.*]` of these tools on a service, and an agent that may use them.
+/// Returns tables `[tools.*]` for these tools on a service, and an agent that may use them.
 fn agent(port: u16, allow: &str, tools: &[(&str, &str)]) -> String {
     let names: Vec<_> = tools
         .iter()
@@ -100,7 +100,7 @@ fn agent(port: u16, allow: &str, tools: &[(&str, &str)]) -> String {
     )
 }
 
-/// Runs a turn that makes these calls at once: the results by call, and all events.
+/// Runs a turn that makes these calls at once, and returns the stack and all events.
 async fn turn(agent: &str, calls: &[(&'static str, Value)]) -> (Stack, Vec<Value>) {
     let calls = calls.to_vec();
     let model = Model::start(
@@ -113,7 +113,7 @@ async fn turn(agent: &str, calls: &[(&'static str, Value)]) -> (Stack, Vec<Value
     );
     let stack = Stack::with_agent(model.await, agent).await;
     let _gateway = stack.gateway().await;
-    // A proxy of the environment is not for tools: it would resolve names out of our sight.
+    // Tools must not use a proxy of the environment, because it would resolve names that the worker has not checked.
     let proxy = [
         ("HTTP_PROXY", "http://127.0.0.1:9"),
         ("ALL_PROXY", "http://127.0.0.1:9"),

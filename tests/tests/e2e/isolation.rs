@@ -1,5 +1,5 @@
-//! What is somebody else's does not exist, and nobody comes in without a credential that holds: every operation of the
-//! OpenAPI document is tried, so that a new endpoint cannot be forgotten.
+//! A conversation of somebody else does not exist for a caller, and nobody gets in without a valid credential. Every
+//! operation of the OpenAPI document is tried, so that a new endpoint cannot be forgotten.
 
 use everturn_gateway::openapi_document;
 use everturn_tests::{
@@ -18,30 +18,30 @@ const THEIRS: &str = "theirs";
 
 /// How an operation treats a conversation that the caller must not see.
 enum Rule {
-    /// Its id is in the path: 404.
+    /// The id of the conversation is in the path. The answer is 404.
     InPath,
-    /// Its id is this field of the body: the status and code.
+    /// The id of the conversation is this field of the body. The answer has this status and code.
     InBody(&'static str, u16, &'static str),
-    /// It is not among the rows of this field.
+    /// The operation answers with a list, in this field, and the conversation is not in it.
     NotListed(&'static str),
-    /// It is about the caller, and knows no conversations.
+    /// The operation is about the caller, and not about conversations.
     OfCaller,
-    /// It asks nobody who they are, and knows no conversations.
+    /// The operation needs no credential, and is not about conversations.
     Open,
 }
 
-/// One endpoint of the document.
+/// One operation of the OpenAPI document.
 struct Operation {
-    /// `GET /path/{id}`.
+    /// Method and path, like `GET /path/{id}`.
     name: String,
     method: String,
     path: String,
     rule: Rule,
-    /// The fields that are required, from the examples of their schemas; `None`: it takes no body.
+    /// A body with the required fields, from the examples of their schemas; `None` if the operation takes no body.
     body: Option<Map<String, Value>>,
 }
 
-/// Every operation of the document.
+/// Returns every operation of the OpenAPI document.
 fn operations() -> Vec<Operation> {
     let document: Value = serde_json::from_str(&openapi_document()).unwrap();
     let mut found = Vec::new();
@@ -90,7 +90,7 @@ fn body(document: &Value, name: &str, described: &Value) -> Option<Map<String, V
         let example = shape
             .get("example")
             .or_else(|| shape.pointer("/examples/0"));
-        // A field without a type takes any JSON.
+        // If the schema of a field has no type, the field takes any JSON.
         let any = json!({"sum": 4});
         let of_any = shape.get("type").is_none().then_some(&any);
         let example = example.or_else(|| shape.pointer("/enum/0")).or(of_any);
@@ -108,7 +108,7 @@ fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
 }
 
 impl Operation {
-    /// Asks for a conversation, wherever the operation takes its id.
+    /// Sends the request for a conversation, whose id goes where the operation takes it.
     async fn ask(&self, stack: &Stack, authorization: Option<&str>, id: &str) -> Response {
         let mut body = self.body.clone();
         if let (Rule::InBody(field, ..), Some(body)) = (&self.rule, &mut body) {
@@ -128,7 +128,7 @@ impl Operation {
         request.send().await.unwrap()
     }
 
-    /// Asks as [`Operation::ask`], and asserts that the answer is this problem.
+    /// Sends the request like [`Operation::ask`], and asserts that the answer is this problem.
     async fn is_refused(
         &self,
         stack: &Stack,
@@ -156,7 +156,7 @@ impl Operation {
         );
     }
 
-    /// A stranger who tries it learns nothing of somebody else's conversation.
+    /// Asserts that a stranger learns nothing of somebody else's conversation by this operation.
     async fn shows_nothing_to(&self, stack: &Stack, stranger: &str) {
         match self.rule {
             Rule::InPath => {
@@ -180,7 +180,7 @@ impl Operation {
     }
 }
 
-/// What the owner of a conversation sees of it.
+/// Returns everything that the owner of the conversation can read of it.
 async fn seen(stack: &Stack, owner: &str) -> Vec<Value> {
     let conversation = format!("/conversations/{THEIRS}");
     let mut all = Vec::new();
@@ -216,7 +216,7 @@ async fn post(stack: &Stack, key: &str, path: &str, body: &Value) {
     assert!(answer.status().is_success(), "{path}: {}", answer.status());
 }
 
-/// A key that may do everything, unless the arguments say what it may.
+/// Creates a key and returns it as the value of `Authorization`. It has all scopes unless the arguments name some.
 async fn bearer(stack: &Stack, args: &[&str]) -> String {
     let may: &[&str] = if args.contains(&"--scope") {
         &[]
@@ -237,7 +237,7 @@ async fn what_is_somebody_elses_does_not_exist() {
         bearer(&stack, &["--tenant", "other"]).await,
     ];
     let _running = stack.start().await;
-    // A turn runs and a message waits: whoever reaches them changes what becomes of them.
+    // A turn runs and a message waits. If a stranger's request had an effect, both would not end as they do below.
     post(
         &stack,
         &ann,
@@ -289,7 +289,7 @@ async fn what_is_somebody_elses_does_not_exist() {
     assert_eq!(types(events.as_array().unwrap()), format!("{turn} {turn}"));
 }
 
-/// A tool's result that is there, so that only its owner makes the difference.
+/// The result exists, so that only the owner can be the reason for a 404.
 #[tokio::test]
 async fn a_tools_result_does_not_exist_for_another_owner() {
     let script = |request: &Request| match request.results_since_user() {
@@ -339,7 +339,8 @@ async fn a_tools_result_does_not_exist_for_another_owner() {
     }
 }
 
-/// The same requests for what is one's own: what is refused above is refused for whose it is.
+/// The same requests succeed on a conversation of one's own. So the requests above fail because of the owner, and for
+/// no other reason.
 #[tokio::test]
 async fn what_is_ones_own_can_be_reached() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Yes.")).await).await;
@@ -358,7 +359,7 @@ async fn what_is_ones_own_can_be_reached() {
             if answer.status().is_success() {
                 continue;
             }
-            // A conversation without a turn has nothing to resume, no agent at work and no tool call.
+            // A conversation without a turn has nothing to resume, no agent execution and no tool execution.
             let problem: Value = answer.json().await.unwrap();
             let code = problem["code"].as_str().unwrap();
             let none = [

@@ -1,4 +1,4 @@
-//! Who may do what, with real processes: `everturn keys`, and gateways that ask for them.
+//! Credentials with real processes: `everturn keys`, and gateways that require a key.
 
 use std::{fs, process::Output};
 
@@ -11,7 +11,7 @@ use everturn_tests::{
 use everturn_worker::client::GatewayClient;
 use serde_json::Value;
 
-/// A gateway that asks for a credential, and soon notices a revoked key.
+/// Configuration of a gateway that requires a credential and soon notices that a key was revoked.
 pub(crate) const AUTH: &str = "[auth]\nrequired = true\nkey_cache = \"100ms\"\n";
 
 async fn stack() -> Stack {
@@ -32,7 +32,7 @@ pub(crate) async fn succeed(stack: &Stack, args: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A new key, as a script takes it.
+/// Creates a key, and takes it from standard output as a script does.
 pub(crate) async fn create(stack: &Stack, args: &[&str]) -> String {
     let secret = succeed(stack, &[&["keys", "create"], args].concat()).await;
     assert!(
@@ -46,7 +46,7 @@ async fn list(stack: &Stack) -> Vec<Value> {
     serde_json::from_str(&succeed(stack, &["keys", "list", "--json"]).await).unwrap()
 }
 
-/// A gateway that logs more than by default, and its URL.
+/// Starts a gateway that logs more than by default, and returns its URL, too.
 async fn gateway(stack: &Stack) -> (Process, String) {
     let listen = format!("127.0.0.1:{}", free_port());
     let process = stack.spawn(
@@ -112,7 +112,7 @@ async fn keys_open_the_gateway_until_they_are_revoked() {
     assert_eq!(states, ["revoked", "valid"]);
     assert_eq!(status(&url, "/agent/conversations", &other).await, 200);
 
-    // The whole secret is nowhere but with its owner.
+    // Only its owner has the whole key.
     let secret = key.splitn(3, '_').nth(2).unwrap();
     assert!(!said(&output).contains(secret));
     is_not_kept(&stack, secret);
@@ -169,7 +169,7 @@ async fn the_key_is_listed_and_revoked(stack: &Stack, url: &str, key: &str) {
     .await;
 }
 
-/// A secret is neither in the gateway's log nor in the database.
+/// Asserts that a secret is neither in the gateway's log nor in the database.
 fn is_not_kept(stack: &Stack, secret: &str) {
     let logs = fs::read_to_string(stack.path("gateway.log")).unwrap();
     assert!(logs.contains("request"), "{logs}");

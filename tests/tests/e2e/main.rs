@@ -1,6 +1,6 @@
 //! End-to-end tests: real processes on the real Temporal server, with a scripted model.
 //!
-//! One binary, so that all of them share one Temporal server.
+//! They are one binary, so that all of them share one Temporal server.
 
 #![allow(clippy::unwrap_used)]
 

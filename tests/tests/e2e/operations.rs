@@ -1,4 +1,4 @@
-//! What operators run beside workers and gateways: migrate and retention.
+//! The commands that operators run beside workers and gateways: `migrate` and `retention`.
 
 use everturn_tests::{
     model::{Model, Reply, Request},

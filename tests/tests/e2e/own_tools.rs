@@ -1,4 +1,5 @@
-//! Tools of a user's own binary, and tools that misbehave: each is a clear observe, and the worker takes the next turn.
+//! Tools of a user's own binary, and tools that misbehave. Each call ends with a clear `observe`, and the worker takes
+//! the next turn.
 
 use std::path::Path;
 
@@ -10,7 +11,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// What a worker may hold at its peak: much more than it takes (65 MB here), much less than a flood (1 GB).
+/// Largest memory that the worker may use, in bytes. It uses 65 MB here, and the output of the tool has 1 GB.
 const MAX_PEAK_BYTES: u64 = 300 << 20;
 
 #[tokio::test]
@@ -47,7 +48,8 @@ async fn a_binary_with_a_tool_of_its_own_runs_turns() {
     );
 }
 
-/// More tools at once than the worker's runtime has threads, several of which they would hold.
+/// Several tools block at once, more than the worker's runtime has threads. They would stop the worker if they ran on
+/// those threads.
 #[tokio::test]
 async fn hostile_tools_are_observed_and_the_worker_lives() {
     let acts = [
@@ -102,7 +104,7 @@ async fn hostile_tools_are_observed_and_the_worker_lives() {
         "complete",
         "{events:#?}"
     );
-    // Three of its threads are still blocked.
+    // Three threads of tools are still blocked.
     assert_eq!(worker.terminate().await, Some(0));
 }
 
@@ -131,7 +133,7 @@ async fn gone(pids: &[String]) {
     }
 }
 
-/// True when there is no such process, or only its entry is left.
+/// Returns true when there is no such process, or only its entry in the process table is left (a zombie).
 fn is_gone(pid: &str) -> bool {
     let stat =
         std::fs::read_to_string(Path::new("/proc").join(pid).join("stat")).unwrap_or_default();
@@ -139,7 +141,7 @@ fn is_gone(pid: &str) -> bool {
         .is_none_or(|(_, rest)| rest.trim_start().starts_with('Z'))
 }
 
-/// What the model is told of a tool that misbehaved in this way.
+/// Returns what the model is told of a tool that misbehaved in this way.
 fn is_as_expected(events: &[Value], observe: &Value) {
     let act = data(events, "act")
         .into_iter()
@@ -161,7 +163,7 @@ fn is_as_expected(events: &[Value], observe: &Value) {
     assert!(is_as_expected, "{act}: {observe:#}");
 }
 
-/// What a request's last tool result says.
+/// Returns the text of the last tool result in a request.
 fn last_result(request: &Request) -> Value {
     serde_json::from_str(&request.last("tool")).unwrap()
 }
@@ -176,7 +178,7 @@ fn offers(request: &Request, tool: &str) -> bool {
 #[tokio::test]
 async fn the_rest_of_a_long_result_is_read_with_a_tool() {
     let model = Model::start(|request: &Request| match request.results_since_user() {
-        // Two calls: one of a tool that it was not offered.
+        // The model makes two calls, one of them of a tool that it was not offered.
         0 => Reply::text("I look.")
             .call("read_result", &json!({"execution_id": "exec_0123456789ab"}))
             .call("test_read", &json!({"output_bytes": 40_000})),

@@ -1,4 +1,4 @@
-//! The calls of one step run at once, as many as the agent may; the model gets their results in call order.
+//! The calls of one step run at once, up to the agent's limit, and the model gets their results in call order.
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -14,7 +14,8 @@ fn five_calls(request: &Request) -> Reply {
     if request.results_since_user() > 0 {
         return Reply::text("Done.");
     }
-    // Each gives as many bytes as its place, so that the results can be told apart; the first take the longest.
+    // Each call returns as many bytes as its place says, so that the results can be told apart. The first calls take
+    // the longest.
     (1..=CALLS).fold(Reply::text("Five."), |reply, place| {
         let sleep_ms = (CALLS - place) * 100;
         reply.call(
@@ -98,7 +99,7 @@ async fn a_cancel_ends_the_calls_that_wait_for_a_slot() {
     assert_eq!(stack.effects().len(), 1);
 }
 
-/// Sizes of the tool results in the model's second request, in their order.
+/// Returns the sizes of the tool results in the model's second request, in their order.
 fn results_of_model(stack: &Stack) -> Vec<usize> {
     let requests = stack.model.requests();
     let messages = requests[1].body["messages"].as_array().unwrap().clone();

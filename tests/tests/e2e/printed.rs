@@ -1,5 +1,5 @@
-//! What is printed for a user works as it is printed: the links and commands of `everturn dev`, and the commands of the
-//! page at `/`.
+//! Checks that everything that is printed for a user works as it is printed: the links and commands of `everturn dev`,
+//! and the commands of the page at `/`.
 
 use std::process::Stdio;
 
@@ -16,7 +16,7 @@ use crate::{
     keys::{AUTH, create},
 };
 
-/// Runs a command as it is printed, in the directory where the stack was started. Returns what it writes.
+/// Runs a command as it is printed, in the directory where the stack was started. Returns its output.
 async fn run(stack: &Stack, command: &str, environment: &[(&str, &str)]) -> String {
     let output = Command::new("sh")
         .args(["-c", command])
@@ -31,7 +31,7 @@ async fn run(stack: &Stack, command: &str, environment: &[(&str, &str)]) -> Stri
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The lines that `everturn dev` prints for its user: links, and commands.
+/// Returns the links and the commands that `everturn dev` prints for its user.
 async fn hints(stack: &Stack) -> Vec<String> {
     let printed = wait::until("it says what to do next", || async {
         let log = std::fs::read_to_string(stack.path("dev.log")).unwrap();
@@ -104,7 +104,7 @@ async fn commands_of_the_page_show_a_turn(stack: &Stack, environment: &[(&str, &
     }
 }
 
-/// Text of the page as a browser shows it, and as a reader copies it.
+/// Returns the text of the page as a browser shows it and as a reader copies it.
 fn as_shown(html: &str) -> String {
     html.replace("&quot;", "\"")
         .replace("&lt;", "<")

@@ -1,5 +1,4 @@
-//! Steer, cancel, queue and interrupt, also at the instants where they meet a save (invariant 3,
-//! idempotent saves).
+//! Steer, cancel, queue and interrupt, also at the instant of a save (invariant 3, idempotent saves).
 
 use everturn_tests::{
     events::{contents, types},
@@ -12,7 +11,7 @@ fn echo(request: &Request) -> Reply {
     Reply::text(&format!("You said {}.", request.last("user")))
 }
 
-/// A turn that is stopped in its final save, which has taken effect.
+/// Runs a turn until its worker stops in the final save, after the save has taken effect.
 async fn in_the_final_save() -> (Stack, [Process; 2], String) {
     let stack = Stack::new(Model::start(echo).await).await;
     let gateway = stack.gateway().await;
@@ -203,13 +202,13 @@ async fn a_message_that_would_rather_be_rejected() {
             )
             .await
     };
-    // Twice at once: neither request takes back what the other has started.
+    // Two equal requests come at once. Neither takes back the message that the other has started.
     let (first, second) = tokio::join!(post("one", "mine"), post("one", "mine"));
     assert_eq!(
         (first.0, &first.1["status"], &first),
         (202, &json!("queued"), &second)
     );
-    // No worker has taken it: only the workflow knows that it was accepted.
+    // No worker has taken the message yet, so only the workflow knows that it was accepted.
     assert_eq!(post("one", "mine").await, first);
     let (status, refused) = post("two", "other").await;
     assert_eq!((status, &refused["code"]), (409, &json!("turn_running")));

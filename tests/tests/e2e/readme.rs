@@ -1,4 +1,4 @@
-//! The `curl` commands of the README, as they are written there. `cli.rs` runs its `temporal` commands.
+//! Runs the `curl` commands of the README, as they are written there. `cli.rs` runs its `temporal` commands.
 
 use std::{path::Path, process::Stdio, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
     process::Command,
 };
 
-/// Far more than a turn of the scripted model takes.
+/// Time limit, far more than a turn of the scripted model takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The address that the README shows.
@@ -30,7 +30,7 @@ async fn a_conversation_over_http_works_as_written() {
     let stack = Stack::new(model).await;
     let _running = stack.start().await;
     let address = stack.url().replace("http://", "");
-    // Other tests share the database: a conversation of one's own.
+    // Other tests share the database, so this one has a conversation of its own.
     let conversation = format!("readme-{}", uuid::Uuid::new_v4().simple());
     let commands = commands();
     assert_eq!(commands.len(), 3, "create, send and follow: {commands:?}");
@@ -48,7 +48,7 @@ async fn a_conversation_over_http_works_as_written() {
             .unwrap();
         let mut lines = BufReader::new(running.stdout.take().unwrap()).lines();
         let read = async {
-            // The last command follows the conversation without end.
+            // The last command follows the conversation and does not end by itself.
             while let Some(line) = lines.next_line().await.unwrap() {
                 seen += &line;
                 if line == "event: complete" {

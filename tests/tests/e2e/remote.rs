@@ -1,5 +1,5 @@
-//! Tools in another language: the worker of `examples/python-tool`, run for real. It completes, fails, is slow, is
-//! cancelled, is killed, is not there; and a `once` tool of it runs once whatever happens to our own workers.
+//! Tools in another language, with the worker of `examples/python-tool`. Its tools complete, fail, are slow and are
+//! cancelled, and the worker is killed or missing. A `once` tool runs once, whatever happens to Everturn's own workers.
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -10,7 +10,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// The message is the list of calls to make: `[["transfer", {"amount": 5}]]`.
+/// Script of a model that makes the calls of the message, which is a list like `[["transfer", {"amount": 5}]]`.
 fn calls(request: &Request) -> Reply {
     if request.results_since_user() > 0 {
         return Reply::text("Done.");
@@ -38,7 +38,7 @@ impl Remote {
         &self.tools.stack
     }
 
-    /// Waits until transfers were begun so often.
+    /// Waits until this many transfers have begun.
     async fn booked(&self, times: usize) {
         wait::until(&format!("{times} transfers are booked"), || async {
             (self.begun() >= times).then_some(())
@@ -54,7 +54,7 @@ impl Remote {
             .count()
     }
 
-    /// Asks for these calls, waits for the end of the turn, and gives the results in call order.
+    /// Asks for these calls, waits for the end of the turn, and returns the results in call order.
     async fn results(&self, calls: &Value) -> Vec<Value> {
         let (conversation, _) = self.stack().ask(&calls.to_string()).await;
         self.results_of(&conversation).await
@@ -98,7 +98,7 @@ async fn a_python_tool_completes_and_fails_and_is_slow() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
     let _python = remote.tools.worker();
-    // All at once; the slow one takes longer than its heartbeat time-out.
+    // All calls run at once. The slow one takes longer than its heartbeat time-out.
     let results = remote
         .results(&json!([
             ["transfer", {"amount": 5, "seconds": 6}],
@@ -268,7 +268,8 @@ async fn a_reset_starts_no_python_tool_again_that_runs_once() {
     let remote = Remote::new().await;
     let _running = remote.stack().start().await;
     let _python = remote.tools.worker();
-    // Once the statement is there, a workflow task lies behind the activity of the transfer: the second reset keeps it.
+    // When the statement has ended, a workflow task has completed after the transfer was scheduled. So the second reset
+    // keeps the activity of the transfer.
     let calls = r#"[["transfer", {"amount": 5, "seconds": 600}], ["statement", {}]]"#;
     for (booked, to) in [(1, "FirstWorkflowTask"), (2, "LastWorkflowTask")] {
         let (conversation, _) = remote.stack().ask(calls).await;

@@ -1,4 +1,4 @@
-//! Conversations whose workflow is gone: terminated at the worst instants, or lost with its Temporal. What was
+//! Conversations whose workflow is gone: it was terminated at the worst instants, or Temporal lost its data. What was
 //! completed is neither paid nor done again, and a reader that stays connected sees what a replay shows.
 
 use everturn_gateway::turns::{TemporalTurns, TemporalTurnsOptions, TurnStarter};
@@ -21,7 +21,8 @@ fn echo(request: &Request) -> Reply {
     Reply::text(&format!("You said {}.", request.last("user")))
 }
 
-/// A `once` tool with an effect, an answer that never comes, and then one that does.
+/// Script of a model that calls a `once` tool with an effect, begins an answer that never ends, and in the next try
+/// gives a whole answer.
 fn cut_off(request: &Request) -> Reply {
     match (request.results_since_user(), request.number) {
         (0, _) => Reply::text("I change something.").call("test_once", &json!({"effect": true})),
@@ -30,7 +31,7 @@ fn cut_off(request: &Request) -> Reply {
     }
 }
 
-/// The port as the gateway has it.
+/// Makes the port to the engine, as the gateway does.
 async fn turns(stack: &Stack) -> TemporalTurns {
     let options = TemporalTurnsOptions {
         task_queue: stack.task_queue.clone(),
@@ -64,7 +65,7 @@ async fn send(stack: &Stack, conversation: &str, body: &Value) -> (u16, Value) {
         .await
 }
 
-/// A turn whose second call hangs as its workflow is terminated.
+/// Runs a turn, and terminates its workflow while the answer to the second LLM call does not come.
 async fn terminated_in_mid_stream() -> (Stack, [Process; 2], String) {
     let stack = Stack::new(Model::start(cut_off).await).await;
     let (worker, gateway) = stack.start().await;
@@ -80,7 +81,7 @@ async fn terminated_in_mid_stream() -> (Stack, [Process; 2], String) {
     (stack, [worker, gateway], conversation)
 }
 
-/// Nothing that was completed is paid or done again.
+/// Asserts that nothing that was completed is paid or done again.
 async fn ended_once(stack: &Stack, conversation: &str) {
     let events = stack.ended(conversation, 1).await;
     assert_eq!(types(&events), WHOLE_TURN);
@@ -121,8 +122,8 @@ async fn in_mid_stream_with_a_reader_connected() {
     );
     assert_eq!(assembled(&live), assembled(&replayed));
 
-    // The same agent execution goes on: its texts stream, and their generations rise. The embedded stream does not
-    // reach from one process to another.
+    // The same agent execution goes on: its texts are streamed, and their generations rise. The embedded stream does
+    // not reach another process, so this holds on the production backends only.
     if !backends::is_production() {
         return;
     }
@@ -170,7 +171,7 @@ async fn a_repeated_post_brings_its_turn_back() {
     let (status, first) = send(&stack, &conversation, &body).await;
     assert_eq!((status, &first["status"]), (202, &json!("accepted_before")));
     ended_once(&stack, &conversation).await;
-    // And of a finished message starts nothing.
+    // A repeated POST of a message whose turn has ended starts nothing.
     let run_id =
         |described: &Value| described["workflowExecutionInfo"]["execution"]["runId"].clone();
     let before = run_id(&stack.workflow_status(&conversation, "COMPLETED").await);
@@ -198,7 +199,8 @@ async fn its_cluster_is_lost() {
     stack.asked(2).await;
     worker.kill().await;
     gateway.kill().await;
-    // A new one, on an empty database: it has never heard of the conversation. It ends with the test's process.
+    // The new Temporal server has an empty database, and does not know the conversation. It ends with the test's
+    // process.
     stack.temporal = Box::leak(Box::new(Temporal::dev().await));
     let _running = stack.start().await;
     assert_eq!(resume(&stack, &conversation).await, resuming(0));

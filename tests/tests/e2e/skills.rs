@@ -1,4 +1,4 @@
-//! Skills in whole turns: one that is matched and read, and one that the agent does not have.
+//! Skills in whole turns: a skill that the model chooses and reads, and one that the agent does not have.
 
 use std::{fs, path::Path};
 
@@ -9,7 +9,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// The skills of the repository, as the guide shows them.
+/// Configuration with the skills of this repository, as docs/tools/skills.md shows it.
 fn examples() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../examples/skills")

@@ -1,6 +1,6 @@
-//! The crash matrix of tools (invariant 6, done once): kill -9 of the worker at every instant of a tool's life, for
-//! every effect class, with four calls at once; the same with a reset of the workflow; and completions that the engine
-//! never hears.
+//! Crashes in tools (invariant 6, done once). The worker is killed with kill -9 at every point of a tool execution, for
+//! every effect, with four calls at once. The same is done with a reset of the workflow, and with completions that
+//! never reach the engine.
 
 use std::collections::HashMap;
 
@@ -23,7 +23,8 @@ const TOOLS: [&str; 3] = ["test_read", "test_idempotent", "test_once"];
 const CALLS: usize = 4;
 const FAILURE: &str = "no such account";
 
-/// More executions are held than a worker runs by default: a held one does not heartbeat, so it is tried again.
+/// An agent with the test tools, and a worker with more slots than by default. A tool execution that is held sends no
+/// heartbeats, so the engine tries it again, and each try takes a slot.
 const AGENT: &str = r#"
 tools = ["test_once", "test_read", "test_idempotent"]
 
@@ -31,7 +32,8 @@ tools = ["test_once", "test_read", "test_idempotent"]
 max_concurrent_activities = 1000
 "#;
 
-/// Four calls at once of the tool that the message names; the last one fails, for a reason that is known.
+/// Script of a model that makes four calls at once of the tool that the message names. The last one fails with a known
+/// error.
 fn four_calls(request: &Request) -> Reply {
     if request.results_since_user() > 0 {
         return Reply::text("Done.");
@@ -59,22 +61,22 @@ impl Case {
         }
     }
 
-    /// What a `once` tool had begun and left no record of is unknown; nothing else is.
+    /// Returns whether the outcome is unknown: only of a `once` tool that was claimed and whose end was not recorded.
     fn is_unknown(&self) -> bool {
         self.tool == "test_once" && !matches!(self.place, "tool.before_claim" | "tool.after_record")
     }
 
-    /// How often each execution may have had its effect.
+    /// Returns whether a tool execution may have had its effect this many times.
     fn may_have_effects(&self, count: usize) -> bool {
         match (self.tool, self.place) {
             ("test_once", "tool.after_claim") => count == 0,
             ("test_once", _) | (_, "tool.after_record") => count == 1,
-            // Tried again, how often depends on how long the others took to be held.
+            // It was tried again. How often depends on how long it took until the others were held.
             _ => count >= 1,
         }
     }
 
-    /// The turn went on, and each call was done and observed as its effect demands.
+    /// Asserts that the turn went on, and that each call was done and observed as its effect demands.
     fn judge(&self, events: &[Value], effects: &HashMap<String, usize>) {
         let what = format!(
             "{} killed at {} ({})",

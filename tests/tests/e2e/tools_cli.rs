@@ -1,4 +1,4 @@
-//! `everturn tools list` and `tools call`: without Temporal and without a database.
+//! Tests of `everturn tools list` and `tools call`, which need neither Temporal nor a database.
 
 use std::{fs, process::Output};
 
@@ -40,7 +40,7 @@ skills = ["broken"]
 paths = ["skills"]
 "#;
 
-/// A folder with a configuration, a skill and a broken one.
+/// Makes a folder with a configuration, a valid skill and one that is not valid.
 fn folder() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [("greet", SKILL), ("broken", "Nothing.")] {
@@ -61,7 +61,7 @@ fn command(folder: &TempDir, args: &[&str]) -> Command {
         .arg("tools")
         .args(args)
         .current_dir(folder.path())
-        // Whoever would connect to one of these fails.
+        // A command that connects to one of these fails.
         .env("EVERTURN_DATABASE", "postgres://127.0.0.1:1/nothing")
         .env("EVERTURN_REDIS", "redis://127.0.0.1:1")
         .env("TEMPORAL_ADDRESS", "127.0.0.1:1")
@@ -287,7 +287,7 @@ async fn ctrl_c_cancels_a_call() {
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    // It runs when it has had its effect.
+    // The tool writes its effect first, so it runs when the file is there.
     wait::until("the tool runs", || async {
         folder.path().join("effects").exists().then_some(())
     })

@@ -1,4 +1,4 @@
-//! What a turn does when nothing goes wrong.
+//! Turns in which nothing goes wrong.
 
 use everturn_tests::{
     events::{data, types},
@@ -7,7 +7,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// Two tools in parallel, then an answer.
+/// Script of a model that calls two tools in parallel, then answers.
 pub(crate) fn two_tools(request: &Request) -> Reply {
     if request.results_since_user() == 0 {
         Reply::text("I need two tools.")
@@ -80,7 +80,7 @@ fn the_tools_ran_as_asked(events: &[Value]) {
     );
 }
 
-/// The conversation's status and its timeline.
+/// Checks the conversation's status and its timeline.
 async fn the_views_show_the_turn(stack: &Stack, conversation: &str) {
     let status = stack
         .get(&format!("/conversations/{conversation}/execution-status"))
@@ -123,7 +123,7 @@ async fn two_messages_at_once_are_two_turns_in_order() {
     for content in ["one", "two", "three"] {
         client.submit(&conversation, content, None).await.unwrap();
     }
-    // Accepted means durable: everything was accepted before any worker was there.
+    // All messages were accepted before any worker ran (invariant 9, accepted means durable).
     let status = stack
         .get(&format!("/conversations/{conversation}/execution-status"))
         .await;

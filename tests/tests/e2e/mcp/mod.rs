@@ -1,4 +1,4 @@
-//! Tools of MCP servers that nobody here wrote, in whole turns, and what happens when a server misbehaves or dies.
+//! Tools of MCP servers of other projects, in whole turns, and what happens when a server misbehaves or dies.
 
 mod over_url;
 mod reference;
@@ -20,7 +20,7 @@ use nix::{
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// A model that makes these calls in its first step of a turn, then answers.
+/// Starts a model that makes these calls in the first step of a turn, then answers.
 async fn calling(calls: Vec<(&'static str, Value)>) -> Model {
     Model::start(
         move |request: &Request| match request.results_since_user() {
@@ -35,7 +35,7 @@ async fn calling(calls: Vec<(&'static str, Value)>) -> Model {
     .await
 }
 
-/// Names of the tools a request offered.
+/// Returns the names of the tools that a request offered to the model.
 fn offered(request: &Request) -> Vec<String> {
     let tools = request.body["tools"]
         .as_array()
@@ -60,7 +60,7 @@ async fn turn(calls: Vec<(&'static str, Value)>, tools: &str, tables: &str) -> (
     (stack, events)
 }
 
-/// Ids of the processes that ran as a watched server, in order.
+/// Returns the ids of the processes that ran as a watched server, in order.
 fn processes(directory: &Path, server: &str) -> Vec<String> {
     let pids = fs::read_to_string(directory.join(format!("{server}.pid"))).unwrap_or_default();
     pids.lines().map(str::to_owned).collect()
@@ -70,7 +70,7 @@ fn kill(id: &str) {
     signal::kill(Pid::from_raw(id.parse().unwrap()), Signal::SIGKILL).unwrap();
 }
 
-/// What a watched server was told, one message each.
+/// Returns the messages that a watched server received.
 fn told(directory: &Path, server: &str) -> Vec<Value> {
     let log = fs::read_to_string(directory.join(format!("{server}.log"))).unwrap_or_default();
     log.lines()
@@ -82,7 +82,7 @@ fn find<'a>(messages: &'a [Value], method: &str) -> Option<&'a Value> {
     messages.iter().find(|message| message["method"] == method)
 }
 
-/// Waits until a watched server was told this.
+/// Waits until a watched server has received a message with this method.
 async fn was_told(directory: &Path, method: &str) -> Value {
     wait::until(&format!("the server hears {method}"), || async {
         find(&told(directory, "slow"), method).cloned()
@@ -92,13 +92,13 @@ async fn was_told(directory: &Path, method: &str) -> Value {
 
 const LONG: &str = "slow__trigger-long-running-operation";
 
-/// A watched server with a tool that takes long, and its effect.
+/// Returns the table of the watched server `slow`, whose long-running tool has this effect.
 fn slow(directory: &Path, effect: &str, more: &str) -> String {
     let more = format!("effects = {{\"trigger-long-running-operation\" = \"{effect}\"}}\n{more}");
     mcp::watched("slow", EVERYTHING, directory, &more)
 }
 
-/// A stack whose agent has the tools of such a server, and a model that makes these calls.
+/// Makes a stack whose agent has the tools of the server `slow`, with a model that makes these calls.
 async fn slow_stack(
     calls: Vec<(&'static str, Value)>,
     directory: &Path,
@@ -109,14 +109,14 @@ async fn slow_stack(
     stack(calling(calls).await, "[\"slow__*\"]", &tables).await
 }
 
-/// How often that server was told this.
+/// Returns how many messages with this method the server `slow` has received.
 fn times_told(directory: &Path, method: &str) -> usize {
     let told = told(directory, "slow");
     let such = told.iter().filter(|message| message["method"] == method);
     such.count()
 }
 
-/// The progress of the tool that runs, as the last heartbeat that carried one says it.
+/// Waits until a heartbeat of the running tool carries its progress, and returns it.
 async fn progress(stack: &Stack, conversation: &str) -> String {
     let workflow_id = ids::workflow_id(conversation);
     wait::until("a heartbeat carries the progress", || async {
@@ -134,7 +134,7 @@ async fn progress(stack: &Stack, conversation: &str) -> String {
 #[tokio::test]
 async fn progress_keeps_a_long_call_alive() {
     let files = TempDir::new().unwrap();
-    // Longer than the heartbeat time-out (5 s), each step shorter than the idle time-out.
+    // The call takes longer than the heartbeat time-out (5 s), and each of its steps less than the idle time-out.
     let calls = vec![(LONG, json!({"duration": 8, "steps": 16}))];
     let stack = slow_stack(calls, files.path(), "once", "idle_timeout = \"3s\"").await;
     let _running = stack.start().await;
@@ -303,7 +303,8 @@ async fn a_server_that_is_away_fails_no_turn() {
     assert_eq!(events.last().unwrap()["event_type"], "complete");
 }
 
-/// As one is that `npx` downloads first. Longer than the 10 s that rmcp gives its first question.
+/// The server takes longer to start than the 10 s for which rmcp waits for the answer to its first question, like a
+/// server that `npx` has to download first.
 #[tokio::test]
 async fn a_server_that_is_slow_to_start_is_waited_for() {
     let slowly = |name: &str, run: &str| {
@@ -358,7 +359,7 @@ async fn a_changed_list_is_offered_in_the_next_call() {
     let calls = vec![("slow__echo", json!({"message": "here"}))];
     let stack = slow_stack(calls, files.path(), "once", "").await;
     let _running = stack.start().await;
-    // This server adds tools after the handshake, and says so.
+    // This server adds tools after the handshake, and notifies its client of them.
     wait::until("the tools that came later are offered", || async {
         let (conversation, _) = stack.ask("go").await;
         stack.ended(&conversation, 1).await;

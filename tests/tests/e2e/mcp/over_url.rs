@@ -1,4 +1,4 @@
-//! Servers behind a URL, which run and end on their own.
+//! MCP servers behind a URL, which the worker does not start or end.
 
 use std::process::Stdio;
 
@@ -13,7 +13,7 @@ use tokio::process::{Child, Command};
 
 use super::{calling, progress, stack};
 
-/// A server behind a URL, killed when dropped.
+/// An MCP server behind a URL. It is killed when this is dropped.
 fn over_http(port: u16) -> Child {
     Command::new("node")
         .arg(mcp::npm(EVERYTHING))
@@ -81,7 +81,8 @@ async fn a_server_behind_a_url_may_be_restarted() {
     .await;
 }
 
-/// A worker that has a session with the server, and calls nothing while it is restarted, does not know of it.
+/// A worker that has a session with the server, and makes no call while the server is restarted, does not notice the
+/// restart.
 #[tokio::test]
 async fn a_server_behind_a_url_may_be_restarted_between_two_turns() {
     let port = free_port();
@@ -91,7 +92,7 @@ async fn a_server_behind_a_url_may_be_restarted_between_two_turns() {
     let calls = vec![("web__echo", json!({"message": "here"}))];
     let stack = stack(calling(calls).await, "[\"web__*\"]", &table).await;
     let _running = stack.start().await;
-    // Enough turns for every worker to have had one.
+    // There are so many turns that every worker has had one.
     let turns = async || {
         for turn in 1..=6 {
             let (conversation, _) = stack.ask("go").await;

@@ -1,4 +1,4 @@
-//! The reference servers that others wrote, each in a turn.
+//! The reference servers of the MCP project, each in a turn.
 
 use std::{fs, path::Path};
 
@@ -27,7 +27,7 @@ async fn the_reference_servers_serve_a_turn() {
     the_others_have_answered(&events, &root);
 }
 
-/// A repository whose first commit has all files of the directory.
+/// Makes a git repository whose first commit has all files of the directory.
 fn make_repository(root: &Path) {
     let git = |arguments: &[&str]| {
         let identity = ["-c", "user.name=Test", "-c", "user.email=test@example.com"];
@@ -43,7 +43,7 @@ fn make_repository(root: &Path) {
     git(&["commit", "-q", "-m", "The first commit"]);
 }
 
-/// The servers' tables of the configuration.
+/// Returns the tables of the configuration for all servers.
 fn tables(root: &Path) -> String {
     let node = |package: &str| mcp::npm(package).display().to_string();
     let python = |program: &str| mcp::python(program).display().to_string();
@@ -68,7 +68,7 @@ fn tables(root: &Path) -> String {
     .concat()
 }
 
-/// Calls of each server's tools.
+/// Returns calls of tools of each server.
 fn calls(root: &Path) -> Vec<(&'static str, Value)> {
     let at = |name: &str| root.join(name).display().to_string();
     vec![

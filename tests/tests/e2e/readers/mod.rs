@@ -1,9 +1,9 @@
 //! Readers that are cut after any byte and come back to any gateway, while gateways and workers are killed and Redis is
-//! flushed (invariant 7, fenced deltas; invariant 8, a cursor never expires): each assembles exactly what a reader sees
+//! flushed (invariant 7, fenced deltas; invariant 8, a cursor never expires). Each assembles exactly what a reader gets
 //! that is never cut.
 //!
-//! Many conversations side by side, one for each seed, share the kills; some are cancelled. `EVERTURN_SEED=7` runs the
-//! one of seed 7 again; the kills then fall elsewhere.
+//! Many conversations run at the same time, one for each seed, on the same processes; some are cancelled.
+//! `EVERTURN_SEED=7` runs only the conversation of seed 7. The processes are then killed at other moments.
 
 mod script;
 
@@ -33,47 +33,49 @@ use tokio::{
 
 use self::script::{Script, is_cancelled, turns};
 
-/// Conversations: over Redis, and where gateways see no live texts.
+/// Number of conversations on the production backends. The embedded backends have fewer, because their gateways see no
+/// live texts.
 const SEEDS: u64 = 200;
 const EMBEDDED_SEEDS: u64 = 40;
 
-/// Conversations at once: more would only wait for one another on a small machine.
+/// Number of conversations that run at once. More would only wait for one another on a small machine.
 const AT_ONCE: usize = 40;
 
-/// The first gateway is never killed: readers without cuts are there.
+/// Number of gateways. The first is never killed, because the readers that are never cut use it.
 const GATEWAYS: usize = 3;
 
-/// A step has six tries, and each of these may take one from it.
+/// A step has six tries, and each kill may end one of them.
 const MAX_WORKER_KILLS: usize = 4;
 
-/// How far a connection goes at the most, until it makes no progress.
+/// Largest number of bytes of a reader's first connections. When a connection makes no progress, the next may have
+/// more.
 const FIRST_LIMIT: usize = 1024;
 const MAX_FIRST_LIMIT: usize = 4 * 1024;
 const MAX_LIMIT: usize = 1024 * 1024;
 
-/// One conversation, from its first message to its end, however long the machine takes.
+/// Time limit of one conversation, from its first message to its end. It is far more than a slow machine needs.
 const SEED_LIMIT: Duration = Duration::from_mins(2);
 
-/// What all conversations share.
+/// Everything that the conversations share.
 struct Run {
     stack: Stack,
     script: Script,
     http: reqwest::Client,
-    /// Connections cut so far: the clock of the kills.
+    /// Number of connections that were cut so far. The processes are killed at certain numbers of cuts.
     cuts: watch::Sender<usize>,
 }
 
-/// What a conversation came to.
+/// What was seen in a conversation.
 #[derive(Debug, Default)]
 struct Outcome {
     places: CutPlaces,
-    /// Texts that were seen before their event came, by the reader that is cut.
+    /// Number of texts that the reader that is cut saw before their event came.
     compared: usize,
-    /// Those of which more than one try was seen, by the other.
+    /// Number of texts of which the reader that is never cut saw more than one try.
     retried: usize,
 }
 
-/// What is done to the stack.
+/// A fault that the test causes.
 #[derive(Debug, Clone, Copy)]
 enum Harm {
     KillGateway,
@@ -81,7 +83,7 @@ enum Harm {
     FlushRedis,
 }
 
-/// One after the other, again and again.
+/// The faults, which are caused one after the other, again and again.
 const HARMS: [Harm; 5] = [
     Harm::FlushRedis,
     Harm::KillGateway,
@@ -91,7 +93,7 @@ const HARMS: [Harm; 5] = [
 ];
 const EMBEDDED_HARMS: [Harm; 2] = [Harm::KillGateway, Harm::KillWorker];
 
-/// What was done to the stack.
+/// Counts the faults that were caused.
 #[derive(Debug, Default)]
 struct Harms {
     gateways_killed: usize,
@@ -147,7 +149,7 @@ async fn readers_that_are_cut_see_what_others_see() {
     }
 }
 
-/// What all conversations came to together; panics when one failed.
+/// Adds up the outcomes of all conversations. Panics when one failed.
 fn outcomes(ended: Vec<(u64, Result<Outcome, String>)>, harms: &Harms) -> Outcome {
     let number = ended.len();
     let mut failed = 0;
@@ -172,7 +174,8 @@ fn outcomes(ended: Vec<(u64, Result<Outcome, String>)>, harms: &Harms) -> Outcom
     all
 }
 
-/// The test is worth something only when readers were cut everywhere, and the stack was harmed.
+/// Asserts that readers were cut at every kind of place, and that every kind of fault was caused. Otherwise the test
+/// would show nothing.
 fn enough_was_seen(seeds: usize, all: &Outcome, harms: &Harms) {
     let places = &all.places;
     assert!(
@@ -192,7 +195,7 @@ fn enough_was_seen(seeds: usize, all: &Outcome, harms: &Harms) {
     }
 }
 
-/// Runs every seed's conversation, some at once.
+/// Runs the conversation of every seed, at most [`AT_ONCE`] at a time.
 async fn run(arena: &Arc<Run>, seeds: &[u64]) -> Vec<(u64, Result<Outcome, String>)> {
     let turnstile = Arc::new(Semaphore::new(AT_ONCE));
     let mut running = JoinSet::new();
@@ -206,7 +209,7 @@ async fn run(arena: &Arc<Run>, seeds: &[u64]) -> Vec<(u64, Result<Outcome, Strin
     running.join_all().await
 }
 
-/// Does harm, the next each time half of the readers were cut once more. Ends never.
+/// Causes faults, the next one each time as many connections were cut as half of the seeds. Never returns.
 async fn harm(
     arena: &Run,
     seeds: usize,
@@ -228,7 +231,7 @@ async fn harm(
             .unwrap();
         match harm {
             Harm::KillGateway => {
-                // Of those that may die, the one that has lived longest.
+                // Of the gateways that may be killed, this is the one that has run longest.
                 let number = 1 + harms.gateways_killed % gateways.len();
                 gateways.remove(0).kill().await;
                 gateways.push(stack.gateway_on(number, &[]).await);
@@ -340,7 +343,7 @@ impl Run {
             match reader.visit(&url, cursor_in, &mut cut, is_over).await? {
                 Left::Satisfied => return Ok((reader.view, places)),
                 Left::Cut => self.cuts.send_modify(|cuts| *cuts += 1),
-                // Its gateway was killed, or is not up yet: the next one answers.
+                // The gateway was killed, or does not listen yet. The reader goes to the next one.
                 Left::Ended | Left::Refused => {}
             }
             places += cut.places();
@@ -352,7 +355,7 @@ impl Run {
         }
     }
 
-    /// What the reader has is what is stored.
+    /// Checks that the events of the reader are those of the store.
     async fn compare_with_log(&self, conversation: &str, view: &View) -> Result<(), String> {
         let url = format!(
             "{}/api/v1/agent/conversations/{conversation}/events?limit=1000",
@@ -386,8 +389,9 @@ impl Run {
         }
     }
 
-    /// Compares what was shown of each text with what the model said, and with the event that sealed it, which has all
-    /// of it and more. Gives how many texts of the try that was saved were seen, and how many were seen to begin anew.
+    /// Compares what was shown of each text with what the model said, and with the event that sealed the text, which
+    /// has at least what was shown. Returns how many texts were seen of the try that was saved, and how many were seen
+    /// in more than one try.
     fn compare_texts(&self, seed: u64, view: &View) -> Result<(usize, usize), String> {
         let (mut turn, mut compared, mut retried) = (0, 0, 0);
         for event in view.events() {
@@ -446,7 +450,8 @@ impl Run {
     }
 }
 
-/// Which tries the texts of rising generations are of: each one's text, or the beginning of it.
+/// Finds the try that each shown text is of. The texts are in the order of their generations, and each is the text of
+/// its try, or the beginning of it.
 fn tries_of(shown: &[&ShownText], tries: &[String]) -> Result<Vec<usize>, String> {
     let mut seen = Vec::new();
     let mut next = 0;

@@ -1,4 +1,4 @@
-//! What the model says in each conversation: all of it follows from the conversation's seed.
+//! What the model says in each conversation. The conversation's seed determines all of it.
 
 use std::{
     collections::HashMap,
@@ -12,10 +12,10 @@ use everturn_tests::{
 };
 use serde_json::json;
 
-/// Between two pieces of the model: a text lasts about a second, and is seen by several connections.
+/// Time between two pieces of the model. With it a text takes about a second, so that several connections see it.
 const PACE: Duration = Duration::from_millis(60);
 
-/// Words of one to four bytes a character, and what JSON and SSE have to escape or split.
+/// Words with characters of one to four bytes, and with characters that JSON must escape or SSE would split at.
 const WORDS: [&str; 8] = [
     "plain ",
     "größer ",
@@ -27,10 +27,10 @@ const WORDS: [&str; 8] = [
     "👩‍👩‍👧 ",
 ];
 
-/// Which call of the model: seed, turn and step.
+/// The key of an LLM call: seed, turn and step.
 pub(super) type Call = (u64, usize, usize);
 
-/// A model whose every try of every step says something of its own, so that no two can be taken for one another.
+/// A model that says something else in every try of every step, so that two tries cannot be confused.
 #[derive(Clone, Default)]
 pub(super) struct Script {
     tries: Arc<Mutex<HashMap<Call, u64>>>,
@@ -60,7 +60,7 @@ impl Script {
         }
     }
 
-    /// What each try of a call said, or was about to say when it was killed.
+    /// Returns the whole text of each try of a call, also of tries that were cut off.
     pub(super) fn texts(&self, call: Call) -> Vec<String> {
         let tries = self
             .tries
@@ -87,7 +87,7 @@ fn pieces((seed, turn, step): Call, attempt: u64) -> Vec<String> {
         .collect()
 }
 
-/// Tools of each turn, one after the other.
+/// Returns the number of tools of each turn, which are called one after the other.
 fn tools(seed: u64) -> usize {
     if seed.is_multiple_of(2) { 1 } else { 2 }
 }
@@ -96,7 +96,7 @@ pub(super) fn turns(seed: u64) -> usize {
     if seed.is_multiple_of(5) { 2 } else { 1 }
 }
 
-/// Whether the first turn is cancelled on its way.
+/// Returns whether the first turn is cancelled while it runs.
 pub(super) fn is_cancelled(seed: u64) -> bool {
     seed % 7 == 3
 }

@@ -1,4 +1,4 @@
-//! Sub-agents: trees of them in one order, their ends and their limits.
+//! Sub-agents: the one order of events in a tree of them, how they end, and their limits.
 
 mod tree;
 
@@ -11,7 +11,8 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-/// Three agents: `default` delegates to `lead`, which delegates to `helper`. `more` goes into `[agents.default]`.
+/// Returns the configuration of three agents: `default` delegates to `lead`, which delegates to `helper`. `more` is
+/// added to `[agents.default]`.
 fn agents(more: &str) -> String {
     let rest = |name: &str, keys: &str| {
         format!(
@@ -31,12 +32,12 @@ fn delegate(reply: Reply, agent: &str, task: &str) -> Reply {
     reply.call("delegate", &json!({"agent": agent, "task": task}))
 }
 
-/// Who is asked: `default` has other instructions.
+/// Returns whether the request comes from this agent: the instructions of each sub-agent are its name.
 fn is(request: &Request, agent: &str) -> bool {
     request.last("system") == agent
 }
 
-/// Three leads at once, each with a helper; `helper` says what helpers do.
+/// Returns the script of a turn with three leads at once, each with a helper. `helper` is the script of the helpers.
 fn tree(helper: impl Fn(&Request) -> Reply) -> impl Fn(&Request) -> Reply {
     move |request| {
         let (task, results) = (request.last("user"), request.results_since_user());
@@ -71,7 +72,7 @@ async fn agent_executions(stack: &Stack, conversation: &str) -> Vec<Value> {
     page["executions"].as_array().cloned().unwrap_or_default()
 }
 
-/// Workflows of the conversation that the engine says run.
+/// Returns the number of workflows of the conversation that run, as the engine says.
 async fn running(stack: &Stack, conversation: &str) -> usize {
     let query = format!("ConversationId=\"{conversation}\" AND ExecutionStatus=\"Running\"");
     let found = stack
@@ -81,7 +82,7 @@ async fn running(stack: &Stack, conversation: &str) -> usize {
     found.as_array().map_or(0, Vec::len)
 }
 
-/// Asserts that the agents of [`tree`] all came to their end: three leads, each with a helper, and who asked them.
+/// Asserts that all agents of [`tree`] completed: the turn's own, three leads, and a helper of each.
 fn assert_tree_succeeded(events: &[Value]) {
     assert_eq!(
         (count(events, "sub_agent_start"), count(events, "complete")),
@@ -96,7 +97,7 @@ fn assert_tree_succeeded(events: &[Value]) {
     );
 }
 
-/// How many of the model's requests are such.
+/// Returns how many of the model's requests meet the condition.
 fn requests(stack: &Stack, is_such: impl Fn(&Request) -> bool) -> usize {
     let requests = stack.model.requests();
     requests.iter().filter(|request| is_such(request)).count()
@@ -183,7 +184,8 @@ async fn a_terminated_turn_is_resumed_with_its_sub_agents() {
     nothing_runs(&stack, &conversation).await;
 }
 
-/// The sub-agents of the run before may still be at work: the new run starts those, or waits for them, by the same ids.
+/// The sub-agents of the old run may still be at work. The new run finds them by the same ids, and starts them or waits
+/// for them.
 #[tokio::test]
 async fn a_reset_turn_finds_its_sub_agents() {
     let stack = stack(tree(|request| answering(request).held()), "").await;
@@ -257,8 +259,8 @@ async fn a_sub_agent_that_is_terminated_is_an_observe() {
     nothing_runs(&stack, &conversation).await;
 }
 
-/// Asserts that a tree with this limit starts as many sub-agents as it may, and that the calls for the others tell why
-/// they are refused.
+/// Asserts that a tree with this limit starts as many sub-agents as it may, and that the calls for the others say why
+/// they were refused.
 async fn is_limited(limit: &str, sub_agents: usize, refused_calls: usize, reason: &str) {
     let stack = stack(tree(answering), limit).await;
     let _running = stack.start().await;
@@ -336,7 +338,7 @@ async fn a_sub_agent_may_be_asked_for_and_may_ask() {
         let execution_id = request["execution_id"].as_str().unwrap();
         let answer = json!({"decision": "approve", "input_hash": request["input_hash"]});
         let path = format!("/conversations/{conversation}/approvals/{execution_id}");
-        // The turn may not wait yet: its request is seen as soon as it is stored.
+        // The request can be seen as soon as it is stored. The turn may not wait for the answer yet, and refuse it.
         wait::until("the answer is taken", || async {
             let (status, body) = stack.post(&path, &answer).await;
             assert!(matches!(status, 200 | 503), "{body}");

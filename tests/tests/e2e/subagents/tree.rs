@@ -1,4 +1,4 @@
-//! A tree of sub-agents, three levels deep, in everything that shows it.
+//! A tree of sub-agents, three levels deep, as events, timeline, API, workflows and the model show it.
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -71,7 +71,8 @@ async fn a_tree_of_three_levels_is_one_order() {
     println!("a turn of two steps with three sub-agents: {length} history events");
 }
 
-/// Each step is asked for once, and a parent is told what its children answered, not what they did for it.
+/// Asserts that the model is asked once for each step, and that a parent is told the answers of its children, and not
+/// how they came about.
 fn each_model_was_told_its_part(stack: &Stack) {
     let calls = stack.model.requests().len();
     assert_eq!(calls, 2 + 3 * 2 + 3, "each step is asked for once");
@@ -103,7 +104,7 @@ fn each_model_was_told_its_part(stack: &Stack) {
     }
 }
 
-/// Through its tool call to its parent, up to the turn's own.
+/// Asserts that each agent execution leads through its tool call to its parent, up to the turn's own.
 async fn every_child_leads_to_the_root(
     stack: &Stack,
     conversation: &str,
@@ -118,7 +119,7 @@ async fn every_child_leads_to_the_root(
             (&json!("completed"), &json!(root))
         );
         let mut place = execution;
-        // Every child leads through its tool call to its parent, up to the turn's own.
+        // Go from each child, through its tool call, to its parent.
         while let Some(parent) = place["parent_execution_id"].as_str() {
             let act = data(events, "act").into_iter().find(|act| {
                 act["execution_id"] == place["parentActToolCall"]["execution_id"]
