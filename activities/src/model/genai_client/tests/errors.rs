@@ -92,18 +92,22 @@ async fn retry_after_is_honoured_within_bounds() {
             .to_rfc2822()
             .replace("+0000", "GMT")
     };
-    let cases = [
-        ("retry-after", "7".to_owned(), 7),
-        ("retry-after", "0.5".to_owned(), 0),
-        ("retry-after-ms", "2500".to_owned(), 2),
-        ("retry-after", "86400".to_owned(), 600),
-        ("retry-after", "1e300".to_owned(), 600),
-        ("retry-after", date(90), 89),
-        ("retry-after", date(-90), 0),
-        ("retry-after", date(100_000), 600),
-    ];
+    // Made anew for each call, because a date is a number of seconds from now.
+    let cases = || {
+        [
+            ("retry-after", "7".to_owned(), 7),
+            ("retry-after", "0.5".to_owned(), 0),
+            ("retry-after-ms", "2500".to_owned(), 2),
+            ("retry-after", "86400".to_owned(), 600),
+            ("retry-after", "1e300".to_owned(), 600),
+            ("retry-after", date(90), 89),
+            ("retry-after", date(-90), 0),
+            ("retry-after", date(100_000), 600),
+        ]
+    };
     for status in [429, 503] {
-        for (name, value, seconds) in &cases {
+        for case in 0..cases().len() {
+            let (name, value, seconds) = &cases()[case];
             let wait = fail(Script::status(status, "{}").header(name, value))
                 .await
                 .retry_after
