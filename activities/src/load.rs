@@ -4,7 +4,7 @@ use everturn_proto::{
     turn::{AgentDefinition, Delegation, LoadTurnRequest, LoadedTurn},
     words::{DEFAULT_AGENT, DEFAULT_TENANT, failure},
 };
-use everturn_store::{BeginTurn, BegunTurn, ToolKey};
+use everturn_store::{BeginTurn, BegunTurn, PinnedAgent, ToolKey};
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
 
@@ -37,7 +37,7 @@ pub(crate) async fn load_turn(
         .await
         .map_err(|error| fail::from_store(&error))?;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
-    let cannot_run = is_only_a_name(&begun.agent);
+    let cannot_run = begun.agent.as_ref().is_some_and(is_only_a_name);
     let loaded = loaded(activities, &conversation_id, begun).await;
     Ok(LoadedTurn {
         error_code: cannot_run.then(|| failure::UNKNOWN_AGENT.to_owned()),
@@ -79,15 +79,22 @@ async fn loaded(
         sealed: begun.sealed,
     };
     announce(activities, conversation_id, announcement).await;
+    let status = begun.status.into();
+    let Some(PinnedAgent { definition, hash }) = begun.agent else {
+        return LoadedTurn {
+            status,
+            ..LoadedTurn::default()
+        };
+    };
     let age_ms = u32::try_from(begun.age.as_millis()).unwrap_or(u32::MAX);
-    let timeout_ms = begun.agent.turn_timeout_ms;
+    let timeout_ms = definition.turn_timeout_ms;
     LoadedTurn {
-        status: begun.status.into(),
-        agent: begun.agent.name,
-        agent_hash: begun.agent_hash,
-        max_steps: begun.agent.max_steps,
-        max_parallel_tools: begun.agent.max_parallel_tools,
-        llm_timeout_ms: begun.agent.llm_timeout_ms,
+        status,
+        agent: definition.name,
+        agent_hash: hash,
+        max_steps: definition.max_steps,
+        max_parallel_tools: definition.max_parallel_tools,
+        llm_timeout_ms: definition.llm_timeout_ms,
         time_left_ms: timeout_ms.map(|timeout_ms| timeout_ms.saturating_sub(age_ms).max(1)),
         ..LoadedTurn::default()
     }
@@ -116,8 +123,8 @@ fn only_a_name(name: String) -> AgentDefinition {
 }
 
 /// True for [`only_a_name`]. No agent of a configuration is without a model.
-fn is_only_a_name(agent: &AgentDefinition) -> bool {
-    agent.model.is_none()
+fn is_only_a_name(agent: &PinnedAgent) -> bool {
+    agent.definition.model.is_none()
 }
 
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {

@@ -111,6 +111,7 @@ mod tests {
         server.write_all(&[0; 64]).await.unwrap();
         reading.await.unwrap();
     }
+
     #[tokio::test]
     async fn vectored_writes_reach_the_socket() {
         let listener = bind("127.0.0.1:0".parse().unwrap()).unwrap();

@@ -28,14 +28,19 @@ impl ResolveApproval {
         {
             return Some("`tool_input` is an object of at most 64 KiB, with no NUL in it");
         }
-        if self.reason.len() > MAX_APPROVAL_REASON_BYTES || self.reason.contains('\0') {
+        if !is_short(self.reason()) {
             return Some("`reason` has at most 4 KiB, with no NUL in it");
         }
-        if self.resolved_by.len() > MAX_APPROVAL_REASON_BYTES || self.resolved_by.contains('\0') {
+        if !is_short(self.resolved_by()) {
             return Some("`resolved_by` has at most 4 KiB, with no NUL in it");
         }
         None
     }
+}
+
+/// True for a text that is small enough and that can be stored.
+fn is_short(text: &str) -> bool {
+    text.len() <= MAX_APPROVAL_REASON_BYTES && !text.contains('\0')
 }
 
 /// True for an input that tools take, that is small enough for the engine and that can be stored unchanged: what runs
@@ -86,28 +91,28 @@ mod tests {
             ),
             (
                 ResolveApproval {
-                    reason: "because".to_owned(),
+                    reason: Some("because".to_owned()),
                     ..answer("deny")
                 },
                 true,
             ),
             (
                 ResolveApproval {
-                    reason: "a\0b".to_owned(),
+                    reason: Some("a\0b".to_owned()),
                     ..answer("deny")
                 },
                 false,
             ),
             (
                 ResolveApproval {
-                    reason: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1),
+                    reason: Some("x".repeat(MAX_APPROVAL_REASON_BYTES + 1)),
                     ..answer("deny")
                 },
                 false,
             ),
             (
                 ResolveApproval {
-                    resolved_by: "x".repeat(MAX_APPROVAL_REASON_BYTES + 1),
+                    resolved_by: Some("x".repeat(MAX_APPROVAL_REASON_BYTES + 1)),
                     ..answer("deny")
                 },
                 false,

@@ -194,7 +194,7 @@ impl<'a> Turn<'a> {
         for steer in self.ctx.state_mut(|state| state.inbox.take_steers()) {
             let batch = Batch::Steer(SaveSteer {
                 message_id: steer.id,
-                content: steer.content.unwrap_or_default(),
+                content: steer.content,
             });
             if let Some(end) = self.save(batch).await? {
                 return Ok(Some(end));

@@ -10,10 +10,18 @@ use crate::fields::Fields;
 /// The most agent executions that are remembered: more than can write texts at once in a conversation.
 const MAX_EXECUTIONS: usize = 256;
 
-/// The last sealed step of each agent execution; `u32::MAX` once it has ended. Its steps follow one another, so a seal
-/// covers the steps before it.
+/// What is sealed of each agent execution.
 #[derive(Debug, Default)]
-pub(super) struct Seals(VecDeque<(String, u32)>);
+pub(super) struct Seals(VecDeque<(String, Sealed)>);
+
+/// The steps of an agent execution whose texts were replaced. The later variant covers more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sealed {
+    /// This step and those before it: the steps of an agent execution follow one another.
+    UpTo(u32),
+    /// Every step, because the agent execution has ended.
+    All,
+}
 
 impl Seals {
     /// Notes what an event seals. Most seal nothing.
@@ -31,31 +39,35 @@ impl Seals {
         else {
             return;
         };
-        let step = if is_end {
-            Some(u32::MAX)
+        let sealed = if is_end {
+            Some(Sealed::All)
         } else {
-            fields.get("step")
+            fields.get("step").map(Sealed::UpTo)
         };
-        if let Some(step) = step {
-            self.seal(execution, step);
+        if let Some(sealed) = sealed {
+            self.seal(execution, sealed);
         }
     }
 
     /// True when the reader has the event that replaced this text.
     pub(super) fn cover(&self, key: &TextKey) -> bool {
-        self.0
+        let own = self
+            .0
             .iter()
-            .any(|(execution, step)| *execution == key.agent_execution_id && key.step <= *step)
+            .find(|(execution, _)| *execution == key.agent_execution_id);
+        own.is_some_and(|(_, sealed)| Sealed::UpTo(key.step) <= *sealed)
     }
 
-    fn seal(&mut self, execution: String, step: u32) {
+    fn seal(&mut self, execution: String, sealed: Sealed) {
         let known = self
             .0
             .iter()
             .position(|(held, _)| *held == execution)
             .and_then(|at| self.0.remove(at));
-        self.0
-            .push_back((execution, known.map_or(step, |(_, known)| known.max(step))));
+        self.0.push_back((
+            execution,
+            known.map_or(sealed, |(_, known)| known.max(sealed)),
+        ));
         if self.0.len() > MAX_EXECUTIONS {
             self.0.pop_front();
         }
@@ -127,7 +139,7 @@ mod tests {
     fn memory_is_bounded() {
         let mut seals = Seals::default();
         for number in 0..2 * MAX_EXECUTIONS {
-            seals.seal(format!("run_{number}"), 0);
+            seals.seal(format!("run_{number}"), Sealed::UpTo(0));
         }
         assert_eq!(seals.0.len(), MAX_EXECUTIONS);
         assert!(!covers(&seals, "run_0", 0));

@@ -101,12 +101,14 @@ impl TurnStarter for RecordingTurns {
         let conversation_id = asker(conversation_id, sub_agent);
         let input = answer
             .tool_input
-            .map(|input| input.as_str().to_owned())
-            .unwrap_or_default();
-        let (id, hash) = (answer.execution_id, answer.input_hash);
+            .as_ref()
+            .map_or("", |input| input.as_str());
         self.record(format!(
-            "{} {conversation_id} {id} {hash} {input} by {}",
-            answer.decision, answer.resolved_by
+            "{} {conversation_id} {} {} {input} by {}",
+            answer.decision,
+            answer.execution_id,
+            answer.input_hash(),
+            answer.resolved_by()
         ))?;
         Ok(self
             .approval_outcome

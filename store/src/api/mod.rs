@@ -36,7 +36,7 @@ pub use self::{
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
-    turns::{BeginTurn, BegunTurn, ContextMessage, Saved, StepClaim, TurnStore},
+    turns::{BeginTurn, BegunTurn, ContextMessage, PinnedAgent, Saved, StepClaim, TurnStore},
 };
 pub use crate::error::Result;
 

@@ -124,16 +124,23 @@ pub struct BeginTurn {
 pub struct BegunTurn {
     /// Running, or how the turn ended.
     pub status: AgentExecutionStatus,
-    /// The definition it is pinned to.
-    pub agent: AgentDefinition,
-    /// Hash of the definition.
-    pub agent_hash: String,
+    /// The agent it is pinned to; `None` for a call that ended without a sub-agent.
+    pub agent: Option<PinnedAgent>,
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
     /// Steps of lost turns that were ended now, whose texts the events of these ends replace.
     pub sealed: Vec<SealedStep>,
     /// How long ago it began.
     pub age: Duration,
+}
+
+/// The agent of a turn or a sub-agent, as it was when that began.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PinnedAgent {
+    /// What it is, whatever the configuration says by now.
+    pub definition: AgentDefinition,
+    /// Hash of the definition.
+    pub hash: String,
 }
 
 /// Answer to a claim of a step.

@@ -18,7 +18,7 @@ use super::{
     write::write_batch,
 };
 use crate::{
-    api::{Access, BeginTurn, BegunTurn, NewConversation, Result, Saved, StepKey},
+    api::{Access, BeginTurn, BegunTurn, NewConversation, PinnedAgent, Result, Saved, StepKey},
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
     error::{Missing, StoreError},
@@ -35,11 +35,13 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
     if let Some(own) = begun.iter().position(|row| row.id == *own_id) {
         return Ok(begun.swap_remove(own).begun(last_sequence));
     }
-    let agent_hash = definitions::hash(&begin.agent)?;
+    let agent = PinnedAgent {
+        definition: begin.agent.clone(),
+        hash: definitions::hash(&begin.agent)?,
+    };
     let mut turn = BegunTurn {
         status: AgentExecutionStatus::Running,
-        agent: begin.agent.clone(),
-        agent_hash,
+        agent: Some(agent.clone()),
         last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,
@@ -54,9 +56,11 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         turn.last_sequence = ended.result.last_sequence;
         turn.sealed.extend(ended.sealed);
     }
-    definitions::insert(connection, &turn.agent_hash, &begin.agent).await?;
+    definitions::insert(connection, &agent.hash, &agent.definition).await?;
     let message = message.map(|row| row.message);
-    turn.last_sequence = take_message(connection, &begin, &turn, message).await?;
+    let last_sequence = turn.last_sequence;
+    turn.last_sequence =
+        take_message(connection, &begin, &agent.hash, last_sequence, message).await?;
     Ok(turn)
 }
 
@@ -65,7 +69,8 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
 async fn take_message(
     connection: &mut Connection,
     begin: &BeginTurn,
-    turn: &BegunTurn,
+    agent_hash: &str,
+    last_sequence: u32,
     message: Option<StoredMessage>,
 ) -> Result<u32> {
     let now = now();
@@ -84,7 +89,7 @@ async fn take_message(
         },
     };
     let snapshot = Snapshot {
-        last_sequence: turn.last_sequence,
+        last_sequence,
         message,
         ..Snapshot::default()
     };
@@ -95,7 +100,7 @@ async fn take_message(
         conversation_id: &begin.conversation_id,
         message_id: &begin.message_id,
         agent: &begin.agent.name,
-        agent_hash: &turn.agent_hash,
+        agent_hash,
         now,
     };
     agent_execution.of_turn().execute(&mut *connection).await?;

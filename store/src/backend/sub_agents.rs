@@ -17,7 +17,7 @@ use super::{
     write::write_batch,
 };
 use crate::{
-    api::{BegunTurn, Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
+    api::{BegunTurn, PinnedAgent, Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
     batch::{self, BatchRequest, Save, Snapshot, Task},
     columns::now,
     error::{Missing, StoreError},
@@ -118,8 +118,10 @@ async fn start(
     write_batch(connection, &request, &batch, now).await?;
     Ok(BegunTurn {
         status: AgentExecutionStatus::Running,
-        agent,
-        agent_hash,
+        agent: Some(PinnedAgent {
+            definition: agent,
+            hash: agent_hash,
+        }),
         last_sequence: batch.last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,
@@ -144,8 +146,7 @@ fn not_begun(call_status: &ToolStatus, last_sequence: u32) -> BegunTurn {
     };
     BegunTurn {
         status,
-        agent: AgentDefinition::default(),
-        agent_hash: String::new(),
+        agent: None,
         last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,

@@ -81,11 +81,11 @@ impl Builder<'_> {
             ApprovalState::Expired => {
                 "nobody approved this call in time; it was not run".to_owned()
             }
-            ApprovalState::Denied if answer.reason.is_empty() => {
+            ApprovalState::Denied if answer.reason().is_empty() => {
                 "a person denied this call; it was not run".to_owned()
             }
             ApprovalState::Denied => {
-                let reason = &answer.reason;
+                let reason = answer.reason();
                 format!("a person denied this call; it was not run. They said: {reason}")
             }
             ApprovalState::NotNeeded
@@ -151,7 +151,7 @@ impl Builder<'_> {
             execution_id: call.execution_id.clone(),
             tool_name: call.tool_name.clone(),
             decision: answer.decision.clone(),
-            reason: answer.reason.clone(),
+            reason: answer.reason().to_owned(),
             edited,
             tool_input: answer
                 .tool_input
@@ -159,7 +159,7 @@ impl Builder<'_> {
                 .filter(|_| edited)
                 .or_else(|| call.tool_input.clone()),
             remember: answer.remember,
-            resolved_by: answer.resolved_by.clone(),
+            resolved_by: answer.resolved_by().to_owned(),
             agent_execution_id: self.agent_execution_id(),
             step: tool.step,
         };
@@ -173,7 +173,7 @@ impl Builder<'_> {
         }
         let answer = SaveApproval {
             decision: ApprovalState::Cancelled.into(),
-            reason: closing.error.to_owned(),
+            reason: Some(closing.error.to_owned()),
             ..SaveApproval::default()
         };
         self.approval_resolved(tool, &answer, false);

@@ -117,11 +117,10 @@ impl TryFrom<&SaveRequest> for BatchRequest {
             .batch
             .as_ref()
             .ok_or_else(|| StoreError::Conflict("the save names no batch".into()))?;
-        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let save = match wire {
             save_request::Batch::Steer(taken) => Save::UserMessage {
                 message_id: taken.message_id.clone(),
-                content: text(&taken.content),
+                content: taken.content.clone().filter(|text| !text.is_empty()),
             },
             save_request::Batch::Thought(_) => Save::Thought,
             save_request::Batch::Observe(observe) => Save::Observe {

@@ -5,7 +5,7 @@ use everturn_proto::{turn::AgentDefinition, words::AgentExecutionStatus};
 use sqlx::FromRow;
 
 use crate::{
-    api::BegunTurn,
+    api::{BegunTurn, PinnedAgent},
     batch::{Delegator, StoredMessage},
     columns::now,
 };
@@ -29,8 +29,10 @@ impl BegunRow {
     pub(crate) fn begun(self, last_sequence: u32) -> BegunTurn {
         BegunTurn {
             status: self.status,
-            agent: self.definition,
-            agent_hash: self.agent_hash,
+            agent: Some(PinnedAgent {
+                definition: self.definition,
+                hash: self.agent_hash,
+            }),
             last_sequence,
             sealed: Vec::new(),
             age: (now() - self.started_at).to_std().unwrap_or_default(),

@@ -11,8 +11,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, FinishReason, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversations, EventReader, NewMessage, QueuedMessage, Saved,
-    StepKey, ToolEnd, ToolKey, TurnStore,
+    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage,
+    QueuedMessage, Saved, StepKey, ToolEnd, ToolKey, TurnStore,
 };
 
 /// Returns an access that sees everything that these tests make.
@@ -206,7 +206,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             0,
             Batch::Steer(SaveSteer {
                 message_id,
-                content,
+                content: Some(content),
             }),
         )
         .await
@@ -258,13 +258,23 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             .collect()
     }
 
+    /// Returns the data of each event of a type.
+    pub async fn all_data(&self, event_type: &str) -> Vec<serde_json::Value> {
+        let events = self.events().await;
+        let of_type = events.iter().filter(|event| event.event_type == event_type);
+        of_type.map(data).collect()
+    }
+
     /// Returns the data of the only event of a type.
     pub async fn data(&self, event_type: &str) -> serde_json::Value {
-        let events = self.events().await;
-        let mut found = events.iter().filter(|event| event.event_type == event_type);
-        let data = data(found.next().unwrap());
-        assert!(found.next().is_none(), "one {event_type}");
-        data
+        let mut found = self.all_data(event_type).await;
+        assert_eq!(found.len(), 1, "one {event_type}");
+        found.remove(0)
+    }
+
+    pub async fn conversation(&self) -> Conversation {
+        let found = self.store.conversation(&tenant(), &self.conversation).await;
+        found.unwrap().unwrap()
     }
 }
 

@@ -55,12 +55,7 @@ where
     stop.store(true, Ordering::Release);
     assert_eq!(follower.await.unwrap(), WRITERS + 1);
     assert_eq!(turn.events().await.len(), WRITERS as usize + 1);
-    let conversation = turn
-        .store
-        .conversation(&tenant(), "c")
-        .await
-        .unwrap()
-        .unwrap();
+    let conversation = turn.conversation().await;
     assert_eq!(
         (conversation.last_sequence, conversation.message_count),
         (WRITERS + 1, WRITERS + 1)

@@ -39,7 +39,7 @@ fn answer(execution_id: &str, decision: ApprovalState) -> SaveApproval {
     SaveApproval {
         execution_id,
         decision,
-        reason: "because".into(),
+        reason: Some("because".into()),
         ..SaveApproval::default()
     }
 }

@@ -26,7 +26,7 @@ async fn interrupted<B: Backend>(backend: &B, end: &ToolEnd) -> Turn<B::Store> {
             turn.call(0, 2, Effect::Once),
         ],
     );
-    reply.agent_hash = turn.begin_again().await.agent_hash;
+    reply.agent_hash = turn.begin_again().await.agent.unwrap().hash;
     turn.store
         .complete_step(&turn.step(0), reply)
         .await

@@ -58,15 +58,7 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
         answer["message_id"],
         ids::assistant_message_id(&turn.execution, 1)
     );
-    assert_eq!(
-        turn.store
-            .conversation(&tenant(), "c")
-            .await
-            .unwrap()
-            .unwrap()
-            .message_count,
-        2
-    );
+    assert_eq!(turn.conversation().await.message_count, 2);
 }
 
 pub async fn a_batch_is_saved_once(backend: &impl Backend) {
@@ -355,19 +347,11 @@ pub async fn steer_joins_the_running_turn(backend: &impl Backend) {
         ("s", "user_message")
     );
     assert_eq!(data(&events[1])["content"], "say s");
-    assert_eq!(
-        turn.store
-            .conversation(&tenant(), "c")
-            .await
-            .unwrap()
-            .unwrap()
-            .message_count,
-        2
-    );
+    assert_eq!(turn.conversation().await.message_count, 2);
     assert!(!turn.queue("s").await.is_waiting());
     let nothing = SaveSteer {
         message_id: "none".into(),
-        content: String::new(),
+        content: None,
     };
     let refused = turn
         .store

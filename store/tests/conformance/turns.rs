@@ -20,14 +20,9 @@ pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
         (begun.status.clone(), begun.last_sequence),
         (AgentExecutionStatus::Running, 1)
     );
-    assert_eq!(begun.agent, agent());
+    assert_eq!(begun.agent.unwrap().definition, agent());
 
-    let conversation = turn
-        .store
-        .conversation(&tenant(), "c")
-        .await
-        .unwrap()
-        .unwrap();
+    let conversation = turn.conversation().await;
     assert_eq!(
         (conversation.tenant_id.as_str(), conversation.agent.as_str()),
         ("tenant", "default")
@@ -77,15 +72,7 @@ pub async fn a_turn_begins_once(backend: &impl Backend) {
         rows + 1,
         "only the event of the end"
     );
-    assert_eq!(
-        turn.store
-            .conversation(&tenant(), "c")
-            .await
-            .unwrap()
-            .unwrap()
-            .message_count,
-        1
-    );
+    assert_eq!(turn.conversation().await.message_count, 1);
 }
 
 pub async fn a_turn_without_content_or_row_is_refused(backend: &impl Backend) {
@@ -116,12 +103,10 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
         ..agent()
     };
     let begun = turn.store.begin_turn(repeated).await.unwrap();
-    assert_eq!(begun.agent, agent());
+    let pinned = begun.agent.unwrap();
+    assert_eq!(pinned.definition, agent());
     assert_eq!(
-        turn.store
-            .agent_definition(&begun.agent_hash)
-            .await
-            .unwrap(),
+        turn.store.agent_definition(&pinned.hash).await.unwrap(),
         Some(agent())
     );
     assert_eq!(turn.store.agent_definition("unknown").await.unwrap(), None);

@@ -129,9 +129,9 @@ pub(super) async fn resolve(
     let answer = ResolveApproval {
         execution_id: path.execution_id.clone(),
         decision: body.decision,
-        input_hash: body.input_hash,
+        input_hash: Some(body.input_hash),
         tool_input: body.tool_input.clone(),
-        reason: body.reason,
+        reason: Some(body.reason).filter(|reason| !reason.is_empty()),
         remember: body.remember,
         resolved_by: who(&caller),
     };
@@ -142,7 +142,7 @@ pub(super) async fn resolve(
     if let Some(problem) = settled(&call) {
         return Err(problem);
     }
-    if answer.input_hash != call.record.call.input_hash {
+    if answer.input_hash() != call.record.call.input_hash {
         return Err(mismatch());
     }
     let decision = match answer.decision() {
@@ -172,12 +172,12 @@ pub(super) async fn resolve(
 }
 
 /// Names who answers, for readers: the owner, or else the key.
-fn who(caller: &Caller) -> String {
+fn who(caller: &Caller) -> Option<String> {
     let key = || match &caller.credential {
-        Credential::Key(id) | Credential::Session(id) => id.clone(),
-        Credential::Token | Credential::Anonymous => String::new(),
+        Credential::Key(id) | Credential::Session(id) => Some(id.clone()),
+        Credential::Token | Credential::Anonymous => None,
     };
-    caller.access.owner_id.clone().unwrap_or_else(key)
+    caller.access.owner_id.clone().or_else(key)
 }
 
 /// Tells why the call takes no answer, if the stored call shows a reason.

@@ -4,7 +4,7 @@ use everturn_proto::{
     Thread,
     words::{AgentExecutionStatus, Effect, MessageRole},
 };
-use everturn_store::{AgentExecutions, Conversations, StoreError, TurnStore};
+use everturn_store::{AgentExecutions, StoreError, TurnStore};
 
 use super::{
     super::{
@@ -18,14 +18,20 @@ pub async fn a_sub_agent_begins_once(backend: &impl Backend) {
     let root = delegating(backend, 1).await;
     let first = begin(&root, 0).await;
     assert_eq!(
-        (first.status.clone(), first.agent.name.as_str()),
-        (AgentExecutionStatus::Running, "b")
+        (
+            first.status.clone(),
+            first
+                .agent
+                .as_ref()
+                .map(|agent| agent.definition.name.as_str())
+        ),
+        (AgentExecutionStatus::Running, Some("b"))
     );
     let rows = backend.row_count().await;
     let again = begin(&root, 0).await;
     assert_eq!(
-        (again.agent_hash, again.last_sequence),
-        (first.agent_hash, first.last_sequence)
+        (again.agent, again.last_sequence),
+        (first.agent, first.last_sequence)
     );
     assert_eq!(backend.row_count().await, rows);
     let start = root.data("sub_agent_start").await;
@@ -72,12 +78,7 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
         ["share this out", "sharing"],
         "a parent does not see what its sub-agent does"
     );
-    let conversation = root
-        .store
-        .conversation(&tenant(), "c")
-        .await
-        .unwrap()
-        .unwrap();
+    let conversation = root.conversation().await;
     assert_eq!(
         conversation.message_count, 1,
         "a task is no message of the conversation"

@@ -7,14 +7,11 @@ use everturn_proto::{
     turn::{SaveEnd, save_request::Batch},
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{Conversations, ToolClaim, TurnStore};
+use everturn_store::{ToolClaim, TurnStore};
 use tokio::task::JoinSet;
 
 use super::{
-    super::{
-        Backend,
-        fixture::{Turn, data, tenant},
-    },
+    super::{Backend, fixture::Turn},
     begin, begun, delegating,
 };
 
@@ -36,12 +33,7 @@ pub async fn its_end_ends_the_call_that_started_it(backend: &impl Backend) {
         "kept whole by reference"
     );
     root.observe(0, 0, "").await;
-    let conversation = root
-        .store
-        .conversation(&tenant(), "c")
-        .await
-        .unwrap()
-        .unwrap();
+    let conversation = root.conversation().await;
     assert_eq!(
         conversation.message_count, 1,
         "a sub-agent's answer is no message of the conversation"
@@ -68,12 +60,7 @@ pub async fn a_parent_is_told_how_its_sub_agents_ended(backend: &impl Backend) {
         sub.end(0, status).await;
         root.observe(0, index, "").await;
     }
-    let events = root.events().await;
-    let observes: Vec<_> = events
-        .iter()
-        .filter(|event| event.event_type == "observe")
-        .map(data)
-        .collect();
+    let observes = root.all_data("observe").await;
     assert_eq!(
         observes
             .iter()

@@ -30,13 +30,7 @@ pub async fn the_end_of_a_parent_ends_the_tree_below(backend: &impl Backend) {
         .unwrap();
 
     let saved = root.end(1, AgentExecutionStatus::Cancelled).await;
-    let ends: Vec<_> = root
-        .events()
-        .await
-        .iter()
-        .filter(|e| e.event_type == "cancelled")
-        .map(data)
-        .collect();
+    let ends = root.all_data("cancelled").await;
     let ended: Vec<_> = ends
         .iter()
         .map(|end| end["agent_execution_id"].as_str().unwrap())
@@ -144,12 +138,7 @@ pub async fn a_lost_turn_ends_with_its_sub_agents(backend: &impl Backend) {
         "a turn is resumed, and its sub-agents with it"
     );
     Turn::begun(root.store.clone(), "c", "m2").await;
-    let events = root.events().await;
-    let errors: Vec<_> = events
-        .iter()
-        .filter(|event| event.event_type == "error")
-        .map(data)
-        .collect();
+    let errors = root.all_data("error").await;
     let codes: Vec<_> = errors
         .iter()
         .map(|error| error["code"].as_str().unwrap())
