@@ -4,13 +4,14 @@ use everturn_proto::{
     turn::LlmCompleteState,
     words::{AgentExecutionStatus, CheckpointType},
 };
+use serde::Serialize;
 use sqlx::types::Json as Column;
 
 use super::{
     Connection, missing,
     sql::{
         agent_executions::STATUS_OF_EXECUTION,
-        checkpoints::{CHECKPOINT, CLAIM_STEP, InsertCheckpoint},
+        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow},
     },
 };
 use crate::{
@@ -59,12 +60,7 @@ pub(super) async fn complete_step(
     state: LlmCompleteState,
 ) -> Result<LlmCompleteState> {
     let row = of_call(step, CheckpointType::LlmComplete, &state);
-    let inserted = row
-        .unless_stored()
-        .execute(&mut *connection)
-        .await
-        .map_err(missing(Missing::AgentExecution, &step.agent_execution_id))?;
-    if inserted.rows_affected() == 1 {
+    if insert(connection, &row).await? {
         return Ok(state);
     }
     let stored = load_checkpoint(connection, step, CheckpointType::LlmComplete).await?;
@@ -77,12 +73,31 @@ pub(super) async fn save_partial(
     step: &StepKey,
     state: &LlmCompleteState,
 ) -> Result<()> {
-    of_call(step, CheckpointType::LlmPartial, state)
-        .or_replace()
-        .execute(connection)
-        .await
-        .map_err(missing(Missing::AgentExecution, &step.agent_execution_id))?;
+    let row = of_call(step, CheckpointType::LlmPartial, state);
+    insert_or_replace(connection, &row).await
+}
+
+/// Inserts a checkpoint, or replaces the one that is there if that is not of a newer generation.
+pub(super) async fn insert_or_replace<S: Serialize>(
+    connection: &mut Connection,
+    row: &CheckpointRow<'_, S>,
+) -> Result<()> {
+    if !insert(&mut *connection, row).await? {
+        row.replace().execute(connection).await?;
+    }
     Ok(())
+}
+
+/// Inserts a checkpoint unless there is one already, and returns whether it did.
+async fn insert<S: Serialize>(
+    connection: &mut Connection,
+    row: &CheckpointRow<'_, S>,
+) -> Result<bool> {
+    let inserted = row.insert().execute(connection).await.map_err(missing(
+        Missing::AgentExecution,
+        &row.step.agent_execution_id,
+    ))?;
+    Ok(inserted.rows_affected() == 1)
 }
 
 /// Reads the state of a step's LLM call.
@@ -105,8 +120,8 @@ fn of_call<'a>(
     step: &'a StepKey,
     checkpoint_type: CheckpointType,
     state: &'a LlmCompleteState,
-) -> InsertCheckpoint<'a, LlmCompleteState> {
-    InsertCheckpoint {
+) -> CheckpointRow<'a, LlmCompleteState> {
+    CheckpointRow {
         step,
         checkpoint_type,
         execution_id: None,

@@ -7,11 +7,12 @@ use everturn_proto::{
 
 use super::{
     Connection,
+    checkpoints::insert_or_replace,
     dialect::{list, words},
-    missing, runnable_approvals,
+    runnable_approvals,
     snapshot::load_assistants,
     sql::{
-        checkpoints::InsertCheckpoint,
+        checkpoints::CheckpointRow,
         tools::{FINISH_TOOL, START_TOOL, TOOL, ended, of_tool},
     },
     write::insert_ended,
@@ -50,7 +51,7 @@ pub(super) async fn claim_tool(
         tool_input: record.call.tool_input.clone(),
         attempt: record.attempt,
     };
-    let checkpoint = InsertCheckpoint {
+    let checkpoint = CheckpointRow {
         step: &key.step_key(),
         checkpoint_type: CheckpointType::ToolStart,
         execution_id: Some(&key.execution_id),
@@ -60,11 +61,7 @@ pub(super) async fn claim_tool(
         now: now(),
         state: &state,
     };
-    checkpoint
-        .or_replace()
-        .execute(connection)
-        .await
-        .map_err(missing(Missing::AgentExecution, &key.agent_execution_id))?;
+    insert_or_replace(connection, &checkpoint).await?;
     Ok(ToolClaim::Run { record, depth })
 }
 

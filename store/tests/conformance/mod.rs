@@ -84,6 +84,7 @@ macro_rules! conformance_suite {
             races::a_queue_is_never_longer_than_its_limit,
             races::a_tool_is_started_once,
             races::the_end_of_a_tool_and_of_its_turn_agree,
+            races::a_checkpoint_that_many_write_at_once_is_stored_once,
             races::everything_at_once_ends_without_a_deadlock,
             resume_point::the_resume_point_names_what_waits,
             resume_point::the_resume_point_is_at_the_last_checkpoint,

@@ -180,6 +180,27 @@ pub async fn the_end_of_a_tool_and_of_its_turn_agree(backend: &impl Backend) {
     }
 }
 
+/// Attempts of one step end in the same moment. Each gets the reply that is stored, and none an error: the table has
+/// two keys that the other's row could meet.
+pub async fn a_checkpoint_that_many_write_at_once_is_stored_once(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    for number in 0..60 {
+        let start = Arc::new(Barrier::new(8));
+        let mut tasks = JoinSet::new();
+        for attempt in 0..8 {
+            let (turn, step, start) = (turn.clone(), turn.step(number), start.clone());
+            tasks.spawn(async move {
+                let reply = state(&format!("answer {attempt}"), vec![]);
+                start.wait().await;
+                turn.store.save_partial(&step, reply.clone()).await.unwrap();
+                turn.store.complete_step(&step, reply).await.unwrap()
+            });
+        }
+        let replies = tasks.join_all().await;
+        assert!(replies.iter().all(|reply| *reply == replies[0]));
+    }
+}
+
 /// Every kind of writer on one conversation: each succeeds at its first try.
 pub async fn everything_at_once_ends_without_a_deadlock(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;

@@ -26,20 +26,18 @@ pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
      CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens \
      FROM execution_checkpoints WHERE agent_execution_id = $1 AND checkpoint_type = $2";
 
-macro_rules! insert_checkpoint {
-    ($on_conflict:literal) => {
-        concat!(
-            "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type, \
-             execution_id, step_number, generation, input_tokens, output_tokens, created_at, execution_state) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) \
-             ON CONFLICT (agent_execution_id, step_number, checkpoint_type, execution_id) DO ",
-            $on_conflict
-        )
-    };
-}
+/// The first row wins. The clause names no key, so that PostgreSQL waits for another writer of the same checkpoint at
+/// each of the table's two keys: at a key that a clause does not name, it reports a conflict instead.
+const INSERT_CHECKPOINT: &str = "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type, \
+     execution_id, step_number, generation, input_tokens, output_tokens, created_at, execution_state) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING";
+
+/// `$1` id, `$2` generation, `$3` input tokens, `$4` output tokens, `$5` now, `$6` state. The newest generation wins.
+const REPLACE_CHECKPOINT: &str = "UPDATE execution_checkpoints SET generation = $2, input_tokens = $3, output_tokens = $4, created_at = $5, \
+     execution_state = $6 WHERE id = $1 AND generation <= $2";
 
 /// A row of `execution_checkpoints`.
-pub(crate) struct InsertCheckpoint<'a, S> {
+pub(crate) struct CheckpointRow<'a, S> {
     pub(crate) step: &'a StepKey,
     pub(crate) checkpoint_type: CheckpointType,
     /// The tool execution, in a tool's checkpoint.
@@ -52,42 +50,52 @@ pub(crate) struct InsertCheckpoint<'a, S> {
     pub(crate) state: &'a S,
 }
 
-impl<S: Serialize> InsertCheckpoint<'_, S> {
-    /// Inserts the row unless there is one already: the first one wins.
-    pub(crate) fn unless_stored(&self) -> Statement {
-        self.statement(insert_checkpoint!("NOTHING"))
-    }
-
-    /// Inserts the row, or replaces the one that is there: the newest generation wins.
-    pub(crate) fn or_replace(&self) -> Statement {
-        self.statement(insert_checkpoint!(
-            "UPDATE SET execution_state = excluded.execution_state, generation = excluded.generation, \
-             input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, \
-             created_at = excluded.created_at WHERE execution_checkpoints.generation <= excluded.generation"
-        ))
-    }
-
-    fn statement(&self, text: &'static str) -> Statement {
+impl<S: Serialize> CheckpointRow<'_, S> {
+    /// Inserts the row unless there is one already.
+    pub(crate) fn insert(&self) -> Statement {
         let StepKey {
             conversation_id,
             message_id,
             agent_execution_id,
             step,
         } = self.step;
-        let (checkpoint_type, execution_id) = (&self.checkpoint_type, self.execution_id);
-        let id = checkpoint_id(agent_execution_id, *step, checkpoint_type, execution_id);
-        sqlx::query(text)
-            .bind(id)
+        sqlx::query(INSERT_CHECKPOINT)
+            .bind(self.id())
             .bind(conversation_id)
             .bind(message_id)
             .bind(agent_execution_id)
-            .bind(checkpoint_type.as_str())
-            .bind(execution_id.unwrap_or_default())
+            .bind(self.checkpoint_type.as_str())
+            .bind(self.execution_id.unwrap_or_default())
             .bind(i64::from(*step))
             .bind(i64::from(self.generation))
             .bind(i64::from(self.input_tokens))
             .bind(i64::from(self.output_tokens))
             .bind(self.now)
             .bind(Column(self.state))
+    }
+
+    /// Replaces the row that is there, unless that one is of a newer generation.
+    pub(crate) fn replace(&self) -> Statement {
+        sqlx::query(REPLACE_CHECKPOINT)
+            .bind(self.id())
+            .bind(i64::from(self.generation))
+            .bind(i64::from(self.input_tokens))
+            .bind(i64::from(self.output_tokens))
+            .bind(self.now)
+            .bind(Column(self.state))
+    }
+
+    fn id(&self) -> String {
+        let StepKey {
+            agent_execution_id,
+            step,
+            ..
+        } = self.step;
+        checkpoint_id(
+            agent_execution_id,
+            *step,
+            &self.checkpoint_type,
+            self.execution_id,
+        )
     }
 }
