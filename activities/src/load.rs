@@ -20,7 +20,6 @@ pub(crate) async fn load_turn(
     let name = agent_name(activities, &request).await?;
     let known = activities.agents.get(&name).cloned();
     let unknown_agent = unknown_agent(activities, &name);
-    let conversation_id = request.conversation_id.clone();
     let tenant_id = request.tenant_id.filter(|tenant| !tenant.is_empty());
     let begin = BeginTurn {
         conversation_id: request.conversation_id,
@@ -38,7 +37,7 @@ pub(crate) async fn load_turn(
         .map_err(|error| fail::from_store(&error))?;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
     let cannot_run = begun.agent.as_ref().is_some_and(is_only_a_name);
-    let loaded = loaded(activities, &conversation_id, begun).await;
+    let loaded = loaded(activities, begun).await;
     Ok(LoadedTurn {
         error_code: cannot_run.then(|| failure::UNKNOWN_AGENT.to_owned()),
         error_message: cannot_run.then_some(unknown_agent),
@@ -65,20 +64,16 @@ async fn load_sub_agent(
         .await;
     let begun = begun.map_err(|error| fail::from_store(&error))?;
     failpoint::reach("load.sub_agent.after").await;
-    Ok(loaded(activities, &call.conversation_id, begun).await)
+    Ok(loaded(activities, begun).await)
 }
 
 /// Announces the saved events to readers, and makes the answer to the workflow.
-async fn loaded(
-    activities: &AgentActivities,
-    conversation_id: &str,
-    begun: BegunTurn,
-) -> LoadedTurn {
+async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
     let announcement = Announcement {
         last_sequence: begun.last_sequence,
         sealed: begun.sealed,
     };
-    announce(activities, conversation_id, announcement).await;
+    announce(activities, &begun.log_id, announcement).await;
     let status = begun.status.into();
     let Some(PinnedAgent { definition, hash }) = begun.agent else {
         return LoadedTurn {

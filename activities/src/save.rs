@@ -1,6 +1,9 @@
 //! `save_event_activity`: persists one batch, then tells the readers.
 
-use everturn_proto::turn::{SaveRequest, SaveResult, save_request::Batch};
+use everturn_proto::{
+    LogId,
+    turn::{SaveRequest, SaveResult, save_request::Batch},
+};
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
 
@@ -22,22 +25,18 @@ pub(crate) async fn save(
         last_sequence: saved.result.last_sequence,
         sealed: saved.sealed,
     };
-    announce(activities, &request.conversation_id, announcement).await;
+    announce(activities, &saved.log_id, announcement).await;
     Ok(saved.result)
 }
 
 /// Tells readers that there is something new. News that is lost is found by the next look at the store.
 pub(crate) async fn announce(
     activities: &AgentActivities,
-    conversation_id: &str,
+    log: &LogId,
     announcement: Announcement,
 ) {
-    if let Err(error) = activities
-        .stream
-        .announce(conversation_id, announcement)
-        .await
-    {
-        tracing::debug!(%error, conversation_id, "an announcement was lost");
+    if let Err(error) = activities.stream.announce(log, announcement).await {
+        tracing::debug!(%error, %log, "an announcement was lost");
     }
 }
 

@@ -269,6 +269,9 @@ async fn a_conversation_made_anew_is_not_for_readers_of_the_old_one() {
     let mut new = open(&hub, &world, 0).await;
     world.say("secret").await;
     settle().await;
+    assert!(old.next().now_or_never().is_none());
+    assert_eq!(hub.tails(), 2);
+    elapse(POLL).await;
     assert_eq!(
         old.next().now_or_never().unwrap().unwrap_err(),
         ReaderEnd::Deleted
@@ -370,7 +373,7 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader
                 let generation = world.generation.saturating_sub(1);
                 let late = world.piece(generation, 0, "late");
                 // Refused, unless the stream has forgotten; then the next piece of the newer one puts it right.
-                let _: Published = world.stream.publish("c", late).await.unwrap();
+                let _: Published = world.stream.publish(&"c".into(), late).await.unwrap();
             }
             // The worker goes on in the middle of its text, and learns of it by a gap.
             Happening::StreamForgets => elapse(StreamOptions::default().ttl).await,

@@ -112,10 +112,10 @@ async fn work(store: &MemoryStore, url: &str) {
     let worker = Arc::new(RedisStream::connect(url, RedisStreamOptions::default()).unwrap());
     let dead = Arc::new(RedisStream::connect(url, RedisStreamOptions::default()).unwrap());
     for step in 0..6 {
-        let late = TextWriter::new(dead.clone(), "c", "m", "run", step, step * 2 + 1);
+        let late = TextWriter::new(dead.clone(), "c".into(), "m", "run", step, step * 2 + 1);
         late.push(Part::Text, "from a worker thought dead ");
         sleep(Duration::from_millis(50)).await;
-        let writer = TextWriter::new(worker.clone(), "c", "m", "run", step, step * 2 + 2);
+        let writer = TextWriter::new(worker.clone(), "c".into(), "m", "run", step, step * 2 + 2);
         for number in 0..100 {
             writer.push(Part::Text, &format!("wörd {number} "));
             late.push(Part::Text, "late ");
@@ -140,7 +140,7 @@ async fn work(store: &MemoryStore, url: &str) {
         }];
         let _ = worker
             .announce(
-                "c",
+                &"c".into(),
                 Announcement {
                     last_sequence,
                     sealed,
@@ -152,7 +152,7 @@ async fn work(store: &MemoryStore, url: &str) {
     let last_sequence = store.append("c", "m", "complete", r#"{"agent_execution_id":"run"}"#);
     let _ = worker
         .announce(
-            "c",
+            &"c".into(),
             Announcement {
                 last_sequence,
                 sealed: Vec::new(),

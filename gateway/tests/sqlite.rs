@@ -8,7 +8,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use everturn_gateway::{GatewayConfig, GatewayState, Ports};
 use everturn_proto::{
-    SealedStep, ids,
+    LogId, SealedStep, ids,
     turn::{AgentDefinition, LlmCompleteState, SaveEnd, SaveRequest, save_request::Batch},
     words::{AgentExecutionStatus, FinishReason},
 };
@@ -84,7 +84,7 @@ impl Stack {
             },
         };
         let begun = self.store.begin_turn(begin).await.unwrap();
-        self.announce(conversation_id, begun.last_sequence, Vec::new())
+        self.announce(&begun.log_id, begun.last_sequence, Vec::new())
             .await;
         let (conversation_id, message_id) = (conversation_id.to_owned(), message_id.to_owned());
         let step = StepKey {
@@ -93,12 +93,13 @@ impl Stack {
             agent_execution_id,
             step: 0,
         };
-        let StepClaim::Call { generation } = self.store.claim_step(&step).await.unwrap() else {
+        let StepClaim::Call { log_id, generation } = self.store.claim_step(&step).await.unwrap()
+        else {
             panic!("paid before")
         };
         let writer = TextWriter::new(
             Arc::new(self.stream.clone()),
-            &step.conversation_id,
+            log_id,
             &step.message_id,
             &step.agent_execution_id,
             0,
@@ -129,18 +130,14 @@ impl Stack {
             batch: Some(Batch::End(end)),
         };
         let saved = self.store.save(&request).await.unwrap();
-        self.announce(
-            &step.conversation_id,
-            saved.result.last_sequence,
-            saved.sealed,
-        )
-        .await;
+        self.announce(&saved.log_id, saved.result.last_sequence, saved.sealed)
+            .await;
     }
 
-    async fn announce(&self, conversation_id: &str, last_sequence: u32, sealed: Vec<SealedStep>) {
+    async fn announce(&self, log_id: &LogId, last_sequence: u32, sealed: Vec<SealedStep>) {
         self.stream
             .announce(
-                conversation_id,
+                log_id,
                 Announcement {
                     last_sequence,
                     sealed,

@@ -118,7 +118,11 @@ async fn a_missed_announcement_is_healed() {
         last_sequence,
         sealed: Vec::new(),
     };
-    gateway.stream.announce("one", announcement).await.unwrap();
+    gateway
+        .stream
+        .announce(&"one".into(), announcement)
+        .await
+        .unwrap();
     let announced = Instant::now();
     assert_eq!(next_sequence(&mut one).await, 2);
     assert_eq!(
@@ -163,7 +167,7 @@ async fn a_look_that_outran_the_tail_is_not_forgotten() {
     // The tail's own cursor decides: what a look found while the tail was busy is found by its next wait.
     let gateway = Gateway::new();
     let watcher = Watcher::new(Arc::new(gateway.store.clone()), INTERVAL);
-    let mut watched = watcher.watch("c");
+    let mut watched = watcher.watch(&gateway.store.lock().log_of("c"));
     gateway.append("c");
     for _ in 0..3 {
         advance(INTERVAL).await;

@@ -5,6 +5,7 @@
 //! - [`activities`]: the activity declarations; implemented in `everturn-activities`, called by `everturn-workflows`
 //! - [`ids`]: deterministic ids (invariant 1, pure workflow)
 //! - [`Thread`]: whose messages are the context of an agent execution
+//! - [`LogId`]: the event log of one conversation, from its creation to its removal
 //! - [`SealedStep`]: a step whose streamed text is replaced by saved events
 //! - `approval`: what an answer to an approval must be
 //! - `turn_end`: whether an event ends its turn
@@ -21,6 +22,7 @@ pub mod ids;
 mod json;
 mod lenient;
 pub mod limits;
+mod log_id;
 mod sealed_step;
 mod thread;
 mod turn_end;
@@ -29,6 +31,7 @@ pub mod words;
 
 pub use json::Json;
 pub use lenient::Lenient;
+pub use log_id::LogId;
 pub use sealed_step::SealedStep;
 pub use thread::Thread;
 

@@ -53,7 +53,8 @@ CREATE TABLE public.conversations (
     last_sequence bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
-    owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+    owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    log_id text DEFAULT ('log_'::text || (gen_random_uuid())::text) NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.deleted_conversations (
     id text NOT NULL COLLATE pg_catalog."C",

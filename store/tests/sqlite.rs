@@ -266,14 +266,8 @@ async fn a_url_chooses_the_back_end() {
         .unwrap();
     let turn = Turn::new(SqliteStore::open_in_memory().await.unwrap(), "c", "m");
     by_url.turns.begin_turn(turn.begin("hi")).await.unwrap();
-    assert_eq!(
-        by_path
-            .events
-            .last_sequences(&["c".to_owned()])
-            .await
-            .unwrap(),
-        [("c".to_owned(), 1)]
-    );
+    let found = by_path.events.last_sequences(&["c".to_owned()]).await;
+    assert_eq!(found.unwrap()[0].1, 1);
     assert_eq!(
         by_path
             .conversations

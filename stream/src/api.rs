@@ -1,7 +1,7 @@
 //! What a stream back end can do: publish and follow.
 
 use async_trait::async_trait;
-use everturn_proto::SealedStep;
+use everturn_proto::{LogId, SealedStep};
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 
@@ -70,26 +70,26 @@ pub struct Announcement {
 #[error("the stream is not available: {0}")]
 pub struct StreamError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
 
-/// Publishes pieces and announcements. Used by activities.
+/// Publishes pieces and announcements of a conversation, which its log names. Used by activities.
 #[async_trait]
 pub trait StreamWriter: Send + Sync {
     /// Adds a piece to an open text. A newer generation starts the text anew, on every reader; an older one is
     /// refused (invariant 7, fenced deltas). Offset 0 of the same generation starts the text anew as well.
-    async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError>;
+    async fn publish(&self, log: &LogId, piece: Piece) -> Result<Published, StreamError>;
 
     /// Tells readers that events were saved.
-    async fn announce(
-        &self,
-        conversation_id: &str,
-        announcement: Announcement,
-    ) -> Result<(), StreamError>;
+    async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError>;
 }
 
-/// Follows a conversation. Used by gateways.
+/// Follows a conversation, which its log names. Used by gateways.
 #[async_trait]
 pub trait StreamReader: Send + Sync {
     /// Everything from now on, and the texts that are open now. Nothing falls between the two.
-    async fn follow(&self, conversation_id: &str) -> Result<Following, StreamError>;
+    async fn follow(&self, log: &LogId) -> Result<Following, StreamError>;
+
+    /// Forgets the texts of a conversation that was removed. A worker that has not heard of it may publish another
+    /// piece, which expires unread.
+    async fn forget(&self, log: &LogId) -> Result<(), StreamError>;
 }
 
 /// A followed conversation.

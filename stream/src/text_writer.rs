@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_proto::limits::MAX_TEXT_BYTES;
+use everturn_proto::{LogId, limits::MAX_TEXT_BYTES};
 use tokio::{
     sync::{Notify, watch},
     task::JoinHandle,
@@ -70,7 +70,7 @@ struct Buffer {
 
 /// Where the texts belong.
 struct Address {
-    conversation_id: String,
+    log_id: LogId,
     message_id: String,
     agent_execution_id: String,
     step: u32,
@@ -82,7 +82,7 @@ impl TextWriter {
     /// within a tokio runtime.
     pub fn new(
         stream: Arc<dyn StreamWriter>,
-        conversation_id: impl Into<String>,
+        log_id: LogId,
         message_id: impl Into<String>,
         agent_execution_id: impl Into<String>,
         step: u32,
@@ -90,7 +90,7 @@ impl TextWriter {
     ) -> Self {
         let shared = Arc::new(Shared::default());
         let address = Address {
-            conversation_id: conversation_id.into(),
+            log_id,
             message_id: message_id.into(),
             agent_execution_id: agent_execution_id.into(),
             step,
@@ -239,7 +239,7 @@ async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Addres
             end: piece.offset + piece.text.len(),
             is_end: piece.is_end,
         };
-        let published = stream.publish(&address.conversation_id, piece).await;
+        let published = stream.publish(&address.log_id, piece).await;
         if matches!(published, Ok(Published::Refused)) {
             shared.is_superseded.send_replace(true);
             return;

@@ -33,15 +33,21 @@ fn first_piece() -> Piece {
 #[tokio::test(start_paused = true)]
 async fn idle_conversations_are_forgotten() {
     let stream = InProcessStream::default();
-    stream.publish("written", first_piece()).await.unwrap();
-    stream.announce("announced", news()).await.unwrap();
-    drop(stream.follow("left").await.unwrap());
-    let mut following = stream.follow("followed").await.unwrap();
+    stream
+        .publish(&"written".into(), first_piece())
+        .await
+        .unwrap();
+    stream.announce(&"announced".into(), news()).await.unwrap();
+    drop(stream.follow(&"left".into()).await.unwrap());
+    let mut following = stream.follow(&"followed".into()).await.unwrap();
     assert_eq!(stream.conversations(), 4);
     tokio::time::advance(StreamOptions::default().ttl + Duration::from_secs(1)).await;
     assert_eq!(stream.conversations(), 1);
     // Whoever stays is served still.
-    stream.publish("followed", first_piece()).await.unwrap();
+    stream
+        .publish(&"followed".into(), first_piece())
+        .await
+        .unwrap();
     assert!(following.items.recv().await.is_some());
     drop(following);
     tokio::time::advance(StreamOptions::default().ttl * 2).await;
@@ -54,10 +60,10 @@ async fn conversations_are_bounded() {
         max_conversations: 10,
         ..StreamOptions::default()
     });
-    let _followed = stream.follow("followed").await.unwrap();
+    let _followed = stream.follow(&"followed".into()).await.unwrap();
     for number in 0..100 {
         stream
-            .publish(&format!("c{number}"), first_piece())
+            .publish(&format!("c{number}").into(), first_piece())
             .await
             .unwrap();
         tokio::time::advance(Duration::from_millis(1)).await;
@@ -68,24 +74,27 @@ async fn conversations_are_bounded() {
         ..first_piece()
     };
     assert_eq!(
-        stream.publish("c99", later.clone()).await.unwrap(),
+        stream.publish(&"c99".into(), later.clone()).await.unwrap(),
         Published::Accepted,
         "the newest are kept"
     );
-    assert_eq!(stream.publish("c0", later).await.unwrap(), Published::Gap);
+    assert_eq!(
+        stream.publish(&"c0".into(), later).await.unwrap(),
+        Published::Gap
+    );
 
     let full = InProcessStream::new(StreamOptions {
         max_conversations: 1,
         ..StreamOptions::default()
     });
-    let _followed = full.follow("followed").await.unwrap();
-    assert!(full.publish("c", first_piece()).await.is_err());
+    let _followed = full.follow(&"followed".into()).await.unwrap();
+    assert!(full.publish(&"c".into(), first_piece()).await.is_err());
 }
 
 #[tokio::test]
 async fn clones_share_one_stream() {
     let stream = InProcessStream::default();
-    let mut following = stream.clone().follow("c").await.unwrap();
-    stream.publish("c", first_piece()).await.unwrap();
+    let mut following = stream.clone().follow(&"c".into()).await.unwrap();
+    stream.publish(&"c".into(), first_piece()).await.unwrap();
     assert!(following.items.recv().await.is_some());
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use everturn_proto::limits::MAX_TEXT_BYTES;
+use everturn_proto::{LogId, limits::MAX_TEXT_BYTES};
 use everturn_stream::{
     Announcement, InProcessStream, Part, Piece, Published, StreamError, StreamReader, StreamWriter,
     TextWriter,
@@ -28,7 +28,7 @@ struct Recorder {
 
 #[async_trait]
 impl StreamWriter for Recorder {
-    async fn publish(&self, _: &str, piece: Piece) -> Result<Published, StreamError> {
+    async fn publish(&self, _: &LogId, piece: Piece) -> Result<Published, StreamError> {
         let started = *self
             .started
             .lock()
@@ -45,7 +45,7 @@ impl StreamWriter for Recorder {
             .unwrap_or(Ok(Published::Accepted))
     }
 
-    async fn announce(&self, _: &str, _: Announcement) -> Result<(), StreamError> {
+    async fn announce(&self, _: &LogId, _: Announcement) -> Result<(), StreamError> {
         Ok(())
     }
 }
@@ -75,7 +75,7 @@ impl Recorder {
 fn writer(stream: &Arc<Recorder>) -> TextWriter {
     TextWriter::new(
         Arc::clone(stream) as Arc<dyn StreamWriter>,
-        "c",
+        "c".into(),
         "m",
         "run",
         2,
@@ -175,7 +175,7 @@ async fn finish_of_a_text_already_published_sends_only_the_end() {
     );
     TextWriter::new(
         Arc::clone(&recorder) as Arc<dyn StreamWriter>,
-        "c",
+        "c".into(),
         "m",
         "run",
         3,
@@ -299,13 +299,13 @@ async fn buffer_is_bounded_and_cut_between_characters() {
 #[tokio::test(start_paused = true)]
 async fn a_follower_reads_what_was_pushed() {
     let stream = InProcessStream::default();
-    let writer = TextWriter::new(Arc::new(stream.clone()), "c", "m", "run", 0, 1);
+    let writer = TextWriter::new(Arc::new(stream.clone()), "c".into(), "m", "run", 0, 1);
     for _ in 0..50 {
         writer.push(Part::Text, "täxt ");
         sleep(Duration::from_millis(3)).await;
     }
     writer.finish().await;
-    let open = stream.follow("c").await.unwrap().open;
+    let open = stream.follow(&"c".into()).await.unwrap().open;
     assert_eq!(
         (open.len(), open[0].text.as_str(), open[0].is_ended),
         (1, "täxt ".repeat(50).as_str(), true)

@@ -2,6 +2,8 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use everturn_proto::{LogId, words::DEFAULT_TENANT};
+use everturn_store::Access;
 use everturn_stream::{Part, Piece, RedisStream, RedisStreamOptions, StreamWriter, TextKey};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -80,6 +82,13 @@ impl Arena {
         format!("/api/v1/agent/conversations/{conversation_id}/events/stream")
     }
 
+    async fn log_id(&self, conversation_id: &str) -> LogId {
+        let store = self.stack.store().await;
+        let tenant = Access::tenant(DEFAULT_TENANT);
+        let found = store.conversations.conversation(&tenant, conversation_id);
+        found.await.unwrap().unwrap().log_id
+    }
+
     /// Publishes stamped texts to a conversation, and waits until every reader of the crowd has got all of them.
     /// After each text it waits as long as the crowd needs. So a busy machine makes the measurement slower, and frames
     /// do not pile up.
@@ -90,6 +99,7 @@ impl Arena {
         readers: usize,
         speech: Speech,
     ) -> Latency {
+        let log_id = self.log_id(conversation_id).await;
         let mut ticks = interval(speech.every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         crowd.take_latencies();
@@ -109,10 +119,7 @@ impl Arena {
                 text,
                 is_end: false,
             };
-            self.stream
-                .publish(conversation_id, piece_of)
-                .await
-                .unwrap();
+            self.stream.publish(&log_id, piece_of).await.unwrap();
             wait::until("a text is with all readers", || async {
                 (crowd.latencies() >= piece * readers).then_some(())
             })

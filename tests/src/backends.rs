@@ -86,6 +86,14 @@ impl Backends {
         }
     }
 
+    /// Returns the URL of the stack's database; `None` for the embedded store.
+    pub fn database(&self) -> Option<&str> {
+        match self {
+            Self::Embedded => None,
+            Self::Production { database, .. } => Some(database),
+        }
+    }
+
     /// Returns the number of processes of each role.
     pub fn processes(&self) -> usize {
         match self {

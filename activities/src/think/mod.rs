@@ -37,9 +37,10 @@ pub(crate) async fn think(
         agent_execution_id: request.agent_execution_id,
         step: request.step,
     };
-    let generation = match attempt::insist(ctx, || activities.turns.claim_step(&step)).await? {
+    let claim = attempt::insist(ctx, || activities.turns.claim_step(&step)).await?;
+    let (log_id, generation) = match claim {
         StepClaim::Stored(state) => return Ok(plan(&state)),
-        StepClaim::Call { generation } => generation,
+        StepClaim::Call { log_id, generation } => (log_id, generation),
     };
     let call = ModelCall {
         activities,
@@ -52,7 +53,7 @@ pub(crate) async fn think(
     let messages = call.context(&agent).await?;
     let text = TextWriter::new(
         activities.stream.clone(),
-        &step.conversation_id,
+        log_id,
         &step.message_id,
         &step.agent_execution_id,
         step.step,

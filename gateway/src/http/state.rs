@@ -118,6 +118,11 @@ impl GatewayState {
             .map(|parent| parent.execution_id))
     }
 
+    /// Ends the streams of a conversation that was removed, and purges its live texts.
+    pub(crate) async fn end_streams(&self, removed: &Conversation) {
+        self.hub.forget(&removed.log_id).await;
+    }
+
     /// Opens a stream of the conversation after `cursor`, which ends when the caller's credential does. Whether the
     /// caller may see the conversation must have been checked.
     pub fn feed(

@@ -6,9 +6,8 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Utc};
 use everturn_proto::event::Event;
-use everturn_store::Conversation;
+use everturn_store::{Conversation, EventLog};
 use everturn_stream::{OpenText, Piece};
 use tokio::{
     sync::Notify,
@@ -26,10 +25,7 @@ use super::{
 /// A conversation as its tail shows it to all readers.
 #[derive(Debug)]
 pub(super) struct Broadcast {
-    conversation_id: String,
-    tenant_id: String,
-    /// Distinguishes the conversation from another one with the same id that was created after this one was removed.
-    created_at: DateTime<Utc>,
+    log: EventLog,
     reader_buffer: usize,
     state: Mutex<BroadcastState>,
     /// Notified when the tail must check what its readers want.
@@ -87,24 +83,24 @@ impl Broadcast {
             end: None,
         };
         Self {
-            conversation_id: conversation.id.clone(),
-            tenant_id: conversation.tenant_id.clone(),
-            created_at: conversation.created_at,
+            log: conversation.log(),
             reader_buffer,
             state: Mutex::new(state),
             ask: Notify::new(),
         }
     }
 
-    pub(super) fn conversation_id(&self) -> &str {
-        &self.conversation_id
+    pub(super) fn log(&self) -> &EventLog {
+        &self.log
     }
 
-    /// False for another conversation with the same id, and after the end.
-    pub(super) fn is_of(&self, conversation: &Conversation) -> bool {
-        let is_same =
-            self.tenant_id == conversation.tenant_id && self.created_at == conversation.created_at;
-        is_same && self.lock().end.is_none()
+    pub(super) fn conversation_id(&self) -> &str {
+        &self.log.conversation_id
+    }
+
+    /// True after the end, of which every reader was told.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().end.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, BroadcastState> {
@@ -148,7 +144,7 @@ impl Broadcast {
         if ahead.is_some() {
             self.ask.notify_one();
         } else {
-            queue.begin(state.texts.frames(&self.conversation_id));
+            queue.begin(state.texts.frames(self.conversation_id()));
         }
         let id = state.next_id;
         state.next_id += 1;
@@ -245,7 +241,7 @@ impl Broadcast {
 
     /// Gives a frame, rendered once, to every subscribed reader. The caller has noted it in the open texts already.
     fn hand_out(&self, state: &mut BroadcastState, frame: LiveFrame) {
-        let rendered = Arc::new(RenderedFrame::new(&self.conversation_id, frame));
+        let rendered = Arc::new(RenderedFrame::new(self.conversation_id(), frame));
         let (sequence, texts) = (state.sequence, &mut state.texts);
         state.subscriptions.retain(|_, subscription| {
             match subscription.ahead {
@@ -255,7 +251,7 @@ impl Broadcast {
                     subscription.ahead = None;
                     subscription
                         .queue
-                        .begin(texts.frames(&self.conversation_id));
+                        .begin(texts.frames(self.conversation_id()));
                 }
                 Some(_) => {}
             }

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use everturn_proto::LogId;
 use everturn_store::{Access, Conversation, EventReader};
 use everturn_stream::StreamReader;
 
@@ -35,9 +36,9 @@ struct SharedHub {
     reader_buffer: usize,
     /// How long a tail runs on without readers; see [`GatewayConfig::linger`].
     linger: Duration,
-    /// The broadcasts by conversation id. There are no more of them than readers now and readers who left within
-    /// `linger`.
-    broadcasts: Mutex<HashMap<String, Arc<Broadcast>>>,
+    /// The broadcasts by log, because a conversation that has the id of a removed one is another conversation. There
+    /// are no more of them than readers now and readers who left within `linger`.
+    broadcasts: Mutex<HashMap<LogId, Arc<Broadcast>>>,
 }
 
 impl LiveHub {
@@ -64,23 +65,30 @@ impl LiveHub {
     /// Makes a reader that has every event up to `cursor`. `access` is the reader's own, and must see the conversation.
     /// Must be called within a tokio runtime.
     pub fn open(&self, access: Access, conversation: &Conversation, cursor: u32) -> LiveReader {
-        let log = self.shared.log(access, &conversation.id, cursor);
+        let log = self.shared.log(access, conversation, cursor);
         let mut broadcasts = self.shared.lock();
-        let broadcast = match broadcasts.get(&conversation.id) {
-            Some(broadcast) if broadcast.is_of(conversation) => Arc::clone(broadcast),
-            replaced => {
-                // The conversation was removed and created anew in between. Readers of the old one must not get the new
-                // one's events.
-                if let Some(broadcast) = replaced {
-                    broadcast.end(ReaderEnd::Deleted);
-                }
+        let broadcast = match broadcasts.get(&conversation.log_id) {
+            Some(broadcast) if !broadcast.has_ended() => Arc::clone(broadcast),
+            _ => {
                 let broadcast = self.start_tail(conversation);
-                broadcasts.insert(conversation.id.clone(), Arc::clone(&broadcast));
+                broadcasts.insert(conversation.log_id.clone(), Arc::clone(&broadcast));
                 broadcast
             }
         };
         // The reader is counted under the lock, so that the tail cannot end before.
         LiveReader::new(log, broadcast)
+    }
+
+    /// Ends the tail of a conversation that was removed, and has the stream forget its texts. Tails at other gateways
+    /// end when their next query of the store does not find it.
+    pub async fn forget(&self, log_id: &LogId) {
+        let broadcast = self.shared.lock().get(log_id).map(Arc::clone);
+        if let Some(broadcast) = broadcast {
+            broadcast.end(ReaderEnd::Deleted);
+        }
+        if let Err(error) = self.shared.stream.forget(log_id).await {
+            tracing::warn!(%error, %log_id, "texts of a removed conversation stay in the stream until they expire");
+        }
     }
 
     /// The number of tails that run now, for metrics and tests.
@@ -94,7 +102,7 @@ impl LiveHub {
         let shared = Arc::clone(&self.shared);
         let broadcast = Arc::new(Broadcast::new(conversation, shared.reader_buffer));
         let access = Access::tenant(&conversation.tenant_id);
-        let log = shared.log(access, &conversation.id, conversation.last_sequence);
+        let log = shared.log(access, conversation, conversation.last_sequence);
         let stream = Arc::clone(&shared.stream);
         let tail = Tail::new(log, stream, Arc::clone(&broadcast), &shared.watcher);
         let task = TailTask {
@@ -107,12 +115,12 @@ impl LiveHub {
 }
 
 impl SharedHub {
-    fn log(&self, access: Access, conversation_id: &str, cursor: u32) -> LogCursor {
+    fn log(&self, access: Access, conversation: &Conversation, cursor: u32) -> LogCursor {
         let (events, pace) = (Arc::clone(&self.events), self.watcher.interval());
-        LogCursor::new(events, access, conversation_id, cursor, pace)
+        LogCursor::new(events, access, conversation.log(), cursor, pace)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Arc<Broadcast>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<LogId, Arc<Broadcast>>> {
         self.broadcasts
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -154,13 +162,13 @@ impl TailTask {
         is_done
     }
 
-    fn remove_from(&self, broadcasts: &mut HashMap<String, Arc<Broadcast>>) {
-        let id = self.broadcast.conversation_id();
+    fn remove_from(&self, broadcasts: &mut HashMap<LogId, Arc<Broadcast>>) {
+        let log_id = &self.broadcast.log().id;
         if broadcasts
-            .get(id)
+            .get(log_id)
             .is_some_and(|held| Arc::ptr_eq(held, &self.broadcast))
         {
-            broadcasts.remove(id);
+            broadcasts.remove(log_id);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_proto::event::Event;
-use everturn_store::{Access, ConversationStatus, EventPage, EventReader, StoreError};
+use everturn_store::{Access, ConversationStatus, EventLog, EventPage, EventReader, StoreError};
 use tokio::time::sleep;
 
 /// The most events that are read at a time, which bounds what a tail or a reader holds.
@@ -16,7 +16,7 @@ const MAX_FAILURES: u32 = 30;
 pub(super) struct LogCursor {
     events: Arc<dyn EventReader>,
     access: Access,
-    conversation_id: String,
+    log: EventLog,
     /// The last event that was read.
     sequence: u32,
     /// The time between two tries of a read that failed.
@@ -29,14 +29,14 @@ impl LogCursor {
     pub(super) fn new(
         events: Arc<dyn EventReader>,
         access: Access,
-        conversation_id: &str,
+        log: EventLog,
         sequence: u32,
         pace: Duration,
     ) -> Self {
         Self {
             events,
             access,
-            conversation_id: conversation_id.to_owned(),
+            log,
             sequence,
             pace,
             failures: 0,
@@ -84,18 +84,20 @@ impl LogCursor {
         }
     }
 
-    /// Reads where the conversation stands; `None` when there is no such conversation.
+    /// Reads where the conversation stands; `None` when its log is gone, also when another conversation has its id now.
     pub(super) async fn conversation_status(
         &self,
     ) -> Result<Option<ConversationStatus>, StoreError> {
-        self.events
-            .conversation_status(&self.access, &self.conversation_id)
-            .await
+        let found = self
+            .events
+            .conversation_status(&self.access, &self.log.conversation_id)
+            .await?;
+        Ok(found.filter(|status| status.log_id == self.log.id))
     }
 
     async fn read(&self, from: u32) -> Result<EventPage, StoreError> {
         self.events
-            .events(&self.access, &self.conversation_id, from, PAGE)
+            .events(&self.access, &self.log, from, PAGE)
             .await
     }
 

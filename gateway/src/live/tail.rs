@@ -56,7 +56,7 @@ impl Tail {
         watcher: &Watcher,
     ) -> Self {
         Self {
-            watched: watcher.watch(broadcast.conversation_id()),
+            watched: watcher.watch(broadcast.log()),
             retry: watcher.ticks(),
             is_past_unknown: log.sequence() > 0,
             stream,
@@ -90,7 +90,7 @@ impl Tail {
     }
 
     async fn follow(&mut self) {
-        match self.stream.follow(self.broadcast.conversation_id()).await {
+        match self.stream.follow(&self.broadcast.log().id).await {
             Ok(following) => {
                 self.followed_at = Instant::now();
                 self.items = Some(following.items);
@@ -179,8 +179,7 @@ impl Tail {
                 Missing::Conversation,
                 self.broadcast.conversation_id(),
             )),
-            // Either the conversation was removed and created anew, or a replica is late. Readers that come back are
-            // told which.
+            // A replica is late, or the database has lost its last commits. Readers that come back are told which.
             Ok(Some(status)) if status.last_sequence < self.log.sequence() => {
                 Err(StoreError::Conflict(
                     "the event log is shorter than what was read of it".to_owned(),

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use everturn_store::EventReader;
+use everturn_store::{EventLog, EventReader};
 use tokio::{
     sync::watch,
     time::{Instant, Interval, MissedTickBehavior, interval_at},
@@ -37,8 +37,8 @@ struct SharedWatcher {
 
 #[derive(Default)]
 struct WatchedConversations {
-    /// What the last query found; `None` when there is no such conversation.
-    last_sequences: HashMap<String, watch::Sender<Option<u32>>>,
+    /// What the last query found; `None` when the log is gone.
+    last_sequences: HashMap<EventLog, watch::Sender<Option<u32>>>,
     is_running: bool,
 }
 
@@ -53,8 +53,7 @@ pub struct WatchedConversation {
 pub enum News {
     /// There are events that the tail has not read.
     Behind,
-    /// The conversation is not there, or has fewer events than the tail has read. A replica that is late shows the
-    /// same.
+    /// The log is not there, or has fewer events than the tail has read. A replica that is late shows the same.
     Doubtful,
 }
 
@@ -72,7 +71,7 @@ impl Watcher {
     }
 
     /// Watches a conversation. Must be called within a tokio runtime.
-    pub fn watch(&self, conversation_id: &str) -> WatchedConversation {
+    pub fn watch(&self, log: &EventLog) -> WatchedConversation {
         let mut watched = self.shared.lock();
         if !watched.is_running {
             watched.is_running = true;
@@ -80,7 +79,7 @@ impl Watcher {
         }
         let sender = watched
             .last_sequences
-            .entry(conversation_id.to_owned())
+            .entry(log.clone())
             .or_insert_with(|| watch::Sender::new(Some(0)));
         WatchedConversation {
             last_sequence: sender.subscribe(),
@@ -122,11 +121,12 @@ impl SharedWatcher {
     async fn run(self: Arc<Self>, mut ticks: Interval) {
         loop {
             ticks.tick().await;
-            let Some(conversation_ids) = self.conversations() else {
+            let Some(logs) = self.logs() else {
                 return;
             };
-            for chunk in conversation_ids.chunks(MAX_IDS) {
-                match self.events.last_sequences(chunk).await {
+            for chunk in logs.chunks(MAX_IDS) {
+                let ids = chunk.iter().map(|log| log.conversation_id.clone());
+                match self.events.last_sequences(&ids.collect::<Vec<_>>()).await {
                     Ok(last_sequences) => self.tell(chunk, &last_sequences.into_iter().collect()),
                     Err(error) => {
                         tracing::debug!(%error, "a look for missed events failed; the next one follows");
@@ -137,7 +137,7 @@ impl SharedWatcher {
     }
 
     /// Returns what tails watch now. If that is nothing, returns `None`, and the queries end.
-    fn conversations(&self) -> Option<Vec<String>> {
+    fn logs(&self) -> Option<Vec<EventLog>> {
         let mut watched = self.lock();
         watched
             .last_sequences
@@ -148,11 +148,11 @@ impl SharedWatcher {
             .then(|| watched.last_sequences.keys().cloned().collect())
     }
 
-    fn tell(&self, asked: &[String], last_sequences: &HashMap<String, u32>) {
+    fn tell(&self, asked: &[EventLog], last_sequences: &HashMap<EventLog, u32>) {
         let watched = self.lock();
-        for conversation_id in asked {
-            if let Some(sender) = watched.last_sequences.get(conversation_id) {
-                sender.send_replace(last_sequences.get(conversation_id).copied());
+        for log in asked {
+            if let Some(sender) = watched.last_sequences.get(log) {
+                sender.send_replace(last_sequences.get(log).copied());
             }
         }
     }

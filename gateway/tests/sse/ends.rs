@@ -8,13 +8,13 @@ use everturn_gateway::{
     config::Scopes,
 };
 use everturn_store::Access;
-use everturn_stream::InProcessStream;
+use everturn_stream::{InProcessStream, StreamReader};
 use futures::StreamExt;
 use serde_json::json;
 use tokio::time::Instant;
 
 use crate::{
-    STREAM, announce, data, open,
+    STREAM, announce, data, open, publish,
     support::{RecordingTurns, TestGateway, memory::MemoryStore},
 };
 
@@ -129,6 +129,25 @@ async fn readers_are_told_when_there_is_nothing_to_come_back_for() {
         .get(STREAM)
         .await
         .assert_problem(404, "conversation_not_found");
+}
+
+#[tokio::test]
+async fn a_deletion_ends_streams_at_once_and_purges_the_texts() {
+    let config = GatewayConfig {
+        poll_interval: Duration::from_secs(3600),
+        ..GatewayConfig::default()
+    };
+    let gateway = TestGateway::with(config).await;
+    gateway.store.add("c", "default");
+    let log_id = gateway.store.lock().log_of("c").id;
+    let mut stream = open(&gateway, STREAM).await;
+    publish(&gateway, 1, 0, "secret").await;
+    assert_eq!(stream.next().await.unwrap().event, "text_start");
+    assert_eq!(gateway.delete("/conversations/c").await.status, 204);
+    let end = data(&stream.next().await.unwrap());
+    assert_eq!(end["reason"], "conversation_deleted");
+    let followed = gateway.stream.follow(&log_id).await.unwrap();
+    assert_eq!(followed.open, []);
 }
 
 #[tokio::test]

@@ -40,7 +40,7 @@ async fn publish(gateway: &TestGateway, generation: u32, offset: usize, text: &s
         text,
         is_end: false,
     };
-    gateway.stream.publish("c", piece).await.unwrap();
+    gateway.stream.publish(&"c".into(), piece).await.unwrap();
 }
 
 async fn announce(gateway: &TestGateway, last_sequence: u32) {
@@ -51,7 +51,7 @@ async fn announce(gateway: &TestGateway, last_sequence: u32) {
     gateway
         .stream
         .announce(
-            "c",
+            &"c".into(),
             Announcement {
                 last_sequence,
                 sealed,

@@ -7,10 +7,10 @@ use std::{
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{Json, Thread, event::Event};
+use everturn_proto::{Json, LogId, Thread, event::Event};
 use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Conversation, ConversationStatus,
-    Conversations, EventPage, EventReader, ListPage, ListPlace, ListQuery, Missing,
+    Conversations, EventLog, EventPage, EventReader, ListPage, ListPlace, ListQuery, Missing,
     NewConversation, NewMessage, OutsideTool, OutsideTools, QueuedMessage, ResultRange,
     ResultSlice, ResumePoint, StoreError, TakenBy, ToolEnd, ToolResults,
 };
@@ -23,6 +23,8 @@ pub struct MemoryStore(Arc<Mutex<Tables>>);
 #[derive(Default)]
 pub struct Tables {
     conversations: BTreeMap<String, Conversation>,
+    /// How often a conversation with this id was removed.
+    removed: BTreeMap<String, u32>,
     events: BTreeMap<String, Vec<Event>>,
     pub messages: Vec<NewMessage>,
     /// Messages that a turn has taken.
@@ -112,11 +114,22 @@ impl MemoryStore {
         self.lock().events.get(id).cloned().unwrap_or_default()
     }
 
+    /// Loses the last event of a conversation, as a database does that was restored.
+    pub fn lose_last_event(&self, id: &str) {
+        let mut tables = self.lock();
+        let tables = &mut *tables;
+        tables.events.get_mut(id).unwrap().pop();
+        let last_sequence = tables.last_sequence(id);
+        let conversation = tables.conversations.get_mut(id).unwrap();
+        conversation.last_sequence = last_sequence;
+    }
+
     /// Removes a conversation with all it has.
     pub fn remove(&self, id: &str) {
         let mut tables = self.lock();
         tables.conversations.remove(id);
         tables.events.remove(id);
+        *tables.removed.entry(id.to_owned()).or_default() += 1;
     }
 }
 
@@ -125,6 +138,18 @@ impl Tables {
         self.events
             .get(conversation_id)
             .map_or(0, |events| u32::try_from(events.len()).unwrap())
+    }
+
+    /// The log of a conversation: its id, and another one each time that a conversation with this id was removed.
+    pub fn log_of(&self, id: &str) -> EventLog {
+        let log_id = match self.removed.get(id) {
+            Some(count) => LogId::from(format!("{id}-{count}")),
+            None => LogId::from(id),
+        };
+        EventLog {
+            conversation_id: id.to_owned(),
+            id: log_id,
+        }
     }
 
     /// False for a conversation of somebody else; tests of tails have events without a conversation.
@@ -139,6 +164,7 @@ impl Tables {
         let at = DateTime::<Utc>::from_timestamp_millis(1_767_323_045_000 + self.clock).unwrap();
         let made = Conversation {
             id: new.id.clone(),
+            log_id: self.log_of(&new.id).id,
             tenant_id: new.access.tenant_id,
             owner_id: new.access.owner_id,
             agent: new.agent,
@@ -157,13 +183,14 @@ impl EventReader for MemoryStore {
     async fn events(
         &self,
         access: &Access,
-        conversation_id: &str,
+        log: &EventLog,
         from_sequence: u32,
         limit: u32,
     ) -> Result<EventPage> {
         let mut tables = self.open()?;
         tables.reads += 1;
-        if !tables.shows(access, conversation_id) {
+        let conversation_id = log.conversation_id.as_str();
+        if !tables.shows(access, conversation_id) || tables.log_of(conversation_id) != *log {
             return Ok(EventPage {
                 events: Vec::new(),
                 has_more: false,
@@ -196,13 +223,14 @@ impl EventReader for MemoryStore {
             .get(conversation_id)
             .filter(|_| tables.shows(access, conversation_id));
         Ok(found.map(|conversation| ConversationStatus {
+            log_id: conversation.log_id.clone(),
             is_running: current_message_id.is_some(),
             last_sequence: conversation.last_sequence,
             current_message_id,
         }))
     }
 
-    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>> {
+    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(EventLog, u32)>> {
         let mut tables = self.open()?;
         tables.looks.push(conversation_ids.to_vec());
         let is_known = |id: &&String| {
@@ -210,7 +238,7 @@ impl EventReader for MemoryStore {
         };
         let known = conversation_ids.iter().filter(is_known);
         Ok(known
-            .map(|id| (id.clone(), tables.last_sequence(id)))
+            .map(|id| (tables.log_of(id), tables.last_sequence(id)))
             .collect())
     }
 }
@@ -277,6 +305,7 @@ impl Conversations for MemoryStore {
         if is_there {
             tables.events.remove(id);
             tables.messages.retain(|row| row.conversation_id != id);
+            *tables.removed.entry(id.to_owned()).or_default() += 1;
         }
         Ok(is_there)
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use everturn_gateway::live::LiveFrame;
-use everturn_proto::{SealedStep, event::Event};
+use everturn_proto::{LogId, SealedStep, event::Event};
 use everturn_stream::{
     Announcement, InProcessStream, Part, Piece, Published, StreamOptions, StreamWriter, TextKey,
 };
@@ -41,6 +41,10 @@ impl World {
         self.store.lock().last_sequence("c")
     }
 
+    fn log_id(&self) -> LogId {
+        self.store.lock().log_of("c").id
+    }
+
     pub fn key(&self) -> TextKey {
         TextKey {
             agent_execution_id: "run".to_owned(),
@@ -64,10 +68,10 @@ impl World {
     pub async fn say(&mut self, text: &str) {
         let piece = self.piece(self.generation, self.text.len(), text);
         self.text.push_str(text);
-        if self.stream.publish("c", piece).await.unwrap() == Published::Gap {
+        if self.stream.publish(&self.log_id(), piece).await.unwrap() == Published::Gap {
             let whole = self.piece(self.generation, 0, &self.text);
             assert_eq!(
-                self.stream.publish("c", whole).await.unwrap(),
+                self.stream.publish(&self.log_id(), whole).await.unwrap(),
                 Published::Accepted
             );
         }
@@ -94,7 +98,7 @@ impl World {
             }];
             self.stream
                 .announce(
-                    "c",
+                    &self.log_id(),
                     Announcement {
                         last_sequence,
                         sealed,

@@ -1,19 +1,19 @@
 //! The event log as readers see it, and where a conversation stands.
 
 use async_trait::async_trait;
-use everturn_proto::event::Event;
+use everturn_proto::{LogId, event::Event};
 
 use super::{Access, Result};
 
 /// Reads the event log: all that a gateway in any process needs to replay a conversation and to follow it.
 #[async_trait]
 pub trait EventReader: Send + Sync {
-    /// Returns events with `sequence_number >= from_sequence`, in order, at most `limit` of them. The page of an
-    /// unknown conversation is empty.
+    /// Returns events with `sequence_number >= from_sequence`, in order, at most `limit` of them. The page of a log
+    /// that was removed is empty, also when there is another conversation with the same id now.
     async fn events(
         &self,
         access: &Access,
-        conversation_id: &str,
+        log: &EventLog,
         from_sequence: u32,
         limit: u32,
     ) -> Result<EventPage>;
@@ -26,9 +26,19 @@ pub trait EventReader: Send + Sync {
         conversation_id: &str,
     ) -> Result<Option<ConversationStatus>>;
 
-    /// Returns the largest sequence number of each of these conversations, in no order. Those that do not exist are
-    /// left out. A gateway finds out with it which announcements it missed.
-    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>>;
+    /// Returns the log and the largest sequence number of each of these conversations, in no order. Those that do not
+    /// exist are left out. A gateway finds out with it which announcements it missed.
+    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(EventLog, u32)>>;
+}
+
+/// The event log of a conversation. When a conversation is removed and another one gets its id, that one has another
+/// log.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EventLog {
+    /// The conversation.
+    pub conversation_id: String,
+    /// Which conversation of this id.
+    pub id: LogId,
 }
 
 /// A page of the event log.
@@ -43,6 +53,8 @@ pub struct EventPage {
 /// Where a conversation stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConversationStatus {
+    /// The log that the conversation of this id has now.
+    pub log_id: LogId,
     /// True when a turn is running or a message waits for its turn.
     pub is_running: bool,
     /// The largest sequence number; 0 before the first event.

@@ -2,6 +2,9 @@
 //! search finds does not depend on what a database knows of upper and lower case.
 
 use chrono::{DateTime, Utc};
+use everturn_proto::LogId;
+
+use super::EventLog;
 
 /// Rows that a page with a filter looks at, at the most: 100 KB or so, a few milliseconds. A search that finds nothing
 /// in a long list costs no more; it gives a place to go on.
@@ -12,6 +15,9 @@ pub const MAX_SCANNED: u32 = 1000;
 pub struct Conversation {
     /// Its id.
     pub id: String,
+    /// Its event log.
+    #[sqlx(try_from = "String")]
+    pub log_id: LogId,
     /// The tenant it belongs to.
     pub tenant_id: String,
     /// Who of the tenant owns it; `None`: nobody in particular.
@@ -30,6 +36,16 @@ pub struct Conversation {
     pub created_at: DateTime<Utc>,
     /// When its last event was saved, or it was created.
     pub updated_at: DateTime<Utc>,
+}
+
+impl Conversation {
+    /// Its event log, to read from.
+    pub fn log(&self) -> EventLog {
+        EventLog {
+            conversation_id: self.id.clone(),
+            id: self.log_id.clone(),
+        }
+    }
 }
 
 /// A place in the list of conversations.
@@ -151,6 +167,7 @@ mod tests {
         let at = DateTime::<Utc>::from_timestamp_millis(i64::from(u32::MAX - number)).unwrap();
         Conversation {
             id: format!("c{number}"),
+            log_id: LogId::from("log"),
             tenant_id: "t".into(),
             owner_id: None,
             agent: agent.into(),

@@ -28,7 +28,7 @@ pub use self::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
         UnfinishedTurn,
     },
-    events::{ConversationStatus, EventPage, EventReader},
+    events::{ConversationStatus, EventLog, EventPage, EventReader},
     executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall},
     keys::{ApiKey, KeyKind, Keys, NewKey},
     lists::{Conversation, ListFilter, ListPage, ListPlace, ListQuery, MAX_SCANNED},

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use everturn_proto::{
-    SealedStep, Thread,
+    LogId, SealedStep, Thread,
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
     words::{AgentExecutionStatus, MessageRole},
 };
@@ -126,6 +126,8 @@ pub struct BegunTurn {
     pub status: AgentExecutionStatus,
     /// The agent it is pinned to; `None` for a call that ended without a sub-agent.
     pub agent: Option<PinnedAgent>,
+    /// The conversation's log.
+    pub log_id: LogId,
     /// The conversation's largest sequence number.
     pub last_sequence: u32,
     /// Steps of lost turns that were ended now, whose texts the events of these ends replace.
@@ -150,6 +152,8 @@ pub enum StepClaim {
     Stored(LlmCompleteState),
     /// Make the call; its deltas carry this generation.
     Call {
+        /// The log that the step will be saved in: the deltas are published for its readers.
+        log_id: LogId,
         /// Larger than any that was given for this agent execution before.
         generation: u32,
     },
@@ -158,6 +162,8 @@ pub enum StepClaim {
 /// What a save left behind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saved {
+    /// The conversation's log.
+    pub log_id: LogId,
     /// What is stored.
     pub result: SaveResult,
     /// Steps whose texts this batch's events replace on every reader.

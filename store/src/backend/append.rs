@@ -16,11 +16,18 @@ use super::{
     write::{advance_execution, write_batch},
 };
 use crate::{
-    api::{Result, Saved, StepKey},
+    api::{Result, StepKey},
     batch::{self, AgentExecutionEnd, BatchRequest, Save, Snapshot},
     columns::now,
     rows::turns::SaveStateRow,
 };
+
+/// What an append left behind.
+pub(super) struct Appended {
+    pub(super) result: SaveResult,
+    /// Steps whose texts the batch's events replace on every reader.
+    pub(super) sealed: Vec<SealedStep>,
+}
 
 /// Appends a batch that is not stored to an agent execution that runs and has saved `steps` steps.
 pub(super) async fn append(
@@ -28,7 +35,7 @@ pub(super) async fn append(
     request: &BatchRequest,
     last_sequence: u32,
     steps: u32,
-) -> Result<Saved> {
+) -> Result<Appended> {
     let mut loaded = snapshot::load(connection, request).await?;
     let begun = batch::begun_delegations(request, &loaded);
     let lost = end_lost(connection, request, begun, last_sequence).await?;
@@ -61,7 +68,7 @@ pub(super) async fn append(
         result.last_sequence = batch.last_sequence;
         sealed.extend(batch::sealed(request));
     }
-    Ok(Saved { result, sealed })
+    Ok(Appended { result, sealed })
 }
 
 /// Reads the status of the agent execution, and whether the batch is stored: it is when its first event is. Returns

@@ -6,9 +6,9 @@ use everturn_proto::words::{AgentExecutionStatus, failure};
 
 use super::{
     Connection,
-    append::append,
+    append::{Appended, append},
     definitions,
-    lock::lock_conversation,
+    lock::{LockedConversation, lock_conversation},
     snapshot::load_message,
     sql::{
         agent_executions::{BEGUN_TURNS, InsertAgentExecution},
@@ -18,7 +18,7 @@ use super::{
     write::write_batch,
 };
 use crate::{
-    api::{Access, BeginTurn, BegunTurn, NewConversation, PinnedAgent, Result, Saved, StepKey},
+    api::{Access, BeginTurn, BegunTurn, NewConversation, PinnedAgent, Result, StepKey},
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
     error::{Missing, StoreError},
@@ -29,11 +29,14 @@ use crate::{
 const TITLE_CHARS: usize = 80;
 
 pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<BegunTurn> {
-    let last_sequence = lock_or_create(connection, &begin).await?;
+    let LockedConversation {
+        log_id,
+        last_sequence,
+    } = lock_or_create(connection, &begin).await?;
     let mut begun = begun_turns(connection, &begin).await?;
     let own_id = &begin.agent_execution_id;
     if let Some(own) = begun.iter().position(|row| row.id == *own_id) {
-        return Ok(begun.swap_remove(own).begun(last_sequence));
+        return Ok(begun.swap_remove(own).begun(log_id, last_sequence));
     }
     let agent = PinnedAgent {
         definition: begin.agent.clone(),
@@ -42,6 +45,7 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
     let mut turn = BegunTurn {
         status: AgentExecutionStatus::Running,
         agent: Some(agent.clone()),
+        log_id,
         last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,
@@ -112,14 +116,17 @@ async fn take_message(
     Ok(batch.last_sequence)
 }
 
-/// Locks the conversation, which is created when it is unknown, and returns its largest sequence number. When several
+/// Locks the conversation, which is created when it is unknown. When several
 /// create it at once, the others wait for the first, and then for its lock.
 ///
 /// A worker that was about to begin a turn does not create a deleted conversation again. Its removal and the note of it
 /// are committed together, so whoever finds no row to lock sees the note in the next statement.
-async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Result<u32> {
-    if let Some(last_sequence) = lock_conversation(connection, &begin.conversation_id).await? {
-        return Ok(last_sequence);
+async fn lock_or_create(
+    connection: &mut Connection,
+    begin: &BeginTurn,
+) -> Result<LockedConversation> {
+    if let Some(locked) = lock_conversation(connection, &begin.conversation_id).await? {
+        return Ok(locked);
     }
     let new = NewConversation {
         id: begin.conversation_id.clone(),
@@ -130,8 +137,8 @@ async fn lock_or_create(connection: &mut Connection, begin: &BeginTurn) -> Resul
     conversations::insert(INSERT_CONVERSATION_UNLESS_DELETED, &new, now())
         .fetch_all(&mut *connection)
         .await?;
-    if let Some(last_sequence) = lock_conversation(connection, &begin.conversation_id).await? {
-        return Ok(last_sequence);
+    if let Some(locked) = lock_conversation(connection, &begin.conversation_id).await? {
+        return Ok(locked);
     }
     let deleted: i64 = sqlx::query_scalar(IS_DELETED)
         .bind(&begin.conversation_id)
@@ -158,7 +165,7 @@ async fn end_lost(
     conversation_id: &str,
     lost: &BegunRow,
     last_sequence: u32,
-) -> Result<Saved> {
+) -> Result<Appended> {
     let message = "The turn was stopped from outside, and then a newer message began its turn. Send this one again if \
                    it still needs an answer.";
     let request = BatchRequest {

@@ -24,7 +24,7 @@ use crate::{
 pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> Result<StepClaim> {
     // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
     // its transaction, only when it was read to its end.
-    let claimed: Vec<i64> = sqlx::query_scalar(CLAIM_STEP)
+    let mut claimed: Vec<(i64, String)> = sqlx::query_as(CLAIM_STEP)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
         .bind(i64::from(step.step))
@@ -32,9 +32,9 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         .bind(CheckpointType::LlmComplete.as_str())
         .fetch_all(&mut *connection)
         .await?;
-    if let [generation] = claimed[..] {
-        let generation = narrow(generation)?;
-        return Ok(StepClaim::Call { generation });
+    if let Some((generation, log_id)) = claimed.pop() {
+        let (log_id, generation) = (log_id.into(), narrow(generation)?);
+        return Ok(StepClaim::Call { log_id, generation });
     }
     // Nothing was claimed: the call was made before, or the agent execution is not running.
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)

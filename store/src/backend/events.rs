@@ -9,7 +9,7 @@ use super::{
     sql::{self, events},
 };
 use crate::{
-    api::{Access, ConversationStatus, EventPage, EventReader, Result},
+    api::{Access, ConversationStatus, EventLog, EventPage, EventReader, Result},
     columns::narrow,
     rows::conversations::{EventRow, StatusRow},
 };
@@ -19,14 +19,15 @@ impl EventReader for Database {
     async fn events(
         &self,
         access: &Access,
-        conversation_id: &str,
+        log: &EventLog,
         from_sequence: u32,
         limit: u32,
     ) -> Result<EventPage> {
         // One row more than the caller asked for tells whether there are more.
-        let query = sql::for_caller(events::EVENTS, access, conversation_id)
+        let query = sql::for_caller(events::EVENTS, access, &log.conversation_id)
             .bind(i64::from(from_sequence))
-            .bind(i64::from(limit) + 1);
+            .bind(i64::from(limit) + 1)
+            .bind(log.id.as_str());
         let rows: Vec<EventRow> = self.read(query.fetch_all(self.reader())).await?;
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let has_more = rows.len() > limit;
@@ -44,14 +45,21 @@ impl EventReader for Database {
         Ok(row.map(ConversationStatus::from))
     }
 
-    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(String, u32)>> {
+    async fn last_sequences(&self, conversation_ids: &[String]) -> Result<Vec<(EventLog, u32)>> {
         if conversation_ids.is_empty() {
             return Ok(Vec::new());
         }
         let query = sqlx::query_as(words(events::LAST_SEQUENCES)).bind(list(conversation_ids));
-        let rows: Vec<(String, i64)> = self.read(query.fetch_all(self.reader())).await?;
+        let rows: Vec<(String, String, i64)> = self.read(query.fetch_all(self.reader())).await?;
         rows.into_iter()
-            .map(|(id, last_sequence)| Ok((id, narrow(last_sequence)?)))
+            .map(|(conversation_id, log_id, last_sequence)| {
+                let id = log_id.into();
+                let log = EventLog {
+                    conversation_id,
+                    id,
+                };
+                Ok((log, narrow(last_sequence)?))
+            })
             .collect()
     }
 }

@@ -7,8 +7,8 @@ use everturn_proto::{
 
 use super::{
     Connection,
-    append::{append, find_state},
-    lock::lock_known,
+    append::{Appended, append, find_state},
+    lock::{LockedConversation, lock_known},
     sql::outside::ASKED_TOOLS,
 };
 use crate::{
@@ -27,7 +27,10 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         agent_execution_id,
         ..
     } = &request.step;
-    let last_sequence = lock_known(connection, conversation_id).await?;
+    let LockedConversation {
+        log_id,
+        last_sequence,
+    } = lock_known(connection, conversation_id).await?;
     let state = find_state(connection, &request)
         .await?
         .ok_or_else(|| StoreError::not_found(Missing::AgentExecution, agent_execution_id))?;
@@ -48,17 +51,25 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
             note_answers(connection, &request.step, &mut as_stored).await?;
         }
         return Ok(Saved {
+            log_id,
             result: as_stored,
             sealed: batch::sealed(&request),
         });
     }
     if !is_running {
         return Ok(Saved {
+            log_id,
             result: as_stored,
             sealed: Vec::new(),
         });
     }
-    append(connection, &request, last_sequence, state.steps).await
+    let Appended { result, sealed } =
+        append(connection, &request, last_sequence, state.steps).await?;
+    Ok(Saved {
+        log_id,
+        result,
+        sealed,
+    })
 }
 
 /// Notes what a run that saves a thought again (it was reset or resumed) need not wait for.

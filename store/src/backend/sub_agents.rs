@@ -12,7 +12,7 @@ use super::{
     Connection,
     claims::{claim_tool, finish_tool},
     definitions,
-    lock::lock_known,
+    lock::{LockedConversation, lock_known},
     sql::agent_executions::{BEGUN_SUB_AGENT, DELEGATOR, InsertAgentExecution, Parentage},
     write::write_batch,
 };
@@ -29,7 +29,7 @@ pub(super) async fn begin_sub_agent(
     call: &ToolKey,
     agents: &BTreeMap<String, AgentDefinition>,
 ) -> Result<BegunTurn> {
-    let last_sequence = lock_known(connection, &call.conversation_id).await?;
+    let conversation = lock_known(connection, &call.conversation_id).await?;
     let id = ids::sub_agent_execution_id(&call.conversation_id, &call.execution_id);
     let begun: Option<BegunRow> = sqlx::query_as(BEGUN_SUB_AGENT)
         .bind(&id)
@@ -37,11 +37,11 @@ pub(super) async fn begin_sub_agent(
         .fetch_optional(&mut *connection)
         .await?;
     if let Some(begun) = begun {
-        return Ok(begun.begun(last_sequence));
+        return Ok(begun.begun(conversation.log_id, conversation.last_sequence));
     }
     let record = match claim_tool(connection, call, &id).await? {
         ToolClaim::Run { record, .. } => record,
-        ToolClaim::Ended(record) => return Ok(not_begun(&record.status, last_sequence)),
+        ToolClaim::Ended(record) => return Ok(not_begun(&record.status, conversation)),
         ToolClaim::OutcomeUnknown(_) => {
             let id = &call.execution_id;
             let message = format!("tool execution `{id}` may not run");
@@ -50,10 +50,10 @@ pub(super) async fn begin_sub_agent(
     };
     let delegator = find_delegator(connection, call).await?;
     match batch::task(&record.call, &delegator.delegator(), agents) {
-        Ok(task) => start(connection, call, &record, &delegator, task, last_sequence).await,
+        Ok(task) => start(connection, call, &record, &delegator, task, conversation).await,
         Err(refusal) => {
             let stored = finish_tool(connection, call, ToolEnd::failed(&refusal, 0)).await?;
-            Ok(not_begun(&stored.status, last_sequence))
+            Ok(not_begun(&stored.status, conversation))
         }
     }
 }
@@ -65,7 +65,7 @@ async fn start(
     record: &ToolRecord,
     delegator: &DelegatorRow,
     task: Task,
-    last_sequence: u32,
+    conversation: LockedConversation,
 ) -> Result<BegunTurn> {
     let (agent, now) = (task.agent, now());
     let depth = delegator.delegator().depth + 1;
@@ -90,7 +90,7 @@ async fn start(
         save: Save::SubAgentStart(start),
     };
     let snapshot = Snapshot {
-        last_sequence,
+        last_sequence: conversation.last_sequence,
         now,
         ..Snapshot::default()
     };
@@ -122,6 +122,7 @@ async fn start(
             definition: agent,
             hash: agent_hash,
         }),
+        log_id: conversation.log_id,
         last_sequence: batch.last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,
@@ -138,7 +139,7 @@ async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<D
 }
 
 /// Returns the answer to a call that has no sub-agent and has ended.
-fn not_begun(call_status: &ToolStatus, last_sequence: u32) -> BegunTurn {
+fn not_begun(call_status: &ToolStatus, conversation: LockedConversation) -> BegunTurn {
     let status = if *call_status == ToolStatus::Cancelled {
         AgentExecutionStatus::Cancelled
     } else {
@@ -147,7 +148,8 @@ fn not_begun(call_status: &ToolStatus, last_sequence: u32) -> BegunTurn {
     BegunTurn {
         status,
         agent: None,
-        last_sequence,
+        log_id: conversation.log_id,
+        last_sequence: conversation.last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,
     }

@@ -1,7 +1,7 @@
 //! Rows of events, and rows that tell where a conversation stands.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use everturn_proto::{Json, event::Event, words::AgentExecutionStatus};
+use everturn_proto::{Json, LogId, event::Event, words::AgentExecutionStatus};
 use sqlx::{FromRow, types::Json as Column};
 
 use crate::{
@@ -37,6 +37,8 @@ impl From<EventRow> for Event {
 
 #[derive(FromRow)]
 pub(crate) struct StatusRow {
+    #[sqlx(try_from = "String")]
+    log_id: LogId,
     #[sqlx(try_from = "i64")]
     last_sequence: u32,
     running_message_id: Option<String>,
@@ -47,6 +49,7 @@ impl From<StatusRow> for ConversationStatus {
     fn from(row: StatusRow) -> Self {
         let current_message_id = row.running_message_id.or(row.queued_message_id);
         Self {
+            log_id: row.log_id,
             is_running: current_message_id.is_some(),
             last_sequence: row.last_sequence,
             current_message_id,

@@ -1,7 +1,7 @@
 //! Rows of agent executions, as a transaction reads them.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::{turn::AgentDefinition, words::AgentExecutionStatus};
+use everturn_proto::{LogId, turn::AgentDefinition, words::AgentExecutionStatus};
 use sqlx::FromRow;
 
 use crate::{
@@ -26,8 +26,9 @@ pub(crate) struct BegunRow {
 }
 
 impl BegunRow {
-    pub(crate) fn begun(self, last_sequence: u32) -> BegunTurn {
+    pub(crate) fn begun(self, log_id: LogId, last_sequence: u32) -> BegunTurn {
         BegunTurn {
+            log_id,
             status: self.status,
             agent: Some(PinnedAgent {
                 definition: self.definition,

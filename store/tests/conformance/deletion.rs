@@ -49,7 +49,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     let store = backend.open().await;
     let kept = running(store.clone(), "kept").await;
     let (rows, events) = (backend.row_count().await, kept.events().await.len());
-    running(store.clone(), "c").await;
+    let log = running(store.clone(), "c").await.conversation().await.log();
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     assert_eq!(
         backend.row_count().await,
@@ -65,7 +65,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     assert_eq!(store.last_sequences(&["c".into()]).await.unwrap(), []);
     assert!(
         store
-            .events(&tenant(), "c", 0, 10)
+            .events(&tenant(), &log, 0, 10)
             .await
             .unwrap()
             .events
@@ -88,23 +88,15 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
         agent: "a".into(),
         title: None,
     };
-    assert_eq!(
-        store
-            .create_conversation(new)
-            .await
-            .unwrap()
-            .unwrap()
-            .last_sequence,
-        0
-    );
-    assert_eq!(
-        Turn::begun(store.clone(), "c", "m")
-            .await
-            .events()
-            .await
-            .len(),
-        1
-    );
+    let anew = store.create_conversation(new).await.unwrap().unwrap();
+    assert_eq!(anew.last_sequence, 0);
+    assert_ne!(anew.log(), log, "it is another conversation");
+    let turn = Turn::begun(store.clone(), "c", "m").await;
+    assert_eq!(turn.events().await.len(), 1);
+    let of_removed = store.events(&tenant(), &log, 0, 10).await.unwrap();
+    assert_eq!(of_removed.events.len(), 0, "a reader of the removed one");
+    let last_sequences = store.last_sequences(&["c".into()]).await.unwrap();
+    assert_eq!(last_sequences, [(anew.log(), 1)]);
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     assert_eq!(backend.row_count().await, rows + 1);
 }

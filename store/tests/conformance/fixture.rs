@@ -233,10 +233,16 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             .unwrap()
     }
 
+    /// Returns the events of the conversation, if there is one.
     pub async fn events(&self) -> Vec<Event> {
+        let tenant = tenant();
+        let found = self.store.conversation(&tenant, &self.conversation);
+        let Some(conversation) = found.await.unwrap() else {
+            return Vec::new();
+        };
         let page = self
             .store
-            .events(&tenant(), &self.conversation, 0, 10_000)
+            .events(&tenant, &conversation.log(), 0, 10_000)
             .await
             .unwrap();
         assert!(!page.has_more);

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{ConversationStatus, EventReader};
+use everturn_store::{ConversationStatus, EventLog, EventReader};
 
 use super::{
     Backend,
@@ -16,11 +16,11 @@ use super::{
 const WRITERS: u32 = 64;
 
 /// Reads as a follower does until told to stop. Fails on a gap, or on a number that appears after a larger one.
-async fn follow(store: impl EventReader, stop: Arc<AtomicBool>) -> u32 {
+async fn follow(store: impl EventReader, log: EventLog, stop: Arc<AtomicBool>) -> u32 {
     let mut seen = 0;
     loop {
         let stopping = stop.load(Ordering::Acquire);
-        let page = store.events(&tenant(), "c", seen + 1, 7).await.unwrap();
+        let page = store.events(&tenant(), &log, seen + 1, 7).await.unwrap();
         for event in &page.events {
             assert_eq!(
                 event.sequence_number,
@@ -41,7 +41,8 @@ where
     S: super::EventReader + super::Conversations + super::TurnStore + Clone + 'static,
 {
     let stop = Arc::new(AtomicBool::new(false));
-    let follower = tokio::spawn(follow(reader, stop.clone()));
+    let log = turn.conversation().await.log();
+    let follower = tokio::spawn(follow(reader, log, stop.clone()));
     let writers: Vec<_> = (0..WRITERS)
         .map(|number| {
             let mut turn = turn.clone();
@@ -77,6 +78,7 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.steer("s1", "a").await;
     turn.steer("s2", "b").await;
+    let log = turn.conversation().await.log();
     let cases = [
         // Each case is (from, limit, numbers, more).
         (0, 3, vec![1, 2, 3], false),
@@ -91,11 +93,8 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
         (u32::MAX, u32::MAX, vec![], false),
     ];
     for (from, limit, numbers, more) in cases {
-        let page = turn
-            .store
-            .events(&tenant(), "c", from, limit)
-            .await
-            .unwrap();
+        let page = turn.store.events(&tenant(), &log, from, limit).await;
+        let page = page.unwrap();
         let read: Vec<_> = page
             .events
             .iter()
@@ -107,11 +106,12 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
             "from {from} limit {limit}"
         );
     }
-    let unknown = turn
-        .store
-        .events(&tenant(), "unknown", 0, 10)
-        .await
-        .unwrap();
+    let unknown = EventLog {
+        conversation_id: "unknown".into(),
+        ..log
+    };
+    let unknown = turn.store.events(&tenant(), &unknown, 0, 10).await;
+    let unknown = unknown.unwrap();
     assert_eq!((unknown.events.len(), unknown.has_more), (0, false));
 }
 
@@ -123,9 +123,11 @@ pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {
     );
 
     let turn = Turn::begun(store, "c", "m").await;
+    let log_id = turn.conversation().await.log_id;
     let status = |message: Option<&str>, last_sequence| {
         let current_message_id = message.map(Into::into);
         Some(ConversationStatus {
+            log_id: log_id.clone(),
             is_running: message.is_some(),
             last_sequence,
             current_message_id,
@@ -187,7 +189,10 @@ pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {
     ]
     .map(str::to_owned);
     let mut found = store.last_sequences(&asked).await.unwrap();
-    found.sort_unstable();
+    found.sort_unstable_by(|one, two| one.0.conversation_id.cmp(&two.0.conversation_id));
+    let found = found
+        .into_iter()
+        .map(|(log, last)| (log.conversation_id, last));
     let expected = [
         ("\"q\"", 1),
         ("a,b", 1),
@@ -196,7 +201,8 @@ pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {
         ("{}", 1),
         ("\u{1f600}", 1),
     ];
-    assert_eq!(found, expected.map(|(id, last)| (id.to_owned(), last)));
+    let expected = expected.map(|(id, last)| (id.to_owned(), last));
+    assert_eq!(found.collect::<Vec<_>>(), expected);
     assert_eq!(store.last_sequences(&[]).await.unwrap(), []);
     let many: Vec<_> = (0..2000).map(|number| format!("c{number}")).collect();
     assert_eq!(store.last_sequences(&many).await.unwrap().len(), 2);

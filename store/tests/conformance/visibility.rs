@@ -47,12 +47,14 @@ async fn create(store: &impl Conversations, id: &str, access: Access) -> bool {
 
 pub async fn a_caller_reads_only_what_is_theirs(backend: &impl Backend) {
     let store = three_conversations(backend).await;
+    let log = store.conversation(&tenant(), "anns").await;
+    let log = log.unwrap().unwrap().log();
     for (access, sees) in callers() {
         let found = store.conversation(&access, "anns").await.unwrap();
         assert_eq!(found.is_some(), sees, "{access:?}");
         let status = store.conversation_status(&access, "anns").await.unwrap();
         assert_eq!(status.is_some(), sees, "{access:?}");
-        let page = store.events(&access, "anns", 0, 10).await.unwrap();
+        let page = store.events(&access, &log, 0, 10).await.unwrap();
         assert_eq!(page.events.len(), usize::from(sees), "{access:?}");
     }
 }

@@ -12,8 +12,8 @@ pub(super) async fn fill(connection: &mut PgConnection) {
         ALTER TABLE agent_execution_events SET (autovacuum_enabled = off);
         INSERT INTO agent_definitions SELECT 'h' || n, '{}' FROM generate_series(1, 1000) n;
         INSERT INTO agent_definitions VALUES ('h', '{}');
-        INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at)
-            SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s'
+        INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at, log_id)
+            SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s', 'log' || n
             FROM generate_series(1, 10000) n;
         INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, now(), '', '[]', '[]'
             FROM conversations, generate_series(1, 5) k;

@@ -82,20 +82,28 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
 }
 
 fn of_events() -> Vec<Query> {
-    let types = "text, text, text, bigint, bigint";
+    let types = "text, text, text, bigint, bigint, text";
     let page = |name, values, most_rows| query(name, hot::EVENTS, types, values, most_rows);
     let text = "text, text, text";
     vec![
-        page("page of events", "'c5000', 't', NULL, 40, 21", 22),
+        page(
+            "page of events",
+            "'c5000', 't', NULL, 40, 21, 'log5000'",
+            22,
+        ),
         page(
             "page of a whole conversation",
-            "'c5000', 't', NULL, 1, 1001",
+            "'c5000', 't', NULL, 1, 1001, 'log5000'",
             91,
         ),
-        page("last page of events", "'c5000', 't', 'o', 85, 101", 7),
+        page(
+            "last page of events",
+            "'c5000', 't', 'o', 85, 101, 'log5000'",
+            7,
+        ),
         page(
             "page of a very long conversation",
-            "'c1', 't', NULL, 1000, 101",
+            "'c1', 't', NULL, 1000, 101, 'log1'",
             102,
         ),
         query(
@@ -132,12 +140,13 @@ fn of_turns() -> Vec<Query> {
             "'e1c5000', 2, 'llm_complete'",
             1,
         ),
+        // The agent execution, and its conversation for the log.
         query(
             "claim of a step",
             hot::CLAIM_STEP,
             step,
             "'e1c5000', 'c5000', 3, 'running', 'llm_complete'",
-            1,
+            2,
         ),
         query(
             "claim of a stored step",

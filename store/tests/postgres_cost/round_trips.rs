@@ -165,7 +165,8 @@ async fn begin_others(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 
 async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let (store, id, access) = (&turn.store, turn.conversation.as_str(), tenant());
-    let events = store.events(&access, id, 1, 100);
+    let log = turn.conversation().await.log();
+    let events = store.events(&access, &log, 1, 100);
     costs.of("events", events).await.unwrap();
     let point = store.resume_point(&access, id, 100);
     costs.of("resume_point", point).await.unwrap();
@@ -322,15 +323,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
         costs.of("turn", whole).await;
     }
     assert_eq!(costs.measured, [("turn", 73)]);
-    assert_eq!(
-        store
-            .events(&tenant(), "c", 1, 100)
-            .await
-            .unwrap()
-            .events
-            .len(),
-        8
-    );
+    assert_eq!(Turn::new(store, "c", "m").events().await.len(), 8);
 }
 
 /// Counts the begin and the end of a sub-agent (ARCHITECTURE "What a turn costs").

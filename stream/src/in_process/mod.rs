@@ -12,6 +12,7 @@ use std::{
 };
 
 use async_trait::async_trait;
+use everturn_proto::LogId;
 use tokio::time::Instant;
 
 use self::conversation::Conversation;
@@ -68,7 +69,7 @@ struct Inner {
 
 #[derive(Debug)]
 struct Conversations {
-    by_id: HashMap<String, Conversation>,
+    by_log: HashMap<LogId, Conversation>,
     swept: Instant,
 }
 
@@ -91,7 +92,7 @@ impl InProcessStream {
     /// An empty stream.
     pub fn new(options: StreamOptions) -> Self {
         let conversations = Conversations {
-            by_id: HashMap::new(),
+            by_log: HashMap::new(),
             swept: Instant::now(),
         };
         Self {
@@ -104,7 +105,7 @@ impl InProcessStream {
 
     /// Conversations held now, for metrics and tests.
     pub fn conversations(&self) -> usize {
-        self.lock(Instant::now()).by_id.len()
+        self.lock(Instant::now()).by_log.len()
     }
 
     /// The map, swept when that is due. A panic elsewhere leaves it usable: every change to it is whole.
@@ -119,7 +120,7 @@ impl InProcessStream {
         if now.duration_since(conversations.swept) >= options.ttl / 4 {
             conversations.swept = now;
             conversations
-                .by_id
+                .by_log
                 .retain(|_, conversation| conversation.expire(options.ttl, now));
         }
         conversations
@@ -130,21 +131,21 @@ impl Conversations {
     /// The conversation, made when it is not held.
     fn entry(
         &mut self,
-        id: &str,
+        log: &LogId,
         options: &StreamOptions,
         now: Instant,
     ) -> Result<&mut Conversation, StreamError> {
-        if !self.by_id.contains_key(id) && self.by_id.len() >= options.max_conversations {
+        if !self.by_log.contains_key(log) && self.by_log.len() >= options.max_conversations {
             self.make_room();
-            if self.by_id.len() >= options.max_conversations {
+            if self.by_log.len() >= options.max_conversations {
                 return Err(StreamError(Box::new(Full::Conversations(
                     options.max_conversations,
                 ))));
             }
         }
         let conversation = self
-            .by_id
-            .entry(id.to_owned())
+            .by_log
+            .entry(log.clone())
             .or_insert_with(|| Conversation::new(now));
         conversation.touch(options.ttl, now);
         Ok(conversation)
@@ -153,7 +154,7 @@ impl Conversations {
     /// Forgets the older half of what nobody follows: half, so that a full map is not searched at each publication.
     fn make_room(&mut self) {
         let mut touched: Vec<Instant> = self
-            .by_id
+            .by_log
             .values()
             .filter(|held| !held.is_followed())
             .map(Conversation::touched)
@@ -163,7 +164,7 @@ impl Conversations {
             (!touched.is_empty()).then(|| touched.select_nth_unstable(half))
         {
             let median = *median;
-            self.by_id
+            self.by_log
                 .retain(|_, held| held.is_followed() || held.touched() > median);
         }
     }
@@ -171,21 +172,17 @@ impl Conversations {
 
 #[async_trait]
 impl StreamWriter for InProcessStream {
-    async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError> {
+    async fn publish(&self, log: &LogId, piece: Piece) -> Result<Published, StreamError> {
         let now = Instant::now();
         let mut conversations = self.lock(now);
-        let conversation = conversations.entry(conversation_id, &self.inner.options, now)?;
+        let conversation = conversations.entry(log, &self.inner.options, now)?;
         Ok(conversation.publish(piece, &self.inner.options, now))
     }
 
-    async fn announce(
-        &self,
-        conversation_id: &str,
-        announcement: Announcement,
-    ) -> Result<(), StreamError> {
+    async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError> {
         let now = Instant::now();
         let mut conversations = self.lock(now);
-        let conversation = conversations.entry(conversation_id, &self.inner.options, now)?;
+        let conversation = conversations.entry(log, &self.inner.options, now)?;
         conversation.announce(announcement, &self.inner.options);
         Ok(())
     }
@@ -193,13 +190,18 @@ impl StreamWriter for InProcessStream {
 
 #[async_trait]
 impl StreamReader for InProcessStream {
-    async fn follow(&self, conversation_id: &str) -> Result<Following, StreamError> {
+    async fn follow(&self, log: &LogId) -> Result<Following, StreamError> {
         let now = Instant::now();
         let options = &self.inner.options;
         let mut conversations = self.lock(now);
-        let conversation = conversations.entry(conversation_id, options, now)?;
+        let conversation = conversations.entry(log, options, now)?;
         conversation
             .follow(options)
             .ok_or_else(|| StreamError(Box::new(Full::Followers(options.max_followers))))
+    }
+
+    async fn forget(&self, log: &LogId) -> Result<(), StreamError> {
+        self.lock(Instant::now()).by_log.remove(log);
+        Ok(())
     }
 }

@@ -21,7 +21,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use everturn_proto::SealedStep;
+use everturn_proto::{LogId, SealedStep};
 
 use crate::api::{Item, TextKey};
 
@@ -36,9 +36,9 @@ pub(super) struct Mark {
     pub sealed: Option<u32>,
 }
 
-type Marks = HashMap<(String, String), Mark>;
+type Marks = HashMap<(LogId, String), Mark>;
 
-/// Marks by conversation and agent execution, the oldest forgotten. Executions in use move from the older half to
+/// Marks by log and agent execution, the oldest forgotten. Executions in use move from the older half to
 /// the newer.
 #[derive(Debug)]
 pub(super) struct Known {
@@ -54,8 +54,8 @@ impl Known {
         }
     }
 
-    pub(super) fn mark(&self, conversation_id: &str, agent_execution_id: &str) -> Mark {
-        let key = (conversation_id.to_owned(), agent_execution_id.to_owned());
+    pub(super) fn mark(&self, log: &LogId, agent_execution_id: &str) -> Mark {
+        let key = (log.clone(), agent_execution_id.to_owned());
         let halves = self.lock();
         halves
             .iter()
@@ -65,8 +65,8 @@ impl Known {
     }
 
     /// Notes a text's generation, which the store gave.
-    pub(super) fn note_text(&self, conversation_id: &str, key: &TextKey, generation: u32) {
-        self.change(conversation_id, &key.agent_execution_id, |mark| {
+    pub(super) fn note_text(&self, log: &LogId, key: &TextKey, generation: u32) {
+        self.change(log, &key.agent_execution_id, |mark| {
             if generation > mark.generation {
                 (mark.generation, mark.step) = (generation, key.step);
             }
@@ -74,20 +74,20 @@ impl Known {
     }
 
     /// Notes that a step's text is sealed.
-    pub(super) fn note_seal(&self, conversation_id: &str, sealed: &SealedStep) {
-        self.change(conversation_id, &sealed.agent_execution_id, |mark| {
+    pub(super) fn note_seal(&self, log: &LogId, sealed: &SealedStep) {
+        self.change(log, &sealed.agent_execution_id, |mark| {
             mark.sealed = mark.sealed.max(Some(sealed.step));
         });
     }
 
     /// Notes what an item says; false when its text is of an older generation than was seen of its step.
-    pub(super) fn admit(&self, conversation_id: &str, item: &Item) -> bool {
+    pub(super) fn admit(&self, log: &LogId, item: &Item) -> bool {
         match item {
-            Item::Start(text) => self.admit_text(conversation_id, &text.key, text.generation),
-            Item::Delta(piece) => self.admit_text(conversation_id, &piece.key, piece.generation),
+            Item::Start(text) => self.admit_text(log, &text.key, text.generation),
+            Item::Delta(piece) => self.admit_text(log, &piece.key, piece.generation),
             Item::Announced(news) => {
                 for sealed in &news.sealed {
-                    self.note_seal(conversation_id, sealed);
+                    self.note_seal(log, sealed);
                 }
                 true
             }
@@ -95,19 +95,14 @@ impl Known {
     }
 
     /// The same of a text.
-    pub(super) fn admit_text(&self, conversation_id: &str, key: &TextKey, generation: u32) -> bool {
-        self.note_text(conversation_id, key, generation);
-        let mark = self.mark(conversation_id, &key.agent_execution_id);
+    pub(super) fn admit_text(&self, log: &LogId, key: &TextKey, generation: u32) -> bool {
+        self.note_text(log, key, generation);
+        let mark = self.mark(log, &key.agent_execution_id);
         generation >= mark.generation || key.step != mark.step
     }
 
-    fn change(
-        &self,
-        conversation_id: &str,
-        agent_execution_id: &str,
-        change: impl FnOnce(&mut Mark),
-    ) {
-        let key = (conversation_id.to_owned(), agent_execution_id.to_owned());
+    fn change(&self, log: &LogId, agent_execution_id: &str, change: impl FnOnce(&mut Mark)) {
+        let key = (log.clone(), agent_execution_id.to_owned());
         let mut halves = self.lock();
         let [newer, older] = &mut *halves;
         if let Some(mark) = newer.get_mut(&key) {
@@ -142,30 +137,30 @@ mod tests {
     #[test]
     fn older_generations_of_a_step_are_not_admitted() {
         let known = Known::new(10);
-        assert!(known.admit_text("c", &key("run", 1), 1));
-        assert!(known.admit_text("c", &key("run", 1), 2));
-        assert!(!known.admit_text("c", &key("run", 1), 1));
+        assert!(known.admit_text(&"c".into(), &key("run", 1), 1));
+        assert!(known.admit_text(&"c".into(), &key("run", 1), 2));
+        assert!(!known.admit_text(&"c".into(), &key("run", 1), 1));
         assert!(
-            known.admit_text("c", &key("run", 0), 1),
+            known.admit_text(&"c".into(), &key("run", 0), 1),
             "the step before may be open still"
         );
-        assert!(known.admit_text("other", &key("run", 1), 1));
+        assert!(known.admit_text(&"other".into(), &key("run", 1), 1));
     }
 
     #[test]
     fn memory_is_bounded_and_what_is_in_use_stays() {
         let known = Known::new(10);
         for number in 0..100 {
-            known.note_text("c", &key("used", 0), 7);
+            known.note_text(&"c".into(), &key("used", 0), 7);
             let sealed = SealedStep {
                 agent_execution_id: format!("run_{number}"),
                 step: number,
             };
-            known.note_seal("c", &sealed);
+            known.note_seal(&"c".into(), &sealed);
         }
         assert!(known.lock().iter().map(HashMap::len).sum::<usize>() <= 11);
-        assert_eq!(known.mark("c", "used").generation, 7);
-        assert_eq!(known.mark("c", "run_99").sealed, Some(99));
-        assert_eq!(known.mark("c", "run_0").sealed, None);
+        assert_eq!(known.mark(&"c".into(), "used").generation, 7);
+        assert_eq!(known.mark(&"c".into(), "run_99").sealed, Some(99));
+        assert_eq!(known.mark(&"c".into(), "run_0").sealed, None);
     }
 }

@@ -24,6 +24,7 @@ mod wire;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use everturn_proto::LogId;
 use redis::{Client, IntoConnectionInfo};
 use tokio::{sync::Semaphore, time::timeout};
 
@@ -100,40 +101,33 @@ fn client(url: &str) -> Result<Client, Error> {
 }
 
 impl Inner {
-    async fn publish(&self, conversation_id: &str, piece: &Piece) -> Result<Published, Error> {
-        let known = self
-            .known
-            .mark(conversation_id, &piece.key.agent_execution_id);
-        let script = scripts::publish(&self.names.of(conversation_id), piece, known, &self.options);
+    async fn publish(&self, log: &LogId, piece: &Piece) -> Result<Published, Error> {
+        let known = self.known.mark(log, &piece.key.agent_execution_id);
+        let script = scripts::publish(&self.names.of(log), piece, known, &self.options);
         let published = match self.commands.run::<String>(&script).await {
             Ok(answer) => scripts::published(&answer),
             Err(error) => Err(error),
         };
         if !matches!(published, Ok(Published::Refused)) {
             // Also when Redis did not answer: the generation is the store's.
-            self.known
-                .note_text(conversation_id, &piece.key, piece.generation);
+            self.known.note_text(log, &piece.key, piece.generation);
         }
         published
     }
 
-    async fn announce(&self, conversation_id: &str, news: &Announcement) -> Result<(), Error> {
+    async fn announce(&self, log: &LogId, news: &Announcement) -> Result<(), Error> {
         for sealed in &news.sealed {
-            self.known.note_seal(conversation_id, sealed);
+            self.known.note_seal(log, sealed);
         }
-        let script = scripts::announce(&self.names.of(conversation_id), news, &self.options);
+        let script = scripts::announce(&self.names.of(log), news, &self.options);
         self.commands.run::<()>(&script).await
     }
 
-    async fn follow(&self, conversation_id: &str) -> Result<Following, Error> {
+    async fn follow(&self, log: &LogId) -> Result<Following, Error> {
         for _ in 0..JOINS {
-            let joined = self.hub.join(conversation_id).await?;
-            let snapshot = self.snapshot(conversation_id).await?;
-            if self
-                .hub
-                .start(conversation_id, joined.id, snapshot.place)
-                .await
-            {
+            let joined = self.hub.join(log).await?;
+            let snapshot = self.snapshot(log).await?;
+            if self.hub.start(log, joined.id, snapshot.place).await {
                 return Ok(Following {
                     open: snapshot.open,
                     items: joined.items,
@@ -143,39 +137,39 @@ impl Inner {
         Err(Error::Lost)
     }
 
-    async fn snapshot(&self, conversation_id: &str) -> Result<Snapshot, Error> {
+    async fn snapshot(&self, log: &LogId) -> Result<Snapshot, Error> {
         // Never closed.
         let _permit = self.snapshots.acquire().await.map_err(|_| Error::Lost)?;
-        let script = scripts::snapshot(&self.names.of(conversation_id));
+        let script = scripts::snapshot(&self.names.of(log));
         let mut snapshot = Snapshot::try_from(self.commands.run::<RawSnapshot>(&script).await?)?;
-        snapshot.open.retain(|text| {
-            self.known
-                .admit_text(conversation_id, &text.key, text.generation)
-        });
+        snapshot
+            .open
+            .retain(|text| self.known.admit_text(log, &text.key, text.generation));
         Ok(snapshot)
     }
 }
 
 #[async_trait]
 impl StreamWriter for RedisStream {
-    async fn publish(&self, conversation_id: &str, piece: Piece) -> Result<Published, StreamError> {
-        Ok(self.inner.publish(conversation_id, &piece).await?)
+    async fn publish(&self, log: &LogId, piece: Piece) -> Result<Published, StreamError> {
+        Ok(self.inner.publish(log, &piece).await?)
     }
 
-    async fn announce(
-        &self,
-        conversation_id: &str,
-        announcement: Announcement,
-    ) -> Result<(), StreamError> {
-        Ok(self.inner.announce(conversation_id, &announcement).await?)
+    async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError> {
+        Ok(self.inner.announce(log, &announcement).await?)
     }
 }
 
 #[async_trait]
 impl StreamReader for RedisStream {
-    async fn follow(&self, conversation_id: &str) -> Result<Following, StreamError> {
+    async fn follow(&self, log: &LogId) -> Result<Following, StreamError> {
         let limit = self.inner.options.follow_timeout;
-        let followed = timeout(limit, self.inner.follow(conversation_id)).await;
+        let followed = timeout(limit, self.inner.follow(log)).await;
         Ok(followed.unwrap_or(Err(Error::Timeout(limit)))?)
+    }
+
+    async fn forget(&self, log: &LogId) -> Result<(), StreamError> {
+        let script = scripts::forget(&self.inner.names.of(log));
+        Ok(self.inner.commands.run::<()>(&script).await?)
     }
 }

@@ -1,11 +1,14 @@
-//! Names of keys and channels. The conversation's id is in braces, so that all its keys are in one hash slot of a
-//! cluster.
+//! Names of keys and channels. They have the conversation's log in them and not its id: nobody who knows of a
+//! conversation that was removed can read the texts of the next one with its id. The log is in braces, so that all keys
+//! of a conversation are in one hash slot of a cluster.
+
+use everturn_proto::LogId;
 
 use crate::api::{Part, TextKey};
 
 /// Version of what is stored and sent. A release that changes either of them raises it. During an upgrade, old and new
 /// processes then do not see each other's texts, but they see every event.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The names of all conversations of one installation.
 #[derive(Debug, Clone)]
@@ -27,17 +30,16 @@ impl Names {
         }
     }
 
-    pub(super) fn of(&self, conversation_id: &str) -> ConversationNames {
+    pub(super) fn of(&self, log: &LogId) -> ConversationNames {
         ConversationNames {
-            channel: format!("{}{conversation_id}}}", self.before),
+            channel: format!("{}{log}}}", self.before),
         }
     }
 
-    /// The conversation of a channel.
-    pub(super) fn conversation<'a>(&self, channel: &'a str) -> Option<&'a str> {
-        channel
-            .strip_prefix(self.before.as_str())?
-            .strip_suffix('}')
+    /// The log of a channel.
+    pub(super) fn log(&self, channel: &str) -> Option<LogId> {
+        let log = channel.strip_prefix(self.before.as_str())?;
+        log.strip_suffix('}').map(LogId::from)
     }
 }
 

@@ -29,6 +29,8 @@ static ANNOUNCE: LazyLock<Script> = LazyLock::new(|| {
 static SNAPSHOT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("scripts/snapshot.lua")));
 
+static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/forget.lua")));
+
 /// Fences, appends and publishes a piece. `known`: what this process has seen of its agent execution.
 pub(super) fn publish(
     names: &ConversationNames,
@@ -100,6 +102,13 @@ pub(super) fn announce(
 /// Reads the open texts.
 pub(super) fn snapshot(names: &ConversationNames) -> ScriptInvocation<'static> {
     let mut script = SNAPSHOT.prepare_invoke();
+    script.key(names.open()).arg(names.text_prefix());
+    script
+}
+
+/// Removes the open texts.
+pub(super) fn forget(names: &ConversationNames) -> ScriptInvocation<'static> {
+    let mut script = FORGET.prepare_invoke();
     script.key(names.open()).arg(names.text_prefix());
     script
 }

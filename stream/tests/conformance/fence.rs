@@ -69,13 +69,16 @@ pub async fn sealed_texts_are_forgotten_and_stay_refused(backend: &impl Backend)
     let stream = backend.fresh(StreamOptions::default()).await;
     let (text, later) = (key("run", 0), key("run", 1));
     publish(&*stream, piece(&text, 3, 0, "thought")).await;
-    let mut following = stream.follow("c").await.unwrap();
-    stream.announce("c", sealing("run", 0)).await.unwrap();
+    let mut following = stream.follow(&"c".into()).await.unwrap();
+    stream
+        .announce(&"c".into(), sealing("run", 0))
+        .await
+        .unwrap();
     assert_eq!(
         next(&mut following.items).await,
         Some(Item::Announced(sealing("run", 0)))
     );
-    assert!(stream.follow("c").await.unwrap().open.is_empty());
+    assert!(stream.follow(&"c".into()).await.unwrap().open.is_empty());
     for late in [
         piece(&text, 3, 7, "!"),
         piece(&text, 9, 0, "again"),

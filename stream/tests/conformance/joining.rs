@@ -93,7 +93,7 @@ pub fn joining_at_any_point_has_no_gap_and_no_double<B: Backend>(backend: &B) {
                 match happening {
                     Happening::Join => readers.push(Reader::join(&*stream, "c").await),
                     Happening::Seal { execution, step } => {
-                        stream.announce("c", sealing(&format!("run_{execution}"), step)).await.unwrap();
+                        stream.announce(&"c".into(), sealing(&format!("run_{execution}"), step)).await.unwrap();
                     }
                     Happening::Push { execution, step, part, generation, text, skew } => {
                         let key = TextKey { part, ..key(&format!("run_{execution}"), step) };

@@ -38,7 +38,7 @@ pub async fn surplus_texts_are_forgotten(backend: &impl Backend) {
         )
         .await;
     }
-    assert_eq!(stream.follow("c").await.unwrap().open.len(), 3);
+    assert_eq!(stream.follow(&"c".into()).await.unwrap().open.len(), 3);
     let forgotten = key("run_0", 0);
     assert_eq!(publish(&*stream, piece(&forgotten, 1, 1, "y")).await, Gap);
 }
@@ -51,8 +51,8 @@ pub async fn slow_follower_is_cut_and_others_are_not(backend: &impl Backend) {
         })
         .await;
     let text = key("run", 0);
-    let mut slow = stream.follow("c").await.unwrap();
-    let mut quick = stream.follow("c").await.unwrap();
+    let mut slow = stream.follow(&"c".into()).await.unwrap();
+    let mut quick = stream.follow(&"c".into()).await.unwrap();
     for offset in 0..10 {
         assert_eq!(
             publish(&*stream, piece(&text, 1, offset, "x")).await,
@@ -65,7 +65,10 @@ pub async fn slow_follower_is_cut_and_others_are_not(backend: &impl Backend) {
         received += 1;
     }
     assert!(received <= 4, "{received}");
-    assert_eq!(stream.follow("c").await.unwrap().open[0].text.len(), 10);
+    assert_eq!(
+        stream.follow(&"c".into()).await.unwrap().open[0].text.len(),
+        10
+    );
 }
 
 pub async fn too_many_followers_are_refused(backend: &impl Backend) {
@@ -75,11 +78,11 @@ pub async fn too_many_followers_are_refused(backend: &impl Backend) {
             ..StreamOptions::default()
         })
         .await;
-    let first = stream.follow("c").await.unwrap();
-    let _second = stream.follow("c").await.unwrap();
-    assert!(stream.follow("c").await.is_err());
+    let first = stream.follow(&"c".into()).await.unwrap();
+    let _second = stream.follow(&"c".into()).await.unwrap();
+    assert!(stream.follow(&"c".into()).await.is_err());
     drop(first);
-    assert!(stream.follow("c").await.is_ok());
+    assert!(stream.follow(&"c".into()).await.is_ok());
 }
 
 pub async fn untouched_texts_expire(backend: &impl Backend) {

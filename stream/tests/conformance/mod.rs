@@ -39,6 +39,7 @@ macro_rules! conformance_suite {
             texts::gaps_are_reported,
             texts::several_texts_are_open_at_once,
             texts::conversations_do_not_mix,
+            texts::a_removed_conversation_leaves_no_text,
             joining::concurrent_followers_assemble_the_same,
             limits::oversized_text_is_refused,
             limits::surplus_texts_are_forgotten,

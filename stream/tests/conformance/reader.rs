@@ -20,7 +20,7 @@ pub async fn mark(stream: &impl StreamWriter, conversation_id: &str) -> Item {
         sealed: Vec::new(),
     };
     stream
-        .announce(conversation_id, news.clone())
+        .announce(&conversation_id.into(), news.clone())
         .await
         .unwrap();
     Item::Announced(news)
@@ -42,7 +42,7 @@ impl PartialEq for Reader {
 
 impl Reader {
     pub async fn join(stream: &impl StreamReader, conversation_id: &str) -> Self {
-        let following = stream.follow(conversation_id).await.unwrap();
+        let following = stream.follow(&conversation_id.into()).await.unwrap();
         let texts = following
             .open
             .into_iter()

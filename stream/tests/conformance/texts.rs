@@ -14,7 +14,7 @@ pub async fn offset_0_starts_anew(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0);
     publish(&*stream, piece(&text, 1, 0, "abc")).await;
-    let mut following = stream.follow("c").await.unwrap();
+    let mut following = stream.follow(&"c".into()).await.unwrap();
     assert_eq!(
         publish(&*stream, piece(&text, 1, 0, "abcdef")).await,
         Accepted
@@ -29,7 +29,7 @@ pub async fn offset_0_starts_anew(backend: &impl Backend) {
     };
     assert_eq!(publish(&*stream, end.clone()).await, Accepted);
     assert_eq!(next(&mut following.items).await, Some(Item::Delta(end)));
-    assert!(stream.follow("c").await.unwrap().open[0].is_ended);
+    assert!(stream.follow(&"c".into()).await.unwrap().open[0].is_ended);
 }
 
 pub async fn gaps_are_reported(backend: &impl Backend) {
@@ -73,16 +73,35 @@ pub async fn several_texts_are_open_at_once(backend: &impl Backend) {
 pub async fn conversations_do_not_mix(backend: &impl Backend) {
     let stream = backend.fresh(StreamOptions::default()).await;
     let text = key("run", 0);
-    let mut other = stream.follow("other").await.unwrap();
+    let mut other = stream.follow(&"other".into()).await.unwrap();
     publish(&*stream, piece(&text, 2, 0, "mine")).await;
-    stream.announce("c", sealing("run", 5)).await.unwrap();
+    stream
+        .announce(&"c".into(), sealing("run", 5))
+        .await
+        .unwrap();
     let marker = mark(&*stream, "other").await;
     assert_eq!(next(&mut other.items).await, Some(marker));
     assert_eq!(
         stream
-            .publish("other", piece(&text, 1, 0, "theirs"))
+            .publish(&"other".into(), piece(&text, 1, 0, "theirs"))
             .await
             .unwrap(),
         Accepted
     );
+}
+
+pub async fn a_removed_conversation_leaves_no_text(backend: &impl Backend) {
+    let stream = backend.fresh(StreamOptions::default()).await;
+    for text in [key("run", 0), reasoning_key("run", 0), key("other", 3)] {
+        publish(&*stream, piece(&text, 1, 0, "secret")).await;
+    }
+    let kept = "kept".into();
+    let of_kept = piece(&key("run", 0), 1, 0, "mine");
+    stream.publish(&kept, of_kept).await.unwrap();
+    stream.forget(&"c".into()).await.unwrap();
+    assert_eq!(stream.follow(&"c".into()).await.unwrap().open, []);
+    assert_eq!(stream.follow(&kept).await.unwrap().open.len(), 1);
+    // A worker that has not heard of it goes on, and a piece that continues a text finds none.
+    let later = piece(&key("run", 0), 1, 6, "!");
+    assert_eq!(publish(&*stream, later).await, Gap);
 }

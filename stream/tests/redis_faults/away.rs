@@ -49,7 +49,7 @@ async fn live_through(server: &Redis, fault: impl AsyncFnOnce(&Redis)) {
         .cloned()
         .map(|gateway| tokio::spawn(read_to_the_end(gateway)))
         .collect();
-    let writer = TextWriter::new(worker.clone(), "c", "m", "run", 0, 1);
+    let writer = TextWriter::new(worker.clone(), "c".into(), "m", "run", 0, 1);
     let (mut said, mut slowest) = (String::new(), Duration::ZERO);
     let saying = async {
         for number in 0..600 {
@@ -140,10 +140,15 @@ async fn a_redis_that_is_away_slows_nothing() {
         publish(&stream, piece(&text, 1, 0, "a")).await,
         Published::Accepted
     );
-    let mut following = stream.follow("c").await.unwrap();
+    let mut following = stream.follow(&"c".into()).await.unwrap();
     server.pause().await;
     let started = Instant::now();
-    assert!(stream.publish("c", piece(&text, 1, 1, "b")).await.is_err());
+    assert!(
+        stream
+            .publish(&"c".into(), piece(&text, 1, 1, "b"))
+            .await
+            .is_err()
+    );
     assert!(started.elapsed() < limit, "{:?}", started.elapsed());
     server.resume().await;
     server.kill().await;
@@ -152,9 +157,19 @@ async fn a_redis_that_is_away_slows_nothing() {
     // One call in a while pays for trying; the others fail at once.
     let started = Instant::now();
     for _ in 0..1000 {
-        assert!(stream.publish("c", piece(&text, 1, 1, "b")).await.is_err());
-        assert!(stream.announce("c", sealing("run", 0)).await.is_err());
-        assert!(stream.follow("c").await.is_err());
+        assert!(
+            stream
+                .publish(&"c".into(), piece(&text, 1, 1, "b"))
+                .await
+                .is_err()
+        );
+        assert!(
+            stream
+                .announce(&"c".into(), sealing("run", 0))
+                .await
+                .is_err()
+        );
+        assert!(stream.follow(&"c".into()).await.is_err());
     }
     assert!(
         started.elapsed() < Duration::from_secs(4),
@@ -165,7 +180,11 @@ async fn a_redis_that_is_away_slows_nothing() {
     server.start_again().await;
     let following = follow(&stream).await;
     assert!(following.open.is_empty());
-    while stream.publish("c", piece(&text, 1, 1, "b")).await.is_err() {
+    while stream
+        .publish(&"c".into(), piece(&text, 1, 1, "b"))
+        .await
+        .is_err()
+    {
         assert!(started.elapsed() < Duration::from_secs(20));
         sleep(Duration::from_millis(50)).await;
     }
@@ -178,10 +197,10 @@ async fn a_process_starts_without_redis() {
     assert!(!format!("{stream:?}").contains("secret"));
     for error in [
         stream
-            .publish("c", piece(&key("run", 0), 1, 0, "a"))
+            .publish(&"c".into(), piece(&key("run", 0), 1, 0, "a"))
             .await
             .unwrap_err(),
-        stream.follow("c").await.unwrap_err(),
+        stream.follow(&"c".into()).await.unwrap_err(),
         RedisStream::connect("redis://someone:secret@[", RedisStreamOptions::default())
             .unwrap_err(),
     ] {

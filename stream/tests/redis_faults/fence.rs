@@ -62,7 +62,14 @@ impl TakenOver {
             "its text is unknown"
         );
         assert_eq!(self.zombie_writes(1, 0, "older").await, Accepted);
-        assert!(self.gateway.follow("c").await.unwrap().open.is_empty());
+        assert!(
+            self.gateway
+                .follow(&"c".into())
+                .await
+                .unwrap()
+                .open
+                .is_empty()
+        );
         assert_eq!(
             self.worker_writes(1, 5, "!").await,
             Refused,
@@ -97,7 +104,7 @@ async fn shown(reader: &mut Following) -> (u32, String) {
 #[tokio::test]
 async fn fence_holds_after_everything_was_lost() {
     let taken_over = TakenOver::begin().await;
-    let mut reader = taken_over.gateway.follow("c").await.unwrap();
+    let mut reader = taken_over.gateway.follow(&"c".into()).await.unwrap();
 
     taken_over.flush().await;
     taken_over
@@ -111,7 +118,11 @@ async fn fence_holds_after_everything_was_lost() {
     assert_eq!(shown(&mut reader).await, (2, "newer".to_owned()));
 
     let sealed = sealing("run", 0);
-    taken_over.worker.announce("c", sealed).await.unwrap();
+    taken_over
+        .worker
+        .announce(&"c".into(), sealed)
+        .await
+        .unwrap();
     taken_over.flush().await;
     assert_eq!(taken_over.worker_writes(3, 0, "sealed").await, Refused);
     assert_eq!(taken_over.zombie_writes(3, 0, "sealed").await, Refused);
@@ -133,6 +144,6 @@ async fn fence_outlives_its_text() {
     let text = key("run", 0);
     publish(&worker, piece(&text, 2, 0, "new")).await;
     sleep(text_ttl * 2).await;
-    assert!(worker.follow("c").await.unwrap().open.is_empty());
+    assert!(worker.follow(&"c".into()).await.unwrap().open.is_empty());
     assert_eq!(publish(&zombie, piece(&text, 1, 0, "old")).await, Refused);
 }

@@ -15,19 +15,19 @@ async fn a_message_that_went_missing_cuts_the_follower() {
     let stream = stream_with(&server, patient());
     let text = key("run", 0);
     publish(&stream, piece(&text, 1, 0, "a")).await;
-    let mut following = stream.follow("c").await.unwrap();
+    let mut following = stream.follow(&"c".into()).await.unwrap();
     // As if one had been published that never came.
     server
-        .command("HINCRBY everturn:1:{c}:open #number 1")
+        .command("HINCRBY everturn:2:{c}:open #number 1")
         .await
         .unwrap();
     publish(&stream, piece(&text, 1, 1, "b")).await;
     assert_eq!(next(&mut following.items).await, None);
-    let mut following = stream.follow("c").await.unwrap();
+    let mut following = stream.follow(&"c".into()).await.unwrap();
     assert_eq!(following.open[0].text, "ab");
     // Somebody else's message on the channel.
     server
-        .command("PUBLISH everturn:1:{c} hello")
+        .command("PUBLISH everturn:2:{c} hello")
         .await
         .unwrap();
     assert_eq!(next(&mut following.items).await, None);
@@ -44,13 +44,21 @@ async fn one_subscriber_connection_serves_all_followers_of_a_process() {
     let mut followings = Vec::new();
     for gateway in &gateways {
         for number in 0..40 {
-            followings.push(gateway.follow(&format!("c{}", number % 20)).await.unwrap());
+            followings.push(
+                gateway
+                    .follow(&format!("c{}", number % 20).into())
+                    .await
+                    .unwrap(),
+            );
         }
     }
     let worker = stream(&server);
     for number in 0..20 {
         worker
-            .publish(&format!("c{number}"), piece(&key("run", 0), 1, 0, "hello"))
+            .publish(
+                &format!("c{number}").into(),
+                piece(&key("run", 0), 1, 0, "hello"),
+            )
             .await
             .unwrap();
     }
@@ -72,9 +80,9 @@ async fn one_subscriber_connection_serves_all_followers_of_a_process() {
         sleep(Duration::from_millis(20)).await;
     }
     // Whoever comes back is subscribed again.
-    let mut back = gateways[0].follow("c7").await.unwrap();
+    let mut back = gateways[0].follow(&"c7".into()).await.unwrap();
     worker
-        .publish("c7", piece(&key("run", 0), 1, 5, "!"))
+        .publish(&"c7".into(), piece(&key("run", 0), 1, 5, "!"))
         .await
         .unwrap();
     assert!(matches!(next(&mut back.items).await, Some(Item::Delta(_))));

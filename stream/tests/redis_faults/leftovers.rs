@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use everturn_proto::LogId;
 use everturn_stream::{Published, RedisStream, RedisStreamOptions, StreamReader, StreamWriter};
 use everturn_test_servers::redis::Redis;
 use tokio::time::sleep;
@@ -24,13 +25,19 @@ async fn every_key_expires_and_is_in_the_slot_of_its_conversation() {
         (1, 3, 0, "c"),
     ] {
         let piece = piece(&key("run", step), generation, offset, text);
-        stream.publish("one", piece).await.unwrap();
+        stream.publish(&"one".into(), piece).await.unwrap();
     }
-    stream.announce("one", sealing("run", 1)).await.unwrap();
-    stream.announce("two", sealing("other", 0)).await.unwrap();
-    stream.announce("three", news()).await.unwrap();
+    stream
+        .announce(&"one".into(), sealing("run", 1))
+        .await
+        .unwrap();
+    stream
+        .announce(&"two".into(), sealing("other", 0))
+        .await
+        .unwrap();
+    stream.announce(&"three".into(), news()).await.unwrap();
     let odd = "EVAL \"for _, key in ipairs(redis.call('KEYS', '*')) do if redis.call('PTTL', key) < 1 or \
-               not string.find(key, '^everturn:1:{%l+}:') then return key end end return 'none'\" 0";
+               not string.find(key, '^everturn:2:{%l+}:') then return key end end return 'none'\" 0";
     assert_eq!(
         (
             server.command(odd).await.unwrap().as_str(),
@@ -86,30 +93,28 @@ async fn finished_turns_leave_nothing_behind() {
 /// A turn of two steps, the first one tried twice, that one reader follows. One turn in a while loses its last
 /// announcement.
 async fn turn(stream: &RedisStream, conversation_id: &str) {
-    let mut following = stream.follow(conversation_id).await.unwrap();
+    let log = LogId::from(conversation_id);
+    let mut following = stream.follow(&log).await.unwrap();
     let text = "word ".repeat(200);
     for (generation, step) in [(1, 0), (2, 0), (3, 1)] {
         let key = key("run", step);
         assert_eq!(
             stream
-                .publish(conversation_id, piece(&key, generation, 0, &text))
+                .publish(&log, piece(&key, generation, 0, &text))
                 .await
                 .unwrap(),
             Published::Accepted
         );
         assert_eq!(
             stream
-                .publish(conversation_id, piece(&key, generation, text.len(), &text))
+                .publish(&log, piece(&key, generation, text.len(), &text))
                 .await
                 .unwrap(),
             Published::Accepted
         );
         let is_lost = step == 1 && conversation_id.ends_with('7');
         if generation > 1 && !is_lost {
-            stream
-                .announce(conversation_id, sealing("run", step))
-                .await
-                .unwrap();
+            stream.announce(&log, sealing("run", step)).await.unwrap();
         }
     }
     assert!(next(&mut following.items).await.is_some());

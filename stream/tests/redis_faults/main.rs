@@ -37,7 +37,7 @@ fn patient() -> RedisStreamOptions {
 async fn follow(stream: &RedisStream) -> Following {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
-        match stream.follow("c").await {
+        match stream.follow(&"c".into()).await {
             Ok(following) => return following,
             Err(error) => assert!(Instant::now() < until, "{error}"),
         }

@@ -60,7 +60,7 @@ pub fn news() -> Announcement {
 
 /// Publishes a piece in the conversation `c`.
 pub async fn publish(stream: &impl StreamWriter, piece: Piece) -> Published {
-    stream.publish("c", piece).await.unwrap()
+    stream.publish(&"c".into(), piece).await.unwrap()
 }
 
 /// The next item; `None` when the follower was cut.

@@ -12,6 +12,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
+use everturn_store::{Store, StoreOptions};
 use sqlx::{Row, sqlite::SqliteConnectOptions, sqlite::SqlitePool};
 use tempfile::TempDir;
 
@@ -112,7 +113,8 @@ impl Stack {
     pub fn configure_gateway(&self, keys: &str) {
         let path = self.path("everturn.toml");
         let text = fs::read_to_string(&path).unwrap();
-        fs::write(path, format!("{text}\n{keys}\n")).unwrap();
+        let table = format!("[gateway]\n{keys}\n");
+        fs::write(path, text.replacen("[gateway]\n", &table, 1)).unwrap();
     }
 
     /// Sets the number of gateways, each on a port of its own.
@@ -188,6 +190,18 @@ impl Stack {
             rows.push((name, count.fetch_one(&pool).await.unwrap().get(0)));
         }
         rows
+    }
+
+    /// Opens the store that the stack's processes use.
+    pub async fn store(&self) -> Store {
+        let url = self.backends.database();
+        let url = url.map_or_else(
+            || self.path("everturn.db").display().to_string(),
+            str::to_owned,
+        );
+        everturn_store::connect(&url, StoreOptions::default())
+            .await
+            .unwrap()
     }
 
     fn effects_file(&self) -> PathBuf {

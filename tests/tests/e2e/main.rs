@@ -30,6 +30,7 @@ mod readers;
 mod readme;
 mod remote;
 mod resume;
+mod reused_ids;
 mod skills;
 mod subagents;
 mod tool_crash;

@@ -254,7 +254,7 @@ pub(super) async fn delete(
     caller: Caller,
     ConversationId(id): ConversationId,
 ) -> Result<StatusCode, Problem> {
-    state.conversation(&caller, &id).await?;
+    let conversation = state.conversation(&caller, &id).await?;
     // The turn is ended first, so that no model is paid to write for nobody. A turn that begins in between finds no
     // message or no conversation, and fails.
     let terminated = state.ports.turns.terminate(&id, DELETED).await;
@@ -269,5 +269,6 @@ pub(super) async fn delete(
     {
         return Err(Problem::conversation_not_found(&id));
     }
+    state.end_streams(&conversation).await;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -56,11 +56,11 @@ pub(super) async fn page(
 ) -> Result<Json<EventPageBody>, Problem> {
     let limit = query.limit.unwrap_or(state.config.default_page);
     let limit = checked_limit(limit, state.config.max_page)?;
-    state.conversation(&caller, &id).await?;
+    let log = state.conversation(&caller, &id).await?.log();
     let page = state
         .ports
         .events
-        .events(&caller.access, &id, query.from_sequence, limit)
+        .events(&caller.access, &log, query.from_sequence, limit)
         .await?;
     Ok(Json(EventPageBody {
         events: page.events,

@@ -43,14 +43,14 @@ pub(super) async fn show(
     caller: Caller,
     ConversationId(id): ConversationId,
 ) -> Result<Json<TimelineBody>, Problem> {
-    state.conversation(&caller, &id).await?;
+    let log = state.conversation(&caller, &id).await?.log();
     let mut timeline = Timeline::new(state.config.max_timeline_items);
     let mut from = 0;
     loop {
         let page = state
             .ports
             .events
-            .events(&caller.access, &id, from, PAGE)
+            .events(&caller.access, &log, from, PAGE)
             .await?;
         page.events.iter().for_each(|event| timeline.push(event));
         let Some(last) = page.events.last().filter(|_| page.has_more) else {

@@ -1,6 +1,7 @@
 //! Texts about conversations: their rows, their lock, their lists.
 
 use chrono::{DateTime, Utc};
+use uuid::Uuid;
 
 use super::{Select, SqlText};
 use crate::api::{Conversation, NewConversation};
@@ -8,7 +9,7 @@ use crate::api::{Conversation, NewConversation};
 macro_rules! insert_conversation {
     ($values:literal) => {
         concat!(
-            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at) ",
+            "INSERT INTO conversations (id, tenant_id, owner_id, agent, title, created_at, updated_at, log_id) ",
             $values,
             " ON CONFLICT (id) DO NOTHING RETURNING ",
             conversation_columns!()
@@ -18,15 +19,15 @@ macro_rules! insert_conversation {
 
 /// [`insert`] binds the parameters. The statement returns nothing when the id is taken.
 pub(crate) const INSERT_CONVERSATION: &str =
-    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6)");
+    insert_conversation!("VALUES ($1, $2, $3, $4, $5, $6, $6, $7)");
 
 /// [`insert`] binds the parameters. The statement returns nothing when the id is taken, or when a conversation with
 /// this id was deleted lately.
 pub(crate) const INSERT_CONVERSATION_UNLESS_DELETED: &str = insert_conversation!(
-    "SELECT $1, $2, $3, $4, $5, $6, $6 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
+    "SELECT $1, $2, $3, $4, $5, $6, $6, $7 WHERE NOT EXISTS (SELECT 1 FROM deleted_conversations WHERE id = $1)"
 );
 
-/// `$1` id, `$2` tenant, `$3` owner or empty, `$4` agent, `$5` title or empty, `$6` now.
+/// `$1` id, `$2` tenant, `$3` owner or empty, `$4` agent, `$5` title or empty, `$6` now, `$7` log.
 pub(crate) fn insert<'q>(
     text: &'static str,
     new: &'q NewConversation,
@@ -39,12 +40,16 @@ pub(crate) fn insert<'q>(
         .bind(&new.agent)
         .bind(new.title.as_deref().unwrap_or_default())
         .bind(now)
+        .bind(format!("log_{}", Uuid::now_v7().simple()))
 }
 
 /// `$1` id. The lock is held until the transaction ends: it puts the writers of one conversation in a row (invariant 2,
 /// one order).
-pub(crate) const LOCK_CONVERSATION: SqlText =
-    locking!("SELECT last_sequence FROM conversations WHERE id = $1");
+pub(crate) const LOCK_CONVERSATION: SqlText = locking!(
+    "SELECT ",
+    log_id!(),
+    " AS log_id, last_sequence FROM conversations WHERE id = $1"
+);
 
 /// `$1` id, `$2` tenant, `$3` owner. Locks as [`LOCK_CONVERSATION`] does, but only a conversation that the caller may
 /// see.

@@ -2,18 +2,23 @@
 
 use super::SqlText;
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log.
 pub(crate) const EVENTS: &str = concat!(
     "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
-     FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
-    of_visible_conversation!(),
-    " ORDER BY sequence_number LIMIT $5"
+     FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
+     AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+    visible!(),
+    " AND ",
+    log_id!(),
+    " = $6) ORDER BY sequence_number LIMIT $5"
 );
 
 /// `$1` conversation, `$2` tenant, `$3` owner. The engine runs one turn of a conversation at a time. So when several
 /// agent executions say that they run (one was terminated from outside), only the newest really does.
 pub(crate) const CONVERSATION_STATUS: &str = concat!(
-    "SELECT c.last_sequence, \
+    "SELECT ",
+    log_id!(),
+    " AS log_id, c.last_sequence, \
      (SELECT e.message_id FROM agent_executions e \
       WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
       ORDER BY e.started_at DESC LIMIT 1) AS running_message_id, \
@@ -25,7 +30,11 @@ pub(crate) const CONVERSATION_STATUS: &str = concat!(
 
 /// `$1` list of conversations.
 pub(crate) const LAST_SEQUENCES: SqlText = among!(
-    "SELECT id, last_sequence FROM conversations WHERE id",
+    concat!(
+        "SELECT id, ",
+        log_id!(),
+        " AS log_id, last_sequence FROM conversations WHERE id"
+    ),
     "$1",
     ""
 );

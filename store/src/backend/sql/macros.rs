@@ -43,11 +43,22 @@ macro_rules! of_visible_conversation {
     };
 }
 
+/// The log of a conversation. For a conversation from before there was this column, its id stands for it.
+macro_rules! log_id {
+    () => {
+        "COALESCE(NULLIF(log_id, ''), id)"
+    };
+}
+
 /// The columns of a [`Conversation`](crate::Conversation). An empty title or owner means that there is none.
 macro_rules! conversation_columns {
     () => {
-        "id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, message_count, \
-         last_sequence, created_at, updated_at"
+        concat!(
+            "id, ",
+            log_id!(),
+            " AS log_id, tenant_id, NULLIF(owner_id, '') AS owner_id, agent, NULLIF(title, '') AS title, \
+             message_count, last_sequence, created_at, updated_at"
+        )
     };
 }
 

@@ -2,6 +2,7 @@
 
 use std::{future::pending, time::Duration};
 
+use everturn_proto::LogId;
 use futures::{
     StreamExt,
     future::{BoxFuture, FutureExt},
@@ -17,8 +18,8 @@ use crate::redis::{error::Error, options::backoff};
 /// A request over this connection. The conversations come back with the outcome.
 #[derive(Debug)]
 pub(super) enum Request {
-    Subscribe(Vec<String>),
-    Unsubscribe(Vec<String>),
+    Subscribe(Vec<LogId>),
+    Unsubscribe(Vec<LogId>),
     /// A ping, which finds a connection whose other end has gone without closing it.
     Ping,
 }

@@ -10,6 +10,7 @@ mod link;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use everturn_proto::LogId;
 use redis::{Client, Msg};
 use tokio::{
     sync::{mpsc, oneshot},
@@ -48,11 +49,11 @@ pub(super) struct Joined {
 #[derive(Debug)]
 enum Ask {
     Join {
-        conversation_id: String,
+        log: LogId,
         asker: Asker,
     },
     Start {
-        conversation_id: String,
+        log: LogId,
         id: u64,
         place: Place,
         started: oneshot::Sender<bool>,
@@ -87,10 +88,10 @@ impl Hub {
     }
 
     /// A follower of a conversation whose channel is subscribed.
-    pub(super) async fn join(&self, conversation_id: &str) -> Result<Joined, Error> {
+    pub(super) async fn join(&self, log: &LogId) -> Result<Joined, Error> {
         let (asker, answer) = oneshot::channel();
         let ask = Ask::Join {
-            conversation_id: conversation_id.to_owned(),
+            log: log.clone(),
             asker,
         };
         self.asks.send(ask).await.map_err(|_| Error::Lost)?;
@@ -98,10 +99,10 @@ impl Hub {
     }
 
     /// Gives a follower what came after `place`. False when something of that is missing, and it must join again.
-    pub(super) async fn start(&self, conversation_id: &str, id: u64, place: Place) -> bool {
+    pub(super) async fn start(&self, log: &LogId, id: u64, place: Place) -> bool {
         let (started, answer) = oneshot::channel();
         let ask = Ask::Start {
-            conversation_id: conversation_id.to_owned(),
+            log: log.clone(),
             id,
             place,
             started,
@@ -116,10 +117,10 @@ struct Actor {
     names: Names,
     options: RedisStreamOptions,
     known: Arc<Known>,
-    conversations: HashMap<String, Followed>,
+    conversations: HashMap<LogId, Followed>,
     /// Conversations to subscribe and to unsubscribe with the next requests.
-    wanted: Vec<String>,
-    unwanted: Vec<String>,
+    wanted: Vec<LogId>,
+    unwanted: Vec<LogId>,
     next_id: u64,
     sweep: Interval,
 }
@@ -129,9 +130,9 @@ impl Actor {
         loop {
             tokio::select! {
                 ask = self.asks.recv() => match ask {
-                    Some(Ask::Join { conversation_id, asker }) => self.join(conversation_id, asker),
-                    Some(Ask::Start { conversation_id, id, place, started }) => {
-                        let followed = self.conversations.get_mut(&conversation_id);
+                    Some(Ask::Join { log, asker }) => self.join(log, asker),
+                    Some(Ask::Start { log, id, place, started }) => {
+                        let followed = self.conversations.get_mut(&log);
                         let is_started = followed.is_some_and(|followed| followed.start(id, place));
                         // The caller may have gone.
                         let _ = started.send(is_started);
@@ -150,21 +151,21 @@ impl Actor {
         }
     }
 
-    fn join(&mut self, conversation_id: String, asker: Asker) {
-        if let Err(error) = self.make_room(&conversation_id) {
+    fn join(&mut self, log: LogId, asker: Asker) {
+        if let Err(error) = self.make_room(&log) {
             let _ = asker.send(Err(error));
             return;
         }
         self.next_id += 1;
-        let followed = self.conversations.entry(conversation_id).or_default();
+        let followed = self.conversations.entry(log).or_default();
         followed.add(self.next_id, self.options.follower_buffer.max(1), asker);
     }
 
     /// Checks that the conversation may have one more follower, and has its channel subscribed.
-    fn make_room(&mut self, conversation_id: &str) -> Result<(), Error> {
+    fn make_room(&mut self, log: &LogId) -> Result<(), Error> {
         self.link.connect()?;
         let limits = &self.options;
-        if let Some(followed) = self.conversations.get_mut(conversation_id) {
+        if let Some(followed) = self.conversations.get_mut(log) {
             followed.forget_gone();
             if followed.len() >= limits.max_followers {
                 return Err(Error::Followers(limits.max_followers));
@@ -172,7 +173,7 @@ impl Actor {
         } else if self.conversations.len() >= limits.max_conversations {
             return Err(Error::Conversations(limits.max_conversations));
         } else {
-            self.wanted.push(conversation_id.to_owned());
+            self.wanted.push(log.clone());
         }
         Ok(())
     }
@@ -180,10 +181,10 @@ impl Actor {
     /// Gives a message to the followers of its conversation.
     fn deliver(&mut self, message: &Msg) {
         let channel = message.get_channel_name();
-        let Some(conversation_id) = self.names.conversation(channel) else {
+        let Some(log) = self.names.log(channel) else {
             return;
         };
-        let Some(followed) = self.conversations.get_mut(conversation_id) else {
+        let Some(followed) = self.conversations.get_mut(&log) else {
             return;
         };
         let Some(message) = wire::parse(message.get_payload_bytes()) else {
@@ -193,7 +194,7 @@ impl Actor {
             );
             return followed.cut();
         };
-        let is_admitted = self.known.admit(conversation_id, &message.item);
+        let is_admitted = self.known.admit(&log, &message.item);
         followed.deliver(&message, is_admitted);
     }
 
@@ -211,11 +212,8 @@ impl Actor {
         }
     }
 
-    fn channels(&self, conversation_ids: &[String]) -> Vec<String> {
-        conversation_ids
-            .iter()
-            .map(|id| self.names.of(id).channel)
-            .collect()
+    fn channels(&self, logs: &[LogId]) -> Vec<String> {
+        logs.iter().map(|id| self.names.of(id).channel).collect()
     }
 
     fn done(&mut self, request: Request) {
@@ -271,7 +269,7 @@ impl Actor {
 /// Conversations of one request at the most: a command of some 20 KB.
 const BATCH: usize = 256;
 
-fn take_batch(waiting: &mut Vec<String>) -> Option<Vec<String>> {
+fn take_batch(waiting: &mut Vec<LogId>) -> Option<Vec<LogId>> {
     let from = waiting.len().saturating_sub(BATCH);
     (!waiting.is_empty()).then(|| waiting.split_off(from))
 }
