@@ -26,7 +26,10 @@ impl ResolveApproval {
             .as_ref()
             .is_some_and(|input| !is_usable(input))
         {
-            return Some("`tool_input` is an object of at most 64 KiB, with no NUL in it");
+            return Some(
+                "`tool_input` is an object of at most 64 KiB (numbers written out), with no NUL and no number of more \
+                 than 500 digits in it",
+            );
         }
         if !is_short(self.reason()) {
             return Some("`reason` has at most 4 KiB, with no NUL in it");
@@ -46,7 +49,7 @@ fn is_short(text: &str) -> bool {
 /// True for an input that tools take, that is small enough for the engine and that can be stored unchanged: what runs
 /// is exactly what was approved.
 fn is_usable(input: &Json) -> bool {
-    input.as_str().len() <= MAX_APPROVED_INPUT_BYTES
+    input.stored_len() <= MAX_APPROVED_INPUT_BYTES
         && input.made_storable().is_none()
         && input.decode::<BTreeMap<String, Box<RawValue>>>().is_ok()
 }
@@ -66,6 +69,7 @@ mod tests {
             ..answer("approve")
         };
         let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(MAX_APPROVED_INPUT_BYTES));
+        let many_digits = format!(r#"{{"a":[{}0]}}"#, "1e300,".repeat(300));
         for (answer, is_fine) in [
             (answer("approve"), true),
             (answer("deny"), true),
@@ -74,6 +78,9 @@ mod tests {
             (with("[1]"), false),
             (with("null"), false),
             (with(r#"{"a":"\u0000"}"#), false),
+            (with(r#"{"a":1e300}"#), true),
+            (with(r#"{"a":1e131071}"#), false),
+            (with(&many_digits), false),
             (with(&large), false),
             (
                 ResolveApproval {

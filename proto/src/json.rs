@@ -6,6 +6,8 @@ use serde::{
 };
 use serde_json::value::RawValue;
 
+use crate::storable;
+
 /// A JSON value kept as its text, so that numbers beyond 2^53 and the order of keys survive. Inputs and results of
 /// tools are such values. The empty text, protobuf's default, stands for `null`.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -43,44 +45,23 @@ impl Json {
         serde_json::from_str(self.as_str())
     }
 
-    /// Returns the value with what PostgreSQL's JSONB cannot hold (escapes of NUL and of lone surrogates) replaced by
-    /// U+FFFD; `None` when there is nothing of the kind.
+    /// Returns the value with what the store cannot hold replaced: escapes of NUL and of lone surrogates by U+FFFD, and
+    /// numbers that are too long when they are written out (`1e131071`) by strings of the same characters. `None` when
+    /// there is nothing of the kind.
     pub fn made_storable(&self) -> Option<Self> {
-        let mut out = String::new();
-        let mut rest = self.as_str();
-        let mut is_changed = false;
-        while let Some(at) = rest.find('\\') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let length = match (escaped_unit(rest), rest.get(6..).and_then(escaped_unit)) {
-                (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => 12,
-                (Some(0 | 0xD800..=0xDFFF), _) => {
-                    is_changed = true;
-                    out.push('\u{FFFD}');
-                    rest = &rest[6..];
-                    continue;
-                }
-                (Some(_), _) => 6,
-                // A two-character escape; valid JSON has a character behind the backslash.
-                (None, _) => 1 + rest[1..].chars().next().map_or(0, char::len_utf8),
-            };
-            out.push_str(&rest[..length]);
-            rest = &rest[length..];
-        }
-        out.push_str(rest);
-        is_changed.then_some(Self { text: out })
+        storable::made_storable(self.as_str()).map(|text| Self { text })
+    }
+
+    /// Returns about how many bytes the value has when the store gives it back, which writes numbers out: `1e300` comes
+    /// back with 301 digits.
+    pub fn stored_len(&self) -> usize {
+        storable::stored_len(self.as_str())
     }
 
     /// Returns the value as a tree. Numbers beyond 64 bits become floats in it, while the text keeps them.
     pub fn to_value(&self) -> serde_json::Value {
         serde_json::from_str(self.as_str()).unwrap_or_default()
     }
-}
-
-/// Returns the UTF-16 unit of a `\uXXXX` at the start of `text`.
-fn escaped_unit(text: &str) -> Option<u16> {
-    let digits = text.strip_prefix("\\u")?.get(..4)?;
-    u16::from_str_radix(digits, 16).ok()
 }
 
 impl Serialize for Json {
@@ -114,31 +95,6 @@ mod tests {
     #[test]
     fn default_is_null() {
         assert_eq!(serde_json::to_string(&Json::default()).unwrap(), "null");
-    }
-
-    #[test]
-    fn what_jsonb_cannot_hold_is_replaced() {
-        let replaced = |text: &str| {
-            Json::parse(text)
-                .unwrap()
-                .made_storable()
-                .map(|json| json.as_str().to_owned())
-        };
-        for fine in [
-            r#""plain""#,
-            r#""\\u0000 is a backslash""#,
-            r#""\ud83d\ude00""#,
-            r#"{"a":"\n\"\\"}"#,
-            "1e400",
-        ] {
-            assert_eq!(replaced(fine), None, "{fine}");
-        }
-        assert_eq!(replaced(r#""a\u0000b""#).unwrap(), "\"a\u{FFFD}b\"");
-        assert_eq!(
-            replaced(r#"{"\ud83d":"\ude00\ud83d\ude00"}"#).unwrap(),
-            "{\"\u{FFFD}\":\"\u{FFFD}\\ud83d\\ude00\"}"
-        );
-        assert_eq!(replaced(r#""\\\u0000""#).unwrap(), "\"\\\\\u{FFFD}\"");
     }
 
     #[test]

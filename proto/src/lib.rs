@@ -7,6 +7,7 @@
 //! - [`Thread`]: whose messages are the context of an agent execution
 //! - [`LogId`]: the event log of one conversation, from its creation to its removal
 //! - [`SealedStep`]: a step whose streamed text is replaced by saved events
+//! - `storable`: what the store can hold of a JSON text
 //! - `approval`: what an answer to an approval must be
 //! - `turn_end`: whether an event ends its turn
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
@@ -24,6 +25,7 @@ mod lenient;
 pub mod limits;
 mod log_id;
 mod sealed_step;
+mod storable;
 mod thread;
 mod turn_end;
 mod typed;

@@ -116,11 +116,14 @@ impl ToolResult {
     }
 }
 
-/// A result past the inline limit is cut, with a note that says so; the whole is the second part.
+/// A result past the inline limit is cut, with a note that says so; the whole is the second part. A short result with
+/// numbers that would be long when they are written out becomes a string, in which they stay as they are.
 fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
     let text = result.as_str();
     if text.len() <= TOOL_RESULT_INLINE_BYTES {
-        return (result, None);
+        let is_short = result.stored_len() <= TOOL_RESULT_INLINE_BYTES;
+        let shown = if is_short { result } else { Json::of(&text) };
+        return (shown, None);
     }
     // A string is shown as text, anything else as its JSON.
     let shown: String = result.decode().unwrap_or_else(|_| text.to_owned());
@@ -138,7 +141,7 @@ fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
     (Json::of(&cut), Some(Json::of(&shown)))
 }
 
-/// PostgreSQL's JSONB cannot hold U+0000 or lone surrogates: such a result travels as base64 with its type.
+/// The store cannot hold every JSON ([`Json::made_storable`]). A result with such a part travels as base64 with its type.
 fn storable(result: Json) -> Json {
     if result.made_storable().is_none() {
         return result;
@@ -187,6 +190,19 @@ mod tests {
             end.full_result.unwrap().as_str().len(),
             2 * TOOL_RESULT_INLINE_BYTES + 2
         );
+    }
+
+    #[test]
+    fn numbers_that_are_long_written_out_are_kept_as_text() {
+        let of = |text: &str| ToolEnd::of_result("exec_a", Json::parse(text).unwrap(), false, 1);
+        let floats = format!("[{}0]", "1e300,".repeat(1000));
+        let end = of(&floats);
+        assert_eq!(end.result.decode::<String>().unwrap(), floats);
+        assert_eq!(end.full_result, None, "it is shown whole");
+        let few = "[1e300,5e-324]";
+        assert_eq!(of(few).result.as_str(), few);
+        let shown = of(r#"{"n":1e131071}"#).result.to_value();
+        assert_eq!(shown["encoding"], "base64", "{shown}");
     }
 
     #[test]

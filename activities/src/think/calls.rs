@@ -1,7 +1,7 @@
 //! The tool calls of a model's reply: named, made storable, and turned into what the workflow must know of them.
 
 use everturn_proto::{
-    ids,
+    Json, ids,
     turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkResult, ToolCall},
 };
 use temporalio_common::ActivityError;
@@ -18,6 +18,9 @@ const UNKNOWN_TOOL_TIMEOUT_MS: u32 = 10_000;
 /// The longest name that providers allow. A model can make up a longer one, and names travel through the workflow's
 /// history.
 const MAX_NAME_CHARS: usize = 64;
+/// By how much arguments may grow when their numbers are written out, as the store does: more than people or models
+/// ever write, and less than a reader would notice.
+const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 
 impl ModelCall<'_> {
     /// Gives each call the id of its tool execution, and a call id that is unique in the conversation.
@@ -119,7 +122,7 @@ fn planned_call(
     // that there is none.
     let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
     let tool_name = bounded_name(call.tool_name);
-    let tool_input = call.arguments.made_storable().unwrap_or(call.arguments);
+    let tool_input = storable(call.arguments);
     ToolCall {
         execution_id,
         call_id,
@@ -134,6 +137,17 @@ fn planned_call(
         effect: effect.map(String::from).unwrap_or_default(),
         remote: tool.and_then(|tool| tool.remote.clone()),
     }
+}
+
+/// The arguments as the store can hold them. When their numbers would be long written out, they become a string: no tool
+/// takes that, and the model is told so.
+fn storable(arguments: Json) -> Json {
+    let arguments = arguments.made_storable().unwrap_or(arguments);
+    let bytes = arguments.as_str().len();
+    if arguments.stored_len() > bytes + MAX_WRITTEN_OUT_BYTES {
+        return Json::of(&arguments.as_str());
+    }
+    arguments
 }
 
 /// What the workflow must know of a step.
@@ -163,5 +177,21 @@ fn bounded_name(name: String) -> String {
         without_nul(name)
     } else {
         without_nul(name.chars().take(MAX_NAME_CHARS).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_that_would_be_long_written_out_become_a_string() {
+        let kept = format!(r#"{{"p":[{}1]}}"#, "1e-300,".repeat(100));
+        assert_eq!(storable(Json::parse(kept.as_str()).unwrap()).as_str(), kept);
+        let too_long = format!(r#"{{"p":[{}1]}}"#, "1e-300,".repeat(1000));
+        let shown = storable(Json::parse(too_long.as_str()).unwrap());
+        assert_eq!(shown.decode::<String>().unwrap(), too_long);
+        let digits = storable(Json::parse(r#"{"n":1e131071}"#).unwrap());
+        assert_eq!(digits.as_str(), r#"{"n":"1e131071"}"#);
     }
 }

@@ -32,8 +32,8 @@ impl ToolEvents {
         }
         let data = Json::of(data);
         let mut events = self.lock();
-        let bytes: usize = events.iter().map(|(_, data)| data.as_str().len()).sum();
-        if events.len() >= MAX_EVENTS || bytes + data.as_str().len() > MAX_BYTES {
+        let bytes: usize = events.iter().map(|(_, data)| data.stored_len()).sum();
+        if events.len() >= MAX_EVENTS || bytes + data.stored_len() > MAX_BYTES {
             return Err(ToolError::Failed(format!(
                 "The tool emitted more than {MAX_EVENTS} events or {MAX_BYTES} bytes of them."
             )));

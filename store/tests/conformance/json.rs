@@ -4,7 +4,7 @@ use everturn_proto::{
     Thread,
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{StepClaim, ToolClaim, TurnStore};
+use everturn_store::{StepClaim, ToolClaim, ToolEnd, TurnStore};
 
 use super::{
     Backend,
@@ -157,4 +157,39 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
         .unwrap();
     assert!(context[1].content == large && context[1].tool_results[0].result.as_str() == text);
     assert!(turn.data("observe").await["result"] == large);
+}
+
+/// PostgreSQL writes out every number that it holds. What tools give stays short on its way out all the same.
+pub async fn no_number_makes_a_result_long(backend: &impl Backend) {
+    let store = backend.open().await;
+    for (number, text) in [
+        "1e131071".to_owned(),
+        "1e999999999999".to_owned(),
+        format!("[{}0]", "1e-400,".repeat(2000)),
+        format!(r#"{{"deep":[{}-1E+307]}}"#, "9.9e307,".repeat(2000)),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let turn = Turn::begun(store.clone(), &format!("c{number}"), "m").await;
+        turn.asks(0, "", &[Effect::Read]).await;
+        let key = turn.tool(0, 0);
+        turn.store.claim_tool(&key, "a").await.unwrap();
+        let end = ToolEnd::of_result(&key.execution_id, json(&text), false, 1);
+        turn.store.finish_tool(&key, end).await.unwrap();
+        turn.observe(0, 0, "").await;
+        let stored = turn.data("observe").await["result"].to_string();
+        assert!(
+            stored.len() < 2 * text.len() + 1000,
+            "{} of {}",
+            stored.len(),
+            text.len()
+        );
+        let context = turn
+            .store
+            .context(&turn.conversation, &Thread::Conversation, 10);
+        let context = context.await.unwrap();
+        let shown = context[1].tool_results[0].result.as_str();
+        assert!(shown.len() < 2 * text.len() + 1000, "{}", shown.len());
+    }
 }

@@ -171,6 +171,7 @@ macro_rules! conformance_suite {
             deletion::a_large_conversation_is_deleted,
             json::tool_input_and_result_are_kept,
             json::every_character_survives,
+            json::no_number_makes_a_result_long,
             json::a_megabyte_survives,
             keys::a_key_is_found_as_it_was_made,
             keys::an_id_is_given_once,
