@@ -338,6 +338,42 @@ async fn the_first_text_is_searched_for_in_the_past() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_past_is_searched_to_the_cursor_however_large_its_events_are() {
+    let mut world = World::new(StreamOptions::default());
+    let large = format!(r#"{{"content":"{}"}}"#, "x".repeat(200_000));
+    for _ in 0..5 {
+        world.store.append("c", "m", "user_message", &large);
+    }
+    let late = world.piece(1, 0, "late");
+    world.save(false).await;
+    let mut reader = Watching::from(&world, 7).await;
+    let late = world.stream.publish(&"c".into(), late).await;
+    assert_eq!(late.unwrap(), Published::Accepted);
+    reader.read(10).await;
+    assert!(reader.seen.texts.is_empty());
+    world.say("new").await;
+    reader.read(10).await;
+    assert_eq!(reader.seen.texts.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replay_reads_a_bounded_number_of_bytes_at_a_time() {
+    let world = World::new(StreamOptions::default());
+    let large = format!(r#"{{"content":"{}"}}"#, "x".repeat(100_000));
+    for _ in 0..10 {
+        world.store.append("c", "m", "user_message", &large);
+    }
+    let mut reader = reader_from(&world, 0).await;
+    let reads = world.store.lock().reads;
+    next_event(&mut reader).await;
+    assert_eq!(world.store.lock().reads - reads, 1);
+    for _ in 1..10 {
+        next_event(&mut reader).await;
+    }
+    assert_eq!(world.store.lock().reads - reads, 5, "two events a page");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_conversation_that_is_gone_ends_the_tail() {
     let mut world = World::new(StreamOptions::default());
     world.save(false).await;

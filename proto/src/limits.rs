@@ -40,6 +40,10 @@ pub const TOOL_ATTEMPTS: u32 = 5;
 /// The most tool calls of one step. A reply with more is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 
+/// The most that a model is given of a conversation, in bytes: more than the largest window of a model, which is a
+/// million tokens.
+pub const MAX_CONTEXT_BYTES: u32 = 4 * 1024 * 1024;
+
 /// The longest text of a model (an answer or a thought), in bytes. With a longer one the call ends as an invalid
 /// response.
 pub const MAX_TEXT_BYTES: usize = 1024 * 1024;

@@ -10,7 +10,8 @@ CREATE TABLE public.agent_execution_events (
     sequence_number bigint NOT NULL,
     batch_key text NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    event_data jsonb NOT NULL
+    event_data jsonb NOT NULL,
+    data_bytes bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.agent_executions (
     id text NOT NULL COLLATE pg_catalog."C",

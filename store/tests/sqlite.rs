@@ -302,7 +302,7 @@ async fn fill(connection: &mut SqliteConnection) {
             status, started_at) SELECT 'e' || id, id, 'm', 'e' || id, 0, 'a', 'h', 'completed', '2026'
             FROM conversations;
         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 50)
-            INSERT INTO agent_execution_events SELECT id || '/' || n, id, 'm', 't', n, 'k', '2026', '{}'
+            INSERT INTO agent_execution_events SELECT id || '/' || n, id, 'm', 't', n, 'k', '2026', '{}', 2
             FROM conversations, n;
         INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type,
             step_number, created_at, execution_state)
@@ -355,6 +355,8 @@ async fn hot_queries_use_an_index() {
             ![
                 "json_each",
                 "found",
+                "measured",
+                "(subquery",
                 "busy",
                 "waiting",
                 "running",

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use everturn_proto::{
     Thread,
+    limits::MAX_CONTEXT_BYTES,
     turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
     words::{FinishReason, ToolKind, failure},
 };
-use everturn_store::{ContextMessage, StepClaim, StepKey, ToolResult};
+use everturn_store::{ContextMessage, PageLimit, StepClaim, StepKey, ToolResult};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -128,7 +129,11 @@ impl ModelCall<'_> {
     }
 
     async fn context(&self, agent: &AgentDefinition) -> Result<Vec<ContextMessage>, ActivityError> {
-        let (conversation, limit) = (&self.step.conversation_id, agent.max_context_messages);
+        let conversation = &self.step.conversation_id;
+        let limit = PageLimit {
+            rows: agent.max_context_messages,
+            bytes: MAX_CONTEXT_BYTES,
+        };
         let thread = self.thread();
         attempt::insist(self.ctx, || {
             self.activities.turns.context(conversation, &thread, limit)

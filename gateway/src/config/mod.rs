@@ -12,6 +12,8 @@ use everturn_proto::{
     words::DEFAULT_AGENT,
 };
 
+use everturn_store::PageLimit;
+
 pub use self::{
     auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
     origin::{NotAnOrigin, Origin},
@@ -45,8 +47,13 @@ pub struct GatewayConfig {
     pub default_page: u32,
     /// Events of a page at the most. Default 1000: some hundred KB of ordinary events.
     pub max_page: u32,
+    /// Bytes of a page's events at the most; a page has at least one event. Default
+    /// [`PageLimit::DEFAULT_BYTES`].
+    pub max_page_bytes: u32,
     /// Items of a timeline at the most, the newest. Default 10 000.
     pub max_timeline_items: usize,
+    /// Bytes of a timeline's items at the most, the newest. Default 8 MiB: 10 000 items of ordinary length.
+    pub max_timeline_bytes: usize,
     /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,
     /// Who may call, and how they prove it.
@@ -90,7 +97,9 @@ impl Default for GatewayConfig {
             max_queued_messages: u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX),
             default_page: 1000,
             max_page: 1000,
+            max_page_bytes: PageLimit::DEFAULT_BYTES,
             max_timeline_items: 10_000,
+            max_timeline_bytes: 8 * 1024 * 1024,
             max_streams: 10_000,
             auth: AuthConfig::default(),
             reader_buffer: 2 * 1024 * 1024,

@@ -3,11 +3,20 @@
 use std::{sync::Arc, time::Duration};
 
 use everturn_proto::event::Event;
-use everturn_store::{Access, ConversationStatus, EventLog, EventPage, EventReader, StoreError};
+use everturn_store::{
+    Access, ConversationStatus, EventLog, EventPage, EventReader, PageLimit, StoreError,
+};
 use tokio::time::sleep;
 
-/// The most events that are read at a time, which bounds what a tail or a reader holds.
-const PAGE: u32 = 200;
+/// The most that is read at a time, which bounds what a tail or a reader holds: 5000 readers that replay at once hold
+/// some 1.3 GB at the most, and of ordinary events a tenth of that.
+const PAGE: PageLimit = PageLimit {
+    rows: 200,
+    bytes: 256 * 1024,
+};
+
+/// How many events before the cursor are looked at for those that replaced a text.
+const PAST: u32 = 200;
 
 /// How many reads may fail in a row, one in each `pace`, before readers are told to come back later.
 const MAX_FAILURES: u32 = 30;
@@ -71,16 +80,27 @@ impl LogCursor {
         Ok(Some(page))
     }
 
-    /// Reads the events before the cursor, as many as one page has; `None` as in [`LogCursor::next_page`].
-    pub(super) async fn page_before(&mut self) -> Result<Option<Vec<Event>>, StoreError> {
-        let from = self.sequence.saturating_sub(PAGE).saturating_add(1);
-        match self.read(from).await {
-            Ok(page) => {
-                let cursor = self.sequence;
-                let is_before = |event: &Event| event.sequence_number <= cursor;
-                Ok(Some(page.events.into_iter().filter(is_before).collect()))
+    /// Reads the last events up to the cursor, and hands them on in pages; `None` as in [`LogCursor::next_page`]. When
+    /// it is cancelled or fails, the next call begins anew.
+    pub(super) async fn read_past(
+        &mut self,
+        mut take: impl FnMut(&[Event]),
+    ) -> Result<Option<()>, StoreError> {
+        let mut from = self.sequence.saturating_sub(PAST).saturating_add(1);
+        loop {
+            let page = match self.read(from).await {
+                Ok(page) => page,
+                Err(error) => return self.wait_after(error).await,
+            };
+            let is_past = |event: &Event| event.sequence_number <= self.sequence;
+            let past = page.events.partition_point(is_past);
+            take(&page.events[..past]);
+            match page.events.last() {
+                Some(last) if last.sequence_number < self.sequence && page.has_more => {
+                    from = last.sequence_number.saturating_add(1);
+                }
+                _ => return Ok(Some(())),
             }
-            Err(error) => self.wait_after(error).await,
         }
     }
 

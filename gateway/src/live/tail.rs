@@ -10,6 +10,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use everturn_proto::event::Event;
 use everturn_store::{Missing, StoreError};
 use everturn_stream::{Item, OpenText, StreamReader};
 use tokio::{
@@ -112,10 +113,10 @@ impl Tail {
         // A text may have been replaced by an event that readers had before the tail began: its announcement may have
         // been lost, and then the stream still holds the text as open.
         if self.is_past_unknown && !self.snapshot.is_empty() {
-            let Some(past) = self.log.page_before().await? else {
+            let note = |past: &[Event]| self.broadcast.note_past(past);
+            if self.log.read_past(note).await?.is_none() {
                 return Ok(());
-            };
-            self.broadcast.note_past(&past);
+            }
             self.is_past_unknown = false;
         }
         let known_last = self.log.sequence();

@@ -72,6 +72,30 @@ async fn events_come_in_pages() {
 }
 
 #[tokio::test]
+async fn pages_and_timelines_of_large_events_end_at_their_bytes() {
+    let gateway = TestGateway::with(GatewayConfig {
+        max_page_bytes: 250_000,
+        max_timeline_bytes: 250_000,
+        ..GatewayConfig::default()
+    })
+    .await;
+    gateway.store.add("c", "default");
+    let large = format!(r#"{{"content":"{}"}}"#, "x".repeat(100_000));
+    for _ in 0..50 {
+        gateway.store.append("c", "m", "user_message", &large);
+    }
+    let page = gateway.get("/conversations/c/events").await.json();
+    assert_eq!(page["events"].as_array().unwrap().len(), 2);
+    assert_eq!(page["has_more"], true);
+    let reads = gateway.store.lock().reads;
+    let timeline = gateway.get("/conversations/c/messages").await.json();
+    assert_eq!(timeline["timeline"].as_array().unwrap().len(), 2);
+    assert_eq!(timeline["total"], 50);
+    let reads = gateway.store.lock().reads - reads;
+    assert_eq!(reads, 5, "5 MB are read a megabyte at a time");
+}
+
+#[tokio::test]
 async fn status_is_answered_from_the_store() {
     let gateway = TestGateway::start().await;
     gateway.store.add("c", "default");

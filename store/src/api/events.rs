@@ -3,19 +3,19 @@
 use async_trait::async_trait;
 use everturn_proto::{LogId, event::Event};
 
-use super::{Access, Result};
+use super::{Access, PageLimit, Result};
 
 /// Reads the event log: all that a gateway in any process needs to replay a conversation and to follow it.
 #[async_trait]
 pub trait EventReader: Send + Sync {
-    /// Returns events with `sequence_number >= from_sequence`, in order, at most `limit` of them. The page of a log
+    /// Returns events with `sequence_number >= from_sequence`, in order, up to `limit`. The page of a log
     /// that was removed is empty, also when there is another conversation with the same id now.
     async fn events(
         &self,
         access: &Access,
         log: &EventLog,
         from_sequence: u32,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<EventPage>;
 
     /// Says where the conversation stands; `None` when there is no such conversation. The store alone answers, so no

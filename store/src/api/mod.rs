@@ -6,6 +6,7 @@
 //! - `outside`: tool calls that a person or the client answers. For gateways
 //! - `executions`: the tree of agent executions. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
+//! - `page_limit`: how much is read at a time
 //! - `keys`: API keys and browser sessions. For gateways and operators
 //! - `retention`: the removal of what is old. For operators
 //!
@@ -18,6 +19,7 @@ mod executions;
 mod keys;
 mod lists;
 mod outside;
+mod page_limit;
 mod retention;
 mod tool_results;
 mod tools;
@@ -33,6 +35,7 @@ pub use self::{
     keys::{ApiKey, KeyKind, Keys, NewKey},
     lists::{Conversation, ListFilter, ListPage, ListPlace, ListQuery, MAX_SCANNED},
     outside::{OutsideTool, OutsideTools},
+    page_limit::PageLimit,
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::words::{ApprovalState, ToolKind, ToolStatus};
 
 use super::{
-    Access, Result,
+    Access, PageLimit, Result,
     tools::{ToolEnd, ToolRecord},
 };
 use crate::rows::tools::ToolColumns;
@@ -13,12 +13,13 @@ use crate::rows::tools::ToolColumns;
 /// What turns ask of someone outside: approvals by a person, results of client tools. For gateways.
 #[async_trait]
 pub trait OutsideTools: Send + Sync {
-    /// Returns the calls of the conversation that wait for an approval or for the client's result, oldest first.
+    /// Returns the calls of the conversation that wait for an approval or for the client's result, oldest first, up to
+    /// `limit`.
     async fn waiting_tools(
         &self,
         access: &Access,
         conversation_id: &str,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<Vec<OutsideTool>>;
 
     /// Returns one call, waiting or not; `None` when the conversation has no such call.

@@ -10,7 +10,7 @@ use everturn_proto::{
 };
 
 use super::{
-    Result,
+    PageLimit, Result,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -48,13 +48,13 @@ pub trait TurnStore: Send + Sync {
     /// Returns the definition of an agent by its hash; `None` when none is stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 
-    /// Returns a thread's messages for the model, oldest first: the newest `limit` of those that turns have taken. The
-    /// cut never separates an assistant's tool calls from what came before them in the same turn.
+    /// Returns a thread's messages for the model, oldest first: of those that turns have taken, the newest, up to
+    /// `limit`. The cut never separates an assistant's tool calls from what came before them in the same turn.
     async fn context(
         &self,
         conversation_id: &str,
         thread: &Thread,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<Vec<ContextMessage>>;
 
     /// Returns those of these call ids that are already used in the conversation: a call's id is unique there.

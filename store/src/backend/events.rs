@@ -9,9 +9,12 @@ use super::{
     sql::{self, events},
 };
 use crate::{
-    api::{Access, ConversationStatus, EventLog, EventPage, EventReader, Result},
+    api::{Access, ConversationStatus, EventLog, EventPage, EventReader, PageLimit, Result},
     columns::narrow,
-    rows::conversations::{EventRow, StatusRow},
+    rows::{
+        conversations::{EventRow, StatusRow},
+        measured::MeasuredRow,
+    },
 };
 
 #[async_trait]
@@ -21,17 +24,16 @@ impl EventReader for Database {
         access: &Access,
         log: &EventLog,
         from_sequence: u32,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<EventPage> {
-        // One row more than the caller asked for tells whether there are more.
         let query = sql::for_caller(events::EVENTS, access, &log.conversation_id)
             .bind(i64::from(from_sequence))
-            .bind(i64::from(limit) + 1)
-            .bind(log.id.as_str());
-        let rows: Vec<EventRow> = self.read(query.fetch_all(self.reader())).await?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let has_more = rows.len() > limit;
-        let events = rows.into_iter().take(limit).map(Event::from).collect();
+            .bind(i64::from(limit.rows) + 1)
+            .bind(log.id.as_str())
+            .bind(i64::from(limit.bytes));
+        let rows: Vec<MeasuredRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
+        let (rows, has_more) = limit.cut(rows);
+        let events = rows.into_iter().map(Event::from).collect();
         Ok(EventPage { events, has_more })
     }
 

@@ -10,8 +10,9 @@ use super::{
     sql::{self, outside, tools},
 };
 use crate::{
-    api::{Access, OutsideTool, OutsideTools, Result, ToolEnd},
+    api::{Access, OutsideTool, OutsideTools, PageLimit, Result, ToolEnd},
     columns::now,
+    rows::measured::MeasuredRow,
 };
 
 #[async_trait]
@@ -20,11 +21,15 @@ impl OutsideTools for Database {
         &self,
         access: &Access,
         conversation_id: &str,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<Vec<OutsideTool>> {
         let query = sql::for_caller(outside::WAITING_TOOLS, access, conversation_id);
-        let query = query.bind(i64::from(limit));
-        self.read(query.fetch_all(self.reader())).await
+        let query = query
+            .bind(i64::from(limit.rows) + 1)
+            .bind(i64::from(limit.bytes));
+        let rows: Vec<MeasuredRow<OutsideTool>> = self.read(query.fetch_all(self.reader())).await?;
+        let (waiting, _) = limit.cut(rows);
+        Ok(waiting)
     }
 
     async fn outside_tool(

@@ -26,10 +26,11 @@ use super::{
 };
 use crate::{
     api::{
-        BeginTurn, BegunTurn, ContextMessage, Result, Saved, StepClaim, StepKey, ToolClaim,
-        ToolEnd, ToolKey, ToolRecord, TurnStore,
+        BeginTurn, BegunTurn, ContextMessage, PageLimit, Result, Saved, StepClaim, StepKey,
+        ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStore,
     },
     context::context_window,
+    rows::measured::MeasuredRow,
 };
 
 #[async_trait]
@@ -67,16 +68,17 @@ impl TurnStore for Database {
         &self,
         conversation_id: &str,
         thread: &Thread,
-        limit: u32,
+        limit: PageLimit,
     ) -> Result<Vec<ContextMessage>> {
-        // One row more than the caller asked for tells whether anything is cut.
         let query = sqlx::query_as(CONTEXT)
             .bind(conversation_id)
-            .bind(i64::from(limit) + 1)
-            .bind(thread.sub_agent().unwrap_or_default());
-        let newest_first = self.read(query.fetch_all(self.reader())).await?;
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Ok(context_window(newest_first, limit))
+            .bind(i64::from(limit.rows) + 1)
+            .bind(thread.sub_agent().unwrap_or_default())
+            .bind(i64::from(limit.bytes));
+        let rows: Vec<MeasuredRow<ContextMessage>> =
+            self.read(query.fetch_all(self.reader())).await?;
+        let (newest_first, is_cut) = limit.cut(rows);
+        Ok(context_window(newest_first, is_cut))
     }
 
     async fn used_call_ids(

@@ -2,5 +2,6 @@
 //! [`crate::batch`], that type is read directly and has no row type here.
 
 pub(crate) mod conversations;
+pub(crate) mod measured;
 pub(crate) mod tools;
 pub(crate) mod turns;

@@ -6,7 +6,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    Conversations, EventReader, NewConversation, Retention, StoreError, TurnStore,
+    Conversations, EventReader, NewConversation, PageLimit, Retention, StoreError, TurnStore,
 };
 use tokio::task::JoinSet;
 
@@ -65,7 +65,7 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     assert_eq!(store.last_sequences(&["c".into()]).await.unwrap(), []);
     assert!(
         store
-            .events(&tenant(), &log, 0, 10)
+            .events(&tenant(), &log, 0, PageLimit::rows(10))
             .await
             .unwrap()
             .events
@@ -93,7 +93,10 @@ pub async fn a_conversation_is_deleted_whole(backend: &impl Backend) {
     assert_ne!(anew.log(), log, "it is another conversation");
     let turn = Turn::begun(store.clone(), "c", "m").await;
     assert_eq!(turn.events().await.len(), 1);
-    let of_removed = store.events(&tenant(), &log, 0, 10).await.unwrap();
+    let of_removed = store
+        .events(&tenant(), &log, 0, PageLimit::rows(10))
+        .await
+        .unwrap();
     assert_eq!(of_removed.events.len(), 0, "a reader of the removed one");
     let last_sequences = store.last_sequences(&["c".into()]).await.unwrap();
     assert_eq!(last_sequences, [(anew.log(), 1)]);

@@ -11,7 +11,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, FinishReason, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage,
+    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage, PageLimit,
     QueuedMessage, Saved, StepKey, ToolEnd, ToolKey, TurnStore,
 };
 
@@ -19,6 +19,12 @@ use everturn_store::{
 pub fn tenant() -> Access {
     Access::tenant("tenant")
 }
+
+/// More than any test stores.
+pub const EVERYTHING: PageLimit = PageLimit {
+    rows: 10_000,
+    bytes: u32::MAX,
+};
 
 pub fn agent() -> AgentDefinition {
     let (name, model) = ("default".into(), Some("m1".into()));
@@ -242,7 +248,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
         };
         let page = self
             .store
-            .events(&tenant, &conversation.log(), 0, 10_000)
+            .events(&tenant, &conversation.log(), 0, EVERYTHING)
             .await
             .unwrap();
         assert!(!page.has_more);

@@ -4,11 +4,11 @@ use everturn_proto::{
     Thread,
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{StepClaim, ToolClaim, ToolEnd, TurnStore};
+use everturn_store::{PageLimit, StepClaim, ToolClaim, ToolEnd, TurnStore};
 
 use super::{
     Backend,
-    fixture::{Turn, json, state, tool_end},
+    fixture::{EVERYTHING, Turn, json, state, tool_end},
 };
 
 /// Returns texts, each with the text that JSONB makes of it. JSONB keeps every digit and every character, but not the
@@ -101,7 +101,11 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
         );
         let context = turn
             .store
-            .context(&turn.conversation, &Thread::Conversation, 10)
+            .context(
+                &turn.conversation,
+                &Thread::Conversation,
+                PageLimit::rows(10),
+            )
             .await
             .unwrap();
         assert_eq!(
@@ -132,7 +136,7 @@ pub async fn every_character_survives(backend: &impl Backend) {
     );
     let context = turn
         .store
-        .context("c", &Thread::Conversation, 10)
+        .context("c", &Thread::Conversation, EVERYTHING)
         .await
         .unwrap();
     assert!(context.len() == 2 && context.iter().all(|message| message.content == all));
@@ -152,7 +156,7 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     turn.observe(0, 0, "").await;
     let context = turn
         .store
-        .context("c", &Thread::Conversation, 10)
+        .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
         .unwrap();
     assert!(context[1].content == large && context[1].tool_results[0].result.as_str() == text);
@@ -185,9 +189,11 @@ pub async fn no_number_makes_a_result_long(backend: &impl Backend) {
             stored.len(),
             text.len()
         );
-        let context = turn
-            .store
-            .context(&turn.conversation, &Thread::Conversation, 10);
+        let context = turn.store.context(
+            &turn.conversation,
+            &Thread::Conversation,
+            PageLimit::rows(10),
+        );
         let context = context.await.unwrap();
         let shown = context[1].tool_results[0].result.as_str();
         assert!(shown.len() < 2 * text.len() + 1000, "{}", shown.len());

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{ConversationStatus, EventLog, EventReader};
+use everturn_store::{ConversationStatus, EventLog, EventReader, PageLimit};
 
 use super::{
     Backend,
@@ -20,7 +20,10 @@ async fn follow(store: impl EventReader, log: EventLog, stop: Arc<AtomicBool>) -
     let mut seen = 0;
     loop {
         let stopping = stop.load(Ordering::Acquire);
-        let page = store.events(&tenant(), &log, seen + 1, 7).await.unwrap();
+        let page = store
+            .events(&tenant(), &log, seen + 1, PageLimit::rows(7))
+            .await
+            .unwrap();
         for event in &page.events {
             assert_eq!(
                 event.sequence_number,
@@ -93,7 +96,10 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
         (u32::MAX, u32::MAX, vec![], false),
     ];
     for (from, limit, numbers, more) in cases {
-        let page = turn.store.events(&tenant(), &log, from, limit).await;
+        let page = turn
+            .store
+            .events(&tenant(), &log, from, PageLimit::rows(limit))
+            .await;
         let page = page.unwrap();
         let read: Vec<_> = page
             .events
@@ -110,9 +116,43 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
         conversation_id: "unknown".into(),
         ..log
     };
-    let unknown = turn.store.events(&tenant(), &unknown, 0, 10).await;
+    let unknown = turn
+        .store
+        .events(&tenant(), &unknown, 0, PageLimit::rows(10))
+        .await;
     let unknown = unknown.unwrap();
     assert_eq!((unknown.events.len(), unknown.has_more), (0, false));
+}
+
+pub async fn a_page_of_large_events_ends_at_its_bytes(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    for number in 0..5 {
+        turn.steer(&format!("s{number}"), &"x".repeat(100_000))
+            .await;
+    }
+    let log = turn.conversation().await.log();
+    let numbers = async |from, bytes| {
+        let limit = PageLimit { rows: 100, bytes };
+        let page = turn.store.events(&tenant(), &log, from, limit).await;
+        let page = page.unwrap();
+        let numbers = page.events.iter().map(|event| event.sequence_number);
+        (numbers.collect::<Vec<_>>(), page.has_more)
+    };
+    for _ in 0..2 {
+        assert_eq!(numbers(0, 250_000).await, (vec![1, 2, 3], true));
+        assert_eq!(numbers(4, 250_000).await, (vec![4, 5], true));
+        assert_eq!(
+            numbers(2, 1).await,
+            (vec![2], true),
+            "one event always comes"
+        );
+        assert_eq!(numbers(6, 1).await, (vec![6], false));
+        assert_eq!(numbers(0, 1_000_000).await, (vec![1, 2, 3, 4, 5, 6], false));
+        // Rows of the release before do not say how long they are.
+        backend
+            .run("UPDATE agent_execution_events SET data_bytes = 0")
+            .await;
+    }
 }
 
 pub async fn status_of_an_unknown_conversation_is_none(backend: &impl Backend) {

@@ -5,7 +5,7 @@ use everturn_proto::{
     turn::{SaveApproval, SaveThought, ToolCall, save_request::Batch},
     words::{AgentExecutionStatus, ApprovalState, Effect, ToolKind, ToolStatus},
 };
-use everturn_store::{Access, OutsideTools, StoreError, ToolClaim, TurnStore};
+use everturn_store::{Access, OutsideTools, PageLimit, StoreError, ToolClaim, TurnStore};
 
 use super::{
     Backend,
@@ -54,7 +54,11 @@ fn edited(execution_id: &str) -> SaveApproval {
 
 pub async fn what_waits_is_listed(backend: &impl Backend) {
     let turn = asking(backend).await;
-    let waiting = turn.store.waiting_tools(&tenant(), "c", 10).await.unwrap();
+    let waiting = turn
+        .store
+        .waiting_tools(&tenant(), "c", PageLimit::rows(10))
+        .await
+        .unwrap();
     let names: Vec<_> = waiting
         .iter()
         .map(|tool| tool.record.call.execution_id.clone())
@@ -65,11 +69,22 @@ pub async fn what_waits_is_listed(backend: &impl Backend) {
     assert_eq!(waiting[0].record.call.input_hash, "shown");
     assert_eq!(
         turn.store
-            .waiting_tools(&Access::tenant("another"), "c", 10)
+            .waiting_tools(&Access::tenant("another"), "c", PageLimit::rows(10))
             .await
             .unwrap(),
         []
     );
+}
+
+pub async fn what_waits_is_listed_up_to_a_number_of_bytes(backend: &impl Backend) {
+    let turn = asking(backend).await;
+    let one = PageLimit { rows: 10, bytes: 1 };
+    let waiting = turn.store.waiting_tools(&tenant(), "c", one).await.unwrap();
+    let names: Vec<_> = waiting
+        .iter()
+        .map(|tool| tool.record.call.execution_id.clone())
+        .collect();
+    assert_eq!(names, [turn.execution_id(0, 0)]);
 }
 
 pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
@@ -114,7 +129,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     );
     let context = turn
         .store
-        .context("c", &Thread::Conversation, 10)
+        .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
         .unwrap();
     assert_eq!(
@@ -267,7 +282,10 @@ pub async fn the_end_closes_what_waits(backend: &impl Backend) {
     ];
     assert_eq!(turn.types().await, expected);
     assert_eq!(
-        turn.store.waiting_tools(&tenant(), "c", 10).await.unwrap(),
+        turn.store
+            .waiting_tools(&tenant(), "c", PageLimit::rows(10))
+            .await
+            .unwrap(),
         []
     );
     let late = turn

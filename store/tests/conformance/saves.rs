@@ -5,7 +5,7 @@ use everturn_proto::{
     turn::{LlmCompleteState, SaveObserve, SaveSteer, SaveThought, save_request::Batch},
     words::{AgentExecutionStatus, Effect, FinishReason, ToolStatus},
 };
-use everturn_store::{Conversations, Missing, StoreError, ToolClaim, TurnStore};
+use everturn_store::{Conversations, Missing, PageLimit, StoreError, ToolClaim, TurnStore};
 
 use super::{
     Backend,
@@ -186,7 +186,7 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     assert_eq!(events.last().unwrap().event_type, "cancelled");
     let context = turn
         .store
-        .context("c", &Thread::Conversation, 10)
+        .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
         .unwrap();
     let results = &context[1].tool_results;
@@ -262,7 +262,7 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
         );
         assert_eq!(
             turn.store
-                .context(message, &Thread::Conversation, 10)
+                .context(message, &Thread::Conversation, PageLimit::rows(10))
                 .await
                 .unwrap()[1]
                 .content,
@@ -380,7 +380,7 @@ pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
     }
     let row = turn
         .store
-        .context("c", &Thread::Conversation, 10)
+        .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
         .unwrap()
         .pop()

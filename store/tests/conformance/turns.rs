@@ -5,7 +5,9 @@ use everturn_proto::{
     turn::AgentDefinition,
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{ContextMessage, Conversations, EventReader, Missing, StoreError, TurnStore};
+use everturn_store::{
+    ContextMessage, Conversations, EventReader, Missing, PageLimit, StoreError, TurnStore,
+};
 
 use super::{
     Backend,
@@ -114,7 +116,7 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
 
 async fn contents(store: &impl TurnStore, limit: u32) -> Vec<String> {
     let context = store
-        .context("c", &Thread::Conversation, limit)
+        .context("c", &Thread::Conversation, PageLimit::rows(limit))
         .await
         .unwrap();
     context
@@ -184,7 +186,7 @@ pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
     );
     let context = first
         .store
-        .context("c", &Thread::Conversation, 1)
+        .context("c", &Thread::Conversation, PageLimit::rows(1))
         .await
         .unwrap();
     assert_eq!(context[0].tool_calls, [second.call(2, 0, Effect::Read)]);
@@ -192,11 +194,34 @@ pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
     assert_eq!(
         first
             .store
-            .context("unknown", &Thread::Conversation, 10)
+            .context("unknown", &Thread::Conversation, PageLimit::rows(10))
             .await
             .unwrap(),
         []
     );
+}
+
+pub async fn the_context_ends_at_its_bytes(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let long = "x".repeat(1000);
+    for number in 0..4 {
+        turn.steer(&format!("s{number}"), &format!("{number}{long}"))
+            .await;
+    }
+    for (bytes, expected) in [
+        (1_000_000, vec!["sa", "0x", "1x", "2x", "3x"]),
+        (2_500, vec!["2x", "3x"]),
+        (1, vec!["3x"]),
+    ] {
+        let limit = PageLimit { rows: 100, bytes };
+        let context = turn.store.context("c", &Thread::Conversation, limit).await;
+        let texts: Vec<_> = context
+            .unwrap()
+            .into_iter()
+            .map(|message| message.content.chars().take(2).collect::<String>())
+            .collect();
+        assert_eq!(texts, expected, "{bytes}");
+    }
 }
 
 pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(

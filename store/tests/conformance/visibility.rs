@@ -2,7 +2,7 @@
 
 use everturn_store::{
     Access, Conversations, EventReader, ListFilter, ListPlace, ListQuery, NewConversation,
-    StoreError,
+    PageLimit, StoreError,
 };
 
 use super::{
@@ -54,7 +54,10 @@ pub async fn a_caller_reads_only_what_is_theirs(backend: &impl Backend) {
         assert_eq!(found.is_some(), sees, "{access:?}");
         let status = store.conversation_status(&access, "anns").await.unwrap();
         assert_eq!(status.is_some(), sees, "{access:?}");
-        let page = store.events(&access, &log, 0, 10).await.unwrap();
+        let page = store
+            .events(&access, &log, 0, PageLimit::rows(10))
+            .await
+            .unwrap();
         assert_eq!(page.events.len(), usize::from(sees), "{access:?}");
     }
 }

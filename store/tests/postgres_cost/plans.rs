@@ -71,8 +71,8 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     }
 
     let append = format!(
-        "{} VALUES ($1 || '1', 'c5000', 'm1', 'thought', 91, 'k', now(), '{{}}'), \
-         ($1 || '2', 'c5000', 'm1', 'act', 92, 'k', now(), '{{}}')",
+        "{} VALUES ($1 || '1', 'c5000', 'm1', 'thought', 91, 'k', now(), 2, '{{}}'), \
+         ($1 || '2', 'c5000', 'm1', 'act', 92, 'k', now(), 2, '{{}}')",
         hot::INSERT_EVENTS
     );
     for did in explain(&mut connection, &append, "text", "'new'").await {
@@ -82,28 +82,28 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
 }
 
 fn of_events() -> Vec<Query> {
-    let types = "text, text, text, bigint, bigint, text";
+    let types = "text, text, text, bigint, bigint, text, bigint";
     let page = |name, values, most_rows| query(name, hot::EVENTS, types, values, most_rows);
     let text = "text, text, text";
     vec![
         page(
             "page of events",
-            "'c5000', 't', NULL, 40, 21, 'log5000'",
+            "'c5000', 't', NULL, 40, 21, 'log5000', 4194304",
             22,
         ),
         page(
             "page of a whole conversation",
-            "'c5000', 't', NULL, 1, 1001, 'log5000'",
+            "'c5000', 't', NULL, 1, 1001, 'log5000', 4194304",
             91,
         ),
         page(
             "last page of events",
-            "'c5000', 't', 'o', 85, 101, 'log5000'",
+            "'c5000', 't', 'o', 85, 101, 'log5000', 4194304",
             7,
         ),
         page(
             "page of a very long conversation",
-            "'c1', 't', NULL, 1000, 101, 'log1'",
+            "'c1', 't', NULL, 1000, 101, 'log1', 4194304",
             102,
         ),
         query(
@@ -207,8 +207,8 @@ fn of_tools() -> Vec<Query> {
         query(
             "calls that wait for someone",
             hot::WAITING_TOOLS,
-            "text, text, text, bigint",
-            "'c5000', 't', NULL, 100",
+            "text, text, text, bigint, bigint",
+            "'c5000', 't', NULL, 100, 4194304",
             2,
         ),
         query(
@@ -233,8 +233,8 @@ fn of_messages() -> Vec<Query> {
         query(
             "context",
             hot::CONTEXT,
-            "text, bigint, text",
-            "'c5000', 3, ''",
+            "text, bigint, text, bigint",
+            "'c5000', 3, '', 4194304",
             3,
         ),
         query(

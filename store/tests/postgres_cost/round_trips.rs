@@ -9,7 +9,8 @@ use everturn_proto::{
 };
 use everturn_store::{
     AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery,
-    NewConversation, NewKey, PostgresOptions, PostgresStore, ResultRange, ToolResults, TurnStore,
+    NewConversation, NewKey, PageLimit, PostgresOptions, PostgresStore, ResultRange, ToolResults,
+    TurnStore,
 };
 
 use crate::{
@@ -92,7 +93,7 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
         .of("claim_step", store.claim_step(&step))
         .await
         .unwrap();
-    let context = store.context(id, &Thread::Conversation, 100);
+    let context = store.context(id, &Thread::Conversation, PageLimit::rows(100));
     costs.of("context", context).await.unwrap();
     let calls: Vec<_> = (0..tools)
         .map(|index| turn.call(0, index, Effect::Read))
@@ -166,7 +167,7 @@ async fn begin_others(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let (store, id, access) = (&turn.store, turn.conversation.as_str(), tenant());
     let log = turn.conversation().await.log();
-    let events = store.events(&access, &log, 1, 100);
+    let events = store.events(&access, &log, 1, PageLimit::rows(100));
     costs.of("events", events).await.unwrap();
     let point = store.resume_point(&access, id, 100);
     costs.of("resume_point", point).await.unwrap();
@@ -304,7 +305,10 @@ async fn a_turn_of_two_steps_and_two_tools() {
         let whole = async {
             store.begin_turn(turn.begin("hello")).await.unwrap();
             store.claim_step(&turn.step(0)).await.unwrap();
-            store.context(id, &Thread::Conversation, 100).await.unwrap();
+            store
+                .context(id, &Thread::Conversation, PageLimit::rows(100))
+                .await
+                .unwrap();
             let calls: Vec<_> = (0..2)
                 .map(|index| turn.call(0, index, Effect::Read))
                 .collect();
@@ -316,7 +320,10 @@ async fn a_turn_of_two_steps_and_two_tools() {
             turn.runs(0, 0).await;
             turn.runs(0, 1).await;
             store.claim_step(&turn.step(1)).await.unwrap();
-            store.context(id, &Thread::Conversation, 100).await.unwrap();
+            store
+                .context(id, &Thread::Conversation, PageLimit::rows(100))
+                .await
+                .unwrap();
             turn.complete(1, "answer", &[]).await;
             turn.end(1, AgentExecutionStatus::Completed).await;
         };

@@ -2,6 +2,7 @@
 
 use axum::{Json, extract::State, http::HeaderMap, response::Response};
 use everturn_proto::event::Event;
+use everturn_store::PageLimit;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -26,7 +27,7 @@ pub(super) struct PageQuery {
     #[serde(default)]
     #[param(value_type = Sequence)]
     from_sequence: u32,
-    /// Events of the page.
+    /// Events of the page. It has fewer when they are large, but at least one.
     #[param(minimum = 1, maximum = 1000, default = 1000)]
     limit: Option<u32>,
 }
@@ -55,7 +56,10 @@ pub(super) async fn page(
     Params(query): Params<PageQuery>,
 ) -> Result<Json<EventPageBody>, Problem> {
     let limit = query.limit.unwrap_or(state.config.default_page);
-    let limit = checked_limit(limit, state.config.max_page)?;
+    let limit = PageLimit {
+        rows: checked_limit(limit, state.config.max_page)?,
+        bytes: state.config.max_page_bytes,
+    };
     let log = state.conversation(&caller, &id).await?.log();
     let page = state
         .ports

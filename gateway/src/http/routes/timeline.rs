@@ -1,6 +1,7 @@
 //! The timeline of a conversation.
 
 use axum::{Json, extract::State};
+use everturn_store::PageLimit;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,7 +16,10 @@ use crate::{
 };
 
 /// Events read at a time.
-const PAGE: u32 = 500;
+const PAGE: PageLimit = PageLimit {
+    rows: 500,
+    bytes: 1024 * 1024,
+};
 
 /// What a chat window shows.
 #[derive(Serialize, ToSchema)]
@@ -23,7 +27,7 @@ const PAGE: u32 = 500;
 #[schema(as = Timeline)]
 pub(super) struct TimelineBody {
     conversation_id: String,
-    /// The newest items, in order.
+    /// The newest items, in order: as many as the service's limits of items and of bytes allow.
     timeline: Vec<TimelineItem>,
     /// Items there are, those left out included.
     total: usize,
@@ -44,7 +48,10 @@ pub(super) async fn show(
     ConversationId(id): ConversationId,
 ) -> Result<Json<TimelineBody>, Problem> {
     let log = state.conversation(&caller, &id).await?.log();
-    let mut timeline = Timeline::new(state.config.max_timeline_items);
+    let mut timeline = Timeline::new(
+        state.config.max_timeline_items,
+        state.config.max_timeline_bytes,
+    );
     let mut from = 0;
     loop {
         let page = state

@@ -1,7 +1,7 @@
 //! A tool call that waits for someone outside: for a person's approval, or for a result of the client.
 
 use everturn_proto::Json as RawJson;
-use everturn_store::OutsideTool;
+use everturn_store::{OutsideTool, PageLimit};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,8 +11,9 @@ use crate::{
     schema::Id,
 };
 
-/// The most calls of one conversation that are read. A step has at most 64, and several agents may wait at once.
-const MAX_WAITING: u32 = 512;
+/// The most calls of one conversation that are read. A step has at most 64, and several agents may wait at once. Those
+/// left out are shown when the ones before them are answered.
+const MAX_WAITING: PageLimit = PageLimit::rows(512);
 
 /// The calls of a conversation that wait for someone outside and are `wanted`, oldest first.
 pub(super) async fn waiting_calls(

@@ -90,6 +90,14 @@ impl TimelineItemKind {
 }
 
 impl TimelineItem {
+    /// About how many bytes the item has as JSON.
+    pub(super) fn bytes(&self) -> usize {
+        const NAMES_AND_IDS: usize = 300;
+        let json = |value: &Option<Json>| value.as_ref().map_or(0, |json| json.as_str().len());
+        let content = self.content.as_ref().map_or(0, String::len);
+        NAMES_AND_IDS + content + json(&self.tool_input) + json(&self.tool_output)
+    }
+
     /// Returns the item of an event; `None` for an event that timelines do not show.
     pub fn of(event: &Event) -> Option<Self> {
         let fields = Fields::of_event(event);

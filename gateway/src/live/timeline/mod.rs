@@ -17,20 +17,26 @@ use crate::fields::Fields;
 #[derive(Debug)]
 pub struct Timeline {
     items: VecDeque<TimelineItem>,
+    /// Bytes of the items.
+    bytes: usize,
     total: usize,
-    limit: usize,
+    max_items: usize,
+    max_bytes: usize,
     /// The calls that started sub-agents, by the sub-agent's agent execution: one for each sub-agent of the
     /// conversation.
     parents: HashMap<String, String>,
 }
 
 impl Timeline {
-    /// Makes an empty timeline that keeps the newest `limit` items.
-    pub fn new(limit: usize) -> Self {
+    /// Makes an empty timeline that keeps the newest items: at most `max_items`, of at most `max_bytes`. It always
+    /// keeps one.
+    pub fn new(max_items: usize, max_bytes: usize) -> Self {
         Self {
             items: VecDeque::new(),
+            bytes: 0,
             total: 0,
-            limit,
+            max_items,
+            max_bytes,
             parents: HashMap::new(),
         }
     }
@@ -56,9 +62,19 @@ impl Timeline {
             item.agent_execution_id = Some(agent_execution_id);
         }
         self.total += 1;
+        self.bytes += item.bytes();
         self.items.push_back(item);
-        if self.items.len() > self.limit {
-            self.items.pop_front();
+        self.drop_oldest();
+    }
+
+    fn drop_oldest(&mut self) {
+        while self.items.len() > self.max_items
+            || (self.bytes > self.max_bytes && self.items.len() > 1)
+        {
+            let Some(oldest) = self.items.pop_front() else {
+                return;
+            };
+            self.bytes -= oldest.bytes();
         }
     }
 
@@ -72,7 +88,9 @@ impl Timeline {
         };
         let call = self.items.iter_mut().rev().find(is_answered);
         if let (Some(call), Some(input), Some(true)) = (call, input, answer.get("edited")) {
+            self.bytes -= call.bytes();
             call.tool_input = Some(input);
+            self.bytes += call.bytes();
         }
     }
 

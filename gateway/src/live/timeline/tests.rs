@@ -22,7 +22,7 @@ fn events(list: &[(&str, &str)]) -> Vec<Event> {
 }
 
 fn timeline(list: &[(&str, &str)]) -> Vec<String> {
-    let mut timeline = Timeline::new(100);
+    let mut timeline = Timeline::new(100, usize::MAX);
     for event in events(list) {
         timeline.push(&event);
     }
@@ -160,8 +160,23 @@ fn items_of_a_sub_agent_name_the_call_that_started_it() {
 }
 
 #[test]
+fn keeps_the_newest_up_to_its_bytes() {
+    let long = format!(r#"{{"content":"{}"}}"#, "x".repeat(1000));
+    let list = vec![("user_message", long.as_str()); 5];
+    let shown = |max_bytes| {
+        let mut timeline = Timeline::new(100, max_bytes);
+        for event in events(&list) {
+            timeline.push(&event);
+        }
+        (timeline.total(), timeline.into_items().len())
+    };
+    assert_eq!(shown(3_000), (5, 2));
+    assert_eq!(shown(1), (5, 1), "one item always stays");
+}
+
+#[test]
 fn keeps_the_newest_and_counts_all() {
-    let mut timeline = Timeline::new(2);
+    let mut timeline = Timeline::new(2, usize::MAX);
     let list = vec![("user_message", "{}"); 5];
     for event in events(&list) {
         timeline.push(&event);

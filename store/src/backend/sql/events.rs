@@ -2,15 +2,22 @@
 
 use super::SqlText;
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log.
-pub(crate) const EVENTS: &str = concat!(
-    "SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at \
-     FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
-     AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
-    visible!(),
-    " AND ",
-    log_id!(),
-    " = $6) ORDER BY sequence_number LIMIT $5"
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log, `$7` most bytes. Rows
+/// that a worker of an earlier release inserted do not say how long they are.
+pub(crate) const EVENTS: &str = measured!(
+    "id, conversation_id, message_id, event_type, event_data, sequence_number, created_at",
+    concat!(
+        "(SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at, \
+          CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END AS bytes \
+          FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
+          AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+        visible!(),
+        " AND ",
+        log_id!(),
+        " = $6) ORDER BY sequence_number LIMIT $5)"
+    ),
+    "sequence_number",
+    "$7"
 );
 
 /// `$1` conversation, `$2` tenant, `$3` owner. The engine runs one turn of a conversation at a time. So when several
@@ -41,4 +48,4 @@ pub(crate) const LAST_SEQUENCES: SqlText = among!(
 
 /// The rows to insert follow this text.
 pub(crate) const INSERT_EVENTS: &str = "INSERT INTO agent_execution_events (id, conversation_id, message_id, \
-     event_type, sequence_number, batch_key, created_at, event_data) ";
+     event_type, sequence_number, batch_key, created_at, data_bytes, event_data) ";

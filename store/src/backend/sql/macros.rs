@@ -62,6 +62,24 @@ macro_rules! conversation_columns {
     };
 }
 
+/// Adds up how long rows are (`bytes`), in their order, and returns those that fit into `most_bytes`, with one row more
+/// if there is one; the first row always fits. The rows come with their places, in no order ([`MeasuredRow`](crate::rows::measured::MeasuredRow)).
+macro_rules! measured {
+    ($columns:expr, $rows:expr, $order:literal, $most_bytes:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            ", place, total_bytes FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS place, \
+             CAST(SUM(bytes) OVER in_order AS BIGINT) AS total_bytes FROM ",
+            $rows,
+            " AS found WINDOW in_order AS (ORDER BY ",
+            $order,
+            " ROWS UNBOUNDED PRECEDING)) AS measured WHERE place <= 2 OR total_bytes - bytes <= ",
+            $most_bytes
+        )
+    };
+}
+
 /// The small columns of a tool record, then the columns that a batch needs. `full_result` is left out, because it may
 /// be a megabyte: only a claim or an end of the tool itself returns it.
 macro_rules! tool_columns {

@@ -123,10 +123,16 @@ impl InsertTakenMessage<'_> {
     }
 }
 
-/// `$1` conversation, `$2` limit, `$3` thread. The newest come first.
-pub(crate) const CONTEXT: &str = "SELECT role, content, tool_calls, tool_results FROM messages \
-     WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL \
-     ORDER BY sequence_number DESC LIMIT $2";
+/// `$1` conversation, `$2` limit, `$3` thread, `$4` most bytes. The newest come first.
+pub(crate) const CONTEXT: &str = measured!(
+    "role, content, tool_calls, tool_results",
+    "(SELECT role, content, tool_calls, tool_results, sequence_number, \
+      OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT)) + OCTET_LENGTH(CAST(tool_results AS TEXT)) \
+      AS bytes FROM messages WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL \
+      ORDER BY sequence_number DESC LIMIT $2)",
+    "sequence_number DESC",
+    "$4"
+);
 
 /// `$1` conversation, `$2` list of ids.
 pub(crate) const ASSISTANT_ROWS: SqlText = among!(

@@ -2,11 +2,21 @@
 
 use super::SqlText;
 
-macro_rules! outside_tools {
-    ($condition:literal) => {
+macro_rules! outside_columns {
+    () => {
         concat!(
-            "SELECT message_id, agent_execution_id, created_at, expires_at, ",
-            tool_columns!(),
+            "message_id, agent_execution_id, created_at, expires_at, ",
+            tool_columns!()
+        )
+    };
+}
+
+macro_rules! outside_tools {
+    ($condition:literal $(, $column:literal)?) => {
+        concat!(
+            "SELECT ",
+            outside_columns!(),
+            $($column,)?
             " FROM tool_execution_records WHERE conversation_id = $1 AND ",
             of_visible_conversation!(),
             " AND ",
@@ -15,10 +25,20 @@ macro_rules! outside_tools {
     };
 }
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. The condition repeats that of the index
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` most bytes. The condition repeats that of the index
 /// `tool_execution_records_waiting` word by word, because PostgreSQL uses a partial index only for such a text.
-pub(crate) const WAITING_TOOLS: &str = outside_tools!(
-    "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4"
+pub(crate) const WAITING_TOOLS: &str = measured!(
+    outside_columns!(),
+    concat!(
+        "(",
+        outside_tools!(
+            "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4",
+            ", OCTET_LENGTH(CAST(tool_input AS TEXT)) AS bytes"
+        ),
+        ")"
+    ),
+    "created_at, call_index",
+    "$5"
 );
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution.

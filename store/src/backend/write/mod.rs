@@ -6,7 +6,10 @@ mod tools;
 pub(super) use tools::insert_ended;
 
 use chrono::{DateTime, Utc};
-use everturn_proto::words::{AgentExecutionStatus, MessageRole};
+use everturn_proto::{
+    Json,
+    words::{AgentExecutionStatus, MessageRole},
+};
 use sqlx::types::Json as Column;
 
 use super::{
@@ -179,10 +182,16 @@ async fn write_events(
                 .push_bind(i64::from(event.sequence_number))
                 .push_bind(&batch.key)
                 .push_bind(now)
+                .push_bind(length(&event.data))
                 .push_bind(Column(&event.data));
         },
     )
     .await
+}
+
+/// Returns how many bytes a read of this returns.
+fn length(data: &Json) -> i64 {
+    i64::try_from(data.stored_len()).unwrap_or(i64::MAX)
 }
 
 async fn write_plans(

@@ -4,7 +4,7 @@ use everturn_proto::{
     Thread,
     words::{AgentExecutionStatus, Effect, MessageRole},
 };
-use everturn_store::{AgentExecutions, StoreError, TurnStore};
+use everturn_store::{AgentExecutions, PageLimit, StoreError, TurnStore};
 
 use super::{
     super::{
@@ -49,7 +49,11 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     let root = delegating(backend, 1).await;
     let sub = begun(&root, 0).await;
     let sub_thread = Thread::SubAgent(sub.execution.clone());
-    let own = root.store.context("c", &sub_thread, 10).await.unwrap();
+    let own = root
+        .store
+        .context("c", &sub_thread, PageLimit::rows(10))
+        .await
+        .unwrap();
     assert_eq!(
         (own.len(), &own[0].role, own[0].content.as_str()),
         (1, &MessageRole::User, "look")
@@ -58,7 +62,7 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     sub.runs(0, 0).await;
     assert_eq!(
         root.store
-            .context("c", &sub_thread, 10)
+            .context("c", &sub_thread, PageLimit::rows(10))
             .await
             .unwrap()
             .len(),
@@ -66,7 +70,7 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     );
     let of_root = root
         .store
-        .context("c", &Thread::Conversation, 10)
+        .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
         .unwrap();
     let texts: Vec<_> = of_root

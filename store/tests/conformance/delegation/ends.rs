@@ -7,7 +7,7 @@ use everturn_proto::{
     turn::{SaveEnd, save_request::Batch},
     words::{AgentExecutionStatus, Effect},
 };
-use everturn_store::{ToolClaim, TurnStore};
+use everturn_store::{PageLimit, ToolClaim, TurnStore};
 use tokio::task::JoinSet;
 
 use super::{
@@ -83,7 +83,10 @@ pub async fn a_parent_is_told_how_its_sub_agents_ended(backend: &impl Backend) {
 pub async fn a_call_whose_record_is_missing_keeps_the_answer(backend: &impl Backend) {
     let root = delegating(backend, 2).await;
     let sub = begun(&root, 1).await;
-    let asked = root.store.context("c", &Thread::Conversation, 10).await;
+    let asked = root
+        .store
+        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .await;
     let call = asked.unwrap()[1].tool_calls[1].clone();
     backend.run("DELETE FROM tool_execution_records").await;
     sub.complete(0, "found", &[]).await;

@@ -1,0 +1,138 @@
+//! Agent executions, and tool calls that someone outside answers.
+
+use async_trait::async_trait;
+use everturn_proto::Thread;
+use everturn_store::{
+    Access, AgentExecution, AgentExecutionPlace, AgentExecutions, OutsideTool, OutsideTools,
+    PageLimit, ResultRange, ResultSlice, ToolEnd, ToolResults,
+};
+
+use super::{MemoryStore, Result};
+
+#[async_trait]
+impl AgentExecutions for MemoryStore {
+    async fn agent_executions(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        after: Option<AgentExecutionPlace>,
+        limit: u32,
+    ) -> Result<Vec<AgentExecution>> {
+        let tables = self.open()?;
+        let of =
+            |(id, _): &&(String, AgentExecution)| id == conversation_id && tables.shows(access, id);
+        let place = after.unwrap_or_default();
+        let is_behind =
+            |row: &&AgentExecution| (row.started_at, &row.id) > (place.started_at, &place.id);
+        let rows = tables
+            .executions
+            .iter()
+            .filter(of)
+            .map(|(_, row)| row)
+            .filter(is_behind);
+        Ok(rows.take(limit as usize).cloned().collect())
+    }
+
+    async fn agent_execution(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+    ) -> Result<Option<AgentExecution>> {
+        let rows = self
+            .agent_executions(access, conversation_id, None, u32::MAX)
+            .await?;
+        Ok(rows.into_iter().find(|row| row.id == id))
+    }
+}
+
+#[async_trait]
+impl OutsideTools for MemoryStore {
+    async fn waiting_tools(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        limit: PageLimit,
+    ) -> Result<Vec<OutsideTool>> {
+        let tables = self.open()?;
+        let of =
+            |(id, _): &&(String, OutsideTool)| id == conversation_id && tables.shows(access, id);
+        let waits = |tool: &&OutsideTool| tool.needs_approval() || tool.needs_result();
+        let waiting = tables
+            .outside
+            .iter()
+            .filter(of)
+            .map(|(_, tool)| tool)
+            .filter(waits);
+        Ok(waiting.take(limit.rows as usize).cloned().collect())
+    }
+
+    async fn outside_tool(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+    ) -> Result<Option<OutsideTool>> {
+        let tables = self.open()?;
+        let is_it = |(id, tool): &&(String, OutsideTool)| {
+            id == conversation_id
+                && tables.shows(access, id)
+                && tool.record.call.execution_id == execution_id
+        };
+        Ok(tables
+            .outside
+            .iter()
+            .find(is_it)
+            .map(|(_, tool)| tool.clone()))
+    }
+
+    async fn store_client_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        end: ToolEnd,
+    ) -> Result<Option<OutsideTool>> {
+        for (id, tool) in &mut self.open()?.outside {
+            if id == conversation_id
+                && tool.record.call.execution_id == execution_id
+                && tool.needs_result()
+            {
+                tool.record.status.clone_from(&end.status);
+                tool.record.end = Some(end.clone());
+            }
+        }
+        self.outside_tool(access, conversation_id, execution_id)
+            .await
+    }
+}
+
+#[async_trait]
+impl ToolResults for MemoryStore {
+    async fn tool_result(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        execution_id: &str,
+        range: ResultRange,
+    ) -> Result<Option<ResultSlice>> {
+        let mut tables = self.open()?;
+        tables.result_ranges.push(range);
+        let found = tables.results.iter().find(|(conversation, execution, _)| {
+            conversation == conversation_id
+                && execution == execution_id
+                && tables.shows(access, conversation)
+        });
+        Ok(found.map(|(.., slice)| slice.clone()))
+    }
+
+    async fn tool_result_of_thread(
+        &self,
+        _: &str,
+        _: &Thread,
+        _: &str,
+        _: ResultRange,
+    ) -> Result<Option<ResultSlice>> {
+        unreachable!("gateways read for callers")
+    }
+}
