@@ -22,6 +22,7 @@ pub mod listener;
 pub mod live;
 mod loopback;
 mod ports;
+pub mod reconciler;
 mod schema;
 mod server;
 pub mod turns;
@@ -33,5 +34,6 @@ pub use http::{
     state::GatewayState,
 };
 pub use ports::Ports;
+pub use reconciler::Reconciler;
 pub use server::serve;
 pub use turns::{TemporalTurns, TurnStarter};

@@ -90,7 +90,12 @@ CREATE TABLE public.messages (
     tool_results jsonb NOT NULL,
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     thread text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    on_busy text DEFAULT ''::text NOT NULL,
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
+);
+CREATE TABLE public.reconciler (
+    id bigint NOT NULL,
+    asked_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.tool_execution_records (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -127,6 +132,13 @@ CREATE TABLE public.tool_grants (
     tool_name text NOT NULL COLLATE pg_catalog."C",
     granted_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.turn_checks (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    due_at timestamp with time zone NOT NULL,
+    starts bigint DEFAULT 0 NOT NULL,
+    last_sequence bigint DEFAULT 0 NOT NULL,
+    signalled_until timestamp with time zone
+);
 CREATE TABLE public.work_plans (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",
@@ -160,6 +172,8 @@ ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_conversation_id_sequence_number_key UNIQUE (conversation_id, sequence_number);
 ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (conversation_id, id);
+ALTER TABLE ONLY public.reconciler
+    ADD CONSTRAINT reconciler_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_agent_execution_id_step_call_index_key UNIQUE (agent_execution_id, step, call_index);
 ALTER TABLE ONLY public.tool_execution_records
@@ -168,6 +182,8 @@ ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_pkey PRIMARY KEY (conversation_id, execution_id);
 ALTER TABLE ONLY public.tool_grants
     ADD CONSTRAINT tool_grants_pkey PRIMARY KEY (conversation_id, tool_name);
+ALTER TABLE ONLY public.turn_checks
+    ADD CONSTRAINT turn_checks_pkey PRIMARY KEY (conversation_id);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
 CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
@@ -188,6 +204,7 @@ CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, cr
 CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
+CREATE INDEX turn_checks_due ON public.turn_checks USING btree (due_at, conversation_id);
 ALTER TABLE ONLY public.agent_execution_events
     ADD CONSTRAINT agent_execution_events_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
 ALTER TABLE ONLY public.agent_execution_events

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Result, Retention,
-        ToolResults, TurnStore,
+        AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Reconciliation, Result,
+        Retention, ToolResults, TurnStore,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -27,6 +27,8 @@ pub struct Store {
     pub executions: Arc<dyn AgentExecutions>,
     /// For gateways and workers.
     pub results: Arc<dyn ToolResults>,
+    /// For gateways.
+    pub reconciliation: Arc<dyn Reconciliation>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
@@ -42,6 +44,7 @@ impl Store {
         + OutsideTools
         + AgentExecutions
         + ToolResults
+        + Reconciliation
         + Retention
         + Keys
         + 'static,
@@ -54,6 +57,7 @@ impl Store {
             outside: store.clone(),
             executions: store.clone(),
             results: store.clone(),
+            reconciliation: store.clone(),
             retention: store.clone(),
             keys: store,
         }

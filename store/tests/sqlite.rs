@@ -97,8 +97,10 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "deleted_conversations",
         "execution_checkpoints",
         "messages",
+        "reconciler",
         "tool_execution_records",
         "tool_grants",
+        "turn_checks",
         "work_plans",
     ];
     let mut connection = raw(&file.path()).await;
@@ -296,7 +298,7 @@ async fn fill(connection: &mut SqliteConnection) {
         WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
             INSERT INTO conversations (id, tenant_id, agent, title, last_sequence, created_at, updated_at)
             SELECT 'c' || n, 't', 'a', '', 50, '2026', '2026' || n FROM n;
-        INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', ''
+        INSERT INTO messages SELECT id, 'm', 'user', 'taken', NULL, 'e' || id, NULL, 1, '2026', '', '[]', '[]', 't', '', ''
             FROM conversations;
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
             status, started_at) SELECT 'e' || id, id, 'm', 'e' || id, 0, 'a', 'h', 'completed', '2026'
@@ -333,6 +335,9 @@ async fn hot_queries_use_an_index() {
         ("key", hot::KEY),
         ("list of keys", hot::KEYS),
         ("list of conversations", hot::CONVERSATIONS_BEFORE),
+        ("a turn that has not ended", hot::UNFINISHED_TURN),
+        ("messages that wait", hot::WAITING_MESSAGES),
+        ("what is due", hot::TAKE_CHECKS),
         (
             "list of one owner's conversations",
             hot::OWN_CONVERSATIONS_BEFORE,

@@ -1,7 +1,7 @@
 //! Starts one Temporal server for all tests of a binary, the dev server or the production one, and runs the `temporal`
 //! CLI.
 
-use std::{path::Path, process::Output};
+use std::{path::Path, process::Output, sync::Mutex};
 
 use everturn_test_servers::{
     postgres::{self, Postgres},
@@ -11,10 +11,10 @@ use everturn_test_servers::{
 use everturn_worker::dev::{TemporalOptions, TemporalServer};
 use serde_json::Value;
 use temporalio_client::Client;
-use tokio::sync::OnceCell;
+use tokio::{net::TcpStream, sync::OnceCell};
 use tokio_util::sync::CancellationToken;
 
-use crate::{backends, search_attributes};
+use crate::{backends, search_attributes, wait};
 
 pub use everturn_test_servers::{
     ports::free_port,
@@ -29,7 +29,7 @@ pub struct Temporal {
 
 enum Server {
     /// The server, which ends when this is dropped.
-    Dev(#[expect(dead_code, reason = "only held")] TemporalServer),
+    Dev(Mutex<Option<TemporalServer>>),
     Production(TemporalCluster),
 }
 
@@ -76,31 +76,52 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
         .await
 }
 
+/// Starts a dev server that keeps everything in memory.
+fn dev_server(port: u16) -> TemporalServer {
+    let log =
+        std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
+    // By default continue-as-new is suggested at 4,096 events. A test of it should not have to make so many.
+    let dynamic_config = vec![format!(
+        "limit.historyCount.suggestContinueAsNew={LONG_HISTORY}"
+    )];
+    let options = TemporalOptions {
+        binary: binary(),
+        port,
+        database: None,
+        log,
+        has_ui: false,
+        dynamic_config,
+    };
+    TemporalServer::start(&options).unwrap()
+}
+
 impl Temporal {
     /// Starts a dev server that keeps everything in memory.
     pub async fn dev() -> Self {
         let port = free_port();
-        let log =
-            std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
-        // By default continue-as-new is suggested at 4,096 events. A test of it should not have to make so many.
-        let dynamic_config = vec![format!(
-            "limit.historyCount.suggestContinueAsNew={LONG_HISTORY}"
-        )];
-        let options = TemporalOptions {
-            binary: binary(),
-            port,
-            database: None,
-            log,
-            has_ui: false,
-            dynamic_config,
-        };
-        let server = Server::Dev(TemporalServer::start(&options).unwrap());
+        let server = Server::Dev(Mutex::new(Some(dev_server(port))));
         let temporal = Self { port, server };
         let client = temporal.client().await;
         everturn_worker::connections::register_search_attributes(&client)
             .await
             .unwrap();
         temporal
+    }
+
+    /// Kills a dev server and starts an empty one on the same port: one that knows neither workflows nor search
+    /// attributes.
+    pub async fn lose_everything(&self) {
+        let Server::Dev(server) = &self.server else {
+            panic!("the production server is shared, and keeps its data");
+        };
+        drop(server.lock().unwrap().take());
+        wait::until("the old server is gone", || async {
+            let connected = TcpStream::connect(("127.0.0.1", self.port)).await;
+            connected.is_err().then_some(())
+        })
+        .await;
+        *server.lock().unwrap() = Some(dev_server(self.port));
+        self.client().await;
     }
 
     /// Starts a production server, which keeps its data in two databases of this PostgreSQL.

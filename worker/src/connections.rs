@@ -7,16 +7,12 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use everturn_proto::words::search_attribute;
 use everturn_store::{Store, StoreError, StoreOptions};
 use everturn_stream::{
     InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
 };
 use temporalio_client::{
     Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
-};
-use temporalio_common::protos::temporal::api::{
-    enums::v1::IndexedValueType, operatorservice::v1::AddSearchAttributesRequest,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -195,32 +191,7 @@ async fn connect(
 
 /// Registers the search attributes of turns. Those that exist stay as they are.
 pub async fn register_search_attributes(client: &Client) -> anyhow::Result<()> {
-    for name in search_attribute::ALL {
-        let request = AddSearchAttributesRequest {
-            search_attributes: [(name.to_owned(), IndexedValueType::Keyword as i32)].into(),
-            namespace: client.options().namespace.clone(),
-        };
-        let added = client
-            .connection()
-            .operator_service()
-            .add_search_attributes(tonic::Request::new(request))
-            .await;
-        match added {
-            Ok(_) => tracing::info!(name, "registered a search attribute"),
-            Err(status) if status.code() == tonic::Code::AlreadyExists => {}
-            // A cluster may not allow this to workers. Then its operator has done it (`everturn migrate`), or the first
-            // turn fails and says so.
-            Err(status) if status.code() == tonic::Code::PermissionDenied => {
-                tracing::warn!(
-                    name,
-                    "not allowed to register search attributes; an operator must"
-                );
-            }
-            Err(status) => {
-                return Err(status)
-                    .with_context(|| format!("cannot register search attribute {name}"));
-            }
-        }
-    }
-    Ok(())
+    everturn_gateway::turns::register_search_attributes(client)
+        .await
+        .map_err(|error| anyhow!(error.0))
 }

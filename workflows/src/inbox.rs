@@ -73,7 +73,9 @@ impl Inbox {
         }
         match message.on_busy {
             OnBusy::Interrupt => self.waiting.push_front(message),
-            OnBusy::Queue | OnBusy::Steer | OnBusy::Unknown(_) => self.waiting.push_back(message),
+            OnBusy::Queue | OnBusy::Steer | OnBusy::Reject | OnBusy::Unknown(_) => {
+                self.waiting.push_back(message)
+            }
         }
         true
     }

@@ -2,6 +2,7 @@
 
 mod auth;
 mod origin;
+mod reconciler;
 mod scope;
 mod tenant;
 
@@ -17,6 +18,7 @@ use everturn_store::PageLimit;
 pub use self::{
     auth::{ALGORITHMS, Algorithm, AuthConfig, OidcConfig, is_safe_to_fetch},
     origin::{NotAnOrigin, Origin},
+    reconciler::{LostTurns, ReconcilerConfig},
     scope::{Scope, Scopes},
     tenant::TenantLimits,
 };
@@ -70,6 +72,8 @@ pub struct GatewayConfig {
     /// no way to announce. Default 1 s; where the stream announces across processes, [`ANNOUNCED_POLL_INTERVAL`] is
     /// enough.
     pub poll_interval: Duration,
+    /// How the gateway looks for turns that have stalled.
+    pub reconciler: ReconcilerConfig,
     /// How often an idle stream sends a comment. Default 15 s: proxies cut silent streams after 30 s or more.
     pub heartbeat: Duration,
     /// How long readers are told to wait before they come back. Each is told another time of this range, so that the
@@ -105,6 +109,7 @@ impl Default for GatewayConfig {
             reader_buffer: 2 * 1024 * 1024,
             linger: Duration::from_secs(10),
             poll_interval: Duration::from_secs(1),
+            reconciler: ReconcilerConfig::default(),
             heartbeat: Duration::from_secs(15),
             retry: Duration::from_secs(1)..=Duration::from_secs(3),
             stall_timeout: Duration::from_secs(30),

@@ -2,13 +2,16 @@
 //!
 //! - `port`: what the gateway asks of the engine
 //! - `temporal`: the implementation of the port with Temporal
+//! - `search_attributes`: what the engine must know before a turn is started
 
 mod port;
+mod search_attributes;
 mod temporal;
 
 pub use self::{
     port::{
         ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
     },
+    search_attributes::register_search_attributes,
     temporal::{TemporalTurns, TemporalTurnsOptions},
 };

@@ -27,6 +27,12 @@ pub trait TurnStarter: Send + Sync {
         messages: StartMessages,
     ) -> Result<StartOutcome, TurnError>;
 
+    /// Makes the engine ready for turns, in case that it is a new one.
+    async fn prepare(&self) -> Result<(), TurnError>;
+
+    /// True when a workflow runs for the conversation.
+    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError>;
+
     /// Asks the turn of this message, and no other, to end. When the message still waits, its turn ends as it begins.
     async fn cancel(
         &self,
@@ -129,6 +135,24 @@ impl OnBusy {
             Self::Queue | Self::Reject => words::OnBusy::Queue,
             Self::Steer => words::OnBusy::Steer,
             Self::Interrupt => words::OnBusy::Interrupt,
+        }
+    }
+
+    /// Returns what the store keeps.
+    pub fn stored(self) -> words::OnBusy {
+        match self {
+            Self::Reject => words::OnBusy::Reject,
+            other => other.signalled(),
+        }
+    }
+
+    /// Reads what the store keeps. A message of an earlier release does not say, and waits.
+    pub fn of_stored(stored: &words::OnBusy) -> Self {
+        match stored {
+            words::OnBusy::Steer => Self::Steer,
+            words::OnBusy::Interrupt => Self::Interrupt,
+            words::OnBusy::Reject => Self::Reject,
+            words::OnBusy::Queue | words::OnBusy::Unknown(_) => Self::Queue,
         }
     }
 }

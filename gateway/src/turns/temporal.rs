@@ -12,9 +12,9 @@ use everturn_proto::{
 use everturn_store::Conversation;
 use everturn_workflows::AgentExecution;
 use temporalio_client::{
-    Client, RpcOptions, WorkflowDescribeOptions, WorkflowExecuteUpdateOptions, WorkflowHandle,
-    WorkflowIdConflictPolicy, WorkflowSignalOptions, WorkflowStartOptions,
-    WorkflowTerminateOptions,
+    Client, RpcOptions, WorkflowDescribeOptions, WorkflowExecuteUpdateOptions,
+    WorkflowExecutionStatus, WorkflowHandle, WorkflowIdConflictPolicy, WorkflowSignalOptions,
+    WorkflowStartOptions, WorkflowTerminateOptions,
     errors::{WorkflowInteractionError, WorkflowStartError, WorkflowUpdateError},
     tonic::{Code, Status},
 };
@@ -26,6 +26,7 @@ use temporalio_common::{
 use super::port::{
     ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
 };
+use super::search_attributes::register_search_attributes;
 
 const CONVERSATION_ID: SearchAttributeKey<String> =
     SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
@@ -194,6 +195,23 @@ impl TurnStarter for TemporalTurns {
                 Ok(StartOutcome::StartedBefore)
             }
             Err(WorkflowStartError::AlreadyStarted { .. }) => Ok(StartOutcome::Busy),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
+    async fn prepare(&self) -> Result<(), TurnError> {
+        self.within(register_search_attributes(&self.client))
+            .await?
+    }
+
+    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
+        let handle = handle(&self.client, AgentExecution::run, conversation_id);
+        let options = WorkflowDescribeOptions::builder()
+            .rpc_options(self.rpc_options())
+            .build();
+        match self.within(handle.describe(options)).await? {
+            Ok(described) => Ok(described.status() == WorkflowExecutionStatus::Running),
+            Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
             Err(error) => Err(unavailable(error)),
         }
     }

@@ -130,6 +130,15 @@ impl TurnStarter for RecordingTurns {
         ))
     }
 
+    async fn prepare(&self) -> Result<(), TurnError> {
+        self.record("prepare".to_owned())
+    }
+
+    async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
+        self.record(format!("look {conversation_id}"))?;
+        Ok(!*self.is_idle.lock().unwrap())
+    }
+
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
         self.record(format!("terminate {conversation_id} {reason}"))
     }

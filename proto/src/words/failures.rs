@@ -28,8 +28,10 @@ pub mod failure {
     pub const TURN_TIMEOUT: &str = "turn_timeout";
     /// The sub-agent's workflow was gone when its parent went on.
     pub const SUB_AGENT_LOST: &str = "sub_agent_lost";
-    /// The turn's workflow was gone when a newer message began its turn.
+    /// The turn's workflow was gone, and the turn did not go on.
     pub const TURN_LOST: &str = "turn_lost";
+    /// The message was to have its turn at once or not at all, and the turn was not started.
+    pub const TURN_NOT_STARTED: &str = "turn_not_started";
     /// The store could not be reached.
     pub const STORE_UNAVAILABLE: &str = "store_unavailable";
     /// The workflow's input cannot be used.
@@ -41,7 +43,7 @@ pub mod failure {
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 19] = [
+    pub const ALL: [&str; 20] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_UNAVAILABLE,
@@ -56,6 +58,7 @@ pub mod failure {
         TURN_TIMEOUT,
         SUB_AGENT_LOST,
         TURN_LOST,
+        TURN_NOT_STARTED,
         STORE_UNAVAILABLE,
         INVALID_INPUT,
         UNKNOWN_AGENT,

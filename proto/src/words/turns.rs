@@ -46,6 +46,8 @@ words! {
         Steer = "steer",
         /// It cancels the running turn, then has its own.
         Interrupt = "interrupt",
+        /// It is accepted only when no turn runs. A gateway decides this, before it tells a workflow.
+        Reject = "reject",
     }
 }
 

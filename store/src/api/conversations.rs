@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use async_trait::async_trait;
+use everturn_proto::words::OnBusy;
 
 use super::{
     Access, Result,
@@ -99,6 +100,8 @@ pub struct NewMessage {
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
+    /// What it does when a turn runs. It is stored for [`Reconciliation`](super::Reconciliation).
+    pub on_busy: OnBusy,
     /// Refuse when this many wait in the conversation already.
     pub max_queued: u32,
     /// Refuse when turns run or messages wait in this many other conversations of the tenant; `None`: never. Messages
@@ -138,7 +141,7 @@ pub struct TakenBy {
 pub struct ResumePoint {
     /// The turn that has begun and not ended.
     pub turn: Option<UnfinishedTurn>,
-    /// Messages that wait, in order.
+    /// Messages that wait, in order, without those that are to be rejected.
     pub waiting: Vec<String>,
     /// True when any turn of the conversation has ever begun.
     pub has_begun: bool,

@@ -8,6 +8,7 @@
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
 //! - `page_limit`: how much is read at a time
 //! - `keys`: API keys and browser sessions. For gateways and operators
+//! - `reconciliation`: what was accepted and has not ended. For gateways
 //! - `retention`: the removal of what is old. For operators
 //!
 //! Types whose fields are columns are read from rows as they are (`sqlx::FromRow`). Must not be here: statements, and
@@ -20,6 +21,7 @@ mod keys;
 mod lists;
 mod outside;
 mod page_limit;
+mod reconciliation;
 mod retention;
 mod tool_results;
 mod tools;
@@ -36,6 +38,9 @@ pub use self::{
     lists::{Conversation, ListFilter, ListPage, ListPlace, ListQuery, MAX_SCANNED},
     outside::{OutsideTool, OutsideTools},
     page_limit::PageLimit,
+    reconciliation::{
+        CheckNote, CheckPace, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
+    },
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},

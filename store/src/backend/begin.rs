@@ -8,7 +8,7 @@ use super::{
     Connection,
     append::{Appended, append},
     definitions,
-    lock::{LockedConversation, lock_conversation},
+    lock::{LockedConversation, lock_conversation, lock_known},
     snapshot::load_message,
     sql::{
         agent_executions::{BEGUN_TURNS, InsertAgentExecution},
@@ -18,7 +18,9 @@ use super::{
     write::write_batch,
 };
 use crate::{
-    api::{Access, BeginTurn, BegunTurn, NewConversation, PinnedAgent, Result, StepKey},
+    api::{
+        Access, BeginTurn, BegunTurn, NewConversation, PinnedAgent, Result, StepKey, TurnFailure,
+    },
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
     error::{Missing, StoreError},
@@ -56,7 +58,8 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         return Ok(turn);
     }
     for lost in &begun {
-        let ended = end_lost(connection, &begin.conversation_id, lost, turn.last_sequence).await?;
+        let id = &begin.conversation_id;
+        let ended = end_lost(connection, id, lost, LOST, turn.last_sequence).await?;
         turn.last_sequence = ended.result.last_sequence;
         turn.sealed.extend(ended.sealed);
     }
@@ -159,15 +162,53 @@ async fn begun_turns(connection: &mut Connection, begin: &BeginTurn) -> Result<V
     Ok(query.fetch_all(connection).await?)
 }
 
+/// Ends the turn of a message as failed, which is begun for this when the message still waits. False when it has ended,
+/// or when another turn runs and this one has not begun.
+pub(super) async fn fail_turn(
+    connection: &mut Connection,
+    begin: BeginTurn,
+    failure: TurnFailure,
+) -> Result<bool> {
+    let id = &begin.conversation_id;
+    let LockedConversation { last_sequence, .. } = lock_known(connection, id).await?;
+    let begun = begun_turns(connection, &begin).await?;
+    if let Some(own) = begun.iter().find(|row| row.id == begin.agent_execution_id) {
+        if own.status != AgentExecutionStatus::Running {
+            return Ok(false);
+        }
+        end_lost(connection, id, own, failure, last_sequence).await?;
+        return Ok(true);
+    }
+    let message = load_message(connection, id, &begin.message_id).await?;
+    let waiting = message.filter(|row| row.message.is_waiting && begun.is_empty());
+    let Some(message) = waiting.map(|row| row.message) else {
+        return Ok(false);
+    };
+    let hash = definitions::hash(&begin.agent)?;
+    definitions::insert(connection, &hash, &begin.agent).await?;
+    let last_sequence =
+        take_message(connection, &begin, &hash, last_sequence, Some(message)).await?;
+    for own in begun_turns(connection, &begin).await? {
+        end_lost(connection, id, &own, failure.clone(), last_sequence).await?;
+    }
+    Ok(true)
+}
+
+/// A turn that a newer message found lost.
+const LOST: TurnFailure = TurnFailure {
+    code: failure::TURN_LOST,
+    message: "The turn was stopped from outside, and then a newer message began its turn. Send this one again if it \
+              still needs an answer.",
+};
+
 /// Ends a turn whose workflow is gone. As at every end, what is open is closed and the text so far is kept.
 async fn end_lost(
     connection: &mut Connection,
     conversation_id: &str,
     lost: &BegunRow,
+    failure: TurnFailure,
     last_sequence: u32,
 ) -> Result<Appended> {
-    let message = "The turn was stopped from outside, and then a newer message began its turn. Send this one again if \
-                   it still needs an answer.";
     let request = BatchRequest {
         step: StepKey {
             conversation_id: conversation_id.to_owned(),
@@ -177,8 +218,8 @@ async fn end_lost(
             step: lost.steps,
         },
         save: Save::End(AgentExecutionEnd::Failed {
-            code: failure::TURN_LOST.into(),
-            message: message.into(),
+            code: failure.code.into(),
+            message: failure.message.into(),
         }),
     };
     append(connection, &request, last_sequence, lost.steps).await

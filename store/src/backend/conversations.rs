@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::TimeDelta;
+use everturn_proto::words::OnBusy;
 
 use super::{
     Connection, Database,
@@ -115,7 +116,9 @@ impl Conversations for Database {
         max_waiting: u32,
     ) -> Result<Option<ResumePoint>> {
         let query = sql::for_caller(RESUME_POINT, access, conversation_id);
-        let query = query.bind(i64::from(max_waiting.max(1)));
+        let query = query
+            .bind(i64::from(max_waiting.max(1)))
+            .bind(OnBusy::Reject.as_str());
         let rows = self.read(query.fetch_all(self.reader())).await?;
         Ok(resume_point(rows))
     }

@@ -3,7 +3,7 @@
 //! sqlx, the choice of a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
-//!   `retention.rs`: the traits
+//!   `reconciliation.rs`, `retention.rs`: the traits
 //! - `messages.rs`: the transactions behind `Conversations`
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes
@@ -56,6 +56,7 @@
 //! | `save`: end | 12; with open tools: 14; of a sub-agent: 14 |
 //! | `save`: approval | as observe, and its record, its answer, its grant |
 //! | `save`, repeated | 4; a thought: 5 |
+//! | `due_checks` | 3 to 5 · `unfinished`: 6 · `note_check`: 1 · `fail_turn`: as a begin and an end |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `store_client_result` | 2 |
 //! | a turn of two steps with two tools, all its calls together | 73 |
@@ -72,6 +73,7 @@ mod keys;
 mod lock;
 mod messages;
 mod outside;
+mod reconciliation;
 mod removal;
 mod retention;
 mod save;

@@ -76,6 +76,23 @@ impl QueuedRow {
     }
 }
 
+/// A turn that has not ended.
+#[derive(FromRow)]
+pub(crate) struct UnfinishedTurnRow {
+    message_id: String,
+    #[sqlx(try_from = "MaybeNumber")]
+    checkpoint_step: Option<u32>,
+}
+
+impl From<UnfinishedTurnRow> for UnfinishedTurn {
+    fn from(row: UnfinishedTurnRow) -> Self {
+        Self {
+            message_id: row.message_id,
+            checkpoint_step: row.checkpoint_step,
+        }
+    }
+}
+
 /// A message that waits, and beside it the turn that has not ended. Each of them may be missing.
 #[derive(FromRow)]
 pub(crate) struct ResumeRow {

@@ -16,7 +16,7 @@ pub(crate) struct BegunRow {
     pub(crate) id: String,
     pub(crate) message_id: String,
     #[sqlx(try_from = "String")]
-    status: AgentExecutionStatus,
+    pub(crate) status: AgentExecutionStatus,
     #[sqlx(try_from = "i64")]
     pub(crate) steps: u32,
     started_at: DateTime<Utc>,

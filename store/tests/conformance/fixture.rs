@@ -8,7 +8,7 @@ use everturn_proto::{
         AgentDefinition, AgentTool, LlmCompleteState, SaveEnd, SaveObserve, SaveRequest, SaveSteer,
         SaveThought, ToolCall, save_request::Batch,
     },
-    words::{AgentExecutionStatus, Effect, FinishReason, ToolKind, ToolStatus},
+    words::{AgentExecutionStatus, Effect, FinishReason, OnBusy, ToolKind, ToolStatus},
 };
 use everturn_store::{
     Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage, PageLimit,
@@ -331,6 +331,7 @@ pub fn new_message(conversation: &str, message: &str, client: Option<&str>) -> N
         message_id: message.into(),
         client_message_id: client.map(Into::into),
         content: format!("say {}", client.unwrap_or(message)),
+        on_busy: OnBusy::Queue,
         max_queued: 100,
         max_turns: None,
     }

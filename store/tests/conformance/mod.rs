@@ -20,6 +20,7 @@ pub mod log;
 pub mod lost;
 pub mod outside;
 pub mod races;
+pub mod reconciliation;
 pub mod resume;
 pub mod resume_point;
 pub mod retention;
@@ -31,8 +32,8 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Retention, ToolResults,
-    TurnStore,
+    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Reconciliation, Retention,
+    ToolResults, TurnStore,
 };
 
 /// An empty database of one back end.
@@ -43,6 +44,7 @@ pub trait Backend: Send + Sync {
         + OutsideTools
         + AgentExecutions
         + ToolResults
+        + Reconciliation
         + Retention
         + Keys
         + Clone
@@ -87,6 +89,10 @@ macro_rules! conformance_suite {
             races::the_end_of_a_tool_and_of_its_turn_agree,
             races::a_checkpoint_that_many_write_at_once_is_stored_once,
             races::everything_at_once_ends_without_a_deadlock,
+            reconciliation::what_has_stalled_is_looked_at_once_by_all_gateways,
+            reconciliation::a_look_takes_those_due_longest_and_no_more,
+            reconciliation::what_has_not_ended_is_told,
+            reconciliation::a_turn_that_does_not_go_on_is_ended_with_an_error,
             resume_point::the_resume_point_names_what_waits,
             resume_point::the_resume_point_is_at_the_last_checkpoint,
             resume_point::the_resume_point_is_for_those_who_see_the_conversation,

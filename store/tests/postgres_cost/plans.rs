@@ -49,6 +49,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     let subjects = [
         of_events(),
         of_turns(),
+        of_reconciliation(),
         of_tools(),
         of_messages(),
         of_conversations(),
@@ -179,9 +180,28 @@ fn of_turns() -> Vec<Query> {
         query(
             "resume point",
             hot::RESUME_POINT,
-            "text, text, text, bigint",
-            "'c5000', 't', NULL, 100",
+            "text, text, text, bigint, text",
+            "'c5000', 't', NULL, 100, 'reject'",
             7,
+        ),
+    ]
+}
+
+fn of_reconciliation() -> Vec<Query> {
+    vec![
+        query(
+            "a turn that has not ended",
+            hot::UNFINISHED_TURN,
+            "text",
+            "'c5000'",
+            4,
+        ),
+        query(
+            "messages that wait",
+            hot::WAITING_MESSAGES,
+            "text, bigint",
+            "'c5000', 100",
+            1,
         ),
     ]
 }
@@ -247,8 +267,8 @@ fn of_messages() -> Vec<Query> {
         query(
             "accepted message, far over the limit of turns",
             hot::QUEUE_MESSAGE,
-            "text, text, text, text, timestamptz, bigint, text, bigint",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue'",
             20,
         ),
     ]

@@ -32,6 +32,7 @@ const GATEWAY: Rooms = &[
         ],
     ),
     ("live", &["limits", "config", "schema", "fields"]),
+    ("reconciler", &["turns", "config"]),
     ("ports", &["turns"]),
     ("limits", &["config"]),
     ("turns", &[]),

@@ -28,6 +28,7 @@ mod printed;
 mod races;
 mod readers;
 mod readme;
+mod reconciler;
 mod remote;
 mod resume;
 mod reused_ids;

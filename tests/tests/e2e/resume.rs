@@ -40,7 +40,7 @@ async fn turns(stack: &Stack) -> TemporalTurns {
     TemporalTurns::new(stack.temporal.client().await, options)
 }
 
-async fn terminate(stack: &Stack, conversation: &str) {
+pub(crate) async fn terminate(stack: &Stack, conversation: &str) {
     turns(stack)
         .await
         .terminate(conversation, "test")
@@ -59,7 +59,7 @@ fn resuming(from_step: u32) -> (u16, Value) {
     (202, json!({"status": "resuming", "from_step": from_step}))
 }
 
-async fn send(stack: &Stack, conversation: &str, body: &Value) -> (u16, Value) {
+pub(crate) async fn send(stack: &Stack, conversation: &str, body: &Value) -> (u16, Value) {
     stack
         .post(&format!("/conversations/{conversation}/messages"), body)
         .await

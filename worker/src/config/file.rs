@@ -14,6 +14,7 @@ use super::{
     limits::LimitsTable,
     names::Names,
     providers::{self, ProviderTable},
+    reconciler::ReconcilerTable,
     settings::Config,
     tools::{
         client::{self, ClientToolTable},
@@ -41,6 +42,7 @@ pub(super) struct File {
     worker: WorkerTable,
     auth: AuthTable,
     gateway: GatewayTable,
+    reconciler: ReconcilerTable,
 }
 
 impl File {
@@ -63,6 +65,7 @@ impl File {
         let gateway = GatewayConfig {
             agents: agents.iter().map(|agent| agent.name.clone()).collect(),
             auth: self.auth.check(check),
+            reconciler: self.reconciler.check(check),
             ..gateway
         };
         Config {

@@ -23,6 +23,7 @@ mod limits;
 mod names;
 mod problem;
 mod providers;
+mod reconciler;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
-    GatewayState, Ports, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
+    GatewayState, Ports, Reconciler, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
     turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
@@ -90,6 +90,13 @@ pub async fn serve(
         ..TemporalTurnsOptions::default()
     };
     let is_announced = parts.stream.is_shared;
+    let turns = Arc::new(TemporalTurns::new(parts.client, options));
+    let mut config = parts.config.gateway;
+    let reconciler = Reconciler::new(
+        parts.store.reconciliation,
+        turns.clone(),
+        config.reconciler.clone(),
+    );
     let ports = Ports {
         events: parts.store.events,
         conversations: parts.store.conversations,
@@ -98,17 +105,19 @@ pub async fn serve(
         results: parts.store.results,
         keys: parts.store.keys,
         stream: parts.stream.reader,
-        turns: Arc::new(TemporalTurns::new(parts.client, options)),
+        turns,
     };
-    let mut config = parts.config.gateway;
     config.poll_interval = match parts.config.poll_interval {
         Some(interval) => interval,
         None if is_announced => ANNOUNCED_POLL_INTERVAL,
         None => config.poll_interval,
     };
-    everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown)
+    let reconciling = tokio::spawn(reconciler.run(shutdown.clone()));
+    let served = everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown)
         .await
-        .context("the gateway ended")
+        .context("the gateway ended");
+    reconciling.abort();
+    served
 }
 
 #[cfg(test)]

@@ -120,6 +120,7 @@ pub(super) async fn submit(
         message_id: format!("msg_{}", Uuid::now_v7().simple()),
         client_message_id,
         content,
+        on_busy: on_busy.stored(),
         max_queued: state.config.max_queued_messages,
         max_turns: state.config.tenant.concurrent_turns,
     };

@@ -9,11 +9,11 @@ use crate::api::NewMessage;
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
-/// may; else the statement looks at no more conversations than that. It inserts nothing when the message is there
-/// already or a limit is reached.
+/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. It inserts
+/// nothing when the message is there already or a limit is reached.
 pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
-     client_message_id, created_at, content, tool_calls, tool_results) \
-     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $4, '[]', '[]' \
+     client_message_id, created_at, on_busy, content, tool_calls, tool_results) \
+     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]' \
      WHERE (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
      AND ($8 = 0 OR (SELECT COUNT(*) FROM \
       (SELECT conversation_id FROM \
@@ -37,6 +37,7 @@ pub(crate) fn queue(new: &NewMessage, tenant_id: &str, now: DateTime<Utc>) -> St
         .bind(i64::from(new.max_queued))
         .bind(tenant_id)
         .bind(new.max_turns.map_or(0, |most| i64::from(most.get())))
+        .bind(new.on_busy.as_str())
 }
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content. When both ids match, the row with the client's id is
@@ -55,8 +56,8 @@ pub(crate) const QUEUED_MESSAGE: &str = "SELECT found.id, found.content = $4 AS 
 pub(crate) const WITHDRAW_MESSAGE: &str =
     "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit. Returns a row for each message that waits, in order, or one
-/// row without a message. A turn has ended before the next one begins, so at most one runs. In data that is older than
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` reject. Returns a row for each message that waits, in
+/// order, or one row without a message. A message that is to be rejected does not wait. A turn has ended before the next one begins, so at most one runs. In data that is older than
 /// this rule, the newest one counts.
 pub(crate) const RESUME_POINT: &str = concat!(
     "SELECT r.message_id AS running_message_id, \
@@ -69,7 +70,7 @@ pub(crate) const RESUME_POINT: &str = concat!(
      LEFT JOIN agent_executions r ON r.id = (SELECT e.id FROM agent_executions e \
       WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
       ORDER BY e.started_at DESC LIMIT 1) \
-     LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' \
+     LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' AND m.on_busy <> $5 \
      ORDER BY m.created_at, m.id LIMIT $4"
 );
 

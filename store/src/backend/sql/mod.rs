@@ -22,6 +22,7 @@ pub(crate) mod keys;
 pub(crate) mod messages;
 pub(crate) mod outside;
 pub(crate) mod plans;
+pub(crate) mod reconciliation;
 pub(crate) mod removal;
 pub(crate) mod tool_results;
 pub(crate) mod tools;

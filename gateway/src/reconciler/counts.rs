@@ -1,0 +1,54 @@
+//! What a reconciler has found and done, counted for metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Counters that only rise, from the start of the process.
+#[derive(Debug, Default)]
+pub struct ReconcilerCounts {
+    checked: AtomicU64,
+    signalled: AtomicU64,
+    started: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// The counters at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReconcilerNumbers {
+    /// Conversations looked at, because nothing happened in them for a while.
+    pub checked: u64,
+    /// Messages signalled again.
+    pub signalled: u64,
+    /// Workflows started for turns that had none.
+    pub started: u64,
+    /// Turns ended with an error.
+    pub failed: u64,
+}
+
+impl ReconcilerCounts {
+    /// Reads the counters.
+    pub fn numbers(&self) -> ReconcilerNumbers {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        ReconcilerNumbers {
+            checked: read(&self.checked),
+            signalled: read(&self.signalled),
+            started: read(&self.started),
+            failed: read(&self.failed),
+        }
+    }
+
+    pub(super) fn checked(&self) {
+        self.checked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn signalled(&self) {
+        self.signalled.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn started(&self) {
+        self.started.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn failed(&self) {
+        self.failed.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,217 @@
+//! What is to be done about a conversation in which nothing happens. Pure: it knows what is stored, and whether a
+//! workflow runs.
+
+use chrono::{DateTime, Utc};
+use everturn_proto::words::OnBusy;
+use everturn_store::{Unfinished, WaitingMessage};
+
+use crate::{config::LostTurns, turns::StartMessages};
+
+/// How often a workflow is started for a conversation that gets no event, before its turn is ended with an error.
+const MAX_STARTS: u32 = 3;
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Decision {
+    /// Nothing: a workflow runs and knows its messages, or what waits is too young.
+    Wait,
+    /// A workflow runs, and may not know these messages.
+    Signal(Vec<WaitingMessage>),
+    /// No workflow runs. One is started for these messages; the number counts the starts since the last event.
+    Start(StartMessages, u32),
+    /// No workflow runs. This message must not have a turn later.
+    FailRejected(String),
+    /// No workflow runs, and the turn of this message does not go on.
+    FailLost(String),
+}
+
+/// Decides what is to be done. A message counts as waiting only when it was stored before `stored_before`: a younger
+/// one is on its way.
+pub(super) fn decide(
+    unfinished: &Unfinished,
+    is_running: bool,
+    stored_before: DateTime<Utc>,
+    lost_turns: LostTurns,
+) -> Decision {
+    let is_old = |message: &&WaitingMessage| message.since <= stored_before;
+    let is_rejected = |message: &&WaitingMessage| message.on_busy == OnBusy::Reject;
+    if is_running {
+        return signal(unfinished, stored_before);
+    }
+    let mut waiting = unfinished.waiting.iter();
+    if let Some(rejected) = waiting.find(|message| is_rejected(message) && is_old(message)) {
+        return Decision::FailRejected(rejected.id.clone());
+    }
+    let mut waiting = unfinished
+        .waiting
+        .iter()
+        .filter(|message| !is_rejected(message))
+        .map(|message| message.id.clone());
+    let turn = unfinished.turn.as_ref();
+    let first = turn
+        .map(|turn| turn.message_id.clone())
+        .or_else(|| waiting.next());
+    let Some(first) = first else {
+        return Decision::Wait;
+    };
+    let noted = &unfinished.noted;
+    let has_moved = noted.last_sequence != unfinished.conversation.last_sequence;
+    let starts = if has_moved { 0 } else { noted.starts };
+    let is_ended = turn.is_some() && lost_turns == LostTurns::End;
+    if is_ended || starts >= MAX_STARTS {
+        return Decision::FailLost(first);
+    }
+    let from_step = turn.and_then(|turn| turn.checkpoint_step).unwrap_or(0);
+    let messages = StartMessages {
+        first,
+        from_step,
+        waiting: waiting.collect(),
+    };
+    Decision::Start(messages, starts + 1)
+}
+
+fn signal(unfinished: &Unfinished, stored_before: DateTime<Utc>) -> Decision {
+    let signalled_until = unfinished.noted.signalled_until;
+    let is_unknown = |message: &&WaitingMessage| {
+        message.on_busy != OnBusy::Reject
+            && message.since <= stored_before
+            && signalled_until.is_none_or(|until| message.since > until)
+    };
+    let unknown: Vec<_> = unfinished
+        .waiting
+        .iter()
+        .filter(is_unknown)
+        .cloned()
+        .collect();
+    if unknown.is_empty() {
+        Decision::Wait
+    } else {
+        Decision::Signal(unknown)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use chrono::TimeDelta;
+    use everturn_store::{CheckNote, Conversation, UnfinishedTurn};
+
+    use super::*;
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(second)
+    }
+
+    fn message(id: &str, on_busy: OnBusy, second: i64) -> WaitingMessage {
+        WaitingMessage {
+            id: id.to_owned(),
+            on_busy,
+            since: at(second),
+        }
+    }
+
+    fn unfinished(turn: Option<&str>, waiting: &[WaitingMessage]) -> Unfinished {
+        let conversation = Conversation {
+            id: "c".to_owned(),
+            log_id: "log".into(),
+            tenant_id: "t".to_owned(),
+            owner_id: None,
+            agent: "default".to_owned(),
+            title: None,
+            message_count: 0,
+            last_sequence: 7,
+            created_at: at(0),
+            updated_at: at(0),
+        };
+        Unfinished {
+            conversation,
+            turn: turn.map(|id| UnfinishedTurn {
+                message_id: id.to_owned(),
+                checkpoint_step: Some(2),
+            }),
+            waiting: waiting.to_vec(),
+            noted: CheckNote::default(),
+        }
+    }
+
+    fn starts(first: &str, from_step: u32, waiting: &[&str], number: u32) -> Decision {
+        let messages = StartMessages {
+            first: first.to_owned(),
+            from_step,
+            waiting: waiting.iter().map(|id| (*id).to_owned()).collect(),
+        };
+        Decision::Start(messages, number)
+    }
+
+    fn of(unfinished: &Unfinished, is_running: bool) -> Decision {
+        decide(unfinished, is_running, at(100), LostTurns::Resume)
+    }
+
+    #[test]
+    fn a_lost_turn_goes_on_with_what_waits() {
+        let waiting = [
+            message("a", OnBusy::Queue, 1),
+            message("young", OnBusy::Steer, 500),
+        ];
+        let lost = unfinished(Some("m"), &waiting);
+        assert_eq!(of(&lost, false), starts("m", 2, &["a", "young"], 1));
+        let waits = unfinished(None, &waiting);
+        assert_eq!(of(&waits, false), starts("a", 0, &["young"], 1));
+        assert_eq!(
+            decide(&lost, false, at(100), LostTurns::End),
+            Decision::FailLost("m".to_owned())
+        );
+        assert_eq!(
+            decide(&waits, false, at(100), LostTurns::End),
+            starts("a", 0, &["young"], 1),
+            "a message that waits is not lost"
+        );
+    }
+
+    #[test]
+    fn a_turn_that_never_moves_is_ended() {
+        let mut lost = unfinished(Some("m"), &[]);
+        lost.noted = CheckNote {
+            starts: MAX_STARTS,
+            last_sequence: 7,
+            signalled_until: None,
+        };
+        assert_eq!(of(&lost, false), Decision::FailLost("m".to_owned()));
+        lost.conversation.last_sequence = 8;
+        assert_eq!(of(&lost, false), starts("m", 2, &[], 1), "it has moved");
+    }
+
+    #[test]
+    fn a_running_workflow_is_told_once_of_old_messages() {
+        let waiting = [
+            message("a", OnBusy::Queue, 1),
+            message("s", OnBusy::Steer, 50),
+            message("r", OnBusy::Reject, 2),
+            message("young", OnBusy::Queue, 500),
+        ];
+        let mut busy = unfinished(Some("m"), &waiting);
+        assert_eq!(
+            of(&busy, true),
+            Decision::Signal(vec![waiting[0].clone(), waiting[1].clone()])
+        );
+        busy.noted.signalled_until = Some(at(20));
+        assert_eq!(of(&busy, true), Decision::Signal(vec![waiting[1].clone()]));
+        busy.noted.signalled_until = Some(at(90));
+        assert_eq!(of(&busy, true), Decision::Wait);
+    }
+
+    #[test]
+    fn a_message_that_is_to_be_rejected_never_runs_later() {
+        let waiting = [
+            message("r", OnBusy::Reject, 1),
+            message("young", OnBusy::Reject, 500),
+            message("a", OnBusy::Queue, 2),
+        ];
+        let rejected = unfinished(None, &waiting);
+        assert_eq!(of(&rejected, false), Decision::FailRejected("r".to_owned()));
+        let rest = unfinished(None, &waiting[1..]);
+        assert_eq!(of(&rest, false), starts("a", 0, &[], 1));
+        let young = unfinished(None, &waiting[1..2]);
+        assert_eq!(of(&young, false), Decision::Wait);
+    }
+}

@@ -1,0 +1,44 @@
+//! The search attributes of turns, which an engine must know before a turn is started.
+
+use everturn_proto::words::search_attribute;
+use temporalio_client::{
+    Client,
+    tonic::{Code, Request},
+};
+use temporalio_common::protos::temporal::api::{
+    enums::v1::IndexedValueType, operatorservice::v1::AddSearchAttributesRequest,
+};
+
+use super::port::TurnError;
+
+/// Registers the search attributes of turns. Those that exist stay as they are.
+pub async fn register_search_attributes(client: &Client) -> Result<(), TurnError> {
+    for name in search_attribute::ALL {
+        let request = AddSearchAttributesRequest {
+            search_attributes: [(name.to_owned(), IndexedValueType::Keyword as i32)].into(),
+            namespace: client.options().namespace.clone(),
+        };
+        let added = client
+            .connection()
+            .operator_service()
+            .add_search_attributes(Request::new(request))
+            .await;
+        match added {
+            Ok(_) => tracing::info!(name, "registered a search attribute"),
+            Err(status) if status.code() == Code::AlreadyExists => {}
+            // A cluster may not allow this to its clients. Then its operator has done it (`everturn migrate`), or the
+            // first turn fails and says so.
+            Err(status) if status.code() == Code::PermissionDenied => {
+                tracing::warn!(
+                    name,
+                    "not allowed to register search attributes; an operator must"
+                );
+            }
+            Err(status) => {
+                let error = format!("cannot register search attribute {name}: {status}");
+                return Err(TurnError(error.into()));
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,47 @@
+//! Texts about what has not ended, and about the schedule by which it is looked at.
+
+/// `$1` now, `$2` asked before. Changes a row for one of the gateways that ask at the same time.
+pub(crate) const TAKE_TURN: &str =
+    "UPDATE reconciler SET asked_at = $1 WHERE asked_at <= $2 RETURNING id";
+
+/// `$1` now, `$2` stalled since, `$3` limit. The conditions `running` and `queued` are those of partial indexes.
+pub(crate) const SCHEDULE_CHECKS: &str = "INSERT INTO turn_checks (conversation_id, due_at) \
+     SELECT stalled.conversation_id, $1 FROM \
+     (SELECT e.conversation_id FROM agent_executions e JOIN conversations c ON c.id = e.conversation_id \
+      WHERE e.status = 'running' AND c.updated_at <= $2 \
+      UNION SELECT m.conversation_id FROM messages m WHERE m.status = 'queued' AND m.created_at <= $2) AS stalled \
+     WHERE NOT EXISTS (SELECT 1 FROM turn_checks t WHERE t.conversation_id = stalled.conversation_id) LIMIT $3 \
+     ON CONFLICT DO NOTHING";
+
+/// `$1` now, `$2` again, `$3` limit.
+pub(crate) const TAKE_CHECKS: &str = "UPDATE turn_checks SET due_at = $2 WHERE conversation_id IN \
+     (SELECT conversation_id FROM turn_checks WHERE due_at <= $1 ORDER BY due_at, conversation_id LIMIT $3) \
+     RETURNING conversation_id";
+
+/// `$1` conversation.
+pub(crate) const UNFINISHED_CONVERSATION: &str = concat!(
+    "SELECT ",
+    conversation_columns!(),
+    " FROM conversations WHERE id = $1"
+);
+
+/// `$1` conversation. In data that is older than the rule that at most one turn runs, the newest one counts.
+pub(crate) const UNFINISHED_TURN: &str = "SELECT r.message_id, (SELECT MAX(k.step_number) FROM execution_checkpoints k \
+     WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step \
+     FROM agent_executions r WHERE r.conversation_id = $1 AND r.status = 'running' \
+     AND r.parent_execution_id IS NULL ORDER BY r.started_at DESC LIMIT 1";
+
+/// `$1` conversation, `$2` limit.
+pub(crate) const WAITING_MESSAGES: &str = "SELECT id, on_busy, created_at FROM messages WHERE conversation_id = $1 \
+     AND status = 'queued' ORDER BY created_at, id LIMIT $2";
+
+/// `$1` conversation.
+pub(crate) const CHECK_NOTE: &str =
+    "SELECT starts, last_sequence, signalled_until FROM turn_checks WHERE conversation_id = $1";
+
+/// `$1` conversation, `$2` starts, `$3` last sequence, `$4` signalled until.
+pub(crate) const NOTE_CHECK: &str = "UPDATE turn_checks SET starts = $2, last_sequence = $3, signalled_until = $4 \
+     WHERE conversation_id = $1";
+
+/// `$1` conversation.
+pub(crate) const REMOVE_CHECK: &str = "DELETE FROM turn_checks WHERE conversation_id = $1";
