@@ -45,10 +45,10 @@ impl AgentActivities {
     #[activity(definition = declared::LoadTurn)]
     pub async fn load_turn(
         self: Arc<Self>,
-        _ctx: ActivityContext,
+        ctx: ActivityContext,
         request: LoadTurnRequest,
     ) -> Result<LoadedTurn, ActivityError> {
-        load::load_turn(&self, request).await
+        load::load_turn(&self, &ctx, request).await
     }
 
     #[activity(definition = declared::LlmThinking)]
@@ -81,18 +81,18 @@ impl AgentActivities {
     #[activity(definition = declared::RecordRemoteTool)]
     pub async fn record_remote_tool(
         self: Arc<Self>,
-        _ctx: ActivityContext,
+        ctx: ActivityContext,
         request: RecordRemoteToolRequest,
     ) -> Result<RunToolResult, ActivityError> {
-        remote::record(&self, request).await
+        remote::record(&self, &ctx, request).await
     }
 
     #[activity(definition = declared::SaveEvent)]
     pub async fn save_event(
         self: Arc<Self>,
-        _ctx: ActivityContext,
+        ctx: ActivityContext,
         request: SaveRequest,
     ) -> Result<SaveResult, ActivityError> {
-        save::save(&self, request).await
+        save::save(&self, &ctx, request).await
     }
 }

@@ -2,14 +2,17 @@
 
 use std::{
     future::Future,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use everturn_store::StoreError;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use crate::{failure as fail, tools::Progress};
+use crate::{
+    failure::{self as fail, Tries},
+    tools::Progress,
+};
 
 /// Between two heartbeats; the heartbeat time-out is 5 s, so that a worker may stall for a while.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
@@ -49,6 +52,9 @@ pub(crate) async fn run<T>(
     }
 }
 
+/// How long an error of the store that is not known is taken for one that passes.
+const UNEXPECTED_LIMIT: Duration = Duration::from_secs(30);
+
 /// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would be
 /// lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is recorded all
 /// the same.
@@ -66,7 +72,7 @@ where
         () = tokio::time::sleep(time_to_deadline(ctx)) => return Err(fail::store_away()),
         () = heartbeat(ctx, &nothing) => return Err(fail::store_away()),
     };
-    answer.map_err(|error| fail::from_store(&error))
+    answer.map_err(|error| fail::from_store(&error, Tries::Over))
 }
 
 async fn until_available<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
@@ -74,9 +80,13 @@ where
     F: Future<Output = Result<T, StoreError>>,
 {
     let mut wait = MIN_STORE_WAIT;
+    let begun = Instant::now();
     loop {
         match call().await {
-            Err(error) if error.is_retryable() => {
+            Err(error)
+                if error.is_retryable()
+                    || (error.is_unexpected() && begun.elapsed() < UNEXPECTED_LIMIT) =>
+            {
                 tracing::warn!(%error, "waiting for the store");
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(MAX_STORE_WAIT);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use everturn_proto::words::failure;
 use everturn_store::{Missing, StoreError};
 use temporalio_common::{ActivityError, error::ApplicationFailure};
+use temporalio_sdk::activities::ActivityContext;
 
 use crate::model::ModelError;
 
@@ -27,14 +28,53 @@ pub(crate) fn transient(code: &str, message: impl Into<String>) -> ActivityError
     )
 }
 
-pub(crate) fn from_store(error: &StoreError) -> ActivityError {
+/// The failure of a call of the store. An error that is not known is transient for a
+/// while.
+pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
     match error {
         StoreError::Unavailable(_) => transient(failure::STORE_UNAVAILABLE, error.to_string()),
+        StoreError::Unexpected(_) if tries.is_early() => {
+            transient(failure::INTERNAL, error.to_string())
+        }
         StoreError::NotFound {
             what: Missing::Message,
             ..
         } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
         _ => permanent(failure::INTERNAL, error.to_string()),
+    }
+}
+
+/// How often an activity of the store was tried.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Tries {
+    /// As a local activity. An ordinary one follows.
+    Local,
+    /// As an ordinary activity, so often.
+    Ordinary(u32),
+    /// The attempt itself has tried for long enough.
+    Over,
+}
+
+impl Tries {
+    /// With the pauses between them (1 s, 2 s, 4 s …), some 30 s: an error that is not known has passed by then, or it
+    /// stays.
+    const EARLY: u32 = 6;
+
+    pub(crate) fn of(ctx: &ActivityContext) -> Self {
+        let info = ctx.info();
+        if info.is_local {
+            Self::Local
+        } else {
+            Self::Ordinary(info.attempt)
+        }
+    }
+
+    fn is_early(self) -> bool {
+        match self {
+            Self::Local => true,
+            Self::Ordinary(tries) => tries < Self::EARLY,
+            Self::Over => false,
+        }
     }
 }
 

@@ -7,17 +7,23 @@ use everturn_proto::{
 use everturn_store::{BeginTurn, BegunTurn, PinnedAgent, ToolKey};
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
+use temporalio_sdk::activities::ActivityContext;
 
-use crate::{AgentActivities, failpoint, failure as fail, save::announce};
+use crate::{
+    AgentActivities, failpoint,
+    failure::{self as fail, Tries},
+    save::announce,
+};
 
 pub(crate) async fn load_turn(
     activities: &AgentActivities,
+    ctx: &ActivityContext,
     request: LoadTurnRequest,
 ) -> Result<LoadedTurn, ActivityError> {
     if let Some(delegation) = request.delegation {
-        return load_sub_agent(activities, request.conversation_id, delegation).await;
+        return load_sub_agent(activities, ctx, request.conversation_id, delegation).await;
     }
-    let name = agent_name(activities, &request).await?;
+    let name = agent_name(activities, ctx, &request).await?;
     let known = activities.agents.get(&name).cloned();
     let unknown_agent = unknown_agent(activities, &name);
     let tenant_id = request.tenant_id.filter(|tenant| !tenant.is_empty());
@@ -34,7 +40,7 @@ pub(crate) async fn load_turn(
         .turns
         .begin_turn(begin)
         .await
-        .map_err(|error| fail::from_store(&error))?;
+        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
     let cannot_run = begun.agent.as_ref().is_some_and(is_only_a_name);
     let loaded = loaded(activities, begun).await;
@@ -48,6 +54,7 @@ pub(crate) async fn load_turn(
 /// Agent and task are in the record of the call that delegated; a call that may not have a sub-agent is ended there.
 async fn load_sub_agent(
     activities: &AgentActivities,
+    ctx: &ActivityContext,
     conversation_id: String,
     delegation: Delegation,
 ) -> Result<LoadedTurn, ActivityError> {
@@ -62,7 +69,7 @@ async fn load_sub_agent(
         .turns
         .begin_sub_agent(&call, &activities.agents)
         .await;
-    let begun = begun.map_err(|error| fail::from_store(&error))?;
+    let begun = begun.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     failpoint::reach("load.sub_agent.after").await;
     Ok(loaded(activities, begun).await)
 }
@@ -98,6 +105,7 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
 /// The agent that was asked for, else the conversation's, else the default one.
 async fn agent_name(
     activities: &AgentActivities,
+    ctx: &ActivityContext,
     request: &LoadTurnRequest,
 ) -> Result<String, ActivityError> {
     if let Some(agent) = request.agent.as_ref().filter(|agent| !agent.is_empty()) {
@@ -105,7 +113,7 @@ async fn agent_name(
     }
     let stored = activities.turns.agent_of(&request.conversation_id).await;
     Ok(stored
-        .map_err(|error| fail::from_store(&error))?
+        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?
         .unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
 }
 

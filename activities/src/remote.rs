@@ -20,7 +20,8 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    AgentActivities, failpoint, failure as fail,
+    AgentActivities, failpoint,
+    failure::{self as fail, Tries},
     run_tool::{INTERRUPTED, key_of, no_tool},
 };
 
@@ -42,7 +43,7 @@ pub(crate) async fn claim(
         .turns
         .claim_tool(&key, &run_id)
         .await
-        .map_err(|error| fail::from_store(&error))?;
+        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     failpoint::reach_in("tool.after_claim", &key.conversation_id, &key.execution_id).await;
     let refused = match claim {
         ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
@@ -56,13 +57,14 @@ pub(crate) async fn claim(
         .turns
         .finish_tool(&key, refused)
         .await
-        .map_err(|error| fail::from_store(&error))?;
+        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     Ok(ClaimedRemoteTool::default())
 }
 
 /// Records how the tool ended. The result is cut and checked like any tool's.
 pub(crate) async fn record(
     activities: &AgentActivities,
+    ctx: &ActivityContext,
     request: RecordRemoteToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
     let (Some(tool), Some(end)) = (request.tool, request.end) else {
@@ -90,7 +92,7 @@ pub(crate) async fn record(
         .turns
         .finish_tool(&key, end)
         .await
-        .map_err(|error| fail::from_store(&error))?;
+        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
     Ok(RunToolResult {
         status: stored.status.into(),

@@ -6,11 +6,16 @@ use everturn_proto::{
 };
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
+use temporalio_sdk::activities::ActivityContext;
 
-use crate::{AgentActivities, failpoint, failure as fail};
+use crate::{
+    AgentActivities, failpoint,
+    failure::{self as fail, Tries},
+};
 
 pub(crate) async fn save(
     activities: &AgentActivities,
+    ctx: &ActivityContext,
     request: SaveRequest,
 ) -> Result<SaveResult, ActivityError> {
     let (before, after) = failpoints(&request);
@@ -19,7 +24,7 @@ pub(crate) async fn save(
         .turns
         .save(&request)
         .await
-        .map_err(|error| fail::from_store(&error))?;
+        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     failpoint::reach(after).await;
     let announcement = Announcement {
         last_sequence: saved.result.last_sequence,

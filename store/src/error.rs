@@ -8,6 +8,9 @@ pub enum StoreError {
     /// The database is away, locked for too long or out of space: the same call may succeed later.
     #[error("the store is not available: {0}")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The database reports an error of a kind that this version does not know. It may pass, or not.
+    #[error("the database reports an error that this version does not know: {0}")]
+    Unexpected(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// What was asked for does not exist.
     #[error("there is no {what} `{id}`")]
     NotFound {
@@ -82,9 +85,14 @@ impl StoreError {
         }
     }
 
-    /// True when the same call may succeed later.
+    /// True when the same call may succeed later, however long it takes.
     pub fn is_retryable(&self) -> bool {
         matches!(self, Self::Unavailable(_))
+    }
+
+    /// True when the same call may succeed soon, or never.
+    pub fn is_unexpected(&self) -> bool {
+        matches!(self, Self::Unexpected(_))
     }
 }
 

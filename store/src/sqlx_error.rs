@@ -16,6 +16,8 @@ enum Verdict {
     Transient,
     /// The database cannot hold what it was given.
     Refused,
+    /// The database itself is broken, or is none.
+    Corrupt,
     /// Anything else.
     Unexpected,
 }
@@ -31,7 +33,8 @@ impl From<Error> for StoreError {
                 (_, Verdict::Refused) => {
                     Self::Conflict(format!("the store cannot hold this: {database}"))
                 }
-                (_, Verdict::Unexpected) => Self::Corrupt(error.to_string()),
+                (_, Verdict::Corrupt) => Self::Corrupt(error.to_string()),
+                (_, Verdict::Unexpected) => Self::Unexpected(error.into()),
             },
             Error::Io(_)
             | Error::Tls(_)
@@ -79,6 +82,8 @@ mod postgres {
     const TRANSIENT_STATES: [&str; 7] = [
         "55P03", "25006", "25P03", "25P04", "3D000", "55006", "42501",
     ];
+    /// Data or an index that is broken.
+    const CORRUPT_STATES: [&str; 2] = ["XX001", "XX002"];
     /// Data that a column cannot hold (NUL, a number too large), and limits of the program (nesting too deep).
     const REFUSED_CLASSES: [&str; 2] = ["22", "54"];
 
@@ -88,6 +93,8 @@ mod postgres {
             Verdict::Transient
         } else if REFUSED_CLASSES.contains(&class) {
             Verdict::Refused
+        } else if CORRUPT_STATES.contains(&state) {
+            Verdict::Corrupt
         } else {
             Verdict::Unexpected
         }
@@ -101,6 +108,8 @@ mod sqlite {
     /// Primary result codes after which the same call may succeed later: busy, locked, no memory, read-only,
     /// interrupted, I/O error, full, cannot open, protocol (locking).
     const TRANSIENT: [i32; 9] = [5, 6, 7, 8, 9, 10, 13, 14, 15];
+    /// Primary result codes: a broken file, a file that is no database.
+    const CORRUPT: [i32; 2] = [11, 26];
     /// Primary result code: a string or a blob over the limit (1 GB).
     const TOO_BIG: i32 = 18;
 
@@ -108,6 +117,7 @@ mod sqlite {
         // The lower byte is the primary code, the rest says more about it.
         match code.parse::<i32>().map(|code| code & 0xff) {
             Ok(code) if TRANSIENT.contains(&code) => Verdict::Transient,
+            Ok(code) if CORRUPT.contains(&code) => Verdict::Corrupt,
             Ok(TOO_BIG) => Verdict::Refused,
             _ => Verdict::Unexpected,
         }

@@ -118,6 +118,17 @@ impl Backends {
         }
     }
 
+    /// Runs a statement on PostgreSQL; false for the embedded store.
+    pub async fn run_sql(&self, text: &str) -> bool {
+        let Self::Production { database, .. } = self else {
+            return false;
+        };
+        let pool = PgPool::connect(database).await.unwrap();
+        let text = sqlx::AssertSqlSafe(text.to_owned());
+        sqlx::raw_sql(text).execute(&pool).await.unwrap();
+        true
+    }
+
     /// Returns the number of rows in each table of the schema; `None` for the embedded store.
     pub async fn rows(&self) -> Option<Vec<(String, i64)>> {
         let Self::Production { database, .. } = self else {

@@ -72,6 +72,7 @@ async fn stored_histories_replay() {
         "retried-step",
         "cancel-waiting",
         "resumed",
+        "refused-save",
     ];
     let of_tools = [
         "approval",
@@ -372,6 +373,27 @@ async fn record_a_history_of_remote_tools_when_asked() {
         .workflow_status(&conversation, "COMPLETED")
         .await;
     record(&tools.stack, "remote-tools", &conversation, None).await;
+}
+
+#[tokio::test]
+async fn record_a_history_of_a_refused_save_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let stack = Stack::new(Model::start(script).await).await;
+    let _running = stack.start().await;
+    let conversation = stack.client().create_conversation(None).await.unwrap();
+    stack
+        .refuse_events(&conversation, "NEW.batch_key LIKE '%/thought'")
+        .await;
+    let client = stack.client();
+    client
+        .submit(&conversation, "use two tools", None)
+        .await
+        .unwrap();
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "FAILED").await;
+    record(&stack, "refused-save", &conversation, None).await;
 }
 
 fn script_that_hangs_once(request: &Request) -> Reply {

@@ -29,6 +29,9 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a save or load is tried as a local activity, before it is tried as an ordinary one. A store that is down
 /// must not hold the workflow task (invariant 3, idempotent saves).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often it is tried so. With the pauses between the tries this takes about as long: the SDK does not end a local
+/// activity whose time is over while it waits for its next try (docs/libraries.md, Temporal SDK: a local activity outlives its time).
+const LOCAL_SAVE_ATTEMPTS: u32 = 8;
 /// How long one try of a save as an ordinary activity may take.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
@@ -215,6 +218,7 @@ fn local_options() -> LocalActivityOptions {
             RetryPolicy::builder()
                 .initial_interval(Duration::from_millis(100))
                 .maximum_interval(Duration::from_secs(1))
+                .maximum_attempts(LOCAL_SAVE_ATTEMPTS)
                 .build(),
         )
         .cancellation_token(WorkflowCancellationToken::new())
@@ -246,9 +250,11 @@ fn is_worth_a_longer_try(error: &ActivityExecutionError) -> bool {
     }
 }
 
+/// Returns what a failed activity of the store means for the turn. One that said nothing has waited for the store.
 fn store_error(error: &ActivityExecutionError) -> CallError {
+    let is_application = matches!(error.reason(), Some(IncomingError::Application(_)));
     match call_error(error) {
-        CallError::Failed(Failure { code, message }) if code == failure::INTERNAL => {
+        CallError::Failed(Failure { message, .. }) if !is_application => {
             CallError::Failed(Failure {
                 code: failure::STORE_UNAVAILABLE.to_owned(),
                 message,

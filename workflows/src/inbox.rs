@@ -74,7 +74,7 @@ impl Inbox {
         match message.on_busy {
             OnBusy::Interrupt => self.waiting.push_front(message),
             OnBusy::Queue | OnBusy::Steer | OnBusy::Reject | OnBusy::Unknown(_) => {
-                self.waiting.push_back(message)
+                self.waiting.push_back(message);
             }
         }
         true

@@ -134,12 +134,26 @@ impl<'a> Turn<'a> {
             return Ok(Outcome::Ended(end));
         }
         loop {
-            match self.next(loaded).await? {
-                Next::Step => {}
-                Next::End(end) => return Ok(Outcome::Ended(end)),
-                Next::NewRun(step) => return Ok(Outcome::ContinueAt(step)),
+            match self.next(loaded).await {
+                Ok(Next::Step) => {}
+                Ok(Next::End(end)) => return Ok(Outcome::Ended(end)),
+                Ok(Next::NewRun(step)) => return Ok(Outcome::ContinueAt(step)),
+                Err(error) => return self.end_after(error).await,
             }
         }
+    }
+
+    /// Ends a turn that cannot go on because something could not be saved, so that its readers are told. When this end
+    /// cannot be saved either, the run fails, and a gateway's reconciler sees to the turn.
+    async fn end_after(&self, error: CallError) -> Result<Outcome, CallError> {
+        if !self.ctx.patched(EVERY_EXIT_TELLS) {
+            return Err(error);
+        }
+        let ending = match &error {
+            CallError::Cancelled => Ending::Cancelled,
+            CallError::Failed(failure) => Ending::Failed(failure.clone()),
+        };
+        self.end(ending).await.map(Outcome::Ended).or(Err(error))
     }
 
     async fn next(&mut self, loaded: &LoadedTurn) -> Result<Next, CallError> {
@@ -287,6 +301,9 @@ impl<'a> Turn<'a> {
         self.ctx.state_mut(|state| state.enter(self.step, phase));
     }
 }
+
+/// Patch marker for runs that save an end also when another save failed for good. Older runs failed without one.
+const EVERY_EXIT_TELLS: &str = "every-exit-tells";
 
 const OUT_OF_TIME: &str = "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
 

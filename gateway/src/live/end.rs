@@ -18,6 +18,7 @@ impl From<&StoreError> for ReaderEnd {
         match error {
             StoreError::NotFound { .. } => Self::Deleted,
             StoreError::Unavailable(_)
+            | StoreError::Unexpected(_)
             | StoreError::QueueFull { .. }
             | StoreError::TooManyTurns { .. }
             | StoreError::OtherContent { .. }

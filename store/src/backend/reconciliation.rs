@@ -60,8 +60,10 @@ impl Reconciliation for Database {
                 ..AgentDefinition::default()
             },
         };
-        self.transaction(async |connection| begin::fail_turn(connection, begin, failure).await)
-            .await
+        self.transaction(async |connection| {
+            Box::pin(begin::fail_turn(connection, begin, failure)).await
+        })
+        .await
     }
 }
 

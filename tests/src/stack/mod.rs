@@ -192,6 +192,34 @@ impl Stack {
         rows
     }
 
+    /// Runs a statement on the database, which sees what the stack's processes write.
+    async fn run_sql(&self, sqlite: &str, postgres: &str) {
+        if self.backends.run_sql(postgres).await {
+            return;
+        }
+        let options = SqliteConnectOptions::new().filename(self.path("everturn.db"));
+        let pool = SqlitePool::connect_with(options).await.unwrap();
+        let text = sqlx::AssertSqlSafe(sqlite.to_owned());
+        sqlx::raw_sql(text).execute(&pool).await.unwrap();
+    }
+
+    /// Makes the database refuse these new events of a conversation, with an error that Everturn does not know. `rows`
+    /// is a condition on `NEW`.
+    pub async fn refuse_events(&self, conversation_id: &str, rows: &str) {
+        let when = format!("NEW.conversation_id = '{conversation_id}' AND {rows}");
+        let sqlite = format!(
+            "CREATE TRIGGER \"{conversation_id}\" BEFORE INSERT ON agent_execution_events WHEN {when} \
+             BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        );
+        let postgres = format!(
+            "CREATE OR REPLACE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION 'refused'; END $$; \
+             CREATE TRIGGER \"{conversation_id}\" BEFORE INSERT ON agent_execution_events FOR EACH ROW \
+             WHEN ({when}) EXECUTE FUNCTION refused()"
+        );
+        self.run_sql(&sqlite, &postgres).await;
+    }
+
     /// Opens the store that the stack's processes use.
     pub async fn store(&self) -> Store {
         let url = self.backends.database();

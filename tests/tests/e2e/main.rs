@@ -15,6 +15,7 @@ mod cost;
 mod crash;
 mod dev;
 mod devices;
+mod every_exit;
 mod faults;
 mod gateway_crash;
 mod http_tools;

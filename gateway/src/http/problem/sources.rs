@@ -42,6 +42,10 @@ impl From<StoreError> for Problem {
                 tracing::info!(detail, "a request conflicts with what is stored");
                 Self::new(Code::Conflict, "Read what is stored before trying again.")
             }
+            StoreError::Unexpected(source) => {
+                tracing::error!(error = %source, "the store reports an error that is not known");
+                Self::internal()
+            }
             StoreError::Corrupt(detail) => {
                 tracing::error!(detail, "the store holds something unexpected");
                 Self::internal()
