@@ -104,11 +104,16 @@ pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -
     ActivityError::application(failure)
 }
 
-/// The failure of a model call. What the provider says in Retry-After is the delay before the next try.
-pub(crate) fn from_model(error: &ModelError) -> ActivityError {
+/// How often a call is made whose reply cannot be used. Each is paid for, and a model that gave the same nonsense twice
+/// gives it again.
+const INVALID_REPLIES: u32 = 2;
+
+/// The failure of a model call, at this attempt. What the provider says in Retry-After is the delay before the next try.
+pub(crate) fn from_model(error: &ModelError, attempt: u32) -> ActivityError {
+    let is_over = error.code == failure::LLM_INVALID_RESPONSE && attempt >= INVALID_REPLIES;
     let failure = ApplicationFailure::builder(error.message.clone())
         .type_name(error.code.to_owned())
-        .non_retryable(!error.is_retryable())
+        .non_retryable(is_over || !error.is_retryable())
         .maybe_next_retry_delay(error.retry_after)
         .build();
     ActivityError::application(failure)

@@ -73,7 +73,7 @@ pub(crate) async fn think(
         };
         reply
             .map(|reply| (offered, reply))
-            .map_err(|error| fail::from_model(&error))
+            .map_err(|error| fail::from_model(&error, ctx.info().attempt))
     })
     .await;
     let (offered, reply) = match ended {

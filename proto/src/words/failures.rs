@@ -6,6 +6,8 @@ pub mod failure {
     pub const LLM_TIMEOUT: &str = "llm_timeout";
     /// The provider refused the call because there were too many.
     pub const LLM_RATE_LIMITED: &str = "llm_rate_limited";
+    /// The provider takes no more calls of this account until somebody pays or raises a limit.
+    pub const LLM_QUOTA_EXCEEDED: &str = "llm_quota_exceeded";
     /// The provider could not be reached, or answered with a server error.
     pub const LLM_UNAVAILABLE: &str = "llm_unavailable";
     /// The reply ended before it was whole.
@@ -43,9 +45,10 @@ pub mod failure {
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 20] = [
+    pub const ALL: [&str; 21] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
+        LLM_QUOTA_EXCEEDED,
         LLM_UNAVAILABLE,
         LLM_STREAM_CUT,
         LLM_BAD_REQUEST,

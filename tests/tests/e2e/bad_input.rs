@@ -31,6 +31,7 @@ async fn permanent_errors_of_the_model_end_the_turn() {
         (400, "context_length_exceeded", "llm_context_too_long"),
         (401, "invalid_api_key", "llm_unauthorized"),
         (404, "model_not_found", "llm_not_found"),
+        (429, "insufficient_quota", "llm_quota_exceeded"),
     ] {
         let (stack, events) = run(move |_: &Request| Reply::error(status, code)).await;
         assert_eq!(types(&events), "user_message error", "{status}");
@@ -263,4 +264,17 @@ async fn callers_get_problems() {
         stack.events(&conversation).await.is_empty(),
         "bad input changes nothing"
     );
+}
+
+#[tokio::test]
+async fn a_reply_that_cannot_be_used_is_paid_for_twice_at_most() {
+    let too_many = |_: &Request| {
+        (0..65).fold(Reply::text("All at once."), |reply, _| {
+            reply.call("calculate", &json!({"expression": "1"}))
+        })
+    };
+    let (stack, events) = run(too_many).await;
+    assert_eq!(types(&events), "user_message error");
+    assert_eq!(events[1]["event_data"]["code"], "llm_invalid_response");
+    assert_eq!(stack.model.requests().len(), 2);
 }

@@ -138,6 +138,8 @@ fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderM
                  and `base_url` of [providers.{provider}]."
             ),
         ),
+        402 => quota_exceeded(call, detail.as_deref()),
+        429 if names_quota(&body) => quota_exceeded(call, detail.as_deref()),
         429 => ModelError {
             code: code::LLM_RATE_LIMITED,
             message: said("limits the rate of calls"),
@@ -187,10 +189,10 @@ fn from_body(call: Call<'_>, body: &Value) -> ModelError {
             quoted(detail.as_deref())
         )
     };
-    let word = |key: &str| error.get(key).and_then(Value::as_str);
-    let named = [word("type"), word("code")];
-    let is = |words: &[&str]| named.iter().flatten().any(|word| words.contains(word));
-    if is(&[
+    let is = |words: &[&str]| names(error, words);
+    if names_quota(body) {
+        quota_exceeded(call, detail.as_deref())
+    } else if is(&[
         "authentication_error",
         "permission_error",
         "invalid_api_key",
@@ -202,7 +204,6 @@ fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         "rate_limit_exceeded",
         "tokens",
         "requests",
-        "insufficient_quota",
     ]) {
         ModelError::new(code::LLM_RATE_LIMITED, said("limits the rate of calls"))
     } else if is(&["not_found_error", "model_not_found"]) {
@@ -211,7 +212,6 @@ fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         "invalid_request_error",
         "invalid_prompt",
         "request_too_large",
-        "billing_error",
     ]) {
         ModelError::new(code::LLM_BAD_REQUEST, said("refused the request"))
     } else {
@@ -234,6 +234,38 @@ fn unauthorized(call: Call<'_>, how: &str) -> ModelError {
             call.model
         ),
     )
+}
+
+/// True when the error's type or code is one of these words.
+fn names(error: &Value, words: &[&str]) -> bool {
+    let word = |key: &str| error.get(key).and_then(Value::as_str);
+    [word("type"), word("code")]
+        .iter()
+        .flatten()
+        .any(|word| words.contains(word))
+}
+
+/// True for an error that says that the account may make no more calls. Providers answer it with the status of a rate
+/// limit, but waiting does not help.
+fn names_quota(body: &Value) -> bool {
+    let error = body.get("error").filter(|error| error.is_object());
+    names(error.unwrap_or(body), &QUOTA)
+}
+
+/// The words of OpenAI and of Anthropic.
+const QUOTA: [&str; 3] = [
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_error",
+];
+
+fn quota_exceeded(call: Call<'_>, detail: Option<&str>) -> ModelError {
+    let message = format!(
+        "Provider `{}` takes no more calls of this account; check its plan and its limits{}",
+        call.provider,
+        quoted(detail)
+    );
+    ModelError::new(code::LLM_QUOTA_EXCEEDED, message)
 }
 
 fn context_too_long(call: Call<'_>) -> ModelError {

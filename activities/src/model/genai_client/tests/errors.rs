@@ -38,7 +38,7 @@ async fn the_status_is_found() {
         (502, code::LLM_UNAVAILABLE, true),
         (503, code::LLM_UNAVAILABLE, true),
         (529, code::LLM_UNAVAILABLE, true),
-        (402, code::LLM_BAD_REQUEST, false),
+        (402, code::LLM_QUOTA_EXCEEDED, false),
         (307, code::LLM_BAD_REQUEST, false),
     ] {
         for text in [
@@ -209,6 +209,27 @@ async fn the_first_error_inside_a_stream_is_the_error() {
         let second = error("invalid_request_error", "invalid_api_key".into()).to_string();
         let events = [hello(), first.to_string(), second, "[DONE]".to_owned()];
         assert_eq!(fail(Script::sse(events)).await.code, expected, "{first}");
+    }
+}
+
+#[tokio::test]
+async fn an_account_without_quota_is_not_asked_again() {
+    for word in ["insufficient_quota", "billing_hard_limit_reached"] {
+        let refused = json!({"error": {"message": "You exceeded your current quota.", "type": word, "code": word}});
+        for script in [
+            Script::status(429, refused.to_string()),
+            Script::sse([hello(), refused.to_string(), "[DONE]".to_owned()]),
+        ] {
+            let error = fail(script).await;
+            assert_eq!(
+                (error.code, error.is_retryable()),
+                (code::LLM_QUOTA_EXCEEDED, false)
+            );
+            assert!(
+                error.message.contains("exceeded your current quota"),
+                "{error}"
+            );
+        }
     }
 }
 
