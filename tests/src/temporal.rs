@@ -111,17 +111,31 @@ impl Temporal {
     /// Kills a dev server and starts an empty one on the same port: one that knows neither workflows nor search
     /// attributes.
     pub async fn lose_everything(&self) {
-        let Server::Dev(server) = &self.server else {
-            panic!("the production server is shared, and keeps its data");
-        };
-        drop(server.lock().unwrap().take());
-        wait::until("the old server is gone", || async {
+        self.stop().await;
+        self.start_empty().await;
+    }
+
+    /// Kills a dev server, and all that it keeps.
+    pub async fn stop(&self) {
+        drop(self.dev_server().lock().unwrap().take());
+        wait::until("the server is gone", || async {
             let connected = TcpStream::connect(("127.0.0.1", self.port)).await;
             connected.is_err().then_some(())
         })
         .await;
-        *server.lock().unwrap() = Some(dev_server(self.port));
+    }
+
+    /// Starts a dev server again, after [`Temporal::stop`].
+    pub async fn start_empty(&self) {
+        *self.dev_server().lock().unwrap() = Some(dev_server(self.port));
         self.client().await;
+    }
+
+    fn dev_server(&self) -> &Mutex<Option<TemporalServer>> {
+        match &self.server {
+            Server::Dev(server) => server,
+            Server::Production(_) => panic!("the production server is shared, and keeps its data"),
+        }
     }
 
     /// Starts a production server, which keeps its data in two databases of this PostgreSQL.

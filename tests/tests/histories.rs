@@ -73,6 +73,7 @@ async fn stored_histories_replay() {
         "cancel-waiting",
         "resumed",
         "refused-save",
+        "steers-after-end",
     ];
     let of_tools = [
         "approval",
@@ -394,6 +395,38 @@ async fn record_a_history_of_a_refused_save_when_asked() {
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "FAILED").await;
     record(&stack, "refused-save", &conversation, None).await;
+}
+
+#[tokio::test]
+async fn record_a_history_of_steers_after_the_end_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let model = Model::start(|request: &Request| match request.number {
+        1 => Reply::text("I look.")
+            .call("calculate", &json!({"expression": "1 + 1"}))
+            .held(),
+        _ => Reply::text("Done."),
+    });
+    let stack = Stack::new(model.await).await;
+    let _gateway = stack.gateway().await;
+    let _worker = stack.worker_stopping_at("save.steer.before");
+    let (conversation, message) = stack.ask("wait").await;
+    stack.asked(1).await;
+    let described = stack.workflow_status(&conversation, "RUNNING").await;
+    let first_run = described["workflowExecutionInfo"]["execution"]["runId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let steer = json!({"content": "and this", "on_busy": "steer"});
+    let messages = format!("/conversations/{conversation}/messages");
+    stack.post(&messages, &steer).await;
+    stack.model.release();
+    stack.reached("save.steer.before").await;
+    stack.fail_turn(&conversation, &message).await;
+    stack.pass("save.steer.before");
+    stack.ended(&conversation, 2).await;
+    record(&stack, "steers-after-end", &conversation, Some(&first_run)).await;
 }
 
 fn script_that_hangs_once(request: &Request) -> Reply {

@@ -31,6 +31,9 @@ use crate::{
 /// steer.
 const CANCEL_WAITING: &str = "cancel-waiting";
 
+/// Why a turn was cancelled by a message that interrupts.
+const INTERRUPTED: &str = "interrupted by a newer message";
+
 #[workflow_methods]
 impl AgentExecution {
     /// Takes the input as it is. `run` reports what is wrong with it.
@@ -39,8 +42,20 @@ impl AgentExecution {
         let mut state = Self::begin(input.0);
         if let Ok(input) = &mut state.input {
             let inbox = std::mem::take(&mut input.inbox);
-            for message in input.message.take().into_iter().chain(inbox) {
+            let (message, in_order) = (input.message.take(), input.inbox_in_order);
+            if let Some(message) = message {
+                state.goes_on = message
+                    .message_id
+                    .clone()
+                    .filter(|_| state.input_step() > 0);
                 state.accept(message, ctx.first_execution_run_id());
+            }
+            for message in inbox {
+                if in_order {
+                    state.accept_in_order(message, ctx.first_execution_run_id());
+                } else {
+                    state.accept(message, ctx.first_execution_run_id());
+                }
             }
         }
         state
@@ -57,7 +72,7 @@ impl AgentExecution {
         check_workflow_id(ctx.workflow_id(), &input).map_err(invalid)?;
         let first = match &input.delegation {
             Some(call) => Some(Message::stored(call.message_id.clone())),
-            None => ctx.state_mut(|state| state.inbox.take_next()),
+            None => ctx.state_mut(AgentExecution::take_first),
         };
         let Some(message) = first else {
             return Err(invalid(format!(
@@ -89,9 +104,7 @@ impl AgentExecution {
         let interrupts = message.on_busy.as_deref().map(OnBusy::from) == Some(OnBusy::Interrupt);
         let is_new = self.accept(message, ctx.info().first_execution_run_id());
         if let Some(current) = self.current.as_ref().filter(|_| is_new && interrupts) {
-            current
-                .cancellation
-                .cancel_with_reason("interrupted by a newer message");
+            current.cancellation.cancel_with_reason(INTERRUPTED);
         }
     }
 
@@ -221,17 +234,20 @@ fn start_turn<'a>(
     let cancellation = ctx.cancellation_token().child_token();
     if let Some(reason) = &message.cancel_reason {
         cancellation.cancel_with_reason(reason);
+    } else if ctx.state(|state| state.is_interrupted(&message.id)) {
+        cancellation.cancel_with_reason(INTERRUPTED);
     }
+    let from_step = ctx.state(|state| state.first_step_of(&message.id));
     ctx.state_mut(|state| {
         state.current = Some(CurrentTurn {
             message_id: message.id.clone(),
             agent_execution_id: agent_execution_id(input, &message.id),
             cancellation: cancellation.clone(),
-            step: input.from_step,
+            step: from_step,
             phase: Phase::Starting,
         });
     });
-    Turn::new(ctx, input, message, cancellation)
+    Turn::new(ctx, input, message, from_step, cancellation)
 }
 
 /// Sets the search attributes of a turn that was started by hand, or of a sub-agent. A turn that the gateway started has
@@ -279,6 +295,7 @@ fn finish(
                 ..Submit::from(message)
             }),
             inbox,
+            inbox_in_order: true,
             anonymous_messages,
             from_step: continue_at.unwrap_or(0),
             ..input

@@ -80,9 +80,42 @@ impl Inbox {
         true
     }
 
+    /// Adds a message behind all others, also one that interrupts: the run before this one has put it in its place.
+    /// Returns true when the message was added.
+    pub(crate) fn push_last(&mut self, message: Message) -> bool {
+        let fits = self.waiting.len() < CAPACITY && !self.contains(&message.id);
+        if fits {
+            self.waiting.push_back(message);
+        }
+        fits
+    }
+
+    /// Puts messages back before all others, in order: they were taken, and have had no turn.
+    pub(crate) fn put_back(&mut self, messages: impl DoubleEndedIterator<Item = Message>) {
+        for message in messages.rev() {
+            self.waiting.push_front(message);
+        }
+    }
+
     /// Takes the message that starts the next turn.
     pub(crate) fn take_next(&mut self) -> Option<Message> {
         self.waiting.pop_front()
+    }
+
+    /// Takes a message that waits.
+    pub(crate) fn take(&mut self, message_id: &str) -> Option<Message> {
+        let place = self
+            .waiting
+            .iter()
+            .position(|message| message.id == message_id)?;
+        self.waiting.remove(place)
+    }
+
+    /// True when a message waits that interrupts the turn before it.
+    pub(crate) fn has_interrupt(&self) -> bool {
+        self.waiting
+            .front()
+            .is_some_and(|message| message.on_busy == OnBusy::Interrupt)
     }
 
     /// Notes why a waiting message shall not be answered: its turn will end as it begins. The first reason stays.
@@ -170,6 +203,34 @@ mod tests {
         let steers = inbox.take_steers();
         assert_eq!((steers[0].id.as_str(), steers[1].id.as_str()), ("s1", "s2"));
         assert_eq!(ids(&mut inbox), ["a", "b"]);
+    }
+
+    #[test]
+    fn the_next_run_has_the_same_order() {
+        let mut inbox = Inbox::default();
+        for (id, on_busy) in [
+            ("a", OnBusy::Queue),
+            ("i1", OnBusy::Interrupt),
+            ("i2", OnBusy::Interrupt),
+        ] {
+            inbox.push(message(id, on_busy));
+        }
+        let mut next = Inbox::default();
+        for submit in inbox.drain() {
+            let id = submit.message_id.clone().unwrap();
+            assert!(next.push_last(Message::submitted(id.clone(), submit.clone())));
+            assert!(!next.push_last(Message::submitted(id, submit)));
+        }
+        assert_eq!(ids(&mut next), ["i2", "i1", "a"]);
+    }
+
+    #[test]
+    fn what_had_no_turn_is_put_back_in_order() {
+        let mut inbox = Inbox::default();
+        inbox.push(message("a", OnBusy::Queue));
+        let taken = ["s1", "s2"].map(|id| message(id, OnBusy::Steer));
+        inbox.put_back(taken.into_iter());
+        assert_eq!(ids(&mut inbox), ["s1", "s2", "a"]);
     }
 
     #[test]

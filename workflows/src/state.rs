@@ -33,6 +33,8 @@ pub struct AgentExecution {
     /// How many more tools of the step may begin now; `None`: any number.
     pub(crate) free_slots: Option<u32>,
     pub(crate) current: Option<CurrentTurn>,
+    /// The message whose turn this run goes on with, when an earlier run has begun it.
+    pub(crate) goes_on: Option<String>,
     /// Messages that this chain of runs has named so far.
     pub(crate) anonymous_messages: u32,
 }
@@ -75,24 +77,70 @@ impl AgentExecution {
             outside: Outside::default(),
             free_slots: None,
             current: None,
+            goes_on: None,
         }
+    }
+
+    /// The step from which the turn of the input's message goes on.
+    pub(crate) fn input_step(&self) -> u32 {
+        self.input.as_ref().map_or(0, |input| input.from_step)
+    }
+
+    /// The step at which the turn of this message begins here.
+    pub(crate) fn first_step_of(&self, message_id: &str) -> u32 {
+        let is_sub_agent = self
+            .input
+            .as_ref()
+            .is_ok_and(|input| input.delegation.is_some());
+        if is_sub_agent || self.goes_on.as_deref() == Some(message_id) {
+            self.input_step()
+        } else {
+            0
+        }
+    }
+
+    /// Takes the message whose turn this run runs: the one that goes on, else the first that waits. Runs of earlier
+    /// releases took one that interrupts first, also while a turn was to go on.
+    pub(crate) fn take_first(&mut self) -> Option<Message> {
+        let in_order = self.input.as_ref().is_ok_and(|input| input.inbox_in_order);
+        let goes_on = self.goes_on.as_deref().filter(|_| in_order);
+        let going_on = goes_on.and_then(|id| self.inbox.take(id));
+        going_on.or_else(|| self.inbox.take_next())
+    }
+
+    /// True when a message came before the turn of this one could go on, and interrupts it.
+    pub(crate) fn is_interrupted(&self, message_id: &str) -> bool {
+        self.goes_on.as_deref() == Some(message_id) && self.inbox.has_interrupt()
     }
 
     /// Takes a message into the inbox, and names it if it has no name. Returns false when the message cannot be used or
     /// is known. A sub-agent takes none: it has its task.
     pub(crate) fn accept(&mut self, submit: Submit, first_execution_run_id: &str) -> bool {
+        let message = self.message(submit, first_execution_run_id);
+        message.is_some_and(|message| self.inbox.push(message))
+    }
+
+    /// Takes a message that waited in the run before this one, behind those that it stood behind there.
+    pub(crate) fn accept_in_order(&mut self, submit: Submit, first_execution_run_id: &str) {
+        if let Some(message) = self.message(submit, first_execution_run_id) {
+            self.inbox.push_last(message);
+        }
+    }
+
+    /// Makes a message of what was submitted; `None` when it cannot be used, or is the current one.
+    fn message(&mut self, submit: Submit, first_execution_run_id: &str) -> Option<Message> {
         let input = self.input.as_ref();
         if input.is_ok_and(|input| input.delegation.is_some()) {
-            return false;
+            return None;
         }
         let content = submit.content.as_deref().unwrap_or_default();
         // PostgreSQL cannot store a NUL.
         if content.len() > MAX_MESSAGE_BYTES || content.contains('\0') {
-            return false;
+            return None;
         }
         let id = match submit.message_id.as_ref().filter(|id| !id.is_empty()) {
             Some(id) => id.clone(),
-            None if content.trim().is_empty() => return false,
+            None if content.trim().is_empty() => return None,
             None => {
                 let number = self.anonymous_messages;
                 self.anonymous_messages += 1;
@@ -101,7 +149,8 @@ impl AgentExecution {
         };
         let current = self.current.as_ref();
         let is_current = current.is_some_and(|current| current.message_id == id);
-        !is_current && ids::is_valid(&id) && self.inbox.push(Message::submitted(id, submit))
+        let is_usable = !is_current && ids::is_valid(&id);
+        is_usable.then(|| Message::submitted(id, submit))
     }
 
     /// Notes what the turn does now.

@@ -69,6 +69,7 @@ impl<'a> Turn<'a> {
         ctx: &'a WorkflowContext<AgentExecution>,
         input: &TurnInput,
         message: Message,
+        from_step: u32,
         cancellation: WorkflowCancellationToken,
     ) -> Self {
         Self {
@@ -78,7 +79,7 @@ impl<'a> Turn<'a> {
             agent_execution_id: agent_execution_id(input, &message.id),
             message,
             tenant_id: input.tenant_id.clone(),
-            step: input.from_step,
+            step: from_step,
             is_out_of_time: Rc::default(),
         }
     }
@@ -203,14 +204,23 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Saves the messages that join the turn before its next LLM call. Returns the end when the turn has ended.
+    /// Saves the messages that join the turn before its next LLM call. Returns the end when the turn has ended: then
+    /// they have turns of their own.
     async fn take_steers(&self) -> Result<Option<TurnEnd>, CallError> {
-        for steer in self.ctx.state_mut(|state| state.inbox.take_steers()) {
+        let mut steers = self
+            .ctx
+            .state_mut(|state| state.inbox.take_steers())
+            .into_iter();
+        while let Some(steer) = steers.next() {
             let batch = Batch::Steer(SaveSteer {
-                message_id: steer.id,
-                content: steer.content,
+                message_id: steer.id.clone(),
+                content: steer.content.clone(),
             });
             if let Some(end) = self.save(batch).await? {
+                if self.ctx.patched(STEERS_AFTER_END) {
+                    let left = std::iter::once(steer).chain(steers.collect::<Vec<_>>());
+                    self.ctx.state_mut(|state| state.inbox.put_back(left));
+                }
                 return Ok(Some(end));
             }
         }
@@ -304,6 +314,10 @@ impl<'a> Turn<'a> {
 
 /// Patch marker for runs that save an end also when another save failed for good. Older runs failed without one.
 const EVERY_EXIT_TELLS: &str = "every-exit-tells";
+
+/// Patch marker for runs in which a message that came to a turn which had ended has a turn of its own. Older runs forgot
+/// it.
+const STEERS_AFTER_END: &str = "steers-after-end";
 
 const OUT_OF_TIME: &str = "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
 

@@ -172,6 +172,7 @@ impl TurnStarter for TemporalTurns {
         let input = TurnInput {
             message: Some(submit(first.clone())),
             inbox: waiting.into_iter().map(submit).collect(),
+            inbox_in_order: true,
             from_step,
             ..turn_input(conversation)
         };

@@ -12,7 +12,8 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use everturn_store::{Store, StoreOptions};
+use everturn_proto::words::{DEFAULT_TENANT, failure};
+use everturn_store::{Access, Store, StoreOptions, TurnFailure};
 use sqlx::{Row, sqlite::SqliteConnectOptions, sqlite::SqlitePool};
 use tempfile::TempDir;
 
@@ -230,6 +231,20 @@ impl Stack {
         everturn_store::connect(&url, StoreOptions::default())
             .await
             .unwrap()
+    }
+
+    /// Ends a turn in the store, behind the back of its workflow.
+    pub async fn fail_turn(&self, conversation_id: &str, message_id: &str) {
+        let store = self.store().await;
+        let tenant = Access::tenant(DEFAULT_TENANT);
+        let found = store.conversations.conversation(&tenant, conversation_id);
+        let failure = TurnFailure {
+            code: failure::TURN_LOST,
+            message: "It was ended by a test.",
+        };
+        let found = found.await.unwrap().unwrap();
+        let ended = store.reconciliation.fail_turn(&found, message_id, failure);
+        assert!(ended.await.unwrap());
     }
 
     fn effects_file(&self) -> PathBuf {

@@ -15,6 +15,7 @@ mod cost;
 mod crash;
 mod dev;
 mod devices;
+mod edges;
 mod every_exit;
 mod faults;
 mod gateway_crash;

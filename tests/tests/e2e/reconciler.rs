@@ -8,6 +8,7 @@ use everturn_tests::{
     temporal::Temporal,
     wait,
 };
+use futures::future::join_all;
 use serde_json::{Value, json};
 
 use crate::resume::{send, terminate};
@@ -31,13 +32,26 @@ fn story(events: &[Value]) -> Vec<String> {
     shown.collect()
 }
 
+/// What the user said, in the order of the turns.
+fn said(events: &[Value]) -> Vec<String> {
+    let of_user = |event: &&Value| event["event_type"] == "user_message";
+    let content = |event: &Value| event["event_data"]["content"].as_str().unwrap().to_owned();
+    events.iter().filter(of_user).map(content).collect()
+}
+
+/// A stack with a Temporal server of its own, which the test may stop.
+async fn with_own_engine(model: Model) -> (Stack, &'static Temporal) {
+    let mut stack = Stack::new(model).await;
+    stack.temporal = Box::leak(Box::new(Temporal::dev().await));
+    stack.configure(QUICK);
+    let temporal = stack.temporal;
+    (stack, temporal)
+}
+
 #[tokio::test]
 async fn an_engine_that_comes_back_empty_loses_no_message() {
     const CONVERSATIONS: usize = 8;
-    let mut stack = Stack::new(Model::start(answer).await).await;
-    let temporal: &'static Temporal = Box::leak(Box::new(Temporal::dev().await));
-    stack.temporal = temporal;
-    stack.configure(QUICK);
+    let (stack, temporal) = with_own_engine(Model::start(answer).await).await;
     let _running = stack.start().await;
     let mut conversations = Vec::new();
     for number in 0..CONVERSATIONS {
@@ -53,10 +67,13 @@ async fn an_engine_that_comes_back_empty_loses_no_message() {
     })
     .await;
     temporal.lose_everything().await;
-    for id in &conversations {
+    for (number, id) in conversations.iter().enumerate() {
         let events = stack.ended(id, 2).await;
         let ends = types(&events);
-        assert_eq!(ends.matches("user_message").count(), 2, "{ends}");
+        assert_eq!(
+            said(&events),
+            [format!("{number} 0"), format!("{number} 1")]
+        );
         assert_eq!(ends.matches("complete").count(), 2, "{ends}");
         assert_eq!(
             ends.matches("act").count(),
@@ -100,4 +117,37 @@ async fn a_terminated_turn_ends_when_it_is_not_to_be_resumed() {
         story(&events),
         ["user_message", "assistant_message", failure::TURN_LOST]
     );
+}
+
+#[tokio::test]
+async fn what_was_sent_while_the_engine_was_away_is_answered_in_order() {
+    const CONVERSATIONS: usize = 10;
+    const MESSAGES: usize = 4;
+    let model = Model::start(|request: &Request| Reply::text(&request.last("user")));
+    let (stack, temporal) = with_own_engine(model.await).await;
+    let _running = stack.start().await;
+    let mut conversations = Vec::new();
+    for _ in 0..CONVERSATIONS {
+        conversations.push(stack.client().create_conversation(None).await.unwrap());
+    }
+    temporal.stop().await;
+    for message in 0..MESSAGES {
+        let sends = conversations.iter().map(|id| {
+            let body = json!({"content": message.to_string()});
+            let stack = &stack;
+            async move { send(stack, id, &body).await.0 }
+        });
+        let statuses = join_all(sends).await;
+        assert_eq!(
+            statuses, [503; CONVERSATIONS],
+            "it is stored, and nobody was told"
+        );
+    }
+    temporal.start_empty().await;
+    for id in &conversations {
+        let events = stack.ended(id, MESSAGES).await;
+        assert_eq!(said(&events), ["0", "1", "2", "3"]);
+        assert_eq!(types(&events).matches("complete").count(), MESSAGES);
+    }
+    assert_eq!(stack.model.requests().len(), CONVERSATIONS * MESSAGES);
 }

@@ -1,0 +1,79 @@
+//! Messages that come at the edge of a turn: as it ends, or before it goes on.
+
+use everturn_tests::{
+    events::types,
+    model::{Model, Reply, Request},
+    stack::Stack,
+    wait,
+};
+use serde_json::json;
+
+use crate::resume::{send, terminate};
+
+/// No reconciler brings back what a run forgets.
+const UNHELPED: &str = "[reconciler]\ngrace = \"1h\"\n";
+
+fn echo(request: &Request) -> Reply {
+    match (request.last("user").as_str(), request.results_since_user()) {
+        ("slow", 0) => Reply::text("Slowly.").call("test_read", &json!({"sleep_ms": 1000})),
+        ("two steps", 0) => Reply::text("First.").call("test_read", &json!({})),
+        ("two steps", 1) => Reply::text("Then.").call("test_read", &json!({"sleep_ms": 600_000})),
+        (said, _) => Reply::text(&format!("You said {said}.")),
+    }
+}
+
+#[tokio::test]
+async fn a_steer_that_comes_after_the_end_has_a_turn_of_its_own() {
+    let stack = Stack::new(Model::start(echo).await).await;
+    stack.configure(UNHELPED);
+    let (_gateway, _worker) = (
+        stack.gateway().await,
+        stack.worker_stopping_at("save.steer.before"),
+    );
+    let (conversation, message) = stack.ask("slow").await;
+    wait::until("the tool runs", || async {
+        (stack.events(&conversation).await.len() >= 3).then_some(())
+    })
+    .await;
+    for steer in ["one", "two"] {
+        let body = json!({"content": steer, "on_busy": "steer"});
+        assert_eq!(send(&stack, &conversation, &body).await.0, 202);
+    }
+    stack.reached("save.steer.before").await;
+    // Something else ends the turn while its run is about to save the steer.
+    stack.fail_turn(&conversation, &message).await;
+    stack.pass("save.steer.before");
+    // The first steer begins the next turn, and the second one joins that.
+    let events = stack.ended(&conversation, 2).await;
+    assert_eq!(
+        types(&events),
+        "user_message thought act observe error user_message user_message assistant_message complete"
+    );
+}
+
+#[tokio::test]
+async fn a_turn_that_goes_on_is_interrupted_and_not_lost() {
+    let stack = Stack::new(Model::start(echo).await).await;
+    stack.configure(UNHELPED);
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("two steps").await;
+    wait::until("the second step's tool runs", || async {
+        (stack.events(&conversation).await.len() >= 6).then_some(())
+    })
+    .await;
+    terminate(&stack, &conversation).await;
+    worker.kill().await;
+    let resumed = stack
+        .post(&format!("/conversations/{conversation}/resume"), &json!({}))
+        .await;
+    assert_eq!(resumed.0, 202);
+    let interrupt = json!({"content": "stop", "on_busy": "interrupt"});
+    assert_eq!(send(&stack, &conversation, &interrupt).await.0, 202);
+    let _worker = stack.worker();
+    let events = stack.ended(&conversation, 2).await;
+    let story = types(&events);
+    assert!(
+        story.ends_with("cancelled user_message assistant_message complete"),
+        "{story}"
+    );
+}
