@@ -2,8 +2,6 @@
 
 use std::{num::NonZeroU32, time::Duration};
 
-use tokio::time::{Interval, MissedTickBehavior, interval};
-
 /// The calls that one look at a conversation makes at the most, but for signals: is there a workflow, and a start.
 const CALLS_A_CHECK: u32 = 2;
 
@@ -47,19 +45,23 @@ impl Default for ReconcilerConfig {
 }
 
 impl ReconcilerConfig {
+    /// How long one look may take. Then another gateway may have the turn to look, so this one is over by then: else both
+    /// would call the engine.
+    pub(crate) fn look_time(&self) -> Duration {
+        self.every / 2
+    }
+
     /// The conversations of one look: as many as the calls of its time allow.
     pub(crate) fn checks_a_look(&self) -> u32 {
-        let calls = self.every.as_secs_f64() * f64::from(self.calls_per_second.get());
+        let calls = self.look_time().as_secs_f64() * f64::from(self.calls_per_second.get());
         // A cast of a float stays within the bounds of the number.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let calls = calls as u32;
         (calls / CALLS_A_CHECK).max(1)
     }
 
-    /// Makes a timer that lets one call pass at a time.
-    pub(crate) fn call_ticks(&self) -> Interval {
-        let mut ticks = interval(Duration::from_secs(1) / self.calls_per_second.get());
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        ticks
+    /// The time between two calls to the engine.
+    pub(crate) fn between_calls(&self) -> Duration {
+        Duration::from_secs(1) / self.calls_per_second.get()
     }
 }

@@ -8,6 +8,7 @@
 //!
 //! Must not be here: what has not ended (`everturn_store::Reconciliation`), how a turn is started (`turns`).
 
+mod budget;
 mod counts;
 mod decide;
 
@@ -18,11 +19,14 @@ use everturn_proto::words::failure;
 use everturn_store::{
     CheckNote, CheckPace, Reconciliation, StoreError, TurnFailure, Unfinished, WaitingMessage,
 };
-use tokio::time::{Instant, Interval, MissedTickBehavior, interval, timeout_at};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 pub use self::counts::{ReconcilerCounts, ReconcilerNumbers};
-use self::decide::{Decision, decide};
+use self::{
+    budget::CallBudget,
+    decide::{Decision, decide},
+};
 use crate::{
     config::ReconcilerConfig,
     turns::{OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter},
@@ -92,12 +96,9 @@ impl Reconciler {
                 () = shutdown.cancelled() => return,
                 _ = ticks.tick() => {}
             }
-            // Another gateway may have the next turn to look, so this one ends in time: else both would call the engine.
-            let end = Instant::now() + self.config.every;
-            let look = timeout_at(end, self.look(Utc::now()));
             let looked = tokio::select! {
                 () = shutdown.cancelled() => return,
-                looked = look => looked.unwrap_or(Ok(())),
+                looked = self.look(Utc::now()) => looked,
             };
             match looked {
                 Ok(()) => is_away = false,
@@ -116,15 +117,19 @@ impl Reconciler {
         let config = &self.config;
         let pace = CheckPace {
             now,
-            asked_before: now - delta(config.every) / 2,
+            asked_before: now - delta(config.look_time()),
             stalled_since: now - delta(config.grace),
             again: now + delta(config.again),
             limit: config.checks_a_look(),
         };
         let due = self.store.due_checks(&pace).await?;
-        let mut calls = config.call_ticks();
+        let mut calls = CallBudget::new(config);
         let mut failures = 0;
         for conversation_id in due {
+            if calls.is_over() {
+                // The rest is looked at the next time.
+                return Ok(());
+            }
             match self.check(&conversation_id, now, &mut calls).await {
                 Ok(()) => failures = 0,
                 // One conversation that the engine does not take must not keep the others waiting.
@@ -144,13 +149,13 @@ impl Reconciler {
         &self,
         conversation_id: &str,
         now: DateTime<Utc>,
-        calls: &mut Interval,
+        calls: &mut CallBudget,
     ) -> Result<(), LookError> {
         let Some(unfinished) = self.store.unfinished(conversation_id).await? else {
             return Ok(());
         };
         self.counts.checked();
-        calls.tick().await;
+        calls.next().await;
         let is_running = self.turns.is_running(conversation_id).await?;
         let stored_before = now - delta(self.config.grace);
         let decision = decide(
@@ -161,7 +166,7 @@ impl Reconciler {
         );
         match decision {
             Decision::Wait => Ok(()),
-            Decision::Signal(messages) => self.signal(&unfinished, messages, now, calls).await,
+            Decision::Signal(messages) => self.signal(&unfinished, messages, calls).await,
             Decision::FailRejected(message_id) => {
                 self.fail(&unfinished, &message_id, NOT_STARTED).await
             }
@@ -172,32 +177,33 @@ impl Reconciler {
         }
     }
 
-    /// Signals messages again whose signals may not have arrived. A workflow that knows them already ignores it.
+    /// Signals messages again whose signals may not have arrived, as many as there is time for. A workflow that knows
+    /// them already ignores it.
     async fn signal(
         &self,
         unfinished: &Unfinished,
         messages: Vec<WaitingMessage>,
-        now: DateTime<Utc>,
-        calls: &mut Interval,
+        calls: &mut CallBudget,
     ) -> Result<(), LookError> {
         let conversation = &unfinished.conversation;
-        for message in &messages {
-            calls.tick().await;
+        let mut note = unfinished.noted.clone();
+        for message in messages {
+            if calls.is_over() {
+                break;
+            }
+            calls.next().await;
             let on_busy = OnBusy::of_stored(&message.on_busy);
             self.turns
                 .submit(conversation, &message.id, on_busy)
                 .await?;
             self.counts.signalled();
+            tracing::info!(
+                conversation_id = conversation.id,
+                message_id = message.id,
+                "signalled a message that waits again"
+            );
+            note.signalled_until = Some(message.since);
         }
-        tracing::info!(
-            conversation_id = conversation.id,
-            messages = messages.len(),
-            "signalled messages that wait again"
-        );
-        let note = CheckNote {
-            signalled_until: Some(now),
-            ..unfinished.noted.clone()
-        };
         Ok(self.store.note_check(&conversation.id, &note).await?)
     }
 
@@ -209,10 +215,10 @@ impl Reconciler {
         messages: StartMessages,
         starts: u32,
         now: DateTime<Utc>,
-        calls: &mut Interval,
+        calls: &mut CallBudget,
     ) -> Result<(), LookError> {
         let conversation = &unfinished.conversation;
-        calls.tick().await;
+        calls.next().await;
         if self.turns.start(conversation, messages).await? == StartOutcome::Busy {
             return Ok(());
         }
