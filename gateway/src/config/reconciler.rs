@@ -5,8 +5,8 @@ use std::{num::NonZeroU32, time::Duration};
 /// The calls that one look at a conversation makes at the most, but for signals: is there a workflow, and a start.
 const CALLS_A_CHECK: u32 = 2;
 
-/// How a gateway looks for turns that have stalled. What has stalled is found within `grace` and `every`, unless more
-/// has stalled than `calls_per_second` lets it look at.
+/// How a gateway looks for turns that have stalled. What has stalled is found within the longer of `grace` and `again`,
+/// and `every`: 25 s by default, unless more has stalled than `calls_per_second` lets it look at.
 #[derive(Debug, Clone)]
 pub struct ReconcilerConfig {
     /// How often one of the gateways looks. Default 5 s.
@@ -14,7 +14,7 @@ pub struct ReconcilerConfig {
     /// How long nothing has happened in a conversation before it is looked at. Default 15 s: a worker that died is
     /// replaced by another one within 10 s, and that needs no help.
     pub grace: Duration,
-    /// How long a conversation that was looked at is left alone. Default 30 s.
+    /// How long a conversation that was looked at is left alone. Default 20 s.
     pub again: Duration,
     /// Calls to the engine in a second at the most, by all gateways together. Default 50: some percent of what a small
     /// engine can do.
@@ -37,7 +37,7 @@ impl Default for ReconcilerConfig {
         Self {
             every: Duration::from_secs(5),
             grace: Duration::from_secs(15),
-            again: Duration::from_secs(30),
+            again: Duration::from_secs(20),
             calls_per_second: NonZeroU32::new(50).unwrap_or(NonZeroU32::MIN),
             lost_turns: LostTurns::Resume,
         }

@@ -8,6 +8,7 @@ use everturn_store::{
 
 use super::{
     Backend,
+    delegation::{begun, delegating},
     fixture::{Turn, data, new_message, tenant},
 };
 
@@ -74,6 +75,18 @@ pub async fn what_has_stalled_is_looked_at_once_by_all_gateways(backend: &impl B
     assert_eq!(handles[0].unfinished("unknown").await.unwrap(), None);
     let again = again + TimeDelta::seconds(61);
     assert_eq!(due(&handles[0], pace(again)).await, ["waiting"]);
+}
+
+pub async fn a_sub_agent_alone_is_no_turn(backend: &impl Backend) {
+    let root = delegating(backend, 1).await;
+    begun(&root, 0).await;
+    assert_eq!(due(&root.store, pace(soon())).await, ["c"]);
+    backend.run("DELETE FROM turn_checks").await;
+    backend
+        .run("UPDATE agent_executions SET status = 'completed' WHERE parent_execution_id IS NULL")
+        .await;
+    let later = soon() + TimeDelta::seconds(5);
+    assert_eq!(due(&root.store, pace(later)).await, [""; 0]);
 }
 
 pub async fn a_look_takes_those_due_longest_and_no_more(backend: &impl Backend) {

@@ -8,7 +8,7 @@ pub(crate) const TAKE_TURN: &str =
 pub(crate) const SCHEDULE_CHECKS: &str = "INSERT INTO turn_checks (conversation_id, due_at) \
      SELECT stalled.conversation_id, $1 FROM \
      (SELECT e.conversation_id FROM agent_executions e JOIN conversations c ON c.id = e.conversation_id \
-      WHERE e.status = 'running' AND c.updated_at <= $2 \
+      WHERE e.status = 'running' AND e.parent_execution_id IS NULL AND c.updated_at <= $2 \
       UNION SELECT m.conversation_id FROM messages m WHERE m.status = 'queued' AND m.created_at <= $2) AS stalled \
      WHERE NOT EXISTS (SELECT 1 FROM turn_checks t WHERE t.conversation_id = stalled.conversation_id) LIMIT $3 \
      ON CONFLICT DO NOTHING";

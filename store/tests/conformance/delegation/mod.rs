@@ -63,7 +63,7 @@ fn agents() -> BTreeMap<String, AgentDefinition> {
 }
 
 /// Begins a turn of agent `a` whose first step asked for `calls` sub-agents.
-async fn delegating<B: Backend>(backend: &B, calls: usize) -> Turn<B::Store> {
+pub(super) async fn delegating<B: Backend>(backend: &B, calls: usize) -> Turn<B::Store> {
     let turn = turn_of_a(backend.open().await).await;
     delegates(&turn, &vec![r#"{"agent": "b", "task": "look"}"#; calls]).await;
     turn
@@ -118,7 +118,7 @@ fn child<S: Clone>(parent: &Turn<S>, execution_id: &str) -> Turn<S> {
 }
 
 /// Begins the sub-agent of a call, and fails when that is not possible.
-async fn begun<S: TurnStore + EventReader + Conversations + Clone>(
+pub(super) async fn begun<S: TurnStore + EventReader + Conversations + Clone>(
     parent: &Turn<S>,
     index: usize,
 ) -> Turn<S> {
