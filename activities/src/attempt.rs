@@ -24,6 +24,8 @@ const DEADLINE_MARGIN: Duration = Duration::from_secs(2);
 /// long enough for an outage.
 const MIN_STORE_WAIT: Duration = Duration::from_millis(100);
 const MAX_STORE_WAIT: Duration = Duration::from_secs(2);
+/// How long an error of the store that is not known is taken for one that passes.
+const UNEXPECTED_LIMIT: Duration = Duration::from_secs(30);
 
 /// How an attempt ended.
 pub(crate) enum Ended<T> {
@@ -51,9 +53,6 @@ pub(crate) async fn run<T>(
         () = heartbeat(ctx, progress) => Ended::Stopped,
     }
 }
-
-/// How long an error of the store that is not known is taken for one that passes.
-const UNEXPECTED_LIMIT: Duration = Duration::from_secs(30);
 
 /// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would be
 /// lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is recorded all

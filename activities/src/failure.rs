@@ -28,8 +28,7 @@ pub(crate) fn transient(code: &str, message: impl Into<String>) -> ActivityError
     )
 }
 
-/// The failure of a call of the store. An error that is not known is transient for a
-/// while.
+/// The failure of a call of the store. An error that is not known is transient for a while.
 pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
     match error {
         StoreError::Unavailable(_) => transient(failure::STORE_UNAVAILABLE, error.to_string()),

@@ -34,7 +34,7 @@ pub(crate) async fn load_turn(
         content: request.content,
         agent_execution_id: request.agent_execution_id,
         // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
-        agent: known.unwrap_or_else(|| only_a_name(name)),
+        agent: known.unwrap_or_else(|| AgentDefinition::only_a_name(name)),
     };
     let begun = activities
         .turns
@@ -42,7 +42,8 @@ pub(crate) async fn load_turn(
         .await
         .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
-    let cannot_run = begun.agent.as_ref().is_some_and(is_only_a_name);
+    let agent = begun.agent.as_ref();
+    let cannot_run = agent.is_some_and(|agent| agent.definition.is_only_a_name());
     let loaded = loaded(activities, begun).await;
     Ok(LoadedTurn {
         error_code: cannot_run.then(|| failure::UNKNOWN_AGENT.to_owned()),
@@ -115,19 +116,6 @@ async fn agent_name(
     Ok(stored
         .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?
         .unwrap_or_else(|| DEFAULT_AGENT.to_owned()))
-}
-
-/// The definition that a turn is pinned to when there is no agent of this name: without a model.
-fn only_a_name(name: String) -> AgentDefinition {
-    AgentDefinition {
-        name,
-        ..AgentDefinition::default()
-    }
-}
-
-/// True for [`only_a_name`]. No agent of a configuration is without a model.
-fn is_only_a_name(agent: &PinnedAgent) -> bool {
-    agent.definition.model.is_none()
 }
 
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {

@@ -10,6 +10,7 @@
 //! - `storable`: what the store can hold of a JSON text
 //! - `approval`: what an answer to an approval must be
 //! - `turn_end`: whether an event ends its turn
+//! - `unknown_agent`: the definition of an agent that nobody here knows
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
 //! - `typed`: the words of the generated messages as their types
 //! - [`limits`]: sizes that all parts must agree on
@@ -29,6 +30,7 @@ mod storable;
 mod thread;
 mod turn_end;
 mod typed;
+mod unknown_agent;
 pub mod words;
 
 pub use json::Json;

@@ -419,8 +419,7 @@ async fn record_a_history_of_steers_after_the_end_when_asked() {
         .unwrap()
         .to_owned();
     let steer = json!({"content": "and this", "on_busy": "steer"});
-    let messages = format!("/conversations/{conversation}/messages");
-    stack.post(&messages, &steer).await;
+    stack.send(&conversation, &steer).await;
     stack.model.release();
     stack.reached("save.steer.before").await;
     stack.fail_turn(&conversation, &message).await;

@@ -44,10 +44,6 @@ impl AgentExecution {
             let inbox = std::mem::take(&mut input.inbox);
             let (message, in_order) = (input.message.take(), input.inbox_in_order);
             if let Some(message) = message {
-                state.goes_on = message
-                    .message_id
-                    .clone()
-                    .filter(|_| state.input_step() > 0);
                 state.accept(message, ctx.first_execution_run_id());
             }
             for message in inbox {

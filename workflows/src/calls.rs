@@ -29,8 +29,9 @@ const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a save or load is tried as a local activity, before it is tried as an ordinary one. A store that is down
 /// must not hold the workflow task (invariant 3, idempotent saves).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
-/// How often it is tried so. With the pauses between the tries this takes about as long: the SDK does not end a local
-/// activity whose time is over while it waits for its next try (docs/libraries.md, Temporal SDK: a local activity outlives its time).
+/// How often it is tried so. With the pauses between the tries this takes about as long. The SDK does not end a local
+/// activity whose time is over while it waits for its next try (docs/libraries.md, Temporal SDK: a local activity
+/// outlives its time).
 const LOCAL_SAVE_ATTEMPTS: u32 = 8;
 /// How long one try of a save as an ordinary activity may take.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);

@@ -68,26 +68,32 @@ impl Inbox {
     /// interrupting message goes to the front: it is what the user wants answered now. Returns true when the message
     /// was added.
     pub(crate) fn push(&mut self, message: Message) -> bool {
-        if self.waiting.len() >= CAPACITY || self.contains(&message.id) {
-            return false;
-        }
         match message.on_busy {
-            OnBusy::Interrupt => self.waiting.push_front(message),
+            OnBusy::Interrupt => {
+                let is_new = self.has_room_for(&message);
+                if is_new {
+                    self.waiting.push_front(message);
+                }
+                is_new
+            }
             OnBusy::Queue | OnBusy::Steer | OnBusy::Reject | OnBusy::Unknown(_) => {
-                self.waiting.push_back(message);
+                self.push_last(message)
             }
         }
-        true
     }
 
     /// Adds a message behind all others, also one that interrupts: the run before this one has put it in its place.
     /// Returns true when the message was added.
     pub(crate) fn push_last(&mut self, message: Message) -> bool {
-        let fits = self.waiting.len() < CAPACITY && !self.contains(&message.id);
-        if fits {
+        let is_new = self.has_room_for(&message);
+        if is_new {
             self.waiting.push_back(message);
         }
-        fits
+        is_new
+    }
+
+    fn has_room_for(&self, message: &Message) -> bool {
+        self.waiting.len() < CAPACITY && !self.contains(&message.id)
     }
 
     /// Puts messages back before all others, in order: they were taken, and have had no turn.

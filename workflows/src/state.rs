@@ -33,10 +33,29 @@ pub struct AgentExecution {
     /// How many more tools of the step may begin now; `None`: any number.
     pub(crate) free_slots: Option<u32>,
     pub(crate) current: Option<CurrentTurn>,
-    /// The message whose turn this run goes on with, when an earlier run has begun it.
-    pub(crate) goes_on: Option<String>,
+    /// The turn that this run goes on with, when an earlier run has begun it.
+    goes_on: Option<BegunTurn>,
     /// Messages that this chain of runs has named so far.
     pub(crate) anonymous_messages: u32,
+}
+
+/// A turn that an earlier run has begun.
+struct BegunTurn {
+    message_id: String,
+    /// The step at which it goes on.
+    step: u32,
+}
+
+impl BegunTurn {
+    fn of(input: &TurnInput) -> Option<Self> {
+        let message_id = match &input.delegation {
+            Some(call) => Some(call.message_id.clone()),
+            None => input.message.as_ref()?.message_id.clone(),
+        };
+        let step = input.from_step;
+        let begun = message_id.map(|message_id| Self { message_id, step });
+        begun.filter(|_| step > 0)
+    }
 }
 
 /// The turn that runs now.
@@ -72,45 +91,38 @@ impl AgentExecution {
     pub(crate) fn begin(input: Result<TurnInput, String>) -> Self {
         Self {
             anonymous_messages: input.as_ref().map_or(0, |input| input.anonymous_messages),
+            goes_on: input.as_ref().ok().and_then(BegunTurn::of),
             input,
             inbox: Inbox::default(),
             outside: Outside::default(),
             free_slots: None,
             current: None,
-            goes_on: None,
         }
     }
 
-    /// The step from which the turn of the input's message goes on.
-    pub(crate) fn input_step(&self) -> u32 {
-        self.input.as_ref().map_or(0, |input| input.from_step)
+    /// The turn of this message, when this run goes on with it.
+    fn begun(&self, message_id: &str) -> Option<&BegunTurn> {
+        let goes_on = self.goes_on.as_ref();
+        goes_on.filter(|begun| begun.message_id == message_id)
     }
 
     /// The step at which the turn of this message begins here.
     pub(crate) fn first_step_of(&self, message_id: &str) -> u32 {
-        let is_sub_agent = self
-            .input
-            .as_ref()
-            .is_ok_and(|input| input.delegation.is_some());
-        if is_sub_agent || self.goes_on.as_deref() == Some(message_id) {
-            self.input_step()
-        } else {
-            0
-        }
+        self.begun(message_id).map_or(0, |begun| begun.step)
     }
 
     /// Takes the message whose turn this run runs: the one that goes on, else the first that waits. Runs of earlier
     /// releases took one that interrupts first, also while a turn was to go on.
     pub(crate) fn take_first(&mut self) -> Option<Message> {
         let in_order = self.input.as_ref().is_ok_and(|input| input.inbox_in_order);
-        let goes_on = self.goes_on.as_deref().filter(|_| in_order);
-        let going_on = goes_on.and_then(|id| self.inbox.take(id));
+        let goes_on = self.goes_on.as_ref().filter(|_| in_order);
+        let going_on = goes_on.and_then(|begun| self.inbox.take(&begun.message_id));
         going_on.or_else(|| self.inbox.take_next())
     }
 
     /// True when a message came before the turn of this one could go on, and interrupts it.
     pub(crate) fn is_interrupted(&self, message_id: &str) -> bool {
-        self.goes_on.as_deref() == Some(message_id) && self.inbox.has_interrupt()
+        self.begun(message_id).is_some() && self.inbox.has_interrupt()
     }
 
     /// Takes a message into the inbox, and names it if it has no name. Returns false when the message cannot be used or

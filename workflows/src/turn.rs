@@ -218,7 +218,7 @@ impl<'a> Turn<'a> {
             });
             if let Some(end) = self.save(batch).await? {
                 if self.ctx.patched(STEERS_AFTER_END) {
-                    let left = std::iter::once(steer).chain(steers.collect::<Vec<_>>());
+                    let left = std::iter::once(steer).chain(steers);
                     self.ctx.state_mut(|state| state.inbox.put_back(left));
                 }
                 return Ok(Some(end));

@@ -12,7 +12,6 @@ use everturn_proto::{
     limits::{MAX_MESSAGE_BYTES, MAX_QUEUED_MESSAGES},
     words::DEFAULT_AGENT,
 };
-
 use everturn_store::PageLimit;
 
 pub use self::{

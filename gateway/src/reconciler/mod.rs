@@ -130,7 +130,7 @@ impl Reconciler {
                 // The rest is looked at the next time.
                 return Ok(());
             }
-            match self.check(&conversation_id, now, &mut calls).await {
+            match self.check(&conversation_id, &pace, &mut calls).await {
                 Ok(()) => failures = 0,
                 // One conversation that the engine does not take must not keep the others waiting.
                 Err(LookError::Engine(error)) if failures < MAX_FAILURES => {
@@ -148,7 +148,7 @@ impl Reconciler {
     async fn check(
         &self,
         conversation_id: &str,
-        now: DateTime<Utc>,
+        pace: &CheckPace,
         calls: &mut CallBudget,
     ) -> Result<(), LookError> {
         let Some(unfinished) = self.store.unfinished(conversation_id).await? else {
@@ -157,13 +157,8 @@ impl Reconciler {
         self.counts.checked();
         calls.next().await;
         let is_running = self.turns.is_running(conversation_id).await?;
-        let stored_before = now - delta(self.config.grace);
-        let decision = decide(
-            &unfinished,
-            is_running,
-            stored_before,
-            self.config.lost_turns,
-        );
+        let (stored_before, lost_turns) = (pace.stalled_since, self.config.lost_turns);
+        let decision = decide(&unfinished, is_running, stored_before, lost_turns);
         match decision {
             Decision::Wait => Ok(()),
             Decision::Signal(messages) => self.signal(&unfinished, messages, calls).await,
@@ -172,7 +167,8 @@ impl Reconciler {
             }
             Decision::FailLost(message_id) => self.fail(&unfinished, &message_id, LOST).await,
             Decision::Start(messages, starts) => {
-                self.start(&unfinished, messages, starts, now, calls).await
+                self.start(&unfinished, messages, starts, pace.now, calls)
+                    .await
             }
         }
     }

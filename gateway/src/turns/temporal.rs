@@ -13,8 +13,9 @@ use everturn_store::Conversation;
 use everturn_workflows::AgentExecution;
 use temporalio_client::{
     Client, RpcOptions, WorkflowDescribeOptions, WorkflowExecuteUpdateOptions,
-    WorkflowExecutionStatus, WorkflowHandle, WorkflowIdConflictPolicy, WorkflowSignalOptions,
-    WorkflowStartOptions, WorkflowTerminateOptions,
+    WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowHandle,
+    WorkflowIdConflictPolicy, WorkflowSignalOptions, WorkflowStartOptions,
+    WorkflowTerminateOptions,
     errors::{WorkflowInteractionError, WorkflowStartError, WorkflowUpdateError},
     tonic::{Code, Status},
 };
@@ -23,10 +24,12 @@ use temporalio_common::{
     search_attributes::{SearchAttributeKey, SearchAttributes},
 };
 
-use super::port::{
-    ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
+use super::{
+    port::{
+        ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
+    },
+    search_attributes::register_search_attributes,
 };
-use super::search_attributes::register_search_attributes;
 
 const CONVERSATION_ID: SearchAttributeKey<String> =
     SearchAttributeKey::keyword(search_attribute::CONVERSATION_ID);
@@ -114,17 +117,25 @@ impl TemporalTurns {
         conversation_id: &str,
         message_id: &str,
     ) -> Result<bool, TurnError> {
+        let Some(described) = self.describe(conversation_id).await? else {
+            return Ok(false);
+        };
+        let first: Option<String> = described.memo().get(FIRST_MESSAGE).map_err(unavailable)?;
+        Ok(first.as_deref() == Some(message_id))
+    }
+
+    /// Describes the latest workflow of a conversation; `None` when there is none.
+    async fn describe(
+        &self,
+        conversation_id: &str,
+    ) -> Result<Option<WorkflowExecutionDescription>, TurnError> {
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
         let options = WorkflowDescribeOptions::builder()
             .rpc_options(self.rpc_options())
             .build();
         match self.within(handle.describe(options)).await? {
-            Ok(described) => {
-                let first: Option<String> =
-                    described.memo().get(FIRST_MESSAGE).map_err(unavailable)?;
-                Ok(first.as_deref() == Some(message_id))
-            }
-            Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
+            Ok(described) => Ok(Some(described)),
+            Err(WorkflowInteractionError::NotFound(_)) => Ok(None),
             Err(error) => Err(unavailable(error)),
         }
     }
@@ -206,15 +217,9 @@ impl TurnStarter for TemporalTurns {
     }
 
     async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
-        let handle = handle(&self.client, AgentExecution::run, conversation_id);
-        let options = WorkflowDescribeOptions::builder()
-            .rpc_options(self.rpc_options())
-            .build();
-        match self.within(handle.describe(options)).await? {
-            Ok(described) => Ok(described.status() == WorkflowExecutionStatus::Running),
-            Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
-            Err(error) => Err(unavailable(error)),
-        }
+        let described = self.describe(conversation_id).await?;
+        Ok(described
+            .is_some_and(|described| described.status() == WorkflowExecutionStatus::Running))
     }
 
     async fn cancel(

@@ -12,8 +12,8 @@ use super::{Result, conversations::UnfinishedTurn, lists::Conversation};
 /// All gateways share one schedule, which is a table.
 #[async_trait]
 pub trait Reconciliation: Send + Sync {
-    /// Returns the conversations to look at now, the longest due first; none when a gateway has asked within `every`.
-    /// None of them is returned again before `again`.
+    /// Returns the conversations to look at now: those that are due longest, in no order; none when a gateway has asked
+    /// after `asked_before`. None of them is returned again before `again`.
     async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<String>>;
 
     /// Returns what has not ended in the conversation. `None` when everything has, or there is no such conversation:

@@ -58,8 +58,8 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         return Ok(turn);
     }
     for lost in &begun {
-        let id = &begin.conversation_id;
-        let ended = end_lost(connection, id, lost, LOST, turn.last_sequence).await?;
+        let step = lost.next_step(&begin.conversation_id);
+        let ended = end_failed(connection, step, LOST, turn.last_sequence).await?;
         turn.last_sequence = ended.result.last_sequence;
         turn.sealed.extend(ended.sealed);
     }
@@ -84,12 +84,7 @@ async fn take_message(
     let stored = message.as_ref().map(|message| message.content.as_str());
     let title = title(stored.or(begin.content.as_deref()).unwrap_or_default());
     let request = BatchRequest {
-        step: StepKey {
-            conversation_id: begin.conversation_id.clone(),
-            message_id: begin.message_id.clone(),
-            agent_execution_id: begin.agent_execution_id.clone(),
-            step: 0,
-        },
+        step: first_step(begin),
         save: Save::UserMessage {
             message_id: begin.message_id.clone(),
             content: begin.content.clone(),
@@ -119,8 +114,8 @@ async fn take_message(
     Ok(batch.last_sequence)
 }
 
-/// Locks the conversation, which is created when it is unknown. When several
-/// create it at once, the others wait for the first, and then for its lock.
+/// Locks the conversation, which is created when it is unknown. When several create it at once, the others wait for the
+/// first, and then for its lock.
 ///
 /// A worker that was about to begin a turn does not create a deleted conversation again. Its removal and the note of it
 /// are committed together, so whoever finds no row to lock sees the note in the next statement.
@@ -176,7 +171,7 @@ pub(super) async fn fail_turn(
         if own.status != AgentExecutionStatus::Running {
             return Ok(false);
         }
-        end_lost(connection, id, own, failure, last_sequence).await?;
+        end_failed(connection, own.next_step(id), failure, last_sequence).await?;
         return Ok(true);
     }
     let message = load_message(connection, id, &begin.message_id).await?;
@@ -188,9 +183,7 @@ pub(super) async fn fail_turn(
     definitions::insert(connection, &hash, &begin.agent).await?;
     let last_sequence =
         take_message(connection, &begin, &hash, last_sequence, Some(message)).await?;
-    for own in begun_turns(connection, &begin).await? {
-        end_lost(connection, id, &own, failure.clone(), last_sequence).await?;
-    }
+    end_failed(connection, first_step(&begin), failure, last_sequence).await?;
     Ok(true)
 }
 
@@ -201,28 +194,33 @@ const LOST: TurnFailure = TurnFailure {
               still needs an answer.",
 };
 
-/// Ends a turn whose workflow is gone. As at every end, what is open is closed and the text so far is kept.
-async fn end_lost(
+/// Ends a turn whose workflow is gone, at the step after those that were saved: that one may have left a text. As at
+/// every end, what is open is closed and the text so far is kept.
+async fn end_failed(
     connection: &mut Connection,
-    conversation_id: &str,
-    lost: &BegunRow,
+    step: StepKey,
     failure: TurnFailure,
     last_sequence: u32,
 ) -> Result<Appended> {
+    let saved_steps = step.step;
     let request = BatchRequest {
-        step: StepKey {
-            conversation_id: conversation_id.to_owned(),
-            message_id: lost.message_id.clone(),
-            agent_execution_id: lost.id.clone(),
-            // The step after those that were saved is the one that may have left a text.
-            step: lost.steps,
-        },
+        step,
         save: Save::End(AgentExecutionEnd::Failed {
             code: failure.code.into(),
             message: failure.message.into(),
         }),
     };
-    append(connection, &request, last_sequence, lost.steps).await
+    append(connection, &request, last_sequence, saved_steps).await
+}
+
+/// Returns the first step of a turn.
+fn first_step(begin: &BeginTurn) -> StepKey {
+    StepKey {
+        conversation_id: begin.conversation_id.clone(),
+        message_id: begin.message_id.clone(),
+        agent_execution_id: begin.agent_execution_id.clone(),
+        step: 0,
+    }
 }
 
 /// True for a message that another turn took (it steered that turn) and that is answered there, or is about to be. One

@@ -19,8 +19,9 @@ pub(super) struct LockedConversation {
     pub(super) last_sequence: u32,
 }
 
-/// Locks the conversation until the transaction ends; `None` when there is no such conversation. In PostgreSQL a statement sees what was committed before the statement began. So what the
-/// transactions before this one wrote must be read by the statements after this one, never by this one itself.
+/// Locks the conversation until the transaction ends; `None` when there is no such conversation. In PostgreSQL a
+/// statement sees what was committed before the statement began. So what the transactions before this one wrote must be
+/// read by the statements after this one, never by this one itself.
 pub(super) async fn lock_conversation(
     connection: &mut Connection,
     conversation_id: &str,

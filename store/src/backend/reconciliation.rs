@@ -54,11 +54,8 @@ impl Reconciliation for Database {
             message_id: message_id.to_owned(),
             content: None,
             agent_execution_id: ids::root_execution_id(&conversation.id, message_id),
-            // No model is asked, so the agent's name is all there is to pin.
-            agent: AgentDefinition {
-                name: conversation.agent.clone(),
-                ..AgentDefinition::default()
-            },
+            // No model is asked, so the name is all there is to pin.
+            agent: AgentDefinition::only_a_name(conversation.agent.clone()),
         };
         self.transaction(async |connection| {
             Box::pin(begin::fail_turn(connection, begin, failure)).await

@@ -5,7 +5,7 @@ use everturn_proto::{LogId, turn::AgentDefinition, words::AgentExecutionStatus};
 use sqlx::FromRow;
 
 use crate::{
-    api::{BegunTurn, PinnedAgent},
+    api::{BegunTurn, PinnedAgent, StepKey},
     batch::{Delegator, StoredMessage},
     columns::now,
 };
@@ -26,6 +26,16 @@ pub(crate) struct BegunRow {
 }
 
 impl BegunRow {
+    /// Returns the step after those that were saved.
+    pub(crate) fn next_step(&self, conversation_id: &str) -> StepKey {
+        StepKey {
+            conversation_id: conversation_id.to_owned(),
+            message_id: self.message_id.clone(),
+            agent_execution_id: self.id.clone(),
+            step: self.steps,
+        }
+    }
+
     pub(crate) fn begun(self, log_id: LogId, last_sequence: u32) -> BegunTurn {
         BegunTurn {
             log_id,

@@ -120,6 +120,12 @@ impl Stack {
         .await
     }
 
+    /// Posts a message to a conversation, and returns status and body.
+    pub async fn send(&self, conversation_id: &str, body: &Value) -> (u16, Value) {
+        let path = format!("/conversations/{conversation_id}/messages");
+        self.post(&path, body).await
+    }
+
     /// Terminates the workflow of a conversation, without any change in the store.
     pub async fn terminate(&self, conversation_id: &str) {
         let workflow_id = ids::workflow_id(conversation_id);

@@ -69,13 +69,7 @@ async fn a_conversation_is_deleted_in_mid_answer() {
     let (conversation, _) = stack.ask("one").await;
     stack.asked(1).await;
     let queued = json!({"content": "later"});
-    assert_eq!(
-        stack
-            .post(&format!("/conversations/{conversation}/messages"), &queued)
-            .await
-            .0,
-        202
-    );
+    assert_eq!(stack.send(&conversation, &queued).await.0, 202);
 
     assert_eq!(delete(&stack, &conversation).await, 204);
     assert_eq!(delete(&stack, &conversation).await, 404);

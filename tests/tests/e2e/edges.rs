@@ -8,8 +8,6 @@ use everturn_tests::{
 };
 use serde_json::json;
 
-use crate::resume::{send, terminate};
-
 /// No reconciler brings back what a run forgets.
 const UNHELPED: &str = "[reconciler]\ngrace = \"1h\"\n";
 
@@ -37,7 +35,7 @@ async fn a_steer_that_comes_after_the_end_has_a_turn_of_its_own() {
     .await;
     for steer in ["one", "two"] {
         let body = json!({"content": steer, "on_busy": "steer"});
-        assert_eq!(send(&stack, &conversation, &body).await.0, 202);
+        assert_eq!(stack.send(&conversation, &body).await.0, 202);
     }
     stack.reached("save.steer.before").await;
     // Something else ends the turn while its run is about to save the steer.
@@ -61,14 +59,14 @@ async fn a_turn_that_goes_on_is_interrupted_and_not_lost() {
         (stack.events(&conversation).await.len() >= 6).then_some(())
     })
     .await;
-    terminate(&stack, &conversation).await;
+    stack.terminate(&conversation).await;
     worker.kill().await;
     let resumed = stack
         .post(&format!("/conversations/{conversation}/resume"), &json!({}))
         .await;
     assert_eq!(resumed.0, 202);
     let interrupt = json!({"content": "stop", "on_busy": "interrupt"});
-    assert_eq!(send(&stack, &conversation, &interrupt).await.0, 202);
+    assert_eq!(stack.send(&conversation, &interrupt).await.0, 202);
     let _worker = stack.worker();
     let events = stack.ended(&conversation, 2).await;
     let story = types(&events);

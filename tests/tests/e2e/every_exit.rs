@@ -7,10 +7,7 @@ use everturn_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    approvals::{ASKING, answer, pending},
-    resume::send,
-};
+use crate::approvals::{ASKING, answer, pending};
 
 /// Saves that are refused: the conversation, and which of its rows.
 const REFUSED: [(&str, &str); 4] = [
@@ -48,7 +45,7 @@ async fn a_turn_that_cannot_be_saved_ends_with_an_error() {
             .await;
         assert_eq!(created.0, 201);
         let body = json!({"content": conversation});
-        assert_eq!(send(&stack, conversation, &body).await.0, 202);
+        assert_eq!(stack.send(conversation, &body).await.0, 202);
     }
     wait::until("the steered turn runs its tool", || async {
         let events = stack.events("refuses_steer").await;
@@ -56,7 +53,7 @@ async fn a_turn_that_cannot_be_saved_ends_with_an_error() {
     })
     .await;
     let steer = json!({"content": "and this", "on_busy": "steer"});
-    assert_eq!(send(&stack, "refuses_steer", &steer).await.0, 202);
+    assert_eq!(stack.send("refuses_steer", &steer).await.0, 202);
     let call = pending(&stack, "refuses_approval", 1).await;
     answer(
         &stack,

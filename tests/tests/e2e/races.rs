@@ -23,9 +23,7 @@ async fn in_the_final_save() -> (Stack, [Process; 2], String) {
 
 async fn submit(stack: &Stack, conversation: &str, content: &str, on_busy: &str) -> String {
     let body = json!({"content": content, "on_busy": on_busy});
-    let (status, answer) = stack
-        .post(&format!("/conversations/{conversation}/messages"), &body)
-        .await;
+    let (status, answer) = stack.send(conversation, &body).await;
     assert_eq!(status, 202, "{answer}");
     answer["message_id"].as_str().unwrap().to_owned()
 }

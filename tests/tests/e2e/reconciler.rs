@@ -11,8 +11,6 @@ use everturn_tests::{
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::resume::{send, terminate};
-
 /// What has stalled for two seconds is looked at.
 const QUICK: &str = "[reconciler]\nevery = \"500ms\"\ngrace = \"2s\"\nagain = \"2s\"\n";
 
@@ -58,7 +56,7 @@ async fn an_engine_that_comes_back_empty_loses_no_message() {
         let id = stack.client().create_conversation(None).await.unwrap();
         for message in 0..2 {
             let body = json!({"content": format!("{number} {message}")});
-            assert_eq!(send(&stack, &id, &body).await.0, 202);
+            assert_eq!(stack.send(&id, &body).await.0, 202);
         }
         conversations.push(id);
     }
@@ -99,7 +97,7 @@ async fn a_terminated_turn_goes_on_by_itself() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("hello").await;
     stack.asked(1).await;
-    terminate(&stack, &conversation).await;
+    stack.terminate(&conversation).await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message assistant_message complete");
 }
@@ -111,7 +109,7 @@ async fn a_terminated_turn_ends_when_it_is_not_to_be_resumed() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("hello").await;
     stack.asked(1).await;
-    terminate(&stack, &conversation).await;
+    stack.terminate(&conversation).await;
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(
         story(&events),
@@ -135,7 +133,7 @@ async fn what_was_sent_while_the_engine_was_away_is_answered_in_order() {
         let sends = conversations.iter().map(|id| {
             let body = json!({"content": message.to_string()});
             let stack = &stack;
-            async move { send(stack, id, &body).await.0 }
+            async move { stack.send(id, &body).await.0 }
         });
         let statuses = join_all(sends).await;
         assert_eq!(

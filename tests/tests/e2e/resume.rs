@@ -40,7 +40,7 @@ async fn turns(stack: &Stack) -> TemporalTurns {
     TemporalTurns::new(stack.temporal.client().await, options)
 }
 
-pub(crate) async fn terminate(stack: &Stack, conversation: &str) {
+async fn terminate(stack: &Stack, conversation: &str) {
     turns(stack)
         .await
         .terminate(conversation, "test")
@@ -59,23 +59,17 @@ fn resuming(from_step: u32) -> (u16, Value) {
     (202, json!({"status": "resuming", "from_step": from_step}))
 }
 
-pub(crate) async fn send(stack: &Stack, conversation: &str, body: &Value) -> (u16, Value) {
-    stack
-        .post(&format!("/conversations/{conversation}/messages"), body)
-        .await
-}
-
 /// Runs a turn, and terminates its workflow while the answer to the second LLM call does not come.
 async fn terminated_in_mid_stream() -> (Stack, [Process; 2], String) {
     let stack = Stack::new(Model::start(cut_off).await).await;
     let (worker, gateway) = stack.start().await;
     let conversation = stack.client().create_conversation(None).await.unwrap();
-    send(
-        &stack,
-        &conversation,
-        &json!({"content": "change something", "message_id": "mine"}),
-    )
-    .await;
+    stack
+        .send(
+            &conversation,
+            &json!({"content": "change something", "message_id": "mine"}),
+        )
+        .await;
     stack.asked(2).await;
     terminate(&stack, &conversation).await;
     (stack, [worker, gateway], conversation)
@@ -102,12 +96,9 @@ async fn in_mid_stream_with_a_reader_connected() {
     let conversation = stack.client().create_conversation(None).await.unwrap();
     let is_last = |frame: &Frame| frame.event == "complete";
     let harm = async {
-        send(
-            &stack,
-            &conversation,
-            &json!({"content": "change something"}),
-        )
-        .await;
+        stack
+            .send(&conversation, &json!({"content": "change something"}))
+            .await;
         stack.asked(2).await;
         terminate(&stack, &conversation).await;
         assert_eq!(resume(&stack, &conversation).await, resuming(0));
@@ -168,14 +159,14 @@ async fn two_resumes_at_once_start_one_run() {
 async fn a_repeated_post_brings_its_turn_back() {
     let (stack, _running, conversation) = terminated_in_mid_stream().await;
     let body = json!({"content": "change something", "message_id": "mine", "on_busy": "interrupt"});
-    let (status, first) = send(&stack, &conversation, &body).await;
+    let (status, first) = stack.send(&conversation, &body).await;
     assert_eq!((status, &first["status"]), (202, &json!("accepted_before")));
     ended_once(&stack, &conversation).await;
     // A repeated POST of a message whose turn has ended starts nothing.
     let run_id =
         |described: &Value| described["workflowExecutionInfo"]["execution"]["runId"].clone();
     let before = run_id(&stack.workflow_status(&conversation, "COMPLETED").await);
-    assert_eq!(send(&stack, &conversation, &body).await, (202, first));
+    assert_eq!(stack.send(&conversation, &body).await, (202, first));
     assert_eq!(
         run_id(&stack.workflow_status(&conversation, "COMPLETED").await),
         before
@@ -277,7 +268,8 @@ async fn with_messages_waiting() {
     stack.asked(1).await;
     for content in ["two", "three"] {
         assert_eq!(
-            send(&stack, &conversation, &json!({"content": content}))
+            stack
+                .send(&conversation, &json!({"content": content}))
                 .await
                 .0,
             202
@@ -317,7 +309,7 @@ async fn before_any_turn_began() {
     let stack = Stack::new(Model::start(echo).await).await;
     let _gateway = stack.gateway().await;
     let (conversation, _) = stack.ask("one").await;
-    send(&stack, &conversation, &json!({"content": "two"})).await;
+    stack.send(&conversation, &json!({"content": "two"})).await;
     terminate(&stack, &conversation).await;
     assert_eq!(
         resume(&stack, &conversation).await,
@@ -349,7 +341,9 @@ async fn what_runs_is_complete_or_never_was() {
         code(resume(&stack, &conversation).await),
         (404, "no_checkpoint".to_owned())
     );
-    send(&stack, &conversation, &json!({"content": "hello"})).await;
+    stack
+        .send(&conversation, &json!({"content": "hello"}))
+        .await;
     stack.asked(1).await;
     assert_eq!(
         resume(&stack, &conversation).await,
@@ -383,14 +377,15 @@ async fn a_newer_message_ends_a_lost_turn() {
     let conversation = stack.client().create_conversation(None).await.unwrap();
     let is_last = |frame: &Frame| frame.event == "complete";
     let harm = async {
-        send(&stack, &conversation, &json!({"content": "one"})).await;
+        stack.send(&conversation, &json!({"content": "one"})).await;
         wait::until("the tool is at work", || async {
             (stack.effects().len() == 1).then_some(())
         })
         .await;
         terminate(&stack, &conversation).await;
         assert_eq!(
-            send(&stack, &conversation, &json!({"content": "two"}))
+            stack
+                .send(&conversation, &json!({"content": "two"}))
                 .await
                 .0,
             202

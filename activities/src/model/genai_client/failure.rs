@@ -139,7 +139,7 @@ fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderM
             ),
         ),
         402 => quota_exceeded(call, detail.as_deref()),
-        429 if names_quota(&body) => quota_exceeded(call, detail.as_deref()),
+        429 if names(inner_error(&body), &QUOTA) => quota_exceeded(call, detail.as_deref()),
         429 => ModelError {
             code: code::LLM_RATE_LIMITED,
             message: said("limits the rate of calls"),
@@ -163,11 +163,7 @@ fn from_status(call: Call<'_>, status: StatusCode, body: &str, headers: &HeaderM
 
 /// An error that came inside a stream that had begun well.
 fn from_body(call: Call<'_>, body: &Value) -> ModelError {
-    // Anthropic wraps the error once more.
-    let error = body
-        .get("error")
-        .filter(|error| error.is_object())
-        .unwrap_or(body);
+    let error = inner_error(body);
     // OpenRouter and others put the HTTP status of the provider behind them into `code`.
     let status = error
         .get("code")
@@ -190,7 +186,7 @@ fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         )
     };
     let is = |words: &[&str]| names(error, words);
-    if names_quota(body) {
+    if is(&QUOTA) {
         quota_exceeded(call, detail.as_deref())
     } else if is(&[
         "authentication_error",
@@ -245,14 +241,15 @@ fn names(error: &Value, words: &[&str]) -> bool {
         .any(|word| words.contains(word))
 }
 
-/// True for an error that says that the account may make no more calls. Providers answer it with the status of a rate
-/// limit, but waiting does not help.
-fn names_quota(body: &Value) -> bool {
-    let error = body.get("error").filter(|error| error.is_object());
-    names(error.unwrap_or(body), &QUOTA)
+/// The error itself, which some providers wrap once more.
+fn inner_error(body: &Value) -> &Value {
+    body.get("error")
+        .filter(|error| error.is_object())
+        .unwrap_or(body)
 }
 
-/// The words of OpenAI and of Anthropic.
+/// What providers name an error that says that the account may make no more calls. Its status is that of a rate limit,
+/// but waiting does not help. The words are OpenAI's and Anthropic's.
 const QUOTA: [&str; 3] = [
     "insufficient_quota",
     "billing_hard_limit_reached",

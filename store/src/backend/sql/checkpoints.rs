@@ -32,13 +32,13 @@ pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
 
 /// The first row wins. The clause names no key, so that PostgreSQL waits for another writer of the same checkpoint at
 /// each of the table's two keys: at a key that a clause does not name, it reports a conflict instead.
-const INSERT_CHECKPOINT: &str = "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type, \
-     execution_id, step_number, generation, input_tokens, output_tokens, created_at, execution_state) \
+const INSERT_CHECKPOINT: &str = "INSERT INTO execution_checkpoints \
+     (id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, generation, input_tokens, output_tokens, created_at, execution_state) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING";
 
 /// `$1` id, `$2` generation, `$3` input tokens, `$4` output tokens, `$5` now, `$6` state. The newest generation wins.
-const REPLACE_CHECKPOINT: &str = "UPDATE execution_checkpoints SET generation = $2, input_tokens = $3, output_tokens = $4, created_at = $5, \
-     execution_state = $6 WHERE id = $1 AND generation <= $2";
+const REPLACE_CHECKPOINT: &str = "UPDATE execution_checkpoints SET generation = $2, input_tokens = $3, \
+     output_tokens = $4, created_at = $5, execution_state = $6 WHERE id = $1 AND generation <= $2";
 
 /// A row of `execution_checkpoints`.
 pub(crate) struct CheckpointRow<'a, S> {

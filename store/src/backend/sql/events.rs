@@ -5,30 +5,28 @@ use super::SqlText;
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log, `$7` most bytes. Rows
 /// that a worker of an earlier release inserted do not say how long they are.
 pub(crate) const EVENTS: &str = measured!(
-    "id, conversation_id, message_id, event_type, event_data, sequence_number, created_at",
-    concat!(
-        "(SELECT id, conversation_id, message_id, event_type, event_data, sequence_number, created_at, \
-          CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END AS bytes \
-          FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
-          AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+    columns: "id, conversation_id, message_id, event_type, event_data, sequence_number, created_at",
+    bytes: "CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END",
+    from: concat!(
+        "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
+         AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
         visible!(),
         " AND ",
         log_id!(),
-        " = $6) ORDER BY sequence_number LIMIT $5)"
+        " = $6)"
     ),
-    "sequence_number",
-    "$7"
+    order: "sequence_number",
+    limit: "$5",
+    most_bytes: "$7"
 );
 
-/// `$1` conversation, `$2` tenant, `$3` owner. The engine runs one turn of a conversation at a time. So when several
-/// agent executions say that they run (one was terminated from outside), only the newest really does.
+/// `$1` conversation, `$2` tenant, `$3` owner.
 pub(crate) const CONVERSATION_STATUS: &str = concat!(
     "SELECT ",
     log_id!(),
-    " AS log_id, c.last_sequence, \
-     (SELECT e.message_id FROM agent_executions e \
-      WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
-      ORDER BY e.started_at DESC LIMIT 1) AS running_message_id, \
+    " AS log_id, c.last_sequence, ",
+    running_turn!("message_id", "c.id"),
+    " AS running_message_id, \
      (SELECT m.id FROM messages m WHERE m.conversation_id = c.id AND m.status = 'queued' \
       ORDER BY m.created_at, m.id LIMIT 1) AS queued_message_id \
      FROM conversations c WHERE c.id = $1 AND ",

@@ -62,21 +62,53 @@ macro_rules! conversation_columns {
     };
 }
 
-/// Adds up how long rows are (`bytes`), in their order, and returns those that fit into `most_bytes`, with one row more
-/// if there is one; the first row always fits. The rows come with their places, in no order ([`MeasuredRow`](crate::rows::measured::MeasuredRow)).
+/// Selects rows up to a limit of rows and one of bytes. `bytes` says how long a row is. One row more than fits is
+/// returned if there is one, and the first row always fits. The rows come with their places, in no order
+/// ([`MeasuredRow`](crate::rows::measured::MeasuredRow)).
 macro_rules! measured {
-    ($columns:expr, $rows:expr, $order:literal, $most_bytes:literal) => {
+    (
+        columns: $columns:expr, bytes: $bytes:literal, from: $from:expr, order: $order:literal,
+        limit: $limit:literal, most_bytes: $most_bytes:literal
+    ) => {
         concat!(
-            "SELECT ",
+            "SELECT * FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS place, \
+             CAST(SUM(bytes) OVER in_order AS BIGINT) AS total_bytes FROM (SELECT ",
             $columns,
-            ", place, total_bytes FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS place, \
-             CAST(SUM(bytes) OVER in_order AS BIGINT) AS total_bytes FROM ",
-            $rows,
-            " AS found WINDOW in_order AS (ORDER BY ",
+            ", ",
+            $bytes,
+            " AS bytes FROM ",
+            $from,
+            " ORDER BY ",
+            $order,
+            " LIMIT ",
+            $limit,
+            ") AS found WINDOW in_order AS (ORDER BY ",
             $order,
             " ROWS UNBOUNDED PRECEDING)) AS measured WHERE place <= 2 OR total_bytes - bytes <= ",
             $most_bytes
         )
+    };
+}
+
+/// The newest turn of a conversation that says that it runs. The engine runs one at a time. So when several say so, in
+/// data that is older than this rule or because one was terminated from outside, only the newest really does.
+macro_rules! running_turn {
+    ($column:literal, $conversation:literal) => {
+        concat!(
+            "(SELECT e.",
+            $column,
+            " FROM agent_executions e WHERE e.conversation_id = ",
+            $conversation,
+            " AND e.status = 'running' AND e.parent_execution_id IS NULL ORDER BY e.started_at DESC LIMIT 1)"
+        )
+    };
+}
+
+/// The step of the last `llm_complete` of the agent execution `r`.
+macro_rules! last_checkpoint {
+    () => {
+        "(SELECT MAX(k.step_number) FROM execution_checkpoints k \
+         WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete')"
     };
 }
 

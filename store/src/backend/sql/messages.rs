@@ -57,20 +57,17 @@ pub(crate) const WITHDRAW_MESSAGE: &str =
     "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` reject. Returns a row for each message that waits, in
-/// order, or one row without a message. A message that is to be rejected does not wait. A turn has ended before the next one begins, so at most one runs. In data that is older than
-/// this rule, the newest one counts.
+/// order, or one row without a message. A message that is to be rejected does not wait.
 pub(crate) const RESUME_POINT: &str = concat!(
-    "SELECT r.message_id AS running_message_id, \
-     (SELECT MAX(k.step_number) FROM execution_checkpoints k \
-      WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step, \
+    "SELECT r.message_id AS running_message_id, ",
+    last_checkpoint!(),
+    " AS checkpoint_step, \
      EXISTS (SELECT 1 FROM agent_executions b WHERE b.conversation_id = c.id) AS has_begun, m.id AS waiting_id \
      FROM (SELECT id FROM conversations WHERE id = $1 AND ",
     visible!(),
-    ") c \
-     LEFT JOIN agent_executions r ON r.id = (SELECT e.id FROM agent_executions e \
-      WHERE e.conversation_id = c.id AND e.status = 'running' AND e.parent_execution_id IS NULL \
-      ORDER BY e.started_at DESC LIMIT 1) \
-     LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' AND m.on_busy <> $5 \
+    ") c LEFT JOIN agent_executions r ON r.id = ",
+    running_turn!("id", "c.id"),
+    " LEFT JOIN messages m ON m.conversation_id = c.id AND m.status = 'queued' AND m.on_busy <> $5 \
      ORDER BY m.created_at, m.id LIMIT $4"
 );
 
@@ -126,13 +123,12 @@ impl InsertTakenMessage<'_> {
 
 /// `$1` conversation, `$2` limit, `$3` thread, `$4` most bytes. The newest come first.
 pub(crate) const CONTEXT: &str = measured!(
-    "role, content, tool_calls, tool_results",
-    "(SELECT role, content, tool_calls, tool_results, sequence_number, \
-      OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT)) + OCTET_LENGTH(CAST(tool_results AS TEXT)) \
-      AS bytes FROM messages WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL \
-      ORDER BY sequence_number DESC LIMIT $2)",
-    "sequence_number DESC",
-    "$4"
+    columns: "role, content, tool_calls, tool_results, sequence_number",
+    bytes: "OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT)) + OCTET_LENGTH(CAST(tool_results AS TEXT))",
+    from: "messages WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL",
+    order: "sequence_number DESC",
+    limit: "$2",
+    most_bytes: "$4"
 );
 
 /// `$1` conversation, `$2` list of ids.

@@ -11,13 +11,10 @@ macro_rules! outside_columns {
     };
 }
 
-macro_rules! outside_tools {
-    ($condition:literal $(, $column:literal)?) => {
+macro_rules! from_outside_tools {
+    ($condition:literal) => {
         concat!(
-            "SELECT ",
-            outside_columns!(),
-            $($column,)?
-            " FROM tool_execution_records WHERE conversation_id = $1 AND ",
+            "tool_execution_records WHERE conversation_id = $1 AND ",
             of_visible_conversation!(),
             " AND ",
             $condition
@@ -28,21 +25,21 @@ macro_rules! outside_tools {
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` most bytes. The condition repeats that of the index
 /// `tool_execution_records_waiting` word by word, because PostgreSQL uses a partial index only for such a text.
 pub(crate) const WAITING_TOOLS: &str = measured!(
-    outside_columns!(),
-    concat!(
-        "(",
-        outside_tools!(
-            "status = 'pending' AND (approval = 'pending' OR kind = 'client') ORDER BY created_at, call_index LIMIT $4",
-            ", OCTET_LENGTH(CAST(tool_input AS TEXT)) AS bytes"
-        ),
-        ")"
-    ),
-    "created_at, call_index",
-    "$5"
+    columns: outside_columns!(),
+    bytes: "OCTET_LENGTH(CAST(tool_input AS TEXT))",
+    from: from_outside_tools!("status = 'pending' AND (approval = 'pending' OR kind = 'client')"),
+    order: "created_at, call_index",
+    limit: "$4",
+    most_bytes: "$5"
 );
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` tool execution.
-pub(crate) const OUTSIDE_TOOL: &str = outside_tools!("execution_id = $4");
+pub(crate) const OUTSIDE_TOOL: &str = concat!(
+    "SELECT ",
+    outside_columns!(),
+    " FROM ",
+    from_outside_tools!("execution_id = $4")
+);
 
 macro_rules! store_client_result {
     ($is_runnable:literal) => {

@@ -25,11 +25,13 @@ pub(crate) const UNFINISHED_CONVERSATION: &str = concat!(
     " FROM conversations WHERE id = $1"
 );
 
-/// `$1` conversation. In data that is older than the rule that at most one turn runs, the newest one counts.
-pub(crate) const UNFINISHED_TURN: &str = "SELECT r.message_id, (SELECT MAX(k.step_number) FROM execution_checkpoints k \
-     WHERE k.agent_execution_id = r.id AND k.checkpoint_type = 'llm_complete') AS checkpoint_step \
-     FROM agent_executions r WHERE r.conversation_id = $1 AND r.status = 'running' \
-     AND r.parent_execution_id IS NULL ORDER BY r.started_at DESC LIMIT 1";
+/// `$1` conversation. The newest turn counts, as in `running_turn!`.
+pub(crate) const UNFINISHED_TURN: &str = concat!(
+    "SELECT r.message_id, ",
+    last_checkpoint!(),
+    " AS checkpoint_step FROM agent_executions r WHERE r.conversation_id = $1 AND r.status = 'running' \
+     AND r.parent_execution_id IS NULL ORDER BY r.started_at DESC LIMIT 1"
+);
 
 /// `$1` conversation, `$2` limit.
 pub(crate) const WAITING_MESSAGES: &str = "SELECT id, on_busy, created_at FROM messages WHERE conversation_id = $1 \
