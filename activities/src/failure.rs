@@ -39,6 +39,7 @@ pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
             what: Missing::Message,
             ..
         } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
+        StoreError::RunReplaced { .. } => permanent(failure::RUN_REPLACED, error.to_string()),
         _ => permanent(failure::INTERNAL, error.to_string()),
     }
 }

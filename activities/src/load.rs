@@ -1,10 +1,10 @@
 //! `load_turn_activity`: takes the message into its turn, or begins the sub-agent of a tool call, and pins the agent.
 
 use everturn_proto::{
-    turn::{AgentDefinition, Delegation, LoadTurnRequest, LoadedTurn},
+    turn::{AgentDefinition, LoadTurnRequest, LoadedTurn},
     words::{DEFAULT_AGENT, DEFAULT_TENANT, failure},
 };
-use everturn_store::{BeginTurn, BegunTurn, PinnedAgent, ToolKey};
+use everturn_store::{BeginTurn, BegunTurn, PinnedAgent, ToolKey, TurnStart};
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -21,7 +21,15 @@ pub(crate) async fn load_turn(
     request: LoadTurnRequest,
 ) -> Result<LoadedTurn, ActivityError> {
     if let Some(delegation) = request.delegation {
-        return load_sub_agent(activities, ctx, request.conversation_id, delegation).await;
+        let call = ToolKey {
+            conversation_id: request.conversation_id,
+            message_id: delegation.message_id,
+            agent_execution_id: delegation.parent_execution_id,
+            step: delegation.step,
+            execution_id: delegation.execution_id,
+            epoch: request.epoch,
+        };
+        return load_sub_agent(activities, ctx, call).await;
     }
     let name = agent_name(activities, ctx, &request).await?;
     let known = activities.agents.get(&name).cloned();
@@ -35,12 +43,23 @@ pub(crate) async fn load_turn(
         agent_execution_id: request.agent_execution_id,
         // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
         agent: known.unwrap_or_else(|| AgentDefinition::only_a_name(name)),
+        epoch: request.epoch,
     };
+    failpoint::reach("load.turn.before").await;
     let begun = activities
         .turns
         .begin_turn(begin)
         .await
         .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+    let begun = match begun {
+        TurnStart::Begun(begun) => *begun,
+        TurnStart::AskAgain { epoch } => {
+            return Ok(LoadedTurn {
+                ask_again: Some(epoch),
+                ..LoadedTurn::default()
+            });
+        }
+    };
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
     let agent = begun.agent.as_ref();
     let cannot_run = agent.is_some_and(|agent| agent.definition.is_only_a_name());
@@ -56,16 +75,8 @@ pub(crate) async fn load_turn(
 async fn load_sub_agent(
     activities: &AgentActivities,
     ctx: &ActivityContext,
-    conversation_id: String,
-    delegation: Delegation,
+    call: ToolKey,
 ) -> Result<LoadedTurn, ActivityError> {
-    let call = ToolKey {
-        conversation_id,
-        message_id: delegation.message_id,
-        agent_execution_id: delegation.parent_execution_id,
-        step: delegation.step,
-        execution_id: delegation.execution_id,
-    };
     let begun = activities
         .turns
         .begin_sub_agent(&call, &activities.agents)
@@ -82,10 +93,11 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
         sealed: begun.sealed,
     };
     announce(activities, &begun.log_id, announcement).await;
-    let status = begun.status.into();
+    let (status, epoch) = (begun.status.into(), begun.epoch);
     let Some(PinnedAgent { definition, hash }) = begun.agent else {
         return LoadedTurn {
             status,
+            epoch,
             ..LoadedTurn::default()
         };
     };
@@ -93,6 +105,7 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
     let timeout_ms = definition.turn_timeout_ms;
     LoadedTurn {
         status,
+        epoch,
         agent: definition.name,
         agent_hash: hash,
         max_steps: definition.max_steps,

@@ -158,6 +158,7 @@ pub(crate) fn key_of(request: RunToolRequest) -> ToolKey {
         agent_execution_id: request.agent_execution_id,
         step: request.step,
         execution_id: request.execution_id,
+        epoch: request.epoch,
     }
 }
 

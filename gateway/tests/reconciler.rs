@@ -92,6 +92,7 @@ impl World {
                 model: Some("m".to_owned()),
                 ..AgentDefinition::default()
             },
+            epoch: Some(0),
         };
         self.store.begin_turn(begin).await.unwrap();
     }
@@ -107,6 +108,7 @@ impl World {
             message_id: message.to_owned(),
             agent_execution_id: ids::root_execution_id(conversation, message),
             step: 0,
+            epoch: None,
             batch: Some(Batch::End(end)),
         };
         self.store.save(&save).await.unwrap();

@@ -12,7 +12,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveEnd, SaveRequest, save_request::Batch},
     words::{AgentExecutionStatus, FinishReason},
 };
-use everturn_store::{BeginTurn, StepClaim, StepKey, TurnStore, sqlite::SqliteStore};
+use everturn_store::{BeginTurn, StepClaim, StepKey, TurnStart, TurnStore, sqlite::SqliteStore};
 use everturn_stream::{Announcement, InProcessStream, Part, StreamWriter, TextWriter};
 use serde_json::{Value, json};
 use support::{Answer, RecordingTurns, Sse, client, listen};
@@ -82,8 +82,11 @@ impl Stack {
                 name: "default".to_owned(),
                 ..AgentDefinition::default()
             },
+            epoch: Some(0),
         };
-        let begun = self.store.begin_turn(begin).await.unwrap();
+        let TurnStart::Begun(begun) = self.store.begin_turn(begin).await.unwrap() else {
+            panic!("another turn runs")
+        };
         self.announce(&begun.log_id, begun.last_sequence, Vec::new())
             .await;
         let (conversation_id, message_id) = (conversation_id.to_owned(), message_id.to_owned());
@@ -92,6 +95,7 @@ impl Stack {
             message_id,
             agent_execution_id,
             step: 0,
+            epoch: begun.epoch,
         };
         let StepClaim::Call { log_id, generation } = self.store.claim_step(&step).await.unwrap()
         else {
@@ -127,6 +131,7 @@ impl Stack {
             message_id: step.message_id,
             agent_execution_id: step.agent_execution_id,
             step: 0,
+            epoch: step.epoch,
             batch: Some(Batch::End(end)),
         };
         let saved = self.store.save(&request).await.unwrap();

@@ -55,7 +55,9 @@ CREATE TABLE public.conversations (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    log_id text DEFAULT ('log_'::text || (gen_random_uuid())::text) NOT NULL COLLATE pg_catalog."C"
+    log_id text DEFAULT ('log_'::text || (gen_random_uuid())::text) NOT NULL COLLATE pg_catalog."C",
+    run_epoch bigint DEFAULT 0 NOT NULL,
+    granted_epoch bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.deleted_conversations (
     id text NOT NULL COLLATE pg_catalog."C",

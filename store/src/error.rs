@@ -22,6 +22,15 @@ pub enum StoreError {
     /// The call contradicts what is stored; repeating it will not help.
     #[error("{0}")]
     Conflict(String),
+    /// The run that asks was replaced by a newer one of the same conversation (invariant 11, one run). Nothing was
+    /// changed, and repeating the call will not help.
+    #[error(
+        "a newer run of conversation `{conversation_id}` has taken over; this one may end nothing and change nothing"
+    )]
+    RunReplaced {
+        /// The conversation.
+        conversation_id: String,
+    },
     /// The conversation already has as many waiting messages as it may.
     #[error("the conversation already has {limit} messages waiting; wait for a turn to end")]
     QueueFull {

@@ -208,7 +208,7 @@ async fn what_jsonb_cannot_hold_is_refused_and_leaves_nothing() {
         "{refused:?}"
     );
     let other = Turn::new(turn.store.clone(), "d", "m");
-    let refused = other.store.begin_turn(other.begin("a\0b")).await;
+    let refused = other.begin_as_run("a\0b").await;
     assert!(
         matches!(refused, Err(StoreError::Conflict(_))),
         "{refused:?}"
@@ -234,7 +234,7 @@ async fn a_locked_conversation_is_unavailable_and_the_others_are_not() {
     let mut other = database.connection().await;
     let hold = "BEGIN; SELECT 1 FROM conversations WHERE id = 'c' FOR UPDATE";
     sqlx::raw_sql(hold).execute(&mut other).await.unwrap();
-    let refused = turn.store.begin_turn(turn.begin("")).await.unwrap_err();
+    let refused = turn.begin_as_run("").await.unwrap_err();
     assert!(refused.is_retryable(), "{refused}");
     Turn::begun(store, "d", "m").await;
     assert_eq!(turn.events().await.len(), 1, "readers are not held up");
@@ -316,7 +316,7 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
     line.cut();
     // Each connection of the pool may fail one call, because it is dead.
     let mut failures = 0;
-    while let Err(refused) = turn.store.begin_turn(turn.begin("")).await {
+    while let Err(refused) = turn.begin_as_run("").await {
         assert!(refused.is_retryable(), "{refused}");
         failures += 1;
         assert!(failures < 5, "{refused}");
@@ -325,7 +325,7 @@ async fn cut_and_dead_lines_are_unavailable_and_the_store_recovers() {
     line.stall(true);
     let started = std::time::Instant::now();
     for _ in 0..4 {
-        let refused = turn.store.begin_turn(turn.begin("")).await.unwrap_err();
+        let refused = turn.begin_as_run("").await.unwrap_err();
         assert!(refused.is_retryable(), "{refused}");
     }
     assert!(
@@ -357,7 +357,7 @@ async fn a_restarted_server_is_unavailable_and_then_works() {
         .await
         .unwrap();
     let mut failures = 0;
-    while let Err(refused) = turn.store.begin_turn(turn.begin("")).await {
+    while let Err(refused) = turn.begin_as_run("").await {
         assert!(refused.is_retryable(), "{refused}");
         failures += 1;
         assert!(failures < 5, "{refused}");

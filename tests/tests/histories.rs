@@ -74,6 +74,7 @@ async fn stored_histories_replay() {
         "resumed",
         "refused-save",
         "steers-after-end",
+        "taken-over",
     ];
     let of_tools = [
         "approval",
@@ -281,7 +282,7 @@ async fn record_histories_of_what_waits_or_was_lost_when_asked() {
         .await;
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
-    record(&stack, "resumed", &conversation, None).await;
+    record(&stack, "taken-over", &conversation, None).await;
 }
 
 /// Two calls that a person must approve, or one that the client runs.

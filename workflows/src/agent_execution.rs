@@ -76,7 +76,7 @@ impl AgentExecution {
             ))
             .into());
         };
-        let turn = start_turn(ctx, &input, message.clone());
+        let mut turn = start_turn(ctx, &input, message.clone());
         let ended = match turn.load(&input).await {
             Ok(loaded) if loaded.status() == AgentExecutionStatus::Running => {
                 set_search_attributes(ctx, &input, &loaded.agent);

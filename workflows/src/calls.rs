@@ -37,6 +37,8 @@ const LOCAL_SAVE_ATTEMPTS: u32 = 8;
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
 const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// What the Temporal UI says of a save that is tried as an ordinary activity.
+const STORE_WAS_AWAY: &str = "the store was away: saving again";
 /// How often an LLM call is tried. Each try is paid for, so there are few.
 const LLM_ATTEMPTS: u32 = 6;
 /// An LLM call or a tool ends itself when its limit is reached; the engine waits this much longer. A busy machine is late
@@ -80,6 +82,19 @@ pub(crate) async fn load_turn(
     request: LoadTurnRequest,
 ) -> Result<LoadedTurn> {
     call_store(ctx, || AgentActivities::load_turn, request).await
+}
+
+/// Asks for the turn again, with the epoch that the store gave this run. This is an ordinary activity: the engine takes
+/// the request from the newest run alone, and an older one, whose worker does not know yet, gets no further.
+pub(crate) async fn load_turn_again(
+    ctx: &WorkflowContext<AgentExecution>,
+    request: LoadTurnRequest,
+) -> Result<LoadedTurn> {
+    let options = store_options("a turn runs already: taking it over");
+    let answer = ctx
+        .execute_activity(AgentActivities::load_turn, request, options)
+        .await;
+    answer.map_err(|error| store_error(&error))
 }
 
 /// Persists one batch. It is not cancelled with the turn, because what happened must be saved.
@@ -126,7 +141,7 @@ where
         .await;
     if answer.as_ref().is_err_and(is_worth_a_longer_try) {
         answer = ctx
-            .execute_activity(activity(), request, store_options())
+            .execute_activity(activity(), request, store_options(STORE_WAS_AWAY))
             .await;
     }
     answer.map_err(|error| store_error(&error))
@@ -226,8 +241,8 @@ fn local_options() -> LocalActivityOptions {
         .build()
 }
 
-/// Returns the options of a save or load as an ordinary activity, for a store that is away for longer.
-fn store_options() -> ActivityOptions {
+/// Returns the options of a save or load as an ordinary activity, which also waits for a store that is away for longer.
+fn store_options(summary: &str) -> ActivityOptions {
     ActivityOptions::with_close_timeouts(ActivityCloseTimeouts::ScheduleAndStartToClose {
         schedule_to_close: STORE_OUTAGE_LIMIT,
         start_to_close: SAVE_TIMEOUT,
@@ -239,7 +254,7 @@ fn store_options() -> ActivityOptions {
             .build(),
     )
     .cancellation_token(WorkflowCancellationToken::new())
-    .summary("the store was away: saving again".to_owned())
+    .summary(summary.to_owned())
     .build()
 }
 

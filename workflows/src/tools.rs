@@ -149,6 +149,7 @@ impl Turn<'_> {
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             execution_id: call.execution_id.clone(),
+            epoch: self.epoch,
         }
     }
 
@@ -164,6 +165,7 @@ impl Turn<'_> {
             conversation_id: self.conversation_id.clone(),
             tenant_id: self.tenant_id.clone(),
             delegation: Some(delegation),
+            epoch: self.epoch,
             ..TurnInput::default()
         };
         sub_agent::run(self.ctx, &self.cancellation, input, call).await

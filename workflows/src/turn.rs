@@ -31,6 +31,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) agent_execution_id: String,
     pub(crate) tenant_id: Option<String>,
     pub(crate) step: u32,
+    /// The epoch under which this run has the turn (invariant 11, one run); `None` in histories of earlier releases.
+    pub(crate) epoch: Option<u32>,
     /// Set when `turn_timeout` has passed: the turn then fails, although its work is cancelled.
     is_out_of_time: Rc<Cell<bool>>,
 }
@@ -80,13 +82,15 @@ impl<'a> Turn<'a> {
             message,
             tenant_id: input.tenant_id.clone(),
             step: from_step,
+            epoch: None,
             is_out_of_time: Rc::default(),
         }
     }
 
-    /// Loads the turn: takes the message and pins the agent.
-    pub(crate) async fn load(&self, input: &TurnInput) -> Result<LoadedTurn, CallError> {
-        let request = LoadTurnRequest {
+    /// Loads the turn: takes the message and pins the agent. Where a turn runs already, the store gives this run an
+    /// epoch, and the run asks again with it (invariant 11, one run).
+    pub(crate) async fn load(&mut self, input: &TurnInput) -> Result<LoadedTurn, CallError> {
+        let mut request = LoadTurnRequest {
             conversation_id: self.conversation_id.clone(),
             tenant_id: input.tenant_id.clone(),
             agent: input.agent.clone(),
@@ -94,8 +98,25 @@ impl<'a> Turn<'a> {
             content: self.message.content.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             delegation: input.delegation.clone(),
+            // A sub-agent's workflow has the epoch of the run that started it. The run of a turn has none yet.
+            epoch: input.delegation.as_ref().map_or(Some(0), |_| input.epoch),
         };
-        calls::load_turn(self.ctx, request).await
+        let mut loaded = calls::load_turn(self.ctx, request.clone()).await?;
+        for _ in 0..MAX_EPOCHS {
+            let Some(epoch) = loaded.ask_again else {
+                // A worker of an earlier release answers without an epoch. Then one that the run was given holds, and
+                // else it is not refused anything.
+                let given = request.epoch.filter(|epoch| *epoch > 0);
+                self.epoch = loaded.epoch.or(given);
+                return Ok(loaded);
+            };
+            request.epoch = Some(epoch);
+            loaded = calls::load_turn_again(self.ctx, request.clone()).await?;
+        }
+        Err(CallError::Failed(Failure {
+            code: failure::RUN_REPLACED.to_owned(),
+            message: "Other runs of this conversation take over again and again.".to_owned(),
+        }))
     }
 
     /// Runs the turn. When its time is over, its work and its sub-agents are cancelled, and the turn ends as failed.
@@ -235,6 +256,7 @@ impl<'a> Turn<'a> {
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
             agent_hash: loaded.agent_hash.clone(),
+            epoch: self.epoch,
         };
         let timeout = Duration::from_millis(u64::from(loaded.llm_timeout_ms));
         calls::think(self.ctx, &self.cancellation, request, timeout).await
@@ -293,6 +315,7 @@ impl<'a> Turn<'a> {
             message_id: self.message.id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
+            epoch: self.epoch,
             batch: Some(batch),
         };
         calls::save(self.ctx, request).await
@@ -318,6 +341,10 @@ const EVERY_EXIT_TELLS: &str = "every-exit-tells";
 /// Patch marker for runs in which a message that came to a turn which had ended has a turn of its own. Older runs forgot
 /// it.
 const STEERS_AFTER_END: &str = "steers-after-end";
+
+/// How often a run asks for its turn again with a new epoch. Once is enough, unless another run began in between, and
+/// only the newest run gets so far.
+const MAX_EPOCHS: u32 = 5;
 
 const OUT_OF_TIME: &str = "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
 

@@ -37,6 +37,7 @@ pub(crate) async fn think(
         message_id: request.message_id,
         agent_execution_id: request.agent_execution_id,
         step: request.step,
+        epoch: request.epoch,
     };
     let claim = attempt::insist(ctx, || activities.turns.claim_step(&step)).await?;
     let (log_id, generation) = match claim {

@@ -22,6 +22,7 @@ impl From<&StoreError> for ReaderEnd {
             | StoreError::QueueFull { .. }
             | StoreError::TooManyTurns { .. }
             | StoreError::OtherContent { .. }
+            | StoreError::RunReplaced { .. }
             | StoreError::Conflict(_)
             | StoreError::Corrupt(_) => Self::Unreadable,
         }

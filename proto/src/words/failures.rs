@@ -32,6 +32,8 @@ pub mod failure {
     pub const SUB_AGENT_LOST: &str = "sub_agent_lost";
     /// The turn's workflow was gone, and the turn did not go on.
     pub const TURN_LOST: &str = "turn_lost";
+    /// A newer run of the conversation's workflow has taken over.
+    pub const RUN_REPLACED: &str = "run_replaced";
     /// The message was to have its turn at once or not at all, and the turn was not started.
     pub const TURN_NOT_STARTED: &str = "turn_not_started";
     /// The store could not be reached.
@@ -45,7 +47,7 @@ pub mod failure {
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 21] = [
+    pub const ALL: [&str; 22] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -61,6 +63,7 @@ pub mod failure {
         TURN_TIMEOUT,
         SUB_AGENT_LOST,
         TURN_LOST,
+        RUN_REPLACED,
         TURN_NOT_STARTED,
         STORE_UNAVAILABLE,
         INVALID_INPUT,

@@ -44,7 +44,9 @@ pub use self::{
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
-    turns::{BeginTurn, BegunTurn, ContextMessage, PinnedAgent, Saved, StepClaim, TurnStore},
+    turns::{
+        BeginTurn, BegunTurn, ContextMessage, PinnedAgent, Saved, StepClaim, TurnStart, TurnStore,
+    },
 };
 pub use crate::error::Result;
 

@@ -17,6 +17,8 @@ pub struct StepKey {
     pub agent_execution_id: String,
     /// The number of the step in its agent execution, from 0.
     pub step: u32,
+    /// The epoch of the run that asks (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
+    pub epoch: Option<u32>,
 }
 
 /// One tool execution.
@@ -32,6 +34,8 @@ pub struct ToolKey {
     pub step: u32,
     /// The tool execution.
     pub execution_id: String,
+    /// The epoch of the run that asks (invariant 11, one run); `None`: a run of an earlier release, or the store itself.
+    pub epoch: Option<u32>,
 }
 
 impl ToolKey {
@@ -42,6 +46,7 @@ impl ToolKey {
             message_id: self.message_id.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             step: self.step,
+            epoch: self.epoch,
         }
     }
 }

@@ -18,6 +18,8 @@ use super::{
 /// and a tool from being run twice (invariant 6, done once).
 #[async_trait]
 pub trait TurnStore: Send + Sync {
+    /// Begins a turn for a run of the conversation's workflow.
+    ///
     /// Takes a message into its turn: creates the conversation when it is unknown, stores the agent by its hash,
     /// inserts the agent execution, marks the message taken and appends `user_message`, in one transaction. When it is
     /// repeated it returns what is stored. It gives [`StoreError::NotFound`] when the message has neither a row nor
@@ -25,10 +27,11 @@ pub trait TurnStore: Send + Sync {
     ///
     /// A turn that says it runs while another begins has lost its workflow: the engine runs one workflow a
     /// conversation, which goes on to the next message only when the turn has ended here. The lost turn is ended first,
-    /// with `turn_lost`.
+    /// with `turn_lost`. But the run that begins may itself be the one that the engine has ended, and its request late.
+    /// So where a turn runs, the run gets an epoch and asks again with it (invariant 11, one run).
     ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
-    async fn begin_turn(&self, begin: BeginTurn) -> Result<BegunTurn>;
+    async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart>;
 
     /// Begins the sub-agent of a `delegate` call in one transaction: writes its row, its task and `sub_agent_start`,
     /// and the call counts as running from now on. `agents` are those configured now, by name. When it is repeated it
@@ -117,6 +120,22 @@ pub struct BeginTurn {
     pub agent_execution_id: String,
     /// The agent as configured now; ignored when the agent execution is already pinned to one.
     pub agent: AgentDefinition,
+    /// The epoch of the run that asks: 0 when it has none yet, else the one that it was given. `None`: a run of an
+    /// earlier release, which begins at once and is never refused.
+    pub epoch: Option<u32>,
+}
+
+/// Answer to a run that begins a turn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnStart {
+    /// The turn, begun now or before.
+    Begun(Box<BegunTurn>),
+    /// A turn runs already that this run may have to take over, and nothing was changed. The run asks again with this
+    /// epoch, in an activity that the engine schedules: it does so for the newest run alone.
+    AskAgain {
+        /// Larger than that of any other run of the conversation.
+        epoch: u32,
+    },
 }
 
 /// A turn that was begun, now or before.
@@ -126,6 +145,8 @@ pub struct BegunTurn {
     pub status: AgentExecutionStatus,
     /// The agent it is pinned to; `None` for a call that ended without a sub-agent.
     pub agent: Option<PinnedAgent>,
+    /// The epoch under which the run has it; `None` for a run that named none.
+    pub epoch: Option<u32>,
     /// The conversation's log.
     pub log_id: LogId,
     /// The conversation's largest sequence number.

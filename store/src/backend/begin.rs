@@ -9,6 +9,7 @@ use super::{
     append::{Appended, append},
     definitions,
     lock::{LockedConversation, lock_conversation, lock_known},
+    runs::{self, Entry},
     snapshot::load_message,
     sql::{
         agent_executions::{BEGUN_TURNS, InsertAgentExecution},
@@ -20,6 +21,7 @@ use super::{
 use crate::{
     api::{
         Access, BeginTurn, BegunTurn, NewConversation, PinnedAgent, Result, StepKey, TurnFailure,
+        TurnStart,
     },
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
@@ -30,45 +32,84 @@ use crate::{
 /// The longest title that is made from a message, in characters.
 const TITLE_CHARS: usize = 80;
 
-pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<BegunTurn> {
+pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) -> Result<TurnStart> {
+    let conversation = lock_or_create(connection, &begin).await?;
+    let mut begun = begun_turns(connection, &begin).await?;
+    let own = begun
+        .iter()
+        .position(|row| row.id == begin.agent_execution_id);
+    let own = own.map(|at| begun.swap_remove(at));
+    let message = match &own {
+        Some(_) => None,
+        None => load_message(connection, &begin.conversation_id, &begin.message_id).await?,
+    };
+    let has_ended = own
+        .as_ref()
+        .is_some_and(|own| own.status != AgentExecutionStatus::Running);
+    let is_answered = message.as_ref().is_some_and(is_answered_elsewhere);
+    let epoch = if has_ended || is_answered {
+        // The run does nothing about the turn.
+        begin.epoch
+    } else {
+        let takes_over = own.is_some() || !begun.is_empty();
+        let id = &begin.conversation_id;
+        match runs::enter(connection, id, &conversation, begin.epoch, takes_over).await? {
+            Entry::Goes(epoch) => epoch,
+            Entry::AsksAgain(epoch) => return Ok(TurnStart::AskAgain { epoch }),
+        }
+    };
     let LockedConversation {
         log_id,
         last_sequence,
-    } = lock_or_create(connection, &begin).await?;
-    let mut begun = begun_turns(connection, &begin).await?;
-    let own_id = &begin.agent_execution_id;
-    if let Some(own) = begun.iter().position(|row| row.id == *own_id) {
-        return Ok(begun.swap_remove(own).begun(log_id, last_sequence));
+        ..
+    } = conversation;
+    if let Some(own) = own {
+        return Ok(TurnStart::Begun(Box::new(own.begun(
+            log_id,
+            last_sequence,
+            epoch,
+        ))));
     }
-    let agent = PinnedAgent {
-        definition: begin.agent.clone(),
-        hash: definitions::hash(&begin.agent)?,
-    };
     let mut turn = BegunTurn {
         status: AgentExecutionStatus::Running,
-        agent: Some(agent.clone()),
+        agent: Some(PinnedAgent {
+            definition: begin.agent.clone(),
+            hash: definitions::hash(&begin.agent)?,
+        }),
+        epoch,
         log_id,
         last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,
     };
-    let message = load_message(connection, &begin.conversation_id, &begin.message_id).await?;
-    if message.as_ref().is_some_and(is_answered_elsewhere) {
+    if is_answered {
         turn.status = AgentExecutionStatus::Completed;
-        return Ok(turn);
+    } else {
+        let message = message.map(|row| row.message);
+        begin_now(connection, &begin, &begun, message, &mut turn).await?;
     }
-    for lost in &begun {
+    Ok(TurnStart::Begun(Box::new(turn)))
+}
+
+/// Ends the turns that are lost, and takes the message into its own.
+async fn begin_now(
+    connection: &mut Connection,
+    begin: &BeginTurn,
+    lost: &[BegunRow],
+    message: Option<StoredMessage>,
+    turn: &mut BegunTurn,
+) -> Result<()> {
+    for lost in lost {
         let step = lost.next_step(&begin.conversation_id);
         let ended = end_failed(connection, step, LOST, turn.last_sequence).await?;
         turn.last_sequence = ended.result.last_sequence;
         turn.sealed.extend(ended.sealed);
     }
-    definitions::insert(connection, &agent.hash, &agent.definition).await?;
-    let message = message.map(|row| row.message);
-    let last_sequence = turn.last_sequence;
+    let hash = definitions::hash(&begin.agent)?;
+    definitions::insert(connection, &hash, &begin.agent).await?;
     turn.last_sequence =
-        take_message(connection, &begin, &agent.hash, last_sequence, message).await?;
-    Ok(turn)
+        take_message(connection, begin, &hash, turn.last_sequence, message).await?;
+    Ok(())
 }
 
 /// Writes the turn's agent execution, its first message and the conversation's title; returns the largest sequence
@@ -220,6 +261,7 @@ fn first_step(begin: &BeginTurn) -> StepKey {
         message_id: begin.message_id.clone(),
         agent_execution_id: begin.agent_execution_id.clone(),
         step: 0,
+        epoch: begin.epoch,
     }
 }
 

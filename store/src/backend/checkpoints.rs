@@ -8,7 +8,7 @@ use serde::Serialize;
 use sqlx::types::Json as Column;
 
 use super::{
-    Connection, missing,
+    Connection, missing, runs,
     sql::{
         agent_executions::STATUS_OF_EXECUTION,
         checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow},
@@ -30,13 +30,14 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         .bind(i64::from(step.step))
         .bind(AgentExecutionStatus::Running.as_str())
         .bind(CheckpointType::LlmComplete.as_str())
+        .bind(runs::newest(step.epoch))
         .fetch_all(&mut *connection)
         .await?;
     if let Some((generation, log_id)) = claimed.pop() {
         let (log_id, generation) = (log_id.into(), narrow(generation)?);
         return Ok(StepClaim::Call { log_id, generation });
     }
-    // Nothing was claimed: the call was made before, or the agent execution is not running.
+    // Nothing was claimed: the call was made before, the agent execution is not running, or the run was replaced.
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
@@ -47,6 +48,7 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
     if let Some(state) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
         return Ok(StepClaim::Stored(state));
     }
+    runs::check_unlocked(connection, &step.conversation_id, step.epoch).await?;
     let running = AgentExecutionStatus::Running;
     Err(StoreError::Conflict(format!(
         "agent execution `{id}` is {status}, not {running}"

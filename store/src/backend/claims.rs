@@ -9,7 +9,7 @@ use super::{
     Connection,
     checkpoints::insert_or_replace,
     dialect::{list, words},
-    runnable_approvals,
+    runnable_approvals, runs,
     snapshot::load_assistants,
     sql::{
         checkpoints::CheckpointRow,
@@ -39,6 +39,7 @@ pub(super) async fn claim_tool(
         .bind(list(&repeatable))
         .bind(ToolStatus::Pending.as_str())
         .bind(ToolStatus::Running.as_str())
+        .bind(runs::newest(key.epoch))
         .fetch_all(&mut *connection)
         .await?;
     let Some(StartedRow { columns, depth }) = started.pop() else {
@@ -75,11 +76,11 @@ async fn not_started(connection: &mut Connection, key: &ToolKey) -> Result<ToolC
             "nobody has approved `{id}` yet"
         )));
     }
-    Ok(if record.status.is_final() {
-        ToolClaim::Ended(record)
-    } else {
-        ToolClaim::OutcomeUnknown(record)
-    })
+    if record.status.is_final() {
+        return Ok(ToolClaim::Ended(record));
+    }
+    runs::check_unlocked(connection, &key.conversation_id, key.epoch).await?;
+    Ok(ToolClaim::OutcomeUnknown(record))
 }
 
 /// Records how a tool execution ended, and returns the record: the first end wins.

@@ -17,6 +17,12 @@ pub(super) struct LockedConversation {
     /// Its largest sequence number.
     #[sqlx(try_from = "i64")]
     pub(super) last_sequence: u32,
+    /// The epoch of the run that began or took over a turn last.
+    #[sqlx(try_from = "i64")]
+    pub(super) run_epoch: u32,
+    /// The largest epoch that a run was given.
+    #[sqlx(try_from = "i64")]
+    pub(super) granted_epoch: u32,
 }
 
 /// Locks the conversation until the transaction ends; `None` when there is no such conversation. In PostgreSQL a

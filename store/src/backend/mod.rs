@@ -7,7 +7,8 @@
 //! - `messages.rs`: the transactions behind `Conversations`
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes
-//! - `lock.rs`, `definitions.rs`, `removal.rs`: the lock; agents by their hash; whole conversations
+//! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; which run has the conversation; agents by their
+//!   hash; whole conversations
 //! - `sql/`: the texts, by subject
 //!
 //! # Locks
@@ -28,7 +29,9 @@
 //!    others, in the same order: tool records, agent executions, then the rows that name them, messages,
 //!    conversations. Like all of 1 it has the conversation's lock first; `remove_expired`, which takes several, passes
 //!    over those that are locked instead of waiting. So no two transactions wait for each other.
-//! 4. `rename_conversation` writes the conversation's row and nothing else.
+//! 4. A claim that was in the database when a newer run took over counts as made before: it reads the epoch of the
+//!    conversation's run (`runs.rs`) without the lock.
+//! 5. `rename_conversation` writes the conversation's row and nothing else.
 //!
 //! # What a call costs
 //!
@@ -45,7 +48,7 @@
 //! | `delete_conversation` | 14 |
 //! | `queue_message` | 4; repeated: 5 |
 //! | `withdraw_message` | 4 |
-//! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); repeated: 4; after a lost turn that left nothing open: 18 |
+//! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); where a turn runs: 5, and again with the epoch: 5, or 19 when the other turn is ended as lost |
 //! | `begin_sub_agent` | 12; repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
@@ -76,6 +79,7 @@ mod outside;
 mod reconciliation;
 mod removal;
 mod retention;
+mod runs;
 mod save;
 mod snapshot;
 pub(crate) mod sql;

@@ -56,6 +56,8 @@ impl Reconciliation for Database {
             agent_execution_id: ids::root_execution_id(&conversation.id, message_id),
             // No model is asked, so the name is all there is to pin.
             agent: AgentDefinition::only_a_name(conversation.agent.clone()),
+            // No run asks: it is the conversation's own.
+            epoch: None,
         };
         self.transaction(async |connection| {
             Box::pin(begin::fail_turn(connection, begin, failure)).await

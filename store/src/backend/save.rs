@@ -9,6 +9,7 @@ use super::{
     Connection,
     append::{Appended, append, find_state},
     lock::{LockedConversation, lock_known},
+    runs,
     sql::outside::ASKED_TOOLS,
 };
 use crate::{
@@ -27,10 +28,13 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
         agent_execution_id,
         ..
     } = &request.step;
+    let conversation = lock_known(connection, conversation_id).await?;
+    runs::check(&conversation, conversation_id, request.step.epoch)?;
     let LockedConversation {
         log_id,
         last_sequence,
-    } = lock_known(connection, conversation_id).await?;
+        ..
+    } = conversation;
     let state = find_state(connection, &request)
         .await?
         .ok_or_else(|| StoreError::not_found(Missing::AgentExecution, agent_execution_id))?;

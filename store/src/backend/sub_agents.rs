@@ -13,6 +13,7 @@ use super::{
     claims::{claim_tool, finish_tool},
     definitions,
     lock::{LockedConversation, lock_known},
+    runs,
     sql::agent_executions::{BEGUN_SUB_AGENT, DELEGATOR, InsertAgentExecution, Parentage},
     write::write_batch,
 };
@@ -30,6 +31,7 @@ pub(super) async fn begin_sub_agent(
     agents: &BTreeMap<String, AgentDefinition>,
 ) -> Result<BegunTurn> {
     let conversation = lock_known(connection, &call.conversation_id).await?;
+    runs::check(&conversation, &call.conversation_id, call.epoch)?;
     let id = ids::sub_agent_execution_id(&call.conversation_id, &call.execution_id);
     let begun: Option<BegunRow> = sqlx::query_as(BEGUN_SUB_AGENT)
         .bind(&id)
@@ -37,11 +39,13 @@ pub(super) async fn begin_sub_agent(
         .fetch_optional(&mut *connection)
         .await?;
     if let Some(begun) = begun {
-        return Ok(begun.begun(conversation.log_id, conversation.last_sequence));
+        return Ok(begun.begun(conversation.log_id, conversation.last_sequence, call.epoch));
     }
     let record = match claim_tool(connection, call, &id).await? {
         ToolClaim::Run { record, .. } => record,
-        ToolClaim::Ended(record) => return Ok(not_begun(&record.status, conversation)),
+        ToolClaim::Ended(record) => {
+            return Ok(not_begun(&record.status, conversation, call.epoch));
+        }
         ToolClaim::OutcomeUnknown(_) => {
             let id = &call.execution_id;
             let message = format!("tool execution `{id}` may not run");
@@ -53,7 +57,7 @@ pub(super) async fn begin_sub_agent(
         Ok(task) => start(connection, call, &record, &delegator, task, conversation).await,
         Err(refusal) => {
             let stored = finish_tool(connection, call, ToolEnd::failed(&refusal, 0)).await?;
-            Ok(not_begun(&stored.status, conversation))
+            Ok(not_begun(&stored.status, conversation, call.epoch))
         }
     }
 }
@@ -79,13 +83,12 @@ async fn start(
     };
     let request = BatchRequest {
         step: StepKey {
-            conversation_id: call.conversation_id.clone(),
-            message_id: call.message_id.clone(),
             agent_execution_id: ids::sub_agent_execution_id(
                 &call.conversation_id,
                 &call.execution_id,
             ),
             step: 0,
+            ..call.step_key()
         },
         save: Save::SubAgentStart(start),
     };
@@ -122,6 +125,7 @@ async fn start(
             definition: agent,
             hash: agent_hash,
         }),
+        epoch: call.epoch,
         log_id: conversation.log_id,
         last_sequence: batch.last_sequence,
         sealed: Vec::new(),
@@ -139,7 +143,11 @@ async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<D
 }
 
 /// Returns the answer to a call that has no sub-agent and has ended.
-fn not_begun(call_status: &ToolStatus, conversation: LockedConversation) -> BegunTurn {
+fn not_begun(
+    call_status: &ToolStatus,
+    conversation: LockedConversation,
+    epoch: Option<u32>,
+) -> BegunTurn {
     let status = if *call_status == ToolStatus::Cancelled {
         AgentExecutionStatus::Cancelled
     } else {
@@ -148,6 +156,7 @@ fn not_begun(call_status: &ToolStatus, conversation: LockedConversation) -> Begu
     BegunTurn {
         status,
         agent: None,
+        epoch,
         log_id: conversation.log_id,
         last_sequence: conversation.last_sequence,
         sealed: Vec::new(),

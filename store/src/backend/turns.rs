@@ -27,7 +27,7 @@ use super::{
 use crate::{
     api::{
         BeginTurn, BegunTurn, ContextMessage, PageLimit, Result, Saved, StepClaim, StepKey,
-        ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStore,
+        ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
     },
     context::context_window,
     rows::measured::MeasuredRow,
@@ -35,7 +35,7 @@ use crate::{
 
 #[async_trait]
 impl TurnStore for Database {
-    async fn begin_turn(&self, turn: BeginTurn) -> Result<BegunTurn> {
+    async fn begin_turn(&self, turn: BeginTurn) -> Result<TurnStart> {
         // On the heap, because it is large: it holds two definitions of an agent.
         self.transaction(async |connection| Box::pin(begin::begin_turn(connection, turn)).await)
             .await

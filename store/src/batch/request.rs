@@ -136,6 +136,7 @@ impl TryFrom<&SaveRequest> for BatchRequest {
             message_id: request.message_id.clone(),
             agent_execution_id: request.agent_execution_id.clone(),
             step: request.step,
+            epoch: request.epoch,
         };
         Ok(Self { step, save })
     }

@@ -33,11 +33,14 @@ impl BegunRow {
             message_id: self.message_id.clone(),
             agent_execution_id: self.id.clone(),
             step: self.steps,
+            epoch: None,
         }
     }
 
-    pub(crate) fn begun(self, log_id: LogId, last_sequence: u32) -> BegunTurn {
+    /// Returns the turn for a run of this epoch.
+    pub(crate) fn begun(self, log_id: LogId, last_sequence: u32, epoch: Option<u32>) -> BegunTurn {
         BegunTurn {
+            epoch,
             log_id,
             status: self.status,
             agent: Some(PinnedAgent {

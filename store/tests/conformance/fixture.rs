@@ -12,7 +12,7 @@ use everturn_proto::{
 };
 use everturn_store::{
     Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage, PageLimit,
-    QueuedMessage, Saved, StepKey, ToolEnd, ToolKey, TurnStore,
+    QueuedMessage, Saved, StepKey, StoreError, ToolEnd, ToolKey, TurnStart, TurnStore,
 };
 
 /// Returns an access that sees everything that these tests make.
@@ -58,6 +58,8 @@ pub struct Turn<S> {
     pub conversation: String,
     pub message: String,
     pub execution: String,
+    /// The epoch of the run that asks; `None`: a run of an earlier release.
+    pub epoch: Option<u32>,
 }
 
 impl<S: EventReader + Conversations + TurnStore> Turn<S> {
@@ -69,16 +71,19 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             conversation: conversation.into(),
             message: message.into(),
             execution,
+            epoch: None,
         }
+    }
+
+    /// Returns the turn as a run of this epoch has it.
+    pub fn under(self, epoch: Option<u32>) -> Self {
+        Self { epoch, ..self }
     }
 
     /// Begins a turn.
     pub async fn begun(store: S, conversation: &str, message: &str) -> Self {
         let turn = Self::new(store, conversation, message);
-        turn.store
-            .begin_turn(turn.begin(&format!("say {message}")))
-            .await
-            .unwrap();
+        turn.begin_as_run(&format!("say {message}")).await.unwrap();
         turn
     }
 
@@ -90,11 +95,23 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             content: (!content.is_empty()).then(|| content.into()),
             agent_execution_id: self.execution.clone(),
             agent: agent(),
+            epoch: Some(0),
+        }
+    }
+
+    /// Begins the turn as a run does: when a turn runs already, it asks again with the epoch that it was given.
+    pub async fn begin_as_run(&self, content: &str) -> Result<BegunTurn, StoreError> {
+        let mut begin = self.begin(content);
+        loop {
+            match self.store.begin_turn(begin.clone()).await? {
+                TurnStart::Begun(begun) => return Ok(*begun),
+                TurnStart::AskAgain { epoch } => begin.epoch = Some(epoch),
+            }
         }
     }
 
     pub async fn begin_again(&self) -> BegunTurn {
-        self.store.begin_turn(self.begin("")).await.unwrap()
+        self.begin_as_run("").await.unwrap()
     }
 
     pub fn step(&self, step: u32) -> StepKey {
@@ -103,6 +120,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             message_id: self.message.clone(),
             agent_execution_id: self.execution.clone(),
             step,
+            epoch: self.epoch,
         }
     }
 
@@ -121,6 +139,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             agent_execution_id: self.execution.clone(),
             step,
             execution_id: self.execution_id(step, index),
+            epoch: self.epoch,
         }
     }
 
@@ -228,6 +247,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             message_id: self.message.clone(),
             agent_execution_id: self.execution.clone(),
             step,
+            epoch: self.epoch,
             batch: Some(batch),
         }
     }

@@ -124,7 +124,7 @@ pub async fn every_character_survives(backend: &impl Backend) {
     // The text has no NUL, because PostgreSQL cannot hold one and the gateway refuses it.
     let all: String = ('\u{1}'..=char::MAX).collect();
     let turn = Turn::new(backend.open().await, "c", "m");
-    turn.store.begin_turn(turn.begin(&all)).await.unwrap();
+    turn.begin_as_run(&all).await.unwrap();
     turn.complete(0, &all, &[]).await;
     turn.end(0, AgentExecutionStatus::Completed).await;
     assert!(turn.data("user_message").await["content"].as_str().unwrap() == all);
@@ -146,7 +146,7 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     let large = "x".repeat(1024 * 1024);
     let text = format!("\"{large}\"");
     let turn = Turn::new(backend.open().await, "c", "m");
-    turn.store.begin_turn(turn.begin(&large)).await.unwrap();
+    turn.begin_as_run(&large).await.unwrap();
     turn.asks(0, &large, &[Effect::Read]).await;
     turn.store.claim_tool(&turn.tool(0, 0), "a").await.unwrap();
     turn.store

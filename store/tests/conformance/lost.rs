@@ -133,7 +133,7 @@ pub async fn a_lost_turn_that_still_works_ends_whole(backend: &impl Backend) {
             });
         }
         let next = Turn::new(handles[1].clone(), &lost.conversation, "m2");
-        tasks.spawn(async move { drop(next.store.begin_turn(next.begin("hi")).await.unwrap()) });
+        tasks.spawn(async move { drop(next.begin_as_run("hi").await.unwrap()) });
         tasks.join_all().await;
         let types = lost.types().await;
         let observes = types.iter().filter(|found| *found == "observe").count();
@@ -189,9 +189,7 @@ pub async fn a_withdrawn_message_was_never_there(backend: &impl Backend) {
             "{message}"
         );
     }
-    let refused = store
-        .begin_turn(Turn::new(store.clone(), "c", "m2").begin(""))
-        .await;
+    let refused = Turn::new(store.clone(), "c", "m2").begin_as_run("").await;
     assert!(
         matches!(
             refused,
@@ -222,7 +220,7 @@ pub async fn a_message_is_taken_or_withdrawn(backend: &impl Backend) {
                     .unwrap()
             })
         };
-        let begun = next.store.begin_turn(next.begin("")).await;
+        let begun = next.begin_as_run("").await;
         assert_ne!(withdraw.await.unwrap(), begun.is_ok(), "{begun:?}");
     }
 }

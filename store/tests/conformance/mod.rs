@@ -24,6 +24,7 @@ pub mod reconciliation;
 pub mod resume;
 pub mod resume_point;
 pub mod retention;
+pub mod runs;
 pub mod saves;
 pub mod tool_results;
 pub mod turns;
@@ -76,6 +77,11 @@ macro_rules! conformance_suite {
             log::a_page_of_large_events_ends_at_its_bytes,
             log::status_of_an_unknown_conversation_is_none,
             log::last_sequences_of_many_conversations,
+            runs::a_late_begin_of_a_replaced_run_ends_no_turn,
+            runs::a_replaced_run_changes_nothing,
+            runs::an_epoch_that_came_too_late_is_of_no_use,
+            runs::a_run_of_an_earlier_release_is_not_refused,
+            runs::of_runs_that_begin_at_once_one_has_the_turn,
             lost::a_lost_turn_ends_when_the_next_one_begins,
             lost::a_lost_turn_keeps_its_text,
             lost::a_lost_turn_that_still_works_ends_whole,

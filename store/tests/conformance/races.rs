@@ -24,8 +24,7 @@ pub async fn turns_that_begin_at_once_begin_once(backend: &impl Backend) {
                 format!("m{number}")
             };
             let turn = Turn::new(handles[number % 2].clone(), &format!("c{round}"), &message);
-            tasks
-                .spawn(async move { drop(turn.store.begin_turn(turn.begin("hi")).await.unwrap()) });
+            tasks.spawn(async move { drop(turn.begin_as_run("hi").await.unwrap()) });
         }
         tasks.join_all().await;
         let turn = Turn::new(handles[0].clone(), &format!("c{round}"), "m");

@@ -54,6 +54,7 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
         agent_execution_id: ids::root_execution_id("c", &unfinished.message_id),
         message_id: unfinished.message_id,
         step: unfinished.checkpoint_step.unwrap(),
+        epoch: None,
     };
     let StepClaim::Stored(reply) = store.claim_step(&step).await.unwrap() else {
         panic!("the call was paid")
@@ -105,6 +106,7 @@ fn tool_of(step: &StepKey, call: &ToolCall) -> ToolKey {
         agent_execution_id: step.agent_execution_id.clone(),
         step: step.step,
         execution_id: call.execution_id.clone(),
+        epoch: step.epoch,
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
 pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
     let before = backend.row_count().await;
-    turn.store.begin_turn(turn.begin("hello")).await.unwrap();
+    turn.begin_as_run("hello").await.unwrap();
     turn.store.claim_step(&turn.step(0)).await.unwrap();
     let saved = turn.asks(0, "let me look", &[Effect::Read]).await;
     assert_eq!(saved.sealed, [turn.sealed(0)]);

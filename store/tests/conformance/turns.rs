@@ -6,7 +6,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    ContextMessage, Conversations, EventReader, Missing, PageLimit, StoreError, TurnStore,
+    ContextMessage, Conversations, EventReader, Missing, PageLimit, StoreError, TurnStart,
+    TurnStore,
 };
 
 use super::{
@@ -17,7 +18,7 @@ use super::{
 pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
     let long = format!("  Hello\n there {}", "ä".repeat(100));
-    let begun = turn.store.begin_turn(turn.begin(&long)).await.unwrap();
+    let begun = turn.begin_as_run(&long).await.unwrap();
     assert_eq!(
         (begun.status.clone(), begun.last_sequence),
         (AgentExecutionStatus::Running, 1)
@@ -54,11 +55,7 @@ pub async fn a_turn_creates_its_conversation(backend: &impl Backend) {
 pub async fn a_turn_begins_once(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let rows = backend.row_count().await;
-    let again = turn
-        .store
-        .begin_turn(turn.begin("another text"))
-        .await
-        .unwrap();
+    let again = turn.begin_as_run("another text").await.unwrap();
     assert_eq!(
         (again.status.clone(), again.last_sequence),
         (AgentExecutionStatus::Running, 1)
@@ -79,7 +76,7 @@ pub async fn a_turn_begins_once(backend: &impl Backend) {
 
 pub async fn a_turn_without_content_or_row_is_refused(backend: &impl Backend) {
     let turn = Turn::new(backend.open().await, "c", "m");
-    let refused = turn.store.begin_turn(turn.begin("")).await;
+    let refused = turn.begin_as_run("").await;
     assert!(
         matches!(
             refused,
@@ -104,7 +101,11 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
         model: Some("m2".into()),
         ..agent()
     };
-    let begun = turn.store.begin_turn(repeated).await.unwrap();
+    // A run of an earlier release, which does not ask again.
+    repeated.epoch = None;
+    let TurnStart::Begun(begun) = turn.store.begin_turn(repeated).await.unwrap() else {
+        panic!("it cannot ask again")
+    };
     let pinned = begun.agent.unwrap();
     assert_eq!(pinned.definition, agent());
     assert_eq!(
@@ -134,11 +135,7 @@ pub async fn queued_messages_wait_their_turn_in_the_context(backend: &impl Backe
     first.end(0, AgentExecutionStatus::Completed).await;
     let second = Turn::new(first.store.clone(), "c", "m2");
     // The stored text wins over another one.
-    second
-        .store
-        .begin_turn(second.begin("not this"))
-        .await
-        .unwrap();
+    second.begin_as_run("not this").await.unwrap();
     assert_eq!(
         contents(&first.store, 10).await,
         ["user say m1", "assistant answer 1", "user say m2"]
@@ -235,7 +232,7 @@ pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(
         AgentExecutionStatus::Completed,
     ] {
         assert_eq!(turn.begin_again().await.status, status);
-        let begun = own.store.begin_turn(own.begin("and this")).await.unwrap();
+        let begun = own.begin_as_run("and this").await.unwrap();
         assert_eq!(
             begun.status,
             AgentExecutionStatus::Completed,

@@ -125,7 +125,7 @@ fn of_events() -> Vec<Query> {
 }
 
 fn of_turns() -> Vec<Query> {
-    let step = "text, text, bigint, text, text";
+    let step = "text, text, bigint, text, text, bigint";
     vec![
         query(
             "is the batch stored",
@@ -146,15 +146,16 @@ fn of_turns() -> Vec<Query> {
             "claim of a step",
             hot::CLAIM_STEP,
             step,
-            "'e1c5000', 'c5000', 3, 'running', 'llm_complete'",
-            2,
+            "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0",
+            // The checkpoint and the log, and the epoch of the conversation's run.
+            3,
         ),
         query(
             "claim of a stored step",
             hot::CLAIM_STEP,
             step,
-            "'e1c5000', 'c5000', 2, 'running', 'llm_complete'",
-            2,
+            "'e1c5000', 'c5000', 2, 'running', 'llm_complete', 0",
+            3,
         ),
         query(
             "who delegates",
@@ -218,11 +219,11 @@ fn of_tools() -> Vec<Query> {
         query(
             "claim of a tool",
             hot::START_TOOL.postgres,
-            "text, text, text, timestamptz, text, text[], text[], text, text",
+            "text, text, text, timestamptz, text, text[], text[], text, text, bigint",
             "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}', \
-             'pending', 'running'",
-            // The two rows are the record, and its agent execution for the depth.
-            2,
+             'pending', 'running', 0",
+            // The rows are the record, its agent execution for the depth, and the conversation for the epoch.
+            3,
         ),
         query(
             "calls that wait for someone",

@@ -10,7 +10,7 @@ use everturn_proto::{
 use everturn_store::{
     AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery,
     NewConversation, NewKey, PageLimit, PostgresOptions, PostgresStore, ResultRange, ToolResults,
-    TurnStore,
+    TurnStart, TurnStore,
 };
 
 use crate::{
@@ -84,10 +84,10 @@ async fn accept(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 
 async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: usize) {
     let (store, id) = (&turn.store, turn.conversation.as_str());
-    for name in ["begin_turn", "begin_turn, repeated"] {
-        let begun = store.begin_turn(turn.begin(""));
-        costs.of(name, begun).await.unwrap();
-    }
+    let begun = store.begin_turn(turn.begin(""));
+    costs.of("begin_turn", begun).await.unwrap();
+    let names = ["begin_turn, a turn runs", "begin_turn, takes over"];
+    begin_again(costs, turn, names).await;
     let step = turn.step(0);
     costs
         .of("claim_step", store.claim_step(&step))
@@ -157,11 +157,22 @@ async fn begin_others(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
     let lost = Turn::begun(store.clone(), id, "lost").await;
     lost.queue("next").await;
     let next = Turn::new(store.clone(), id, "next");
-    let begun = store.begin_turn(next.begin(""));
-    costs
-        .of("begin_turn, after a lost one", begun)
-        .await
-        .unwrap();
+    let names = [
+        "begin_turn, another turn runs",
+        "begin_turn, after a lost one",
+    ];
+    begin_again(costs, &next, names).await;
+}
+
+/// Begins a turn where one runs: the first request gets an epoch, and the second one names it.
+async fn begin_again(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, names: [&'static str; 2]) {
+    let mut begin = turn.begin("");
+    for name in names {
+        let asked = turn.store.begin_turn(begin.clone());
+        if let TurnStart::AskAgain { epoch } = costs.of(name, asked).await.unwrap() {
+            begin.epoch = Some(epoch);
+        }
+    }
 }
 
 async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
@@ -214,7 +225,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u32); 33] = [
+const COSTS: [(&str, u32); 35] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -222,8 +233,10 @@ const COSTS: [(&str, u32); 33] = [
     ("queue_message, repeated", 5),
     ("begin_turn", 11),
     ("begin_turn, all new", 13),
-    ("begin_turn, repeated", 4),
-    ("begin_turn, after a lost one", 18),
+    ("begin_turn, a turn runs", 5),
+    ("begin_turn, takes over", 5),
+    ("begin_turn, another turn runs", 6),
+    ("begin_turn, after a lost one", 19),
     ("resume_point", 1),
     ("tool_result", 1),
     ("withdraw_message", 4),

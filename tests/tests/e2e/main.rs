@@ -39,3 +39,4 @@ mod subagents;
 mod tool_crash;
 mod tools_cli;
 mod turn;
+mod zombies;

@@ -42,6 +42,10 @@ impl From<StoreError> for Problem {
                 tracing::info!(detail, "a request conflicts with what is stored");
                 Self::new(Code::Conflict, "Read what is stored before trying again.")
             }
+            StoreError::RunReplaced { .. } => {
+                tracing::error!(%error, "a gateway was taken for a run");
+                Self::internal()
+            }
             StoreError::Unexpected(source) => {
                 tracing::error!(error = %source, "the store reports an error that is not known");
                 Self::internal()

@@ -8,12 +8,15 @@ use sqlx::types::Json as Column;
 use super::Statement;
 use crate::{api::StepKey, batch::checkpoint_id};
 
-/// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`. It is one
+/// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
+/// run. It is one
 /// statement, so that a call that has ended is never paid again, and a generation is never given twice (invariant 5,
 /// paid once). Returns the generation, and the log that the step is saved in.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1 \
-     WHERE id = $1 AND conversation_id = $2 AND status = $4 AND NOT EXISTS \
+     WHERE id = $1 AND conversation_id = $2 AND status = $4 AND ",
+    run_is_newest!("$2", "$6"),
+    " AND NOT EXISTS \
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
       AND checkpoint_type = $5 AND execution_id = '') RETURNING generation, (SELECT ",
     log_id!(),
@@ -62,6 +65,7 @@ impl<S: Serialize> CheckpointRow<'_, S> {
             message_id,
             agent_execution_id,
             step,
+            ..
         } = self.step;
         sqlx::query(INSERT_CHECKPOINT)
             .bind(self.id())

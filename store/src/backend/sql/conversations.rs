@@ -48,8 +48,16 @@ pub(crate) fn insert<'q>(
 pub(crate) const LOCK_CONVERSATION: SqlText = locking!(
     "SELECT ",
     log_id!(),
-    " AS log_id, last_sequence FROM conversations WHERE id = $1"
+    " AS log_id, last_sequence, run_epoch, granted_epoch FROM conversations WHERE id = $1"
 );
+
+/// `$1` id, `$2` epoch of the run that has the conversation, `$3` the largest epoch that a run was given.
+pub(crate) const SET_EPOCHS: &str =
+    "UPDATE conversations SET run_epoch = $2, granted_epoch = $3 WHERE id = $1";
+
+/// `$1` id, `$2` epoch of a run. False when a newer run has the conversation.
+pub(crate) const HAS_CONVERSATION: &str =
+    "SELECT NOT EXISTS (SELECT 1 FROM conversations WHERE id = $1 AND run_epoch > $2)";
 
 /// `$1` id, `$2` tenant, `$3` owner. Locks as [`LOCK_CONVERSATION`] does, but only a conversation that the caller may
 /// see.

@@ -50,6 +50,19 @@ macro_rules! log_id {
     };
 }
 
+/// True unless a run with an epoch larger than this one has the conversation. The condition reads the conversation as
+/// it was when the statement began, without its lock: a claim that is in the database by then was made before.
+macro_rules! run_is_newest {
+    ($conversation:literal, $epoch:literal) => {
+        concat!(
+            "(SELECT run_epoch FROM conversations WHERE conversations.id = ",
+            $conversation,
+            ") <= ",
+            $epoch
+        )
+    };
+}
+
 /// The columns of a [`Conversation`](crate::Conversation). An empty title or owner means that there is none.
 macro_rules! conversation_columns {
     () => {

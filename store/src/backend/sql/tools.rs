@@ -20,7 +20,9 @@ macro_rules! start_tool {
             "UPDATE tool_execution_records SET status = $9, claimant = $5, \
              attempt = attempt + CASE WHEN claimant = $5 THEN 0 ELSE 1 END, \
              started_at = COALESCE(started_at, $4) WHERE conversation_id = $1 AND execution_id = $2 \
-             AND agent_execution_id = $3 AND approval ",
+             AND agent_execution_id = $3 AND ",
+            run_is_newest!("$1", "$10"),
+            " AND approval ",
             $is_runnable,
             " AND (status = $8 OR (status = $9 AND (effect ",
             $is_repeatable,
@@ -32,7 +34,8 @@ macro_rules! start_tool {
 }
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that
-/// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running.
+/// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running, `$10`
+/// epoch of the run.
 /// Returns the record when the tool may run. A claimant that asks again did not hear the answer, so nothing ran: it is
 /// still the same attempt.
 pub(crate) const START_TOOL: SqlText = SqlText {

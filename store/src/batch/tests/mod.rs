@@ -28,6 +28,7 @@ fn request(step: u32, save: Save) -> BatchRequest {
         message_id: "m".into(),
         agent_execution_id: ROOT.into(),
         step,
+        epoch: None,
     };
     BatchRequest { step, save }
 }

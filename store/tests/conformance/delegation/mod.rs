@@ -44,7 +44,7 @@ use super::{
 };
 
 /// Returns the agents `a` and `b`, which may delegate to each other.
-fn agents() -> BTreeMap<String, AgentDefinition> {
+pub fn agents() -> BTreeMap<String, AgentDefinition> {
     let delegate = AgentTool {
         name: "delegate".into(),
         kind: ToolKind::Delegate.into(),
