@@ -46,6 +46,28 @@ impl PartialSchema for Sequence {
 
 impl ToSchema for Sequence {}
 
+/// A reader's place in an event log, as text.
+pub(crate) struct CursorText;
+
+impl PartialSchema for CursorText {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(CURSOR_PATTERN))
+            .description(Some(
+                "The `id` of an event's frame: the event's sequence number, and when it was saved. The number alone is a \
+                 cursor, too, but only the whole `id` tells that a log is another one than before.",
+            ))
+            .examples(["50-19a8f3c2b10", "50"])
+            .into()
+    }
+}
+
+impl ToSchema for CursorText {}
+
+/// What a cursor looks like.
+const CURSOR_PATTERN: &str = "^[0-9]{1,10}(-[0-9a-f]{1,16})?$";
+
 /// The schema of a string that is one of these words.
 pub(crate) fn one_of(words: &[&str]) -> Object {
     ObjectBuilder::new()

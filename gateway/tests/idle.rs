@@ -59,7 +59,10 @@ async fn a_silent_stream_stays_open_for_an_hour_and_then_goes_on() {
         lines(text, "id:") > 0 && text.ends_with("\n\n")
     })
     .await;
-    assert!(next.contains("id: 2\nevent: assistant_message\n"), "{next}");
+    assert!(
+        next.contains("id: 2-19b7ca98f2e\nevent: assistant_message\n"),
+        "{next}"
+    );
 }
 
 /// Reads the stream until it has sent enough. Asserts that it does not end, and is never silent for long.

@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig,
-    live::{LiveFrame, LiveHub},
+    live::{Cursor, LiveFrame, LiveHub},
 };
 use everturn_proto::SealedStep;
 use everturn_store::{Access, Conversations};
@@ -61,7 +61,7 @@ impl Gateway {
         tokio::spawn(async move {
             let access = Access::tenant("default");
             let conversation = store.conversation(&access, "c").await.unwrap().unwrap();
-            let mut reader = hub.open(access, &conversation, 0);
+            let mut reader = hub.open(access, &conversation, Cursor::default());
             let mut screen = Screen::default();
             while screen
                 .events
@@ -80,6 +80,7 @@ impl Screen {
     /// Panics on everything that a reader must not see.
     fn take(&mut self, frame: LiveFrame) {
         match frame {
+            LiveFrame::Reset { .. } => panic!("the log is the same"),
             LiveFrame::Event(event) => {
                 let data = event.event_data.unwrap().to_value();
                 self.texts.retain(|key, _| {

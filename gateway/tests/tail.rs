@@ -16,7 +16,7 @@ use std::{
 use async_trait::async_trait;
 use everturn_gateway::{
     GatewayConfig,
-    live::{LiveFrame, LiveHub, LiveReader, ReaderEnd},
+    live::{Cursor, LiveFrame, LiveHub, LiveReader, ReaderEnd},
 };
 use everturn_proto::{LogId, event::Event};
 use everturn_store::{Access, Conversations, StoreError};
@@ -41,7 +41,7 @@ async fn reader_of(world: &World, stream: Arc<dyn StreamReader>, cursor: u32) ->
     let hub = LiveHub::new(Arc::new(world.store.clone()), stream, &config);
     let access = Access::tenant("default");
     let found = world.store.conversation(&access, "c").await.unwrap();
-    let reader = hub.open(access, &found.unwrap(), cursor);
+    let reader = hub.open(access, &found.unwrap(), Cursor::at(cursor));
     settle().await;
     reader
 }
@@ -386,6 +386,7 @@ async fn a_conversation_that_is_gone_ends_the_tail() {
     assert_eq!(replaced.next().await.unwrap_err(), ReaderEnd::Deleted);
     // A database that has lost its last commits has fewer events of the same conversation.
     let mut ahead = reader_from(&world, 2).await;
+    assert!(timeout(POLL * 3, ahead.next()).await.is_err());
     world.store.lose_last_event("c");
     assert_eq!(ahead.next().await.unwrap_err(), ReaderEnd::Unreadable);
 }

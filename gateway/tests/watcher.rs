@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig,
-    live::{LiveFrame, LiveHub, LiveReader, News, Watcher},
+    live::{Cursor, LiveFrame, LiveHub, LiveReader, News, Watcher},
 };
 use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Announcement, InProcessStream, StreamWriter};
@@ -42,7 +42,9 @@ impl Gateway {
         self.store.add(conversation_id, "default");
         let access = Access::tenant("default");
         let found = self.store.conversation(&access, conversation_id).await;
-        let reader = self.hub.open(access, &found.unwrap().unwrap(), 0);
+        let reader = self
+            .hub
+            .open(access, &found.unwrap().unwrap(), Cursor::default());
         settle().await;
         reader
     }

@@ -191,8 +191,9 @@ async fn read(mut connection: TcpStream, seen: Arc<Seen>, latencies: Arc<Mutex<V
 impl Seen {
     fn take(&self, line: &[u8], digest: &mut DefaultHasher, latencies: &Mutex<Vec<Duration>>) {
         if let Some(id) = line.strip_prefix(b"id: ") {
-            let id = std::str::from_utf8(id).unwrap().parse().unwrap();
-            self.last_event.store(id, Ordering::Relaxed);
+            let number = id.split(|byte| *byte == b'-').next().unwrap_or_default();
+            let number = std::str::from_utf8(number).unwrap().parse().unwrap();
+            self.last_event.store(number, Ordering::Relaxed);
         }
         let Some(data) = line.strip_prefix(b"data: ") else {
             return;

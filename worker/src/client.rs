@@ -28,6 +28,8 @@ pub struct Frame {
     pub event: String,
     /// The sequence number of a persisted event; deltas have none.
     pub id: Option<u32>,
+    /// What to come back with behind this event; deltas have none.
+    pub cursor: Option<String>,
     /// `data:`.
     pub data: Value,
 }
@@ -168,14 +170,15 @@ impl GatewayClient {
             .unwrap_or(0))
     }
 
-    /// Follows the conversation after `cursor`. When the stream breaks, opens it again with the last cursor. Ends when
+    /// Follows the conversation after the event `cursor`. When the stream breaks, opens it again with the cursor of the
+    /// last frame. A frame `reset` says that the events from its `from_sequence` on come anew, as others. Ends when
     /// the gateway says that nothing more comes, or refuses, for example because the token has expired.
     pub fn follow(&self, conversation_id: &str, cursor: u32) -> impl Stream<Item = Frame> + use<> {
         let url = format!("{}/conversations/{conversation_id}/events/stream", self.url);
         let following = Following {
             client: self.clone(),
             url,
-            cursor,
+            cursor: cursor.to_string(),
             delay: RETRY,
             frames: None,
         };
@@ -185,7 +188,7 @@ impl GatewayClient {
         })
     }
 
-    async fn connect(&self, url: &str, cursor: u32) -> anyhow::Result<BoxStream<'static, Frame>> {
+    async fn connect(&self, url: &str, cursor: &str) -> anyhow::Result<BoxStream<'static, Frame>> {
         let response = self
             .http
             .get(format!("{url}?cursor={cursor}"))
@@ -196,15 +199,24 @@ impl GatewayClient {
         let frames = frames
             .take_while(|frame| futures::future::ready(frame.is_ok()))
             .filter_map(|frame| async {
-                let data: Value = serde_json::from_str(&frame.ok()?.data).ok()?;
+                let frame = frame.ok()?;
+                let data: Value = serde_json::from_str(&frame.data).ok()?;
                 // The type comes from the data: browsers use the name `error` themselves, so the frame of an event
                 // `error` has another name.
                 let event = data["type"].as_str()?.to_owned();
-                // The id comes from the data, too: by the SSE standard, an id also holds for later frames without one.
+                // The number comes from the data, too: by the SSE standard, an id also holds for later frames without one.
                 let id = data["sequence_number"]
                     .as_u64()
                     .and_then(|id| u32::try_from(id).ok());
-                Some(Frame { event, id, data })
+                let cursor = id.is_some().then_some(frame.id);
+                let is_new = |cursor: &String| !cursor.is_empty();
+                let cursor = cursor.filter(is_new);
+                Some(Frame {
+                    event,
+                    id,
+                    cursor,
+                    data,
+                })
             });
         Ok(frames.boxed())
     }
@@ -241,7 +253,7 @@ impl Answered {
 struct Following {
     client: GatewayClient,
     url: String,
-    cursor: u32,
+    cursor: String,
     /// The pause before the next connection.
     delay: Duration,
     frames: Option<BoxStream<'static, Frame>>,
@@ -251,7 +263,7 @@ impl Following {
     async fn next(&mut self) -> Option<Frame> {
         loop {
             let Some(frames) = &mut self.frames else {
-                match self.client.connect(&self.url, self.cursor).await {
+                match self.client.connect(&self.url, &self.cursor).await {
                     Ok(frames) => self.frames = Some(frames),
                     Err(error) if error.downcast_ref().is_some_and(Answered::is_final) => {
                         tracing::warn!(%error, "the event stream has ended");
@@ -277,7 +289,9 @@ impl Following {
                         .map_or(RETRY, Duration::from_millis);
                 }
                 _ => {
-                    self.cursor = frame.id.unwrap_or(self.cursor);
+                    if let Some(cursor) = &frame.cursor {
+                        self.cursor.clone_from(cursor);
+                    }
                     return Some(frame);
                 }
             }

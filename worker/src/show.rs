@@ -86,6 +86,7 @@ mod tests {
         Frame {
             event: event.to_owned(),
             id: Some(7),
+            cursor: None,
             data,
         }
     }
@@ -101,6 +102,7 @@ mod tests {
             line(&Frame {
                 event: "text_delta".into(),
                 id: None,
+                cursor: None,
                 data: json!({})
             })
             .is_none()

@@ -40,7 +40,7 @@ async fn a_stream_is_followed_to_its_end() {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let moved = "retry: 1\nevent: reconnect\ndata: {\"type\":\"reconnect\",\"delay_ms\":1}\n\n";
     let mut responses = vec![
-        "event: replay\ndata: {\"type\":\"replay\"}\n\nid: 1\nevent: act\ndata: {\"type\":\"act\",\"sequence_number\":1}\n\n",
+        "event: replay\ndata: {\"type\":\"replay\"}\n\nid: 1-19a8f3c2b10\nevent: act\ndata: {\"type\":\"act\",\"sequence_number\":1}\n\n",
         moved,
         "id: 2\nevent: turn_error\ndata: {\"type\":\"error\",\"sequence_number\":2}\n\n\
          event: end\ndata: {\"type\":\"end\",\"reason\":\"conversation_deleted\",\"reconnect\":false}\n\n",
@@ -73,6 +73,6 @@ async fn a_stream_is_followed_to_its_end() {
     );
     assert_eq!(
         *script.queries.lock().unwrap(),
-        ["cursor=0", "cursor=1", "cursor=1"]
+        ["cursor=0", "cursor=1-19a8f3c2b10", "cursor=1-19a8f3c2b10"]
     );
 }

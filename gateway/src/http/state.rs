@@ -14,7 +14,7 @@ use crate::{
         problem::{Code, Problem},
     },
     limits::TenantUsage,
-    live::{Feed, LiveHub, sse},
+    live::{Cursor, Feed, LiveHub, sse},
     ports::Ports,
 };
 
@@ -129,7 +129,7 @@ impl GatewayState {
         &self,
         caller: &Caller,
         conversation: &Conversation,
-        cursor: u32,
+        cursor: Cursor,
     ) -> Result<Feed, Problem> {
         if self.shutdown.is_cancelled() {
             return Err(Problem::new(
@@ -142,7 +142,7 @@ impl GatewayState {
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
         let replay = sse::replay(
             &conversation.id,
-            cursor.saturating_add(1),
+            cursor.sequence.saturating_add(1),
             conversation.last_sequence,
         );
         let feed = Feed::new(

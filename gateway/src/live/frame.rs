@@ -6,6 +6,11 @@ use everturn_stream::{OpenText, Piece, TextKey};
 /// One thing that a reader of a conversation receives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum LiveFrame {
+    /// The log is not the one that the reader has read: what it has from this number on counts no more.
+    Reset {
+        /// The first event that comes.
+        from_sequence: u32,
+    },
     /// A persisted event.
     Event(Event),
     /// A text as it is now. It replaces what the reader had for the text's key.
@@ -33,9 +38,10 @@ impl LiveFrame {
         }
     }
 
-    /// Returns the message whose turn the frame belongs to.
+    /// Returns the message whose turn the frame belongs to; empty for a frame that is about all turns.
     pub fn message_id(&self) -> &str {
         match self {
+            Self::Reset { .. } => "",
             Self::Event(event) => &event.message_id,
             Self::TextStart(text) => &text.message_id,
             Self::TextDelta(piece) => &piece.message_id,

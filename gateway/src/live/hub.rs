@@ -17,8 +17,8 @@ use everturn_store::{Access, Conversation, EventReader};
 use everturn_stream::StreamReader;
 
 use super::{
-    broadcast::Broadcast, end::ReaderEnd, log::LogCursor, reader::LiveReader, tail::Tail,
-    watcher::Watcher,
+    broadcast::Broadcast, cursor::Cursor, end::ReaderEnd, log::LogCursor, reader::LiveReader,
+    tail::Tail, watcher::Watcher,
 };
 use crate::config::GatewayConfig;
 
@@ -62,9 +62,10 @@ impl LiveHub {
         }
     }
 
-    /// Makes a reader that has every event up to `cursor`. `access` is the reader's own, and must see the conversation.
+    /// Makes a reader that has every event up to `cursor`. When the log turns out to be another one than the cursor's,
+    /// the reader begins anew at the last event that both have in common. `access` is the reader's own, and must see the conversation.
     /// Must be called within a tokio runtime.
-    pub fn open(&self, access: Access, conversation: &Conversation, cursor: u32) -> LiveReader {
+    pub fn open(&self, access: Access, conversation: &Conversation, cursor: Cursor) -> LiveReader {
         let log = self.shared.log(access, conversation, cursor);
         let mut broadcasts = self.shared.lock();
         let broadcast = match broadcasts.get(&conversation.log_id) {
@@ -102,7 +103,7 @@ impl LiveHub {
         let shared = Arc::clone(&self.shared);
         let broadcast = Arc::new(Broadcast::new(conversation, shared.reader_buffer));
         let access = Access::tenant(&conversation.tenant_id);
-        let log = shared.log(access, conversation, conversation.last_sequence);
+        let log = shared.log(access, conversation, Cursor::at(conversation.last_sequence));
         let stream = Arc::clone(&shared.stream);
         let tail = Tail::new(log, stream, Arc::clone(&broadcast), &shared.watcher);
         let task = TailTask {
@@ -115,7 +116,7 @@ impl LiveHub {
 }
 
 impl SharedHub {
-    fn log(&self, access: Access, conversation: &Conversation, cursor: u32) -> LogCursor {
+    fn log(&self, access: Access, conversation: &Conversation, cursor: Cursor) -> LogCursor {
         let (events, pace) = (Arc::clone(&self.events), self.watcher.interval());
         LogCursor::new(events, access, conversation.log(), cursor, pace)
     }

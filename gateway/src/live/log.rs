@@ -4,9 +4,11 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_proto::event::Event;
 use everturn_store::{
-    Access, ConversationStatus, EventLog, EventPage, EventReader, PageLimit, StoreError,
+    Access, ConversationStatus, EventLog, EventPage, EventReader, Missing, PageLimit, StoreError,
 };
 use tokio::time::sleep;
+
+use super::cursor::Cursor;
 
 /// The most that is read at a time, which bounds what a tail or a reader holds: 5000 readers that replay at once hold
 /// some 1.3 GB at the most, and of ordinary events a tenth of that.
@@ -21,32 +23,47 @@ const PAST: u32 = 200;
 /// How many reads may fail in a row, one in each `pace`, before readers are told to come back later.
 const MAX_FAILURES: u32 = 30;
 
+/// What was read at a cursor.
+pub(super) enum Read {
+    /// The events behind it.
+    Page(EventPage),
+    /// Another log was read up to the cursor: this one has all events up to `common` in common with that one, and the
+    /// cursor is there now.
+    Lost {
+        /// The sequence number; 0 when there is no such event.
+        common: u32,
+    },
+}
+
 /// A place in a conversation's event log, from which the log is read on.
 pub(super) struct LogCursor {
     events: Arc<dyn EventReader>,
     access: Access,
     log: EventLog,
     /// The last event that was read.
-    sequence: u32,
+    cursor: Cursor,
+    /// True while the log is known to have that event.
+    is_checked: bool,
     /// The time between two tries of a read that failed.
     pace: Duration,
     failures: u32,
 }
 
 impl LogCursor {
-    /// Makes the place behind the event `sequence`.
+    /// Makes the place of the cursor.
     pub(super) fn new(
         events: Arc<dyn EventReader>,
         access: Access,
         log: EventLog,
-        sequence: u32,
+        cursor: Cursor,
         pace: Duration,
     ) -> Self {
         Self {
             events,
             access,
             log,
-            sequence,
+            cursor,
+            is_checked: cursor.sequence == 0,
             pace,
             failures: 0,
         }
@@ -54,30 +71,94 @@ impl LogCursor {
 
     /// The number of the last event that was read.
     pub(super) fn sequence(&self) -> u32 {
-        self.sequence
+        self.cursor.sequence
+    }
+
+    /// True when the log was found to have the event at the cursor.
+    pub(super) fn is_checked(&self) -> bool {
+        self.is_checked
+    }
+
+    /// Says that time passes: the log may have lost the event at the cursor when it is read again.
+    pub(super) fn doubt(&mut self) {
+        self.is_checked = self.cursor.sequence == 0;
     }
 
     /// Reads the events behind the cursor and moves it. The log is known to reach `known_last`, so a page without any
     /// of the events up to there is one of a replica that is late, or of a conversation that was removed just now.
     ///
+    /// In doubt, the event at the cursor is read again, so that a log which has lost it is noticed.
+    ///
     /// `None`: the read failed, and a while has passed; try again. Cancel safe.
-    pub(super) async fn next_page(
-        &mut self,
-        known_last: u32,
-    ) -> Result<Option<EventPage>, StoreError> {
-        let page = match self.read(self.sequence.saturating_add(1)).await {
-            Ok(page) if page.events.is_empty() && self.sequence < known_last => {
-                let late = "the event log ends before an event that is known";
-                return self.wait_after(StoreError::Unavailable(late.into())).await;
-            }
+    pub(super) async fn next_page(&mut self, known_last: u32) -> Result<Option<Read>, StoreError> {
+        let at = self.cursor.sequence;
+        let from = if self.is_checked {
+            at.saturating_add(1)
+        } else {
+            at
+        };
+        let mut page = match self.read(from).await {
             Ok(page) => page,
             Err(error) => return self.wait_after(error).await,
         };
-        self.failures = 0;
-        if let Some(last) = page.events.last() {
-            self.sequence = last.sequence_number;
+        if !self.is_checked {
+            match page.events.first() {
+                Some(event) if self.cursor.fits(event) => self.cursor = Cursor::behind(event),
+                found => {
+                    let is_empty = found.is_none();
+                    return self.lost(is_empty).await;
+                }
+            }
+            page.events.remove(0);
+            // The event at the cursor has filled the page.
+            if page.events.is_empty() && page.has_more {
+                page = match self.read(at.saturating_add(1)).await {
+                    Ok(page) => page,
+                    Err(error) => return self.wait_after(error).await,
+                };
+            }
         }
-        Ok(Some(page))
+        if page.events.is_empty() && at < known_last {
+            let late = "the event log ends before an event that is known";
+            return self.wait_after(StoreError::Unavailable(late.into())).await;
+        }
+        (self.failures, self.is_checked) = (0, true);
+        if let Some(last) = page.events.last() {
+            self.cursor = Cursor::behind(last);
+        }
+        Ok(Some(Read::Page(page)))
+    }
+
+    /// Moves the cursor to the last event that this log has in common with the one that the cursor is of. Nothing is
+    /// lost when the conversation is gone, or may be gone.
+    async fn lost(&mut self, is_empty: bool) -> Result<Option<Read>, StoreError> {
+        if is_empty {
+            match self.conversation_status().await {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    let id = &self.log.conversation_id;
+                    return Err(StoreError::not_found(Missing::Conversation, id));
+                }
+                Err(error) => return self.wait_after(error).await,
+            }
+        }
+        let common = match self.cursor.saved_by() {
+            Some(saved_by) => {
+                let at = self.cursor.sequence;
+                let common = self
+                    .events
+                    .last_common(&self.access, &self.log, at, saved_by);
+                match common.await {
+                    Ok(common) => common,
+                    Err(error) => return self.wait_after(error).await,
+                }
+            }
+            // A plain number that is larger than any: nothing is known of what the reader has.
+            None => 0,
+        };
+        self.cursor = Cursor::at(common);
+        self.doubt();
+        Ok(Some(Read::Lost { common }))
     }
 
     /// Reads the last events up to the cursor, and hands them on in pages; `None` as in [`LogCursor::next_page`]. When
@@ -86,17 +167,17 @@ impl LogCursor {
         &mut self,
         mut take: impl FnMut(&[Event]),
     ) -> Result<Option<()>, StoreError> {
-        let mut from = self.sequence.saturating_sub(PAST).saturating_add(1);
+        let mut from = self.sequence().saturating_sub(PAST).saturating_add(1);
         loop {
             let page = match self.read(from).await {
                 Ok(page) => page,
                 Err(error) => return self.wait_after(error).await,
             };
-            let is_past = |event: &Event| event.sequence_number <= self.sequence;
+            let is_past = |event: &Event| event.sequence_number <= self.sequence();
             let past = page.events.partition_point(is_past);
             take(&page.events[..past]);
             match page.events.last() {
-                Some(last) if last.sequence_number < self.sequence && page.has_more => {
+                Some(last) if last.sequence_number < self.sequence() && page.has_more => {
                     from = last.sequence_number.saturating_add(1);
                 }
                 _ => return Ok(Some(())),

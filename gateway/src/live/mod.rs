@@ -11,6 +11,7 @@
 //! - `queue`: the frames that one reader has not taken yet, bounded
 //! - `open_texts`, `seals`: which texts are open, and which an event has replaced
 //! - `watcher`: one query for all tails, which finds events whose announcement was lost
+//! - `cursor`: a reader's place in the event log
 //! - `log`: the event log from a cursor, page by page
 //! - `sse`: frames as server-sent events
 //! - `frame`, `end`: what a reader receives, and why it gets no more
@@ -19,6 +20,7 @@
 //! Must not be here: requests and responses, and who may read what.
 
 mod broadcast;
+mod cursor;
 mod end;
 mod feed;
 mod frame;
@@ -34,6 +36,7 @@ pub mod timeline;
 mod watcher;
 
 pub use self::{
+    cursor::Cursor,
     end::ReaderEnd,
     feed::Feed,
     frame::LiveFrame,

@@ -8,7 +8,7 @@ use super::{
     broadcast::{Broadcast, Subscribed},
     end::ReaderEnd,
     frame::LiveFrame,
-    log::LogCursor,
+    log::{LogCursor, Read},
     queue::ReaderQueue,
     sse::RenderedFrame,
 };
@@ -49,16 +49,28 @@ impl LiveReader {
             if let Some((_, queue)) = &self.subscription {
                 return queue.next().await;
             }
-            match self.broadcast.subscribe(self.log.sequence()) {
-                Subscribed::Over(end) => return Err(end),
-                Subscribed::Yes { id, queue } => {
-                    self.page = VecDeque::new();
-                    self.subscription = Some((id, queue));
+            // Who comes back reads at least the event that it has already: the log may be another one.
+            let known_last = if self.log.is_checked() {
+                match self.broadcast.subscribe(self.log.sequence()) {
+                    Subscribed::Over(end) => return Err(end),
+                    Subscribed::Yes { id, queue } => {
+                        self.page = VecDeque::new();
+                        self.subscription = Some((id, queue));
+                        continue;
+                    }
+                    Subscribed::Behind { last_sequence } => last_sequence,
                 }
-                Subscribed::Behind { last_sequence } => {
-                    let read = self.log.next_page(last_sequence).await;
-                    let page = read.map_err(|error| ReaderEnd::from(&error))?;
-                    self.page = page.map(|page| page.events.into()).unwrap_or_default();
+            } else {
+                self.log.sequence()
+            };
+            let read = self.log.next_page(known_last).await;
+            match read.map_err(|error| ReaderEnd::from(&error))? {
+                None => {}
+                Some(Read::Page(page)) => self.page = page.events.into(),
+                Some(Read::Lost { common }) => {
+                    let from_sequence = common.saturating_add(1);
+                    let frame = LiveFrame::Reset { from_sequence };
+                    return Ok(Arc::new(RenderedFrame::new(self.conversation_id(), frame)));
                 }
             }
         }

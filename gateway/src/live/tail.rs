@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{
     broadcast::Broadcast,
-    log::LogCursor,
+    log::{LogCursor, Read},
     open_texts::MissingPiece,
     watcher::{News, WatchedConversation, Watcher},
 };
@@ -120,8 +120,10 @@ impl Tail {
             self.is_past_unknown = false;
         }
         let known_last = self.log.sequence();
-        let Some(page) = self.log.next_page(known_last).await? else {
-            return Ok(());
+        let page = match self.log.next_page(known_last).await? {
+            None => return Ok(()),
+            Some(Read::Page(page)) => page,
+            Some(Read::Lost { .. }) => return Err(another_log()),
         };
         self.broadcast.show_events(page.events);
         if !page.has_more {
@@ -134,6 +136,7 @@ impl Tail {
 
     /// Waits for an item of the stream, for unannounced events, or for the next try to follow the stream.
     async fn wait(&mut self) -> Result<(), StoreError> {
+        self.log.doubt();
         let item = tokio::select! {
             item = receive(self.items.as_mut()) => item,
             news = self.watched.news(self.log.sequence()) => match news {
@@ -181,11 +184,7 @@ impl Tail {
                 self.broadcast.conversation_id(),
             )),
             // A replica is late, or the database has lost its last commits. Readers that come back are told which.
-            Ok(Some(status)) if status.last_sequence < self.log.sequence() => {
-                Err(StoreError::Conflict(
-                    "the event log is shorter than what was read of it".to_owned(),
-                ))
-            }
+            Ok(Some(status)) if status.last_sequence < self.log.sequence() => Err(another_log()),
             Ok(Some(_)) => Ok(()),
             // The next query of the watcher may bring certainty.
             Err(error) => {
@@ -205,6 +204,11 @@ impl Tail {
         self.items = None;
         self.may_follow = false;
     }
+}
+
+/// The database has lost commits. Every reader comes back with its cursor, and is told from where it begins anew.
+fn another_log() -> StoreError {
+    StoreError::Conflict("the event log is not the one that was read".to_owned())
 }
 
 async fn receive(items: Option<&mut mpsc::Receiver<Item>>) -> Option<Item> {

@@ -159,6 +159,9 @@ impl Onlooker {
 
     pub fn take(&mut self, frame: &LiveFrame) {
         match frame {
+            LiveFrame::Reset { from_sequence } => {
+                self.events.retain(|number| number < from_sequence);
+            }
             LiveFrame::Event(event) => {
                 self.events.push(event.sequence_number);
                 self.note(event);

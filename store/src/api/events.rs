@@ -1,6 +1,7 @@
 //! The event log as readers see it, and where a conversation stands.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_proto::{LogId, event::Event};
 
 use super::{Access, PageLimit, Result};
@@ -17,6 +18,17 @@ pub trait EventReader: Send + Sync {
         from_sequence: u32,
         limit: PageLimit,
     ) -> Result<EventPage>;
+
+    /// Returns the last event that a reader of this log and one of another version of it have in common: the last one
+    /// before the event `before` that was saved no later than `saved_by`; 0 when there is none. A log has another
+    /// version when the database lost its last commits, and what was lost was saved again, later.
+    async fn last_common(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        before: u32,
+        saved_by: DateTime<Utc>,
+    ) -> Result<u32>;
 
     /// Says where the conversation stands; `None` when there is no such conversation. The store alone answers, so no
     /// worker has to be alive.

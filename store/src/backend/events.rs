@@ -1,6 +1,7 @@
 //! Reads the event log. Every method is one statement, and so reads one snapshot of the database.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_proto::event::Event;
 
 use super::{
@@ -35,6 +36,21 @@ impl EventReader for Database {
         let (rows, has_more) = limit.cut(rows);
         let events = rows.into_iter().map(Event::from).collect();
         Ok(EventPage { events, has_more })
+    }
+
+    async fn last_common(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        before: u32,
+        saved_by: DateTime<Utc>,
+    ) -> Result<u32> {
+        let query = sql::for_caller(events::LAST_COMMON, access, &log.conversation_id)
+            .bind(log.id.as_str())
+            .bind(i64::from(before))
+            .bind(saved_by);
+        let last: Option<(i64,)> = self.read(query.fetch_optional(self.reader())).await?;
+        last.map_or(Ok(0), |(last,)| narrow(last))
     }
 
     async fn conversation_status(

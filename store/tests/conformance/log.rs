@@ -5,8 +5,9 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{ConversationStatus, EventLog, EventReader, PageLimit};
+use chrono::{DateTime, TimeDelta, Utc};
+use everturn_proto::words::{AgentExecutionStatus, Effect};
+use everturn_store::{Access, ConversationStatus, EventLog, EventReader, PageLimit};
 
 use super::{
     Backend,
@@ -246,4 +247,34 @@ pub async fn last_sequences_of_many_conversations(backend: &impl Backend) {
     assert_eq!(store.last_sequences(&[]).await.unwrap(), []);
     let many: Vec<_> = (0..2000).map(|number| format!("c{number}")).collect();
     assert_eq!(store.last_sequences(&many).await.unwrap().len(), 2);
+}
+
+pub async fn a_log_says_where_it_parts_from_another_one(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "look", &[Effect::Read]).await;
+    turn.runs(0, 0).await;
+    let log = turn.conversation().await.log();
+    let saved: DateTime<Utc> = turn.events().await[1].created_at.parse().unwrap();
+    // The last two were saved again, after the database had lost them.
+    backend
+        .run("UPDATE agent_execution_events SET created_at = '2100-01-01T00:00:00+00:00' WHERE sequence_number > 2")
+        .await;
+    let store = &turn.store;
+    let saved_by = saved + TimeDelta::seconds(5);
+    for (before, common) in [(1, 0), (2, 1), (3, 2), (4, 2), (99, 2)] {
+        let found = store.last_common(&tenant(), &log, before, saved_by).await;
+        assert_eq!(found.unwrap(), common, "before {before}");
+    }
+    let earlier = saved - TimeDelta::days(1);
+    let found = store.last_common(&tenant(), &log, 99, earlier).await;
+    assert_eq!(found.unwrap(), 0, "all of it is younger");
+    let another = EventLog {
+        id: "another".into(),
+        ..log.clone()
+    };
+    let stranger = Access::tenant("stranger");
+    for (access, log) in [(&stranger, &log), (&tenant(), &another)] {
+        let found = store.last_common(access, log, 99, saved_by).await;
+        assert_eq!(found.unwrap(), 0, "it is not theirs to see");
+    }
 }

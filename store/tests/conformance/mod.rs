@@ -77,6 +77,7 @@ macro_rules! conformance_suite {
             log::a_page_of_large_events_ends_at_its_bytes,
             log::status_of_an_unknown_conversation_is_none,
             log::last_sequences_of_many_conversations,
+            log::a_log_says_where_it_parts_from_another_one,
             runs::a_late_begin_of_a_replaced_run_ends_no_turn,
             runs::a_replaced_run_changes_nothing,
             runs::an_epoch_that_came_too_late_is_of_no_use,

@@ -155,6 +155,32 @@ impl Postgres {
         self.answers().await.unwrap();
     }
 
+    /// Stops it, copies all of its files, and starts it again.
+    pub async fn back_up(&self) {
+        self.server.end(Signal::SIGINT).await.unwrap();
+        self.copy("data", "backup").await;
+        self.server.start().await.unwrap();
+        self.answers().await.unwrap();
+    }
+
+    /// Ends it at once, and starts it again with the files that were copied: everything that was committed since then
+    /// is lost, as after a failover to a server that was behind.
+    pub async fn restore(&self) {
+        self.server.end(Signal::SIGQUIT).await.unwrap();
+        fs::remove_dir_all(self.directory().join("data")).unwrap();
+        self.copy("backup", "data").await;
+        self.server.start().await.unwrap();
+        self.answers().await.unwrap();
+    }
+
+    async fn copy(&self, from: &str, to: &str) {
+        let mut command = Command::new("cp");
+        let place = |name: &str| self.directory().join(name);
+        command.arg("-a").args([place(from), place(to)]);
+        let status = self.server.prepare(command).await.unwrap();
+        assert!(status.success(), "{status}");
+    }
+
     /// Cuts all connections of clients, as a failover does.
     pub async fn terminate_backends(&self) {
         let others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \

@@ -7,6 +7,8 @@ use serde_json::Value;
 pub struct SseFrame {
     /// The number after `id:`; only persisted events have one.
     pub id: Option<u32>,
+    /// All of what is after `id:`.
+    pub cursor: Option<String>,
     /// The text after `event:`.
     pub event: String,
     /// The JSON after `data:`.
@@ -46,14 +48,16 @@ impl FrameReader {
 fn parse(bytes: &[u8]) -> Result<Option<SseFrame>, String> {
     let text =
         std::str::from_utf8(bytes).map_err(|error| format!("a frame is not UTF-8: {error}"))?;
-    let (mut id, mut event, mut data) = (None, String::new(), Vec::new());
+    let (mut id, mut cursor, mut event, mut data) = (None, None, String::new(), Vec::new());
     for line in text.lines() {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
             "id" => {
+                cursor = Some(value.to_owned());
+                let (number, _saved) = value.split_once('-').unwrap_or((value, ""));
                 id = Some(
-                    value
+                    number
                         .parse()
                         .map_err(|_| format!("this id is no cursor: {line}"))?,
                 );
@@ -74,7 +78,12 @@ fn parse(bytes: &[u8]) -> Result<Option<SseFrame>, String> {
     }
     let data = serde_json::from_str(&data.join("\n"))
         .map_err(|error| format!("data is not JSON ({error}): {text}"))?;
-    Ok(Some(SseFrame { id, event, data }))
+    Ok(Some(SseFrame {
+        id,
+        cursor,
+        event,
+        data,
+    }))
 }
 
 #[cfg(test)]
@@ -83,18 +92,20 @@ mod tests {
 
     use super::*;
 
-    const STREAM: &str = "retry: 1000\n\nid: 1\nevent: thought\ndata: {\"thought\":\ndata: \"ü\"}\n\n: still here\n\n\
+    const STREAM: &str = "retry: 1000\n\nid: 1-19a8f3c2b10\nevent: thought\ndata: {\"thought\":\ndata: \"ü\"}\n\n: still here\n\n\
                           event: text_start\ndata: {}\n\n";
 
     #[test]
     fn every_cut_gives_the_same_frames() {
         let thought = SseFrame {
             id: Some(1),
+            cursor: Some("1-19a8f3c2b10".into()),
             event: "thought".into(),
             data: json!({"thought": "ü"}),
         };
         let start = SseFrame {
             id: None,
+            cursor: None,
             event: "text_start".into(),
             data: json!({}),
         };

@@ -88,7 +88,7 @@ impl Reader {
     }
 
     async fn connect(&self, gateway: &str, cursor_in: CursorIn) -> Option<reqwest::Response> {
-        let cursor = self.view.cursor();
+        let cursor = self.view.last_id();
         let url = format!(
             "{gateway}/api/v1/agent/conversations/{}/events/stream",
             self.conversation_id

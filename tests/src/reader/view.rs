@@ -37,6 +37,7 @@ pub struct ShownText {
 #[derive(Debug, Default)]
 pub struct View {
     events: Vec<Value>,
+    last_id: Option<String>,
     /// The texts that are open on this connection, each with its generation.
     open: BTreeMap<TextKey, (u64, String)>,
     /// Everything that was ever shown of each text, by generation.
@@ -49,6 +50,11 @@ impl View {
     /// Returns the sequence number of the last event.
     pub fn cursor(&self) -> usize {
         self.events.len()
+    }
+
+    /// Returns what a browser comes back with: the `id` of the last event.
+    pub fn last_id(&self) -> &str {
+        self.last_id.as_deref().unwrap_or("0")
     }
 
     /// Returns every event, as its frame has it.
@@ -125,6 +131,7 @@ impl View {
             "it is not the next event",
         )?;
         self.events.push(data.clone());
+        self.last_id.clone_from(&frame.cursor);
         let step = match EventType::from(frame.event.as_str()) {
             EventType::Thought | EventType::AssistantMessage => data["step"].as_u64(),
             event_type if event_type.ends_agent_execution() => Some(u64::MAX),
@@ -270,6 +277,7 @@ mod tests {
         }
         SseFrame {
             id,
+            cursor: id.map(|id| id.to_string()),
             event: name.to_owned(),
             data,
         }

@@ -67,7 +67,15 @@ const GATEWAY_LIVE: Rooms = &[
     ("feed", &["reader", "sse", "frame", "end"]),
     (
         "hub",
-        &["tail", "reader", "broadcast", "watcher", "log", "end"],
+        &[
+            "tail",
+            "reader",
+            "broadcast",
+            "watcher",
+            "log",
+            "cursor",
+            "end",
+        ],
     ),
     ("tail", &["broadcast", "open_texts", "watcher", "log"]),
     (
@@ -79,8 +87,9 @@ const GATEWAY_LIVE: Rooms = &[
     ("open_texts", &["seals", "sse", "frame"]),
     ("seals", &[]),
     ("watcher", &[]),
-    ("log", &[]),
-    ("sse", &["frame"]),
+    ("log", &["cursor"]),
+    ("sse", &["frame", "cursor"]),
+    ("cursor", &[]),
     ("frame", &[]),
     ("end", &[]),
     ("timeline", &[]),

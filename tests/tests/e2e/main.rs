@@ -32,6 +32,7 @@ mod readers;
 mod readme;
 mod reconciler;
 mod remote;
+mod restored;
 mod resume;
 mod reused_ids;
 mod skills;

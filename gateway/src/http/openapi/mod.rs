@@ -32,8 +32,8 @@ use crate::{
         auth::SECURE_COOKIE,
         problem::{Code, ProblemBody, REQUEST_ID},
     },
-    live::sse::{ChatFrame, EndFrame, ReconnectFrame, ReplayFrame, TextFrame},
-    schema::{Id, Sequence, one_of},
+    live::sse::{ChatFrame, EndFrame, ReconnectFrame, ReplayFrame, ResetFrame, TextFrame},
+    schema::{CursorText, Id, Sequence, one_of},
 };
 
 /// Problems of every endpoint of the agent: with the credential, with the limits of a tenant, and with the store.
@@ -62,7 +62,8 @@ const SESSION: &str = "session";
                        takes callers who present none as the tenant `default`."
     ),
     components(schemas(
-        ProblemBody, AnyFrame, EventFrame, TextFrame, ChatFrame, ReplayFrame, ReconnectFrame, EndFrame, Id, Sequence, MessageText
+        ProblemBody, AnyFrame, EventFrame, TextFrame, ChatFrame, ReplayFrame, ResetFrame, ReconnectFrame, EndFrame, Id,
+        Sequence, CursorText, MessageText
     )),
     tags(
         (name = "conversations"),

@@ -82,7 +82,7 @@ impl IntoParams for LastEventId {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         vec![header(
             "Last-Event-ID",
-            "Sequence",
+            "CursorText",
             "As `cursor`, and wins over it: browsers send it when they come back.",
         )]
     }
@@ -136,12 +136,12 @@ pub(crate) struct EventFrame {
 }
 
 /// A frame of a stream, as [server-sent events](https://html.spec.whatwg.org/multipage/server-sent-events.html) have it.
-/// Only events have an `id`, their sequence number: what a browser sends back as `Last-Event-ID` is a cursor.
+/// Only events have an `id`, which is a cursor: what a browser sends back as `Last-Event-ID`.
 #[derive(ToSchema)]
 #[schema(as = Frame)]
 #[expect(dead_code, reason = "the fields are read by the document only")]
 pub(crate) struct AnyFrame {
-    #[schema(pattern = "^[1-9][0-9]*$", nullable = false)]
+    #[schema(pattern = "^[1-9][0-9]{0,9}-[0-9a-f]{1,16}$", nullable = false)]
     id: Option<String>,
     /// The `type` of its data, but `turn_error` for the event `error`: `EventSource` has one of its own. The frame
     /// `conversation` of a chat has no `type`.
@@ -157,6 +157,7 @@ fn frame_data() -> RefOr<Schema> {
         .item(Ref::from_schema_name("TextFrame"))
         .item(Ref::from_schema_name("ChatFrame"))
         .item(Ref::from_schema_name("ReplayFrame"))
+        .item(Ref::from_schema_name("ResetFrame"))
         .item(Ref::from_schema_name("ReconnectFrame"))
         .item(Ref::from_schema_name("EndFrame"));
     ObjectBuilder::new()

@@ -20,6 +20,7 @@ use crate::{
         problem::{Code, Problem},
         state::GatewayState,
     },
+    live::Cursor,
     schema::Id,
     turns::OnBusy,
 };
@@ -95,9 +96,9 @@ pub(super) async fn chat(
     // The conversation was read before the message was stored, so nothing of its turn can be before that. The
     // turn of a message sent before may be anywhere in the log.
     let cursor = if queued.is_new {
-        conversation.last_sequence
+        Cursor::at(conversation.last_sequence)
     } else {
-        0
+        Cursor::default()
     };
     // A message that joined another one's turn has no end of its own.
     let turn = queued

@@ -15,7 +15,8 @@ use crate::{
         problem::{Code, Problem},
         state::GatewayState,
     },
-    schema::Sequence,
+    live::Cursor,
+    schema::{CursorText, Sequence},
 };
 
 const LAST_EVENT_ID: &str = "last-event-id";
@@ -75,9 +76,9 @@ pub(super) async fn page(
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct StreamQuery {
-    /// The number of the last event you have; 0 is from the beginning.
-    #[param(value_type = Option<Sequence>)]
-    cursor: Option<u32>,
+    /// The `id` of the last event you have, or its number; 0 is from the beginning.
+    #[param(value_type = Option<CursorText>)]
+    cursor: Option<Cursor>,
 }
 
 problems!(
@@ -105,25 +106,27 @@ pub(super) async fn stream(
     Params(query): Params<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let cursor = last_event_id(&headers)?.or(query.cursor).unwrap_or(0);
+    let cursor = last_event_id(&headers)?
+        .or(query.cursor)
+        .unwrap_or_default();
     let conversation = state.conversation(&caller, &id).await?;
     let feed = state.feed(&caller, &conversation, cursor)?;
     Ok(event_stream::response(feed))
 }
 
 /// What a browser sends when it comes back. It repeats the URL of its first visit, so this is the newer cursor.
-fn last_event_id(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
+fn last_event_id(headers: &HeaderMap) -> Result<Option<Cursor>, Problem> {
     let Some(value) = headers.get(LAST_EVENT_ID) else {
         return Ok(None);
     };
-    let number = value
+    let cursor = value
         .to_str()
         .ok()
         .and_then(|text| text.trim().parse().ok());
-    number.map(Some).ok_or_else(|| {
+    cursor.map(Some).ok_or_else(|| {
         Problem::new(
             Code::InvalidParameter,
-            "`Last-Event-ID` is the `id` of an event: its sequence number.",
+            "`Last-Event-ID` is the `id` of an event, or its sequence number.",
         )
     })
 }

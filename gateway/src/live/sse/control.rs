@@ -48,6 +48,35 @@ pub(crate) fn replay(conversation_id: &str, from_sequence: u32, last_sequence: u
     message(None, body.kind, &json(&body))
 }
 
+/// `data` of the frame that a reader gets whose cursor is of another log: the database has lost its last commits, or the
+/// conversation was removed and made anew. What the reader has from `from_sequence` on counts no more.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ResetFrame)]
+pub(crate) struct ResetFrame<'a> {
+    #[serde(rename = "type")]
+    #[schema(schema_with = reset_type)]
+    kind: &'a str,
+    #[schema(value_type = Id)]
+    conversation_id: &'a str,
+    /// The first event that will come.
+    #[schema(value_type = Sequence)]
+    from_sequence: u32,
+}
+
+fn reset_type() -> Object {
+    one_of(&[StreamFrame::Reset.as_str()])
+}
+
+/// Returns the frame that tells a reader to begin anew.
+pub(super) fn reset(conversation_id: &str, from_sequence: u32) -> String {
+    let body = ResetFrame {
+        kind: StreamFrame::Reset.as_str(),
+        conversation_id,
+        from_sequence,
+    };
+    message(None, body.kind, &json(&body))
+}
+
 /// `data` of the last frame of a gateway that stops: come back, after a while.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ReconnectFrame)]

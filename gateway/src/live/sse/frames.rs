@@ -6,10 +6,13 @@ use everturn_stream::{OpenText, Part, Piece, TextKey};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use utoipa::{ToSchema, openapi::schema::Object};
 
-use super::message::{StreamFrame, json, message};
+use super::{
+    control::reset,
+    message::{StreamFrame, json, message},
+};
 use crate::{
     fields::Fields,
-    live::frame::LiveFrame,
+    live::{cursor::Cursor, frame::LiveFrame},
     schema::{Id, one_of},
 };
 
@@ -33,8 +36,9 @@ impl RenderedFrame {
 /// Returns a frame as text.
 fn render(conversation_id: &str, frame: &LiveFrame) -> String {
     match frame {
+        LiveFrame::Reset { from_sequence } => reset(conversation_id, *from_sequence),
         LiveFrame::Event(event) => message(
-            Some(event.sequence_number),
+            Some(Cursor::behind(event)),
             event_name(&event.event_type),
             &json(&FlatEvent(event)),
         ),

@@ -24,7 +24,7 @@ fn event_data_stays_to_the_letter() {
     let data =
         r#"{"tool_input":{"z":9007199254740993,"a":1.10},"execution_id":"exec_1","later":[ ]}"#;
     let expected = format!(
-        "id: 7\nevent: act\ndata: {{\"type\":\"act\",{ENVELOPE},{}\n\n",
+        "id: 7-19b7ca98f2e\nevent: act\ndata: {{\"type\":\"act\",{ENVELOPE},{}\n\n",
         &data[1..] // the fields and the closing brace
     );
     assert_eq!(rendered("act", data), expected);
@@ -48,7 +48,7 @@ fn odd_data_is_left_out() {
     for data in ["null", "[1,2]", "5"] {
         assert_eq!(
             rendered("x", data),
-            format!("id: 7\nevent: x\ndata: {{\"type\":\"x\",{ENVELOPE}}}\n\n")
+            format!("id: 7-19b7ca98f2e\nevent: x\ndata: {{\"type\":\"x\",{ENVELOPE}}}\n\n")
         );
     }
 }

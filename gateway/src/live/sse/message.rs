@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::live::cursor::Cursor;
+
 /// The names in `event:` of the frames that are not persisted events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamFrame {
@@ -11,6 +13,8 @@ pub enum StreamFrame {
     Conversation,
     /// The first frame of a stream: where the replay begins.
     Replay,
+    /// The log is not the one that the reader's cursor is of: where the reader begins anew.
+    Reset,
     /// A text as far as it is written now.
     TextStart,
     /// The next piece of a text.
@@ -25,9 +29,10 @@ pub enum StreamFrame {
 
 impl StreamFrame {
     /// All names.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Conversation,
         Self::Replay,
+        Self::Reset,
         Self::TextStart,
         Self::TextDelta,
         Self::TextEnd,
@@ -40,6 +45,7 @@ impl StreamFrame {
         match self {
             Self::Conversation => "conversation",
             Self::Replay => "replay",
+            Self::Reset => "reset",
             Self::TextStart => "text_start",
             Self::TextDelta => "text_delta",
             Self::TextEnd => "text_end",
@@ -58,7 +64,7 @@ pub(super) fn json(value: &impl Serialize) -> String {
 
 /// Returns a server-sent event with this `event:` and this `data:`. It has an `id:` when a reader may come back with
 /// that id.
-pub(super) fn message(id: Option<u32>, name: &str, data: &str) -> String {
+pub(super) fn message(id: Option<Cursor>, name: &str, data: &str) -> String {
     let mut frame = String::with_capacity(data.len() + 64);
     if let Some(id) = id {
         let _ = writeln!(frame, "id: {id}");

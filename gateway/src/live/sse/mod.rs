@@ -18,8 +18,8 @@ pub use self::{
 };
 pub(crate) use self::{
     control::{
-        ChatFrame, EndFrame, HEARTBEAT, ReconnectFrame, ReplayFrame, conversation, end, reconnect,
-        replay, retry,
+        ChatFrame, EndFrame, HEARTBEAT, ReconnectFrame, ReplayFrame, ResetFrame, conversation, end,
+        reconnect, replay, retry,
     },
     frames::TextFrame,
 };

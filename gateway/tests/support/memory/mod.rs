@@ -48,6 +48,8 @@ pub struct Tables {
     pub reads: usize,
     /// Makes every call fail.
     pub broken: Option<fn() -> StoreError>,
+    /// How many events were lost. Those that are saved after a loss are saved that many seconds later.
+    losses: u32,
     clock: i64,
 }
 
@@ -73,6 +75,7 @@ impl MemoryStore {
         data: &str,
     ) -> u32 {
         let mut tables = self.lock();
+        let second = 5 + tables.losses;
         let events = tables.events.entry(conversation_id.to_owned()).or_default();
         let sequence_number = u32::try_from(events.len()).unwrap() + 1;
         events.push(Event {
@@ -82,7 +85,7 @@ impl MemoryStore {
             event_type: event_type.to_owned(),
             event_data: Some(Json::parse(data).unwrap()),
             sequence_number,
-            created_at: "2026-01-02T03:04:05.678Z".to_owned(),
+            created_at: format!("2026-01-02T03:04:{second:02}.678Z"),
         });
         if let Some(conversation) = tables.conversations.get_mut(conversation_id) {
             conversation.last_sequence = sequence_number;
@@ -121,6 +124,7 @@ impl MemoryStore {
         let mut tables = self.lock();
         let tables = &mut *tables;
         tables.events.get_mut(id).unwrap().pop();
+        tables.losses += 1;
         let last_sequence = tables.last_sequence(id);
         let conversation = tables.conversations.get_mut(id).unwrap();
         conversation.last_sequence = last_sequence;
@@ -217,6 +221,24 @@ impl EventReader for MemoryStore {
             has_more: page.len() < rest.len(),
             events: page.into_iter().map(|(_, event)| event.clone()).collect(),
         })
+    }
+
+    async fn last_common(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        before: u32,
+        saved_by: DateTime<Utc>,
+    ) -> Result<u32> {
+        let page = self
+            .events(access, log, 0, PageLimit::rows(u32::MAX))
+            .await?;
+        let is_common = |event: &&Event| {
+            let saved: DateTime<Utc> = event.created_at.parse().unwrap();
+            event.sequence_number < before && saved <= saved_by
+        };
+        let last = page.events.iter().rfind(is_common);
+        Ok(last.map_or(0, |event| event.sequence_number))
     }
 
     async fn conversation_status(

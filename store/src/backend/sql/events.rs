@@ -20,6 +20,17 @@ pub(crate) const EVENTS: &str = measured!(
     most_bytes: "$7"
 );
 
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` log, `$5` sequence number, `$6` time. Selects the last event before
+/// that one which was saved by then.
+pub(crate) const LAST_COMMON: &str = concat!(
+    "SELECT sequence_number FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number < $5 \
+     AND created_at <= $6 AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+    visible!(),
+    " AND ",
+    log_id!(),
+    " = $4) ORDER BY sequence_number DESC LIMIT 1"
+);
+
 /// `$1` conversation, `$2` tenant, `$3` owner.
 pub(crate) const CONVERSATION_STATUS: &str = concat!(
     "SELECT ",

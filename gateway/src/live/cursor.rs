@@ -1,0 +1,135 @@
+//! A reader's place in an event log: the number of the last event that the reader has, and when that event was saved.
+//!
+//! The number alone does not say of which log it is. After a failover that lost its last commits, other events have the
+//! same numbers, and so has a conversation that was removed and made anew. They were saved at other times.
+
+use std::{fmt, str::FromStr};
+
+use chrono::{DateTime, Utc};
+use everturn_proto::event::Event;
+use serde::Deserialize;
+
+/// The `id:` of an event's frame, and what a reader comes back with. As text it is `50-19a8f3c2b10`: the sequence number,
+/// and the milliseconds since 1970 in hexadecimal. A plain number is one, too, and says less.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Cursor {
+    /// The sequence number of the last event that the reader has; 0 before the first.
+    pub sequence: u32,
+    /// When that event was saved, in milliseconds since 1970; `None` when the reader does not say.
+    pub saved_ms: Option<i64>,
+}
+
+impl Cursor {
+    /// The cursor of a reader that does not say when its last event was saved.
+    pub fn at(sequence: u32) -> Self {
+        Self {
+            sequence,
+            saved_ms: None,
+        }
+    }
+
+    /// The cursor of a reader that has this event and all before it.
+    pub fn behind(event: &Event) -> Self {
+        let saved = DateTime::parse_from_rfc3339(&event.created_at);
+        Self {
+            sequence: event.sequence_number,
+            saved_ms: saved.ok().map(|saved| saved.timestamp_millis()),
+        }
+    }
+
+    /// True when the event with this number may be the one that the reader has.
+    pub(super) fn fits(self, event: &Event) -> bool {
+        let stored = Self::behind(event);
+        stored.sequence == self.sequence
+            && (self.saved_ms.is_none() || self.saved_ms == stored.saved_ms)
+    }
+
+    /// The end of the millisecond in which the reader's last event was saved.
+    pub(super) fn saved_by(self) -> Option<DateTime<Utc>> {
+        const LAST_MICROSECOND: i64 = 999;
+        let micros = self.saved_ms?.checked_mul(1000)?;
+        DateTime::from_timestamp_micros(micros.checked_add(LAST_MICROSECOND)?)
+    }
+}
+
+impl fmt::Display for Cursor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.saved_ms {
+            Some(saved_ms) => write!(formatter, "{}-{saved_ms:x}", self.sequence),
+            None => write!(formatter, "{}", self.sequence),
+        }
+    }
+}
+
+impl FromStr for Cursor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "a cursor is the `id` of an event, or its sequence number".to_owned();
+        let (sequence, saved) = match text.split_once('-') {
+            Some((sequence, saved)) => (sequence, Some(saved)),
+            None => (text, None),
+        };
+        let saved_ms = saved.map(|saved| i64::from_str_radix(saved, 16));
+        Ok(Self {
+            sequence: sequence.parse().map_err(|_| wrong())?,
+            saved_ms: saved_ms.transpose().map_err(|_| wrong())?,
+        })
+    }
+}
+
+impl TryFrom<String> for Cursor {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_read_as_it_is_written() {
+        let event = Event {
+            sequence_number: 50,
+            created_at: "2026-11-22T10:00:00.123Z".into(),
+            ..Event::default()
+        };
+        let cursor = Cursor::behind(&event);
+        let text = cursor.to_string();
+        assert!(text.starts_with("50-"), "{text}");
+        assert_eq!(text.parse::<Cursor>().unwrap(), cursor);
+        assert!(cursor.fits(&event) && Cursor::at(50).fits(&event));
+        let later = Event {
+            created_at: "2026-11-22T10:00:00.124Z".into(),
+            ..event
+        };
+        assert!(!cursor.fits(&later) && !Cursor::at(49).fits(&later));
+        let saved_by = cursor.saved_by().unwrap().to_rfc3339();
+        assert_eq!(saved_by, "2026-11-22T10:00:00.123999+00:00");
+    }
+
+    #[test]
+    fn a_plain_number_is_a_cursor_and_other_text_is_not() {
+        assert_eq!("7".parse::<Cursor>().unwrap(), Cursor::at(7));
+        for wrong in [
+            "",
+            "-",
+            "x",
+            "7-",
+            "7-xyz",
+            "-7",
+            "4294967296",
+            "7-1-1",
+            "7 ",
+        ] {
+            assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
+        }
+        let extreme: Cursor = "1-7fffffffffffffff".parse().unwrap();
+        assert_eq!(extreme.saved_by(), None);
+    }
+}
