@@ -83,11 +83,18 @@ async fn finished_turns_leave_nothing_behind() {
         assert!(Instant::now() < until, "keys are left");
         sleep(Duration::from_millis(100)).await;
     }
-    let after = server.info("used_memory").await;
-    assert!(
-        after < before + 200_000,
-        "{before} bytes before, {after} after"
-    );
+    // It shrinks the buffers of clients and its own tables in the same way. What stays are fewer than 200 bytes a turn.
+    loop {
+        let after = server.info("used_memory").await;
+        if after < before + 200_000 {
+            break;
+        }
+        assert!(
+            Instant::now() < until,
+            "{before} bytes before, {after} after"
+        );
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 /// A turn of two steps, the first one tried twice, that one reader follows. One turn in a while loses its last
