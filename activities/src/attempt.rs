@@ -2,7 +2,7 @@
 
 use std::{
     future::Future,
-    time::{Duration, Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
 use everturn_store::StoreError;
@@ -37,41 +37,76 @@ pub(crate) enum Ended<T> {
     OutOfTime,
 }
 
-/// Runs `work` as the attempt of `ctx`, for `limit` at the most. The work is dropped when the attempt ends otherwise.
-/// Heartbeats say how far it is.
-pub(crate) async fn run<T>(
-    ctx: &ActivityContext,
-    progress: &Progress,
-    limit: Duration,
-    work: impl Future<Output = T>,
-) -> Ended<T> {
-    tokio::select! {
-        biased;
-        done = work => Ended::Done(done),
-        () = ctx.cancelled() => Ended::Stopped,
-        () = tokio::time::sleep(limit.min(time_left(ctx))) => Ended::OutOfTime,
-        () = heartbeat(ctx, progress) => Ended::Stopped,
-    }
+/// One attempt, from the moment in which this worker began it.
+pub(crate) struct Attempt<'a> {
+    pub(crate) ctx: &'a ActivityContext,
+    begun: Instant,
+    /// How long the engine gives it; `None`: any time.
+    limit: Option<Duration>,
 }
 
-/// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would be
-/// lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is recorded all
-/// the same.
-pub(crate) async fn insist<T, F>(
-    ctx: &ActivityContext,
-    call: impl FnMut() -> F,
-) -> Result<T, ActivityError>
-where
-    F: Future<Output = Result<T, StoreError>>,
-{
-    let nothing = Progress::default();
-    let answer = tokio::select! {
-        biased;
-        answer = until_available(call) => answer,
-        () = tokio::time::sleep(time_to_deadline(ctx)) => return Err(fail::store_away()),
-        () = heartbeat(ctx, &nothing) => return Err(fail::store_away()),
-    };
-    answer.map_err(|error| fail::from_store(&error, Tries::Over))
+impl<'a> Attempt<'a> {
+    /// Begins the attempt of this activity.
+    ///
+    /// The engine says by its own clock when the attempt began and when it is over. Only the time between the two
+    /// counts here, by the worker's monotonic clock: a worker whose wall clock is wrong would end its attempts at once,
+    /// or long after the engine has made them again.
+    pub(crate) fn begin(ctx: &'a ActivityContext) -> Self {
+        let info = ctx.info();
+        let limit = info.deadline.zip(info.started_time);
+        Self {
+            ctx,
+            begun: Instant::now(),
+            limit: limit.map(|(end, start)| end.duration_since(start).unwrap_or_default()),
+        }
+    }
+
+    /// Runs `work` as the attempt, for `limit` at the most. The work is dropped when the attempt ends otherwise.
+    /// Heartbeats say how far it is.
+    pub(crate) async fn run<T>(
+        &self,
+        progress: &Progress,
+        limit: Duration,
+        work: impl Future<Output = T>,
+    ) -> Ended<T> {
+        tokio::select! {
+            biased;
+            done = work => Ended::Done(done),
+            () = self.ctx.cancelled() => Ended::Stopped,
+            () = tokio::time::sleep(limit.min(self.time_left())) => Ended::OutOfTime,
+            () = heartbeat(self.ctx, progress) => Ended::Stopped,
+        }
+    }
+
+    /// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would
+    /// be lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is recorded
+    /// all the same.
+    pub(crate) async fn insist<T, F>(&self, call: impl FnMut() -> F) -> Result<T, ActivityError>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let nothing = Progress::default();
+        let answer = tokio::select! {
+            biased;
+            answer = until_available(call) => answer,
+            () = tokio::time::sleep(self.time_to_deadline()) => return Err(fail::store_away()),
+            () = heartbeat(self.ctx, &nothing) => return Err(fail::store_away()),
+        };
+        answer.map_err(|error| fail::from_store(&error, Tries::Over))
+    }
+
+    fn time_left(&self) -> Duration {
+        let left = self.time_to_deadline();
+        left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
+    }
+
+    fn time_to_deadline(&self) -> Duration {
+        // Without a deadline the time is unlimited. A year is as good, and does not overflow a timer.
+        const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        self.limit.map_or(UNLIMITED, |limit| {
+            limit.saturating_sub(self.begun.elapsed())
+        })
+    }
 }
 
 async fn until_available<T, F>(mut call: impl FnMut() -> F) -> Result<T, StoreError>
@@ -102,20 +137,4 @@ async fn heartbeat(ctx: &ActivityContext, progress: &Progress) {
         }
         tokio::time::sleep(HEARTBEAT_INTERVAL).await;
     }
-}
-
-fn time_left(ctx: &ActivityContext) -> Duration {
-    let left = time_to_deadline(ctx);
-    left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
-}
-
-fn time_to_deadline(ctx: &ActivityContext) -> Duration {
-    // Without a deadline the time is unlimited. A year is as good, and does not overflow a timer.
-    const UNLIMITED: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-    let Some(deadline) = ctx.info().deadline else {
-        return UNLIMITED;
-    };
-    deadline
-        .duration_since(SystemTime::now())
-        .unwrap_or_default()
 }

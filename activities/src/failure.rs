@@ -95,6 +95,14 @@ pub(crate) fn superseded() -> ActivityError {
     )
 }
 
+/// The model took longer than the agent allows. The workflow counts how often.
+pub(crate) fn llm_timeout() -> ActivityError {
+    permanent(
+        failure::LLM_TIMEOUT,
+        "The model did not finish within `llm_timeout`.",
+    )
+}
+
 /// A tool that may work at the next try.
 pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -> ActivityError {
     let failure = ApplicationFailure::builder(message)

@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     AgentActivities,
-    attempt::{self, Ended},
+    attempt::{Attempt, Ended},
     failpoint, failure as fail,
     tools::{Progress, ToolContext, ToolError, ToolEvents},
 };
@@ -35,12 +35,15 @@ pub(crate) async fn run_tool(
     ctx: &ActivityContext,
     request: RunToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
+    let attempt = &Attempt::begin(ctx);
     let key = key_of(request);
     let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
     at("tool.before_claim").await;
     // One name for all tries of this attempt: when the answer of a try is lost, the next one still gets the claim.
     let claimant = uuid::Uuid::new_v4().to_string();
-    let claim = attempt::insist(ctx, || activities.turns.claim_tool(&key, &claimant)).await?;
+    let claim = attempt
+        .insist(|| activities.turns.claim_tool(&key, &claimant))
+        .await?;
     at("tool.after_claim").await;
     let end = match claim {
         ToolClaim::Ended(record) => {
@@ -49,10 +52,12 @@ pub(crate) async fn run_tool(
             });
         }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, depth } => run(activities, ctx, &key, record, depth).await?,
+        ToolClaim::Run { record, depth } => run(activities, attempt, &key, record, depth).await?,
     };
     at("tool.before_record").await;
-    let stored = attempt::insist(ctx, || activities.turns.finish_tool(&key, end.clone())).await?;
+    let stored = attempt
+        .insist(|| activities.turns.finish_tool(&key, end.clone()))
+        .await?;
     at("tool.after_record").await;
     Ok(RunToolResult {
         status: stored.status.into(),
@@ -62,7 +67,7 @@ pub(crate) async fn run_tool(
 /// Runs the tool, unless its name or its arguments are wrong.
 async fn run(
     activities: &AgentActivities,
-    ctx: &ActivityContext,
+    attempt: &Attempt<'_>,
     key: &ToolKey,
     record: ToolRecord,
     depth: u32,
@@ -103,14 +108,14 @@ async fn run(
             .await
     };
     let limit = Duration::from_millis(u64::from(record.call.timeout_ms));
-    let ended = attempt::run(ctx, &progress, limit, ran).await;
+    let ended = attempt.run(&progress, limit, ran).await;
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(result)) => {
             let end = ToolEnd::of_result(&key.execution_id, result, false, duration_ms);
             Ok(end.with_events(events.take()))
         }
-        Ended::Done(Err(error)) => failed(ctx, &record, &error, duration_ms),
+        Ended::Done(Err(error)) => failed(attempt.ctx, &record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => Err(fail::transient(
             failure::INTERNAL,

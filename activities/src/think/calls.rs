@@ -8,7 +8,7 @@ use temporalio_common::ActivityError;
 
 use super::{ModelCall, without_nul};
 use crate::{
-    approval, attempt,
+    approval,
     model::ModelToolCall,
     tools::{Effect, ToolSpec, builtin::read_result, names},
 };
@@ -62,10 +62,9 @@ impl ModelCall<'_> {
             return Ok(Vec::new());
         }
         let conversation = &self.step.conversation_id;
-        attempt::insist(self.ctx, || {
-            self.activities.turns.used_call_ids(conversation, &given)
-        })
-        .await
+        self.attempt
+            .insist(|| self.activities.turns.used_call_ids(conversation, &given))
+            .await
     }
 
     /// The model's id of the call when it is usable, else ours.
@@ -89,10 +88,10 @@ impl ModelCall<'_> {
             return Ok(());
         }
         let conversation = &self.step.conversation_id;
-        let granted = attempt::insist(self.ctx, || {
-            self.activities.turns.granted_tools(conversation, &names)
-        })
-        .await?;
+        let granted = self
+            .attempt
+            .insist(|| self.activities.turns.granted_tools(conversation, &names))
+            .await?;
         for call in planned
             .iter_mut()
             .filter(|call| granted.contains(&call.tool_name))

@@ -21,7 +21,7 @@ use temporalio_sdk::activities::ActivityContext;
 use self::calls::plan;
 use crate::{
     AgentActivities,
-    attempt::{self, Ended},
+    attempt::{Attempt, Ended},
     failpoint, failure as fail,
     model::{ModelReply, ModelRequest},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
@@ -39,14 +39,17 @@ pub(crate) async fn think(
         step: request.step,
         epoch: request.epoch,
     };
-    let claim = attempt::insist(ctx, || activities.turns.claim_step(&step)).await?;
+    let attempt = &Attempt::begin(ctx);
+    let claim = attempt
+        .insist(|| activities.turns.claim_step(&step))
+        .await?;
     let (log_id, generation) = match claim {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call { log_id, generation } => (log_id, generation),
     };
     let call = ModelCall {
         activities,
-        ctx,
+        attempt,
         step: &step,
         agent_hash: &request.agent_hash,
         generation,
@@ -64,33 +67,30 @@ pub(crate) async fn think(
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-    let ended = attempt::run(ctx, &Progress::default(), limit, async {
-        let request = call.model_request(&agent, messages).await?;
-        let offered = request.tools.clone();
-        let reply = tokio::select! {
-            biased;
-            reply = activities.model.complete(request, &mut emit_delta) => reply,
-            () = call.superseded(&text) => return Err(fail::superseded()),
-        };
-        reply
-            .map(|reply| (offered, reply))
-            .map_err(|error| fail::from_model(&error, ctx.info().attempt))
-    })
-    .await;
+    let ended = attempt
+        .run(&Progress::default(), limit, async {
+            let request = call.model_request(&agent, messages).await?;
+            let offered = request.tools.clone();
+            let reply = tokio::select! {
+                biased;
+                reply = activities.model.complete(request, &mut emit_delta) => reply,
+                () = call.superseded(&text) => return Err(fail::superseded()),
+            };
+            reply
+                .map(|reply| (offered, reply))
+                .map_err(|error| fail::from_model(&error, ctx.info().attempt))
+        })
+        .await;
     let (offered, reply) = match ended {
         Ended::Done(reply) => reply?,
         Ended::Stopped => return Err(call.stopped(&text).await),
-        Ended::OutOfTime => {
-            return Err(fail::permanent(
-                failure::LLM_TIMEOUT,
-                "The model did not finish within `llm_timeout`.",
-            ));
-        }
+        Ended::OutOfTime => return Err(fail::llm_timeout()),
     };
     let state = call.state(&agent, &offered, reply).await?;
     failpoint::reach("think.before_checkpoint").await;
-    let stored =
-        attempt::insist(ctx, || activities.turns.complete_step(&step, state.clone())).await?;
+    let stored = attempt
+        .insist(|| activities.turns.complete_step(&step, state.clone()))
+        .await?;
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
@@ -99,7 +99,7 @@ pub(crate) async fn think(
 /// A call of the model that was claimed.
 struct ModelCall<'a> {
     activities: &'a AgentActivities,
-    ctx: &'a ActivityContext,
+    attempt: &'a Attempt<'a>,
     step: &'a StepKey,
     agent_hash: &'a str,
     generation: u32,
@@ -108,10 +108,10 @@ struct ModelCall<'a> {
 impl ModelCall<'_> {
     /// The agent this turn is pinned to.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
-        let agent = attempt::insist(self.ctx, || {
-            self.activities.turns.agent_definition(self.agent_hash)
-        })
-        .await?;
+        let agent = self
+            .attempt
+            .insist(|| self.activities.turns.agent_definition(self.agent_hash))
+            .await?;
         agent.ok_or_else(|| {
             fail::permanent(
                 failure::INTERNAL,
@@ -136,10 +136,9 @@ impl ModelCall<'_> {
             bytes: MAX_CONTEXT_BYTES,
         };
         let thread = self.thread();
-        attempt::insist(self.ctx, || {
-            self.activities.turns.context(conversation, &thread, limit)
-        })
-        .await
+        self.attempt
+            .insist(|| self.activities.turns.context(conversation, &thread, limit))
+            .await
     }
 
     /// The request, with the tools of the agent that there are now.

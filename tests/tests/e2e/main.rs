@@ -10,6 +10,7 @@ mod approvals_survive;
 mod bad_input;
 mod cli;
 mod client_tools;
+mod clocks;
 mod conversations;
 mod cost;
 mod crash;
