@@ -5,6 +5,7 @@
 
 use std::{
     hash::{DefaultHasher, Hasher},
+    io,
     net::SocketAddr,
     process::Command,
     sync::{
@@ -132,16 +133,38 @@ impl Crowd {
 }
 
 impl Reader {
+    /// Opens a stream. A gateway that cannot serve it now (503) is asked again, as clients do.
     async fn open(address: SocketAddr, path: String, latencies: Arc<Mutex<Vec<Duration>>>) -> Self {
-        let mut connection = TcpStream::connect(address).await.unwrap();
-        connection
-            .write_all(request(address, &path).as_bytes())
-            .await
-            .unwrap();
+        let (connection, buffer) = wait::until(&format!("{path} is served"), || async {
+            let (connection, buffer) = ask(address, &path).await.unwrap();
+            let head = String::from_utf8_lossy(&buffer);
+            match head.split(' ').nth(1) {
+                Some("200") => Some((connection, buffer)),
+                Some("503") => None,
+                _ => panic!("{path}: {head}"),
+            }
+        })
+        .await;
         let seen = Arc::new(Seen::default());
-        let task = tokio::spawn(read(connection, Arc::clone(&seen), latencies));
+        let task = tokio::spawn(read(connection, buffer, Arc::clone(&seen), latencies));
         Self { seen, task }
     }
+}
+
+/// Sends the request for a stream, and returns the connection with the first bytes of the response, which hold its
+/// first line.
+async fn ask(address: SocketAddr, path: &str) -> io::Result<(TcpStream, Vec<u8>)> {
+    let mut connection = TcpStream::connect(address).await?;
+    connection
+        .write_all(request(address, path).as_bytes())
+        .await?;
+    let mut buffer = Vec::new();
+    while !buffer.contains(&b'\n') {
+        if connection.read_buf(&mut buffer).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok((connection, buffer))
 }
 
 impl Drop for Reader {
@@ -166,23 +189,28 @@ fn request(address: SocketAddr, path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: {address}\r\naccept: text/event-stream\r\n\r\n")
 }
 
-async fn read(mut connection: TcpStream, seen: Arc<Seen>, latencies: Arc<Mutex<Vec<Duration>>>) {
-    let (mut buffer, mut digest) = (Vec::new(), DefaultHasher::new());
-    while connection
-        .read_buf(&mut buffer)
-        .await
-        .is_ok_and(|bytes| bytes > 0)
-    {
-        let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') else {
-            continue;
-        };
-        for line in buffer[..end].split(|byte| *byte == b'\n') {
-            seen.take(line, &mut digest, &latencies);
+/// Reads a stream to its end. `buffer` holds what was read of it so far.
+async fn read(
+    mut connection: TcpStream,
+    mut buffer: Vec<u8>,
+    seen: Arc<Seen>,
+    latencies: Arc<Mutex<Vec<Duration>>>,
+) {
+    let mut digest = DefaultHasher::new();
+    loop {
+        if let Some(end) = buffer.iter().rposition(|byte| *byte == b'\n') {
+            for line in buffer[..end].split(|byte| *byte == b'\n') {
+                seen.take(line, &mut digest, &latencies);
+            }
+            buffer.drain(..=end);
         }
-        buffer.drain(..=end);
         // There are many idle readers, so the buffer of each is small.
         if buffer.is_empty() && buffer.capacity() > 1024 {
             buffer = Vec::new();
+        }
+        match connection.read_buf(&mut buffer).await {
+            Ok(bytes) if bytes > 0 => {}
+            Ok(_) | Err(_) => break,
         }
     }
     seen.has_ended.store(true, Ordering::Relaxed);

@@ -12,11 +12,17 @@ const FOLDER: &str = "failpoints";
 impl Stack {
     /// Starts a worker that stops at a failpoint and waits there, until the test kills it or lets it go on.
     pub fn worker_stopping_at(&self, failpoint: &str) -> Process {
-        let file = self.path(failpoint);
-        self.worker_with(&[(
-            "EVERTURN_FAILPOINT",
-            &format!("{failpoint}={}", file.display()),
-        )])
+        self.worker_with(&[("EVERTURN_FAILPOINT", &self.stop_at(failpoint))])
+    }
+
+    /// Starts a worker that stops at a failpoint as [`Stack::worker_stopping_at`] does, and whose tool executions stop
+    /// as [`Stack::worker_holding`] does.
+    pub fn worker_stopping_and_holding(&self, failpoint: &str) -> Process {
+        self.worker_holding(&[("EVERTURN_FAILPOINT", &self.stop_at(failpoint))])
+    }
+
+    fn stop_at(&self, failpoint: &str) -> String {
+        format!("{failpoint}={}", self.path(failpoint).display())
     }
 
     /// Waits until a worker has stopped at a failpoint.

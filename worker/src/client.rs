@@ -8,11 +8,16 @@ use everturn_proto::{ids, words::EventType};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use reqwest::{StatusCode, header};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 /// The pause before a broken stream is opened again, unless the gateway says otherwise.
 const RETRY: Duration = Duration::from_millis(500);
-/// Tries of an approval, one a second: a worker that restarts is ready by then.
-const APPROVAL_ATTEMPTS: u32 = 30;
+/// How often a request is sent that the gateway answers with 503: a worker, a store or a Temporal server that restarts
+/// is ready by then.
+const ATTEMPTS: u32 = 30;
+/// The pause between two of them, unless the gateway says otherwise; and the longest that it may say.
+const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// A gateway at a URL.
 #[derive(Debug, Clone)]
@@ -90,19 +95,20 @@ impl GatewayClient {
 
     /// Creates a conversation and returns its id.
     pub async fn create_conversation(&self, agent: Option<&str>) -> anyhow::Result<String> {
-        let created = self
-            .post(
-                "/conversations",
-                &agent.map_or(json!({}), |agent| json!({ "agent": agent })),
-            )
-            .await?;
+        // With an id of its own, a request that is sent again creates no second conversation.
+        let mut body = json!({ "id": Uuid::now_v7().to_string() });
+        if let Some(agent) = agent {
+            body["agent"] = agent.into();
+        }
+        let created = self.post("/conversations", &body).await?;
         created["id"]
             .as_str()
             .map(str::to_owned)
             .context("the gateway's answer has no id")
     }
 
-    /// Submits a message and returns its id. `message_id` makes a repeated call return the first one's answer.
+    /// Submits a message and returns its id. `message_id` makes a repeated call return the first one's answer; without
+    /// it the message has an id of its own.
     pub async fn submit(
         &self,
         conversation_id: &str,
@@ -110,10 +116,8 @@ impl GatewayClient {
         message_id: Option<&str>,
     ) -> anyhow::Result<String> {
         let path = format!("/conversations/{conversation_id}/messages");
-        let mut body = json!({ "content": content });
-        if let Some(message_id) = message_id {
-            body["message_id"] = message_id.into();
-        }
+        let message_id = message_id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
+        let body = json!({ "content": content, "message_id": message_id });
         let accepted = self.post(&path, &body).await?;
         accepted["message_id"]
             .as_str()
@@ -131,27 +135,15 @@ impl GatewayClient {
         .map(drop)
     }
 
-    /// Answers an approval. Tries again for a while when the turn cannot be reached.
+    /// Answers an approval.
     pub async fn resolve_approval(
         &self,
         conversation_id: &str,
         execution_id: &str,
         answer: &Value,
     ) -> anyhow::Result<()> {
-        let url = format!(
-            "{}/conversations/{conversation_id}/approvals/{execution_id}",
-            self.url
-        );
-        let mut attempts_left = APPROVAL_ATTEMPTS;
-        loop {
-            attempts_left -= 1;
-            let response = self.http.post(&url).json(answer).send().await?;
-            if response.status() == StatusCode::SERVICE_UNAVAILABLE && attempts_left > 0 {
-                tokio::time::sleep(Duration::from_secs(1)).await;
-                continue;
-            }
-            return checked(response).await.map(drop);
-        }
+        let path = format!("/conversations/{conversation_id}/approvals/{execution_id}");
+        self.post(&path, answer).await.map(drop)
     }
 
     /// The conversation's largest sequence number.
@@ -208,9 +200,7 @@ impl GatewayClient {
                 let id = data["sequence_number"]
                     .as_u64()
                     .and_then(|id| u32::try_from(id).ok());
-                let cursor = id.is_some().then_some(frame.id);
-                let is_new = |cursor: &String| !cursor.is_empty();
-                let cursor = cursor.filter(is_new);
+                let cursor = id.map(|_| frame.id).filter(|cursor| !cursor.is_empty());
                 Some(Frame {
                     event,
                     id,
@@ -221,17 +211,34 @@ impl GatewayClient {
         Ok(frames.boxed())
     }
 
+    /// Sends a request whose repetition changes nothing, again and again while the gateway answers "not now" (503).
     async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let response = self
-            .http
-            .post(format!("{}{path}", self.url))
-            .json(body)
-            .send()
-            .await;
-        let response =
-            response.with_context(|| format!("cannot reach the gateway at {}", self.url))?;
-        Ok(checked(response).await?.json().await?)
+        let url = format!("{}{path}", self.url);
+        let mut attempts_left = ATTEMPTS;
+        loop {
+            attempts_left -= 1;
+            let response = self.http.post(&url).json(body).send().await;
+            let response =
+                response.with_context(|| format!("cannot reach the gateway at {}", self.url))?;
+            if response.status() != StatusCode::SERVICE_UNAVAILABLE || attempts_left == 0 {
+                return Ok(checked(response).await?.json().await?);
+            }
+            let pause = retry_after(&response).unwrap_or(PAUSE).min(MAX_PAUSE);
+            let problem = checked(response).await.map(drop);
+            tracing::debug!(
+                ?problem,
+                ?pause,
+                "the gateway cannot serve now; trying again"
+            );
+            tokio::time::sleep(pause).await;
+        }
     }
+}
+
+/// What the header `Retry-After` says, in the form with seconds.
+fn retry_after(response: &reqwest::Response) -> Option<Duration> {
+    let seconds = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
+    seconds.parse().ok().map(Duration::from_secs)
 }
 
 /// An answer that is a problem.

@@ -5,12 +5,14 @@
 use std::sync::{Arc, Mutex};
 
 use axum::{
-    Router,
+    Json, Router,
     extract::{RawQuery, State},
-    routing::get,
+    http::StatusCode,
+    routing::{get, post},
 };
 use everturn_worker::client::GatewayClient;
 use futures::StreamExt;
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 /// The connections that are still to come, and the queries of those that came.
@@ -35,9 +37,17 @@ async fn stream(State(script): State<Script>, RawQuery(query): RawQuery) -> Stri
         .to_owned()
 }
 
+/// Serves on a free port, and returns the URL.
+async fn serve(app: Router) -> String {
+    let _already_installed = rustls::crypto::ring::default_provider().install_default();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    url
+}
+
 #[tokio::test]
 async fn a_stream_is_followed_to_its_end() {
-    let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let moved = "retry: 1\nevent: reconnect\ndata: {\"type\":\"reconnect\",\"delay_ms\":1}\n\n";
     let mut responses = vec![
         "event: replay\ndata: {\"type\":\"replay\"}\n\nid: 1-19a8f3c2b10\nevent: act\ndata: {\"type\":\"act\",\"sequence_number\":1}\n\n",
@@ -54,9 +64,7 @@ async fn a_stream_is_followed_to_its_end() {
     let app = Router::new()
         .route(path, get(stream))
         .with_state(script.clone());
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    let url = serve(app).await;
 
     let frames: Vec<_> = GatewayClient::new(&url)
         .unwrap()
@@ -75,4 +83,44 @@ async fn a_stream_is_followed_to_its_end() {
         *script.queries.lock().unwrap(),
         ["cursor=0", "cursor=1-19a8f3c2b10", "cursor=1-19a8f3c2b10"]
     );
+}
+
+/// The bodies of the requests that came.
+type Bodies = Arc<Mutex<Vec<Value>>>;
+
+/// Cannot serve two requests, accepts the third, and refuses the others.
+async fn not_now(
+    State(bodies): State<Bodies>,
+    Json(body): Json<Value>,
+) -> (StatusCode, [(&'static str, &'static str); 1], Json<Value>) {
+    let mut bodies = bodies.lock().unwrap();
+    bodies.push(body);
+    let status = match bodies.len() {
+        1 | 2 => StatusCode::SERVICE_UNAVAILABLE,
+        3 => StatusCode::ACCEPTED,
+        _ => StatusCode::CONFLICT,
+    };
+    let said = json!({"message_id": "m1", "title": "No.", "code": "no"});
+    (status, [("retry-after", "0")], Json(said))
+}
+
+#[tokio::test]
+async fn a_message_is_sent_again_while_the_gateway_cannot_take_it() {
+    let bodies = Bodies::default();
+    let path = "/api/v1/agent/conversations/c/messages";
+    let app = Router::new()
+        .route(path, post(not_now))
+        .with_state(Arc::clone(&bodies));
+    let client = GatewayClient::new(&serve(app).await).unwrap();
+    assert_eq!(client.submit("c", "hello", None).await.unwrap(), "m1");
+    {
+        let bodies = bodies.lock().unwrap();
+        assert_eq!(bodies.len(), 3, "{bodies:?}");
+        // The same message each time, so that it is stored once.
+        assert!(bodies[0]["message_id"].is_string(), "{bodies:?}");
+        assert!(bodies.iter().all(|body| *body == bodies[0]), "{bodies:?}");
+    }
+    let refused = client.submit("c", "hello", None).await.unwrap_err();
+    assert!(refused.to_string().contains("409"), "{refused}");
+    assert_eq!(bodies.lock().unwrap().len(), 4, "sent once");
 }

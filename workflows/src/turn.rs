@@ -98,8 +98,12 @@ impl<'a> Turn<'a> {
             content: self.message.content.clone(),
             agent_execution_id: self.agent_execution_id.clone(),
             delegation: input.delegation.clone(),
-            // A sub-agent's workflow has the epoch of the run that started it. The run of a turn has none yet.
-            epoch: input.delegation.as_ref().map_or(Some(0), |_| input.epoch),
+            epoch: match input.delegation {
+                // A sub-agent's workflow has the epoch of the run that started it.
+                Some(_) => input.epoch,
+                // The run of a turn has none yet.
+                None => Some(0),
+            },
         };
         let mut loaded = calls::load_turn(self.ctx, request.clone()).await?;
         for _ in 0..MAX_EPOCHS {

@@ -63,8 +63,8 @@ impl LiveHub {
     }
 
     /// Makes a reader that has every event up to `cursor`. When the log turns out to be another one than the cursor's,
-    /// the reader begins anew at the last event that both have in common. `access` is the reader's own, and must see the conversation.
-    /// Must be called within a tokio runtime.
+    /// the reader begins anew at the last event that both have in common. `access` is the reader's own, and must see the
+    /// conversation. Must be called within a tokio runtime.
     pub fn open(&self, access: Access, conversation: &Conversation, cursor: Cursor) -> LiveReader {
         let log = self.shared.log(access, conversation, cursor);
         let mut broadcasts = self.shared.lock();

@@ -91,16 +91,16 @@ impl LogCursor {
     ///
     /// `None`: the read failed, and a while has passed; try again. Cancel safe.
     pub(super) async fn next_page(&mut self, known_last: u32) -> Result<Option<Read>, StoreError> {
+        match self.read_on(known_last).await {
+            Ok(read) => Ok(Some(read)),
+            Err(error) => self.wait_after(error).await,
+        }
+    }
+
+    async fn read_on(&mut self, known_last: u32) -> Result<Read, StoreError> {
         let at = self.cursor.sequence;
-        let from = if self.is_checked {
-            at.saturating_add(1)
-        } else {
-            at
-        };
-        let mut page = match self.read(from).await {
-            Ok(page) => page,
-            Err(error) => return self.wait_after(error).await,
-        };
+        let behind = at.saturating_add(1);
+        let mut page = self.read(if self.is_checked { behind } else { at }).await?;
         if !self.is_checked {
             match page.events.first() {
                 Some(event) if self.cursor.fits(event) => self.cursor = Cursor::behind(event),
@@ -112,53 +112,40 @@ impl LogCursor {
             page.events.remove(0);
             // The event at the cursor has filled the page.
             if page.events.is_empty() && page.has_more {
-                page = match self.read(at.saturating_add(1)).await {
-                    Ok(page) => page,
-                    Err(error) => return self.wait_after(error).await,
-                };
+                page = self.read(behind).await?;
             }
         }
         if page.events.is_empty() && at < known_last {
             let late = "the event log ends before an event that is known";
-            return self.wait_after(StoreError::Unavailable(late.into())).await;
+            return Err(StoreError::Unavailable(late.into()));
         }
         (self.failures, self.is_checked) = (0, true);
         if let Some(last) = page.events.last() {
             self.cursor = Cursor::behind(last);
         }
-        Ok(Some(Read::Page(page)))
+        Ok(Read::Page(page))
     }
 
     /// Moves the cursor to the last event that this log has in common with the one that the cursor is of. Nothing is
     /// lost when the conversation is gone, or may be gone.
-    async fn lost(&mut self, is_empty: bool) -> Result<Option<Read>, StoreError> {
-        if is_empty {
-            match self.conversation_status().await {
-                Ok(Some(_)) => {}
-                Ok(None) => {
-                    let id = &self.log.conversation_id;
-                    return Err(StoreError::not_found(Missing::Conversation, id));
-                }
-                Err(error) => return self.wait_after(error).await,
-            }
+    async fn lost(&mut self, is_empty: bool) -> Result<Read, StoreError> {
+        if is_empty && self.conversation_status().await?.is_none() {
+            let id = &self.log.conversation_id;
+            return Err(StoreError::not_found(Missing::Conversation, id));
         }
         let common = match self.cursor.saved_by() {
             Some(saved_by) => {
                 let at = self.cursor.sequence;
-                let common = self
-                    .events
-                    .last_common(&self.access, &self.log, at, saved_by);
-                match common.await {
-                    Ok(common) => common,
-                    Err(error) => return self.wait_after(error).await,
-                }
+                self.events
+                    .last_common(&self.access, &self.log, at, saved_by)
+                    .await?
             }
             // A plain number that is larger than any: nothing is known of what the reader has.
             None => 0,
         };
         self.cursor = Cursor::at(common);
         self.doubt();
-        Ok(Some(Read::Lost { common }))
+        Ok(Read::Lost { common })
     }
 
     /// Reads the last events up to the cursor, and hands them on in pages; `None` as in [`LogCursor::next_page`]. When

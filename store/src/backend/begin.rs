@@ -70,11 +70,12 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
             epoch,
         ))));
     }
+    let hash = definitions::hash(&begin.agent)?;
     let mut turn = BegunTurn {
         status: AgentExecutionStatus::Running,
         agent: Some(PinnedAgent {
             definition: begin.agent.clone(),
-            hash: definitions::hash(&begin.agent)?,
+            hash: hash.clone(),
         }),
         epoch,
         log_id,
@@ -86,29 +87,27 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         turn.status = AgentExecutionStatus::Completed;
     } else {
         let message = message.map(|row| row.message);
-        begin_now(connection, &begin, &begun, message, &mut turn).await?;
+        end_lost(connection, &begin.conversation_id, &begun, &mut turn).await?;
+        definitions::insert(connection, &hash, &begin.agent).await?;
+        turn.last_sequence =
+            take_message(connection, &begin, &hash, turn.last_sequence, message).await?;
     }
     Ok(TurnStart::Begun(Box::new(turn)))
 }
 
-/// Ends the turns that are lost, and takes the message into its own.
-async fn begin_now(
+/// Ends the turns that this one finds lost.
+async fn end_lost(
     connection: &mut Connection,
-    begin: &BeginTurn,
+    conversation_id: &str,
     lost: &[BegunRow],
-    message: Option<StoredMessage>,
     turn: &mut BegunTurn,
 ) -> Result<()> {
     for lost in lost {
-        let step = lost.next_step(&begin.conversation_id);
+        let step = lost.next_step(conversation_id);
         let ended = end_failed(connection, step, LOST, turn.last_sequence).await?;
         turn.last_sequence = ended.result.last_sequence;
         turn.sealed.extend(ended.sealed);
     }
-    let hash = definitions::hash(&begin.agent)?;
-    definitions::insert(connection, &hash, &begin.agent).await?;
-    turn.last_sequence =
-        take_message(connection, begin, &hash, turn.last_sequence, message).await?;
     Ok(())
 }
 

@@ -28,18 +28,20 @@ impl Stack {
     /// Sends a GET to the gateway's API, and returns the body.
     pub async fn get(&self, path: &str) -> Value {
         let url = format!("{}/api/v1/agent{path}", self.url());
-        reqwest::get(url).await.unwrap().json().await.unwrap()
+        self.http
+            .get(url)
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap()
     }
 
     /// Sends a POST to the gateway's API, and returns status and body.
     pub async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         let url = format!("{}/api/v1/agent{path}", self.url());
-        let answer = reqwest::Client::new()
-            .post(url)
-            .json(body)
-            .send()
-            .await
-            .unwrap();
+        let answer = self.http.post(url).json(body).send().await.unwrap();
         (
             answer.status().as_u16(),
             answer.json().await.unwrap_or_default(),

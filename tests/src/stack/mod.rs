@@ -44,10 +44,14 @@ pub struct Stack {
     gateway_ports: Vec<u16>,
     /// Counts requests, so that they go to the gateways in turn.
     next_gateway: AtomicUsize,
+    /// Client of the gateways. It reads the machine's certificates as it is made, so one serves all requests.
+    pub http: reqwest::Client,
 }
 
-/// Keys of `[agents.default]` besides provider and model.
+/// Keys of `[agents.default]` besides provider and model. A reply that a test holds back must not reach the limit of an
+/// LLM call, however slow the machine is.
 const DEFAULT_AGENT: &str = r#"
+llm_timeout = "1h"
 tools = ["calculate", "current_time", "work_plan", "test_once", "test_read", "test_idempotent"]
 "#;
 
@@ -100,6 +104,7 @@ impl Stack {
             backends,
             gateway_ports,
             next_gateway,
+            http: http_client(),
         }
     }
 
@@ -262,4 +267,10 @@ impl Drop for Stack {
             }
         }
     }
+}
+
+/// Makes a client that keeps no connection: a request never goes to a gateway over a connection that died with it.
+fn http_client() -> reqwest::Client {
+    let client = reqwest::Client::builder().pool_max_idle_per_host(0);
+    client.build().unwrap()
 }

@@ -120,7 +120,7 @@ impl Operation {
                 .replace("{id}", id)
                 .replace("{code}", "unauthenticated");
         let url = url.replace("{execution_id}", "exec_0123456789ab");
-        let request = reqwest::Client::new().request(self.method.parse().unwrap(), url);
+        let request = stack.http.request(self.method.parse().unwrap(), url);
         let request = body.iter().fold(request, reqwest::RequestBuilder::json);
         let request = authorization.into_iter().fold(request, |request, value| {
             request.header("authorization", value)
@@ -194,7 +194,9 @@ async fn seen(stack: &Stack, owner: &str) -> Vec<Value> {
 }
 
 async fn get(stack: &Stack, key: &str, path: &str) -> Value {
-    let request = reqwest::Client::new().get(format!("{}/api/v1/agent{path}", stack.url()));
+    let request = stack
+        .http
+        .get(format!("{}/api/v1/agent{path}", stack.url()));
     request
         .header("authorization", key)
         .send()
@@ -206,7 +208,9 @@ async fn get(stack: &Stack, key: &str, path: &str) -> Value {
 }
 
 async fn post(stack: &Stack, key: &str, path: &str, body: &Value) {
-    let request = reqwest::Client::new().post(format!("{}/api/v1/agent{path}", stack.url()));
+    let request = stack
+        .http
+        .post(format!("{}/api/v1/agent{path}", stack.url()));
     let answer = request
         .header("authorization", key)
         .json(body)

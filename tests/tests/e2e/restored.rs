@@ -71,11 +71,11 @@ async fn a_reader_of_what_was_lost_begins_anew_where_the_logs_part() {
         screen.take(&frames.next().await.unwrap());
     }
     assert_eq!(screen.resets, [before as u64 + 1]);
-    let replayed = wait::until("a new reader sees the end", || async {
+    wait::until("a new reader sees the end", || async {
         let types = stack.event_types(&conversation).await;
         (types.len() == screen.events.len()).then_some(())
-    });
-    replayed.await;
+    })
+    .await;
     let last = screen.events.last().unwrap().0;
     let anew = stack.frames_until(&conversation, 0, |frame| frame.id == Some(last));
     assert_eq!(screen.events, persisted(&anew.await));

@@ -18,12 +18,6 @@ fn answer(request: &Request) -> Reply {
     }
 }
 
-/// Starts a worker that stops once at this failpoint. Tool executions stop where the test says.
-fn zombie(stack: &Stack, failpoint: &str) -> Process {
-    let place = format!("{failpoint}={}", stack.path(failpoint).display());
-    stack.worker_holding(&[("EVERTURN_FAILPOINT", &place)])
-}
-
 /// Lets the worker do what it was about to do, and waits until it has.
 async fn wakes(stack: &Stack, zombie: Process, failpoint: &str) {
     stack.pass(failpoint);
@@ -35,7 +29,7 @@ async fn a_late_begin_does_not_end_the_next_turn() {
     let stack = Stack::new(Model::start(answer).await).await;
     stack.configure(QUICK);
     let _gateway = stack.gateway().await;
-    let zombie = zombie(&stack, "load.turn.before");
+    let zombie = stack.worker_stopping_and_holding("load.turn.before");
     let conversation = stack.ask_held("tool.during", "one").await;
     stack.reached("load.turn.before").await;
     stack.terminate(&conversation).await;
@@ -66,7 +60,7 @@ async fn a_late_end_does_not_end_the_turn_that_was_resumed() {
     });
     let stack = Stack::new(model.await).await;
     let _gateway = stack.gateway().await;
-    let zombie = zombie(&stack, "save.end.before");
+    let zombie = stack.worker_stopping_and_holding("save.end.before");
     let conversation = stack.ask_held("tool.during", "one").await;
     stack.asked(1).await;
     let path = format!("/conversations/{conversation}");

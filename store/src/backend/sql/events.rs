@@ -8,12 +8,8 @@ pub(crate) const EVENTS: &str = measured!(
     columns: "id, conversation_id, message_id, event_type, event_data, sequence_number, created_at",
     bytes: "CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END",
     from: concat!(
-        "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
-         AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
-        visible!(),
-        " AND ",
-        log_id!(),
-        " = $6)"
+        "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
+        of_visible_log!("$6")
     ),
     order: "sequence_number",
     limit: "$5",
@@ -24,11 +20,9 @@ pub(crate) const EVENTS: &str = measured!(
 /// that one which was saved by then.
 pub(crate) const LAST_COMMON: &str = concat!(
     "SELECT sequence_number FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number < $5 \
-     AND created_at <= $6 AND EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
-    visible!(),
-    " AND ",
-    log_id!(),
-    " = $4) ORDER BY sequence_number DESC LIMIT 1"
+     AND created_at <= $6 AND ",
+    of_visible_log!("$4"),
+    " ORDER BY sequence_number DESC LIMIT 1"
 );
 
 /// `$1` conversation, `$2` tenant, `$3` owner.

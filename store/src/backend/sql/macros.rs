@@ -50,6 +50,21 @@ macro_rules! log_id {
     };
 }
 
+/// True when the caller may see the conversation `$1`, and this is its log. The parameters are those of `visible!`.
+macro_rules! of_visible_log {
+    ($log:literal) => {
+        concat!(
+            "EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND ",
+            visible!(),
+            " AND ",
+            log_id!(),
+            " = ",
+            $log,
+            ")"
+        )
+    };
+}
+
 /// True unless a run with an epoch larger than this one has the conversation. The condition reads the conversation as
 /// it was when the statement began, without its lock: a claim that is in the database by then was made before.
 macro_rules! run_is_newest {

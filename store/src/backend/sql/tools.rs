@@ -35,9 +35,8 @@ macro_rules! start_tool {
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` now, `$5` claimant, `$6` list of approvals that
 /// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running, `$10`
-/// epoch of the run.
-/// Returns the record when the tool may run. A claimant that asks again did not hear the answer, so nothing ran: it is
-/// still the same attempt.
+/// epoch of the run. Returns the record when the tool may run. A claimant that asks again did not hear the answer, so
+/// nothing ran: it is still the same attempt.
 pub(crate) const START_TOOL: SqlText = SqlText {
     sqlite: start_tool!(
         "IN (SELECT value FROM json_each($6))",
