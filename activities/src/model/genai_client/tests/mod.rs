@@ -19,15 +19,20 @@ const KEY: &str = "sk-secret-0123456789";
 /// A call's deltas and its end.
 type Heard = (Vec<(Part, String)>, Result<ModelReply, ModelError>);
 
+/// A client whose time-outs no call of a test reaches, however slow the machine is.
 fn client(kind: ProviderKind, base_url: String) -> GenaiClient {
+    client_that_waits(kind, base_url, Duration::from_mins(10))
+}
+
+/// A client that gives up a call whose server has said nothing for so long.
+fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> GenaiClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
         kind,
         base_url: Some(base_url),
         api_key: Some(KEY.to_owned()),
     };
-    let timeouts = (Duration::from_secs(5), Duration::from_millis(700));
-    GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), timeouts.0, timeouts.1).unwrap()
+    GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
 }
 
 fn request(messages: Vec<ContextMessage>) -> ModelRequest {
