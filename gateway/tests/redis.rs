@@ -68,7 +68,7 @@ impl Gateway {
                 .last()
                 .is_none_or(|(_, event_type)| event_type != "complete")
             {
-                let next = timeout(Duration::from_secs(30), reader.next()).await;
+                let next = timeout(Duration::from_mins(2), reader.next()).await;
                 screen.take(next.expect("nothing in 30 s").unwrap().frame.clone());
             }
             screen

@@ -135,7 +135,7 @@ async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut(
         }
     };
     assert!(
-        tokio::time::timeout(Duration::from_secs(20), waiting)
+        tokio::time::timeout(Duration::from_mins(2), waiting)
             .await
             .is_ok(),
         "not so after 20 s: {what}"

@@ -348,8 +348,8 @@ impl Sse {
 
     /// The next event, whose `id` is the number in front of the time; `None` at the end.
     pub async fn next(&mut self) -> Option<SseEvent> {
-        let next = tokio::time::timeout(Duration::from_secs(10), self.events.next()).await;
-        let mut event = next.expect("no event in 10 s")?.expect("the stream broke");
+        let next = tokio::time::timeout(Duration::from_mins(1), self.events.next()).await;
+        let mut event = next.expect("no event came")?.expect("the stream broke");
         if let Some((number, saved)) = event.id.split_once('-') {
             assert!(i64::from_str_radix(saved, 16).is_ok(), "{}", event.id);
             event.id = number.to_owned();

@@ -27,7 +27,7 @@ async fn read_to_the_end(stream: RedisStream) -> OpenText {
             if let Some(text) = screen.as_ref().filter(|text| text.is_ended) {
                 return text.clone();
             }
-            let item = timeout(Duration::from_secs(20), following.items.recv())
+            let item = timeout(Duration::from_mins(2), following.items.recv())
                 .await
                 .expect("nothing in 20 s");
             match item {

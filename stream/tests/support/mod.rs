@@ -65,9 +65,9 @@ pub async fn publish(stream: &impl StreamWriter, piece: Piece) -> Published {
 
 /// The next item; `None` when the follower was cut.
 pub async fn next(items: &mut mpsc::Receiver<Item>) -> Option<Item> {
-    timeout(Duration::from_secs(10), items.recv())
+    timeout(Duration::from_mins(1), items.recv())
         .await
-        .expect("no item in 10 s")
+        .expect("no item came")
 }
 
 /// Adds a delta to the text that a reader holds. The delta must go on where that text ends.

@@ -179,7 +179,7 @@ pub async fn frames_until(
             }
         }
     };
-    tokio::time::timeout(std::time::Duration::from_secs(60), collect)
+    tokio::time::timeout(std::time::Duration::from_mins(3), collect)
         .await
         .expect("the stream stays silent");
     seen
