@@ -3,7 +3,7 @@
 // The macro generates undocumented markers beside each activity.
 #![allow(missing_docs)]
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_proto::{
     activities::declared,
@@ -36,6 +36,8 @@ pub struct AgentActivities {
     pub tool_threads: ToolThreads,
     /// The agents this worker knows, by name.
     pub agents: BTreeMap<String, AgentDefinition>,
+    /// How long an attempt that needs what this worker does not know is left to other workers.
+    pub wait_for_peer: Duration,
     /// Cancelled when this worker begins to shut down: an attempt that is stopped then is not a cancelled turn.
     pub shutdown: CancellationToken,
 }

@@ -78,9 +78,9 @@ impl<'a> Attempt<'a> {
         }
     }
 
-    /// Calls the store until it answers, at most until the attempt's deadline: a paid answer or a tool's outcome would
-    /// be lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is recorded
-    /// all the same.
+    /// Calls the store until it answers, at most until the attempt would end itself: a paid answer or a tool's outcome
+    /// would be lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is
+    /// recorded all the same.
     pub(crate) async fn insist<T, F>(&self, call: impl FnMut() -> F) -> Result<T, ActivityError>
     where
         F: Future<Output = Result<T, StoreError>>,
@@ -89,7 +89,7 @@ impl<'a> Attempt<'a> {
         let answer = tokio::select! {
             biased;
             answer = until_available(call) => answer,
-            () = tokio::time::sleep(self.time_to_deadline()) => return Err(fail::store_away()),
+            () = tokio::time::sleep(self.time_left()) => return Err(fail::store_away()),
             () = heartbeat(self.ctx, &nothing) => return Err(fail::store_away()),
         };
         answer.map_err(|error| fail::from_store(&error, Tries::Over))

@@ -95,11 +95,40 @@ pub(crate) fn superseded() -> ActivityError {
     )
 }
 
+/// The pause before another worker is asked for what this one does not know: longer from try to try, and never so long
+/// that a worker that has just started is found late.
+const PAUSE_ELSEWHERE: Duration = Duration::from_secs(1);
+const MAX_PAUSES_ELSEWHERE: u32 = 5;
+
+/// This worker does not know what the attempt needs. The engine gives the next attempt to any worker of the queue. A
+/// local activity runs at its worker only, so it ends, and the workflow asks again through the engine.
+pub(crate) fn not_here(ctx: &ActivityContext, message: String) -> ActivityError {
+    let info = ctx.info();
+    let pause = PAUSE_ELSEWHERE * info.attempt.clamp(1, MAX_PAUSES_ELSEWHERE);
+    let failure = ApplicationFailure::builder(message)
+        .type_name(failure::NOT_HERE.to_owned())
+        .non_retryable(info.is_local)
+        .next_retry_delay(pause)
+        .build();
+    ActivityError::application(failure)
+}
+
 /// The model took longer than the agent allows. The workflow counts how often.
 pub(crate) fn llm_timeout() -> ActivityError {
     permanent(
         failure::LLM_TIMEOUT,
         "The model did not finish within `llm_timeout`.",
+    )
+}
+
+/// The step was called so often that calling it again would only cost more.
+pub(crate) fn called_too_often() -> ActivityError {
+    permanent(
+        failure::LLM_UNAVAILABLE,
+        format!(
+            "The model was called {STEP_CALLS} times for this step, and its workers were lost before any reply could \
+             be stored."
+        ),
     )
 }
 
@@ -112,13 +141,21 @@ pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -
     ActivityError::application(failure)
 }
 
+/// How often a step's model is called, whichever workers and runs call it: each call may be paid for.
+pub(crate) const STEP_CALLS: u32 = 6;
 /// How often a call is made whose reply cannot be used. Each is paid for, and a model that gave the same nonsense twice
 /// gives it again.
 const INVALID_REPLIES: u32 = 2;
 
-/// The failure of a model call, at this attempt. What the provider says in Retry-After is the delay before the next try.
-pub(crate) fn from_model(error: &ModelError, attempt: u32) -> ActivityError {
-    let is_over = error.code == failure::LLM_INVALID_RESPONSE && attempt >= INVALID_REPLIES;
+/// The failure of a model call, which was the step's `calls`th. What the provider says in Retry-After is the delay before
+/// the next try.
+pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
+    let limit = if error.code == failure::LLM_INVALID_RESPONSE {
+        INVALID_REPLIES
+    } else {
+        STEP_CALLS
+    };
+    let is_over = calls >= limit;
     let failure = ApplicationFailure::builder(error.message.clone())
         .type_name(error.code.to_owned())
         .non_retryable(is_over || !error.is_retryable())

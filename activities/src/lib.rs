@@ -15,6 +15,7 @@ mod agent_activities;
 mod approval;
 mod attempt;
 pub mod egress;
+mod elsewhere;
 pub mod failpoint;
 mod failure;
 mod load;

@@ -4,7 +4,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LoadTurnRequest, LoadedTurn},
     words::{DEFAULT_AGENT, DEFAULT_TENANT, failure},
 };
-use everturn_store::{BeginTurn, BegunTurn, PinnedAgent, ToolKey, TurnStart};
+use everturn_store::{BeginTurn, BegunTurn, Missing, PinnedAgent, StoreError, ToolKey, TurnStart};
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -43,6 +43,7 @@ pub(crate) async fn load_turn(
         agent_execution_id: request.agent_execution_id,
         // A turn that cannot run begins all the same: its message was accepted, and its error must be seen.
         agent: known.unwrap_or_else(|| AgentDefinition::only_a_name(name)),
+        on_unknown_agent: activities.on_unknown_agent(ctx),
         epoch: request.epoch,
     };
     failpoint::reach("load.turn.before").await;
@@ -50,7 +51,7 @@ pub(crate) async fn load_turn(
         .turns
         .begin_turn(begin)
         .await
-        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+        .map_err(|error| failed(activities, ctx, &error))?;
     let begun = match begun {
         TurnStart::Begun(begun) => *begun,
         TurnStart::AskAgain { epoch } => {
@@ -79,11 +80,27 @@ async fn load_sub_agent(
 ) -> Result<LoadedTurn, ActivityError> {
     let begun = activities
         .turns
-        .begin_sub_agent(&call, &activities.agents)
+        .begin_sub_agent(&call, &activities.agents, activities.on_unknown_agent(ctx))
         .await;
-    let begun = begun.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+    let begun = begun.map_err(|error| failed(activities, ctx, &error))?;
     failpoint::reach("load.sub_agent.after").await;
     Ok(loaded(activities, begun).await)
+}
+
+/// The failure of a begin. One of an agent that this worker does not know is left to other workers.
+fn failed(
+    activities: &AgentActivities,
+    ctx: &ActivityContext,
+    error: &StoreError,
+) -> ActivityError {
+    let elsewhere = match error {
+        StoreError::NotFound {
+            what: Missing::Agent,
+            id,
+        } => activities.left_to_others(ctx, &format!("agent `{id}`")),
+        _ => None,
+    };
+    elsewhere.unwrap_or_else(|| fail::from_store(error, Tries::of(ctx)))
 }
 
 /// Announces the saved events to readers, and makes the answer to the workflow.

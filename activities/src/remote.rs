@@ -48,10 +48,18 @@ pub(crate) async fn claim(
     let refused = match claim {
         ToolClaim::Ended(_) => return Ok(ClaimedRemoteTool::default()),
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, depth } => match refusal(activities, &record).await {
-            Some(message) => ToolEnd::failed(&message, 0),
-            None => return Ok(claimed(key, record, depth, run_id)),
-        },
+        ToolClaim::Run { record, depth } => {
+            let missing = activities.lacks_tool(&record.call);
+            if let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) {
+                let released = activities.turns.release_tool(&key, &run_id).await;
+                released.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+                return Err(elsewhere);
+            }
+            match refusal(activities, &record).await {
+                Some(message) => ToolEnd::failed(&message, 0),
+                None => return Ok(claimed(key, record, depth, run_id)),
+            }
+        }
     };
     activities
         .turns

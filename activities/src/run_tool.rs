@@ -27,6 +27,8 @@ use crate::{
     tools::{Progress, ToolContext, ToolError, ToolEvents},
 };
 
+/// What the model is told of a tool whose worker was lost at every attempt.
+const LOST_TOO_OFTEN: &str = "The tool's worker was lost each time while the tool ran.";
 /// What the model is told of a `once` tool whose earlier attempt left no record.
 pub(crate) const INTERRUPTED: &str = "The tool was interrupted and must not run twice.";
 
@@ -52,7 +54,16 @@ pub(crate) async fn run_tool(
             });
         }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
-        ToolClaim::Run { record, depth } => run(activities, attempt, &key, record, depth).await?,
+        ToolClaim::Run { record, depth } => {
+            let missing = activities.lacks_tool(&record.call);
+            if let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) {
+                attempt
+                    .insist(|| activities.turns.release_tool(&key, &claimant))
+                    .await?;
+                return Err(elsewhere);
+            }
+            run(activities, attempt, &key, record, depth).await?
+        }
     };
     at("tool.before_record").await;
     let stored = attempt
@@ -75,6 +86,9 @@ async fn run(
     let tool_name = &record.call.tool_name;
     if !record.call.names_a_tool() {
         return Ok(ToolEnd::failed(&no_tool(tool_name), 0));
+    }
+    if record.attempt > TOOL_ATTEMPTS {
+        return Ok(ToolEnd::failed(LOST_TOO_OFTEN, 0));
     }
     let cancellation = CancellationToken::new();
     let (progress, events) = (Progress::default(), ToolEvents::default());
@@ -115,7 +129,7 @@ async fn run(
             let end = ToolEnd::of_result(&key.execution_id, result, false, duration_ms);
             Ok(end.with_events(events.take()))
         }
-        Ended::Done(Err(error)) => failed(attempt.ctx, &record, &error, duration_ms),
+        Ended::Done(Err(error)) => failed(&record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
         Ended::Stopped if activities.shutdown.is_cancelled() => Err(fail::transient(
             failure::INTERNAL,
@@ -126,15 +140,14 @@ async fn run(
 }
 
 /// Decides what becomes of a tool's error. A known failure is recorded. An error that may not come again is tried
-/// again, when the tool's effect allows it and the engine has a try left.
+/// again, when the tool's effect allows it and a try is left.
 fn failed(
-    ctx: &ActivityContext,
     record: &ToolRecord,
     error: &ToolError,
     duration_ms: u32,
 ) -> Result<ToolEnd, ActivityError> {
     let may_run_again = record.call.may_run_again();
-    let may_repeat = may_run_again && ctx.info().attempt < TOOL_ATTEMPTS;
+    let may_repeat = may_run_again && record.attempt < TOOL_ATTEMPTS;
     let message = error.to_string();
     match error {
         ToolError::Unavailable { retry_after, .. } if may_repeat => {

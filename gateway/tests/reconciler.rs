@@ -21,8 +21,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, OnBusy},
 };
 use everturn_store::{
-    Access, BeginTurn, Conversations, EventReader, NewConversation, NewMessage, PageLimit,
-    TurnStore, sqlite::SqliteStore,
+    Access, BeginTurn, Conversations, EventReader, NewConversation, NewMessage, OnUnknownAgent,
+    PageLimit, TurnStore, sqlite::SqliteStore,
 };
 use support::RecordingTurns;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -92,6 +92,7 @@ impl World {
                 model: Some("m".to_owned()),
                 ..AgentDefinition::default()
             },
+            on_unknown_agent: OnUnknownAgent::Begin,
             epoch: Some(0),
         };
         self.store.begin_turn(begin).await.unwrap();

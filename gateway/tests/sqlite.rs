@@ -12,7 +12,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveEnd, SaveRequest, save_request::Batch},
     words::{AgentExecutionStatus, FinishReason},
 };
-use everturn_store::{BeginTurn, StepClaim, StepKey, TurnStart, TurnStore, sqlite::SqliteStore};
+use everturn_store::{
+    BeginTurn, OnUnknownAgent, StepClaim, StepKey, TurnStart, TurnStore, sqlite::SqliteStore,
+};
 use everturn_stream::{Announcement, InProcessStream, Part, StreamWriter, TextWriter};
 use serde_json::{Value, json};
 use support::{Answer, RecordingTurns, Sse, client, listen};
@@ -78,10 +80,8 @@ impl Stack {
             message_id: message_id.to_owned(),
             content: None,
             agent_execution_id: agent_execution_id.clone(),
-            agent: AgentDefinition {
-                name: "default".to_owned(),
-                ..AgentDefinition::default()
-            },
+            agent: AgentDefinition::only_a_name("default".to_owned()),
+            on_unknown_agent: OnUnknownAgent::Begin,
             epoch: Some(0),
         };
         let TurnStart::Begun(begun) = self.store.begin_turn(begin).await.unwrap() else {
@@ -97,7 +97,9 @@ impl Stack {
             step: 0,
             epoch: begun.epoch,
         };
-        let StepClaim::Call { log_id, generation } = self.store.claim_step(&step).await.unwrap()
+        let StepClaim::Call {
+            log_id, generation, ..
+        } = self.store.claim_step(&step).await.unwrap()
         else {
             panic!("paid before")
         };

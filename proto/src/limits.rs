@@ -32,9 +32,8 @@ pub const MAX_APPROVED_INPUT_BYTES: usize = 64 * 1024;
 /// The longest reason that a person may give with an approval or a denial, in bytes. The model reads it.
 pub const MAX_APPROVAL_REASON_BYTES: usize = 4 * 1024;
 
-/// How often a tool is tried when its worker dies or it is not available. Each try passes the claim, which decides
-/// whether the tool may run again. The last try records why the tool failed. The server does not tell an activity which
-/// try is the last, so the activity compares its attempt with this number.
+/// How often a tool is run when its worker dies or it is not available. Each run passes the claim, which decides whether
+/// the tool may run again, and counts. The last one records why the tool failed.
 pub const TOOL_ATTEMPTS: u32 = 5;
 
 /// The most tool calls of one step. A reply with more is an invalid response of the model.

@@ -4,12 +4,12 @@
 use crate::{
     event::Event,
     turn::{
-        AgentTool, LlmCompleteState, LoadedTurn, PlannedCall, ResolveApproval, RunToolResult,
-        SaveApproval, SaveEnd, SaveResult, ThinkResult, ToolCall, TurnOutput,
+        AgentDefinition, AgentTool, LlmCompleteState, LoadedTurn, PlannedCall, ResolveApproval,
+        RunToolResult, SaveApproval, SaveEnd, SaveResult, ThinkResult, ToolCall, TurnOutput,
     },
     words::{
-        AgentExecutionStatus, ApprovalState, Decision, Effect, EventType, FinishReason, ToolKind,
-        ToolStatus,
+        AgentExecutionStatus, ApprovalState, Decision, Effect, EventType, FinishReason, OnCutReply,
+        ToolKind, ToolStatus,
     },
 };
 
@@ -39,6 +39,14 @@ typed! {
     SaveResult.status: AgentExecutionStatus, "How the agent execution stands, as the store has it.";
     LoadedTurn.status: AgentExecutionStatus, "How the agent execution stands, as the store has it.";
     TurnOutput.status: AgentExecutionStatus, "How the turn ended.";
+}
+
+impl AgentDefinition {
+    /// Returns what becomes of an answer that the provider cut.
+    pub fn policy_on_cut_reply(&self) -> OnCutReply {
+        let word = self.on_cut_reply.as_deref();
+        word.map_or(OnCutReply::End, OnCutReply::from)
+    }
 }
 
 impl ToolCall {

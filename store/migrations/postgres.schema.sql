@@ -29,7 +29,9 @@ CREATE TABLE public.agent_executions (
     error_code text,
     started_at timestamp with time zone NOT NULL,
     finished_at timestamp with time zone,
-    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+    tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    called_step bigint DEFAULT '-1'::integer NOT NULL,
+    step_calls bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",

@@ -65,6 +65,8 @@ pub enum Missing {
     Conversation,
     /// A message of a user.
     Message,
+    /// The definition of an agent.
+    Agent,
     /// A turn, or a sub-agent's part of one.
     AgentExecution,
     /// A tool execution.
@@ -78,6 +80,7 @@ impl fmt::Display for Missing {
         formatter.write_str(match self {
             Self::Conversation => "conversation",
             Self::Message => "message",
+            Self::Agent => "agent",
             Self::AgentExecution => "agent execution",
             Self::ToolExecution => "tool execution",
             Self::Key => "key",

@@ -36,6 +36,8 @@ pub struct Reply {
     is_held: bool,
     /// Whether the body ends without the end mark that the protocol demands.
     is_cut: bool,
+    /// Whether the reply ends at the limit of tokens.
+    is_at_limit: bool,
     error: Option<Refusal>,
 }
 
@@ -102,6 +104,15 @@ impl Reply {
     pub fn cut(self) -> Self {
         Self {
             is_cut: true,
+            ..self
+        }
+    }
+
+    /// Makes the reply end because the limit of tokens is reached.
+    #[must_use]
+    pub fn at_limit(self) -> Self {
+        Self {
+            is_at_limit: true,
             ..self
         }
     }
@@ -311,10 +322,10 @@ fn frames(
             let call = json!({"index": index, "id": id, "type": "function", "function": function});
             rest.push(delta(&json!({"tool_calls": [call]}), None));
         }
-        let finish = if reply.calls.is_empty() {
-            "stop"
-        } else {
-            "tool_calls"
+        let finish = match () {
+            () if reply.is_at_limit => "length",
+            () if reply.calls.is_empty() => "stop",
+            () => "tool_calls",
         };
         rest.push(delta(&json!({}), Some(finish)));
         let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use everturn_proto::{
     activities::AgentActivities,
-    limits::TOOL_ATTEMPTS,
     turn::{
         ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall, RecordRemoteToolRequest,
         RunToolRequest, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
@@ -39,8 +38,12 @@ const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 const STORE_OUTAGE_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// What the Temporal UI says of a save that is tried as an ordinary activity.
 const STORE_WAS_AWAY: &str = "the store was away: saving again";
-/// How often an LLM call is tried. Each try is paid for, so there are few.
-const LLM_ATTEMPTS: u32 = 6;
+/// What it says of an activity that its own worker could not do.
+const NOT_HERE: &str = "its worker does not know what it needs: asking others";
+/// How often the engine gives an LLM call or a tool to a worker. Most of so many attempts cost nothing: they wait for the
+/// store, or for a worker that knows the tool. How often a model is called or a tool is run, the store counts, and the
+/// activity ends by that.
+const ATTEMPTS: u32 = 100;
 /// An LLM call or a tool ends itself when its limit is reached; the engine waits this much longer. A busy machine is late
 /// by some seconds, and an attempt that the engine gave up on would be made again: paid again, or its outcome unknown.
 const ATTEMPT_GRACE: Duration = Duration::from_secs(10);
@@ -124,8 +127,8 @@ pub(crate) async fn record_remote_tool(
         .map(drop)
 }
 
-/// Calls an activity of the store, first as a local activity. When the store does not answer for longer, calls it as an
-/// ordinary one.
+/// Calls an activity of the store, first as a local activity. When the store does not answer for longer, or this worker
+/// does not know what the activity needs, calls it as an ordinary one.
 async fn call_store<A>(
     ctx: &WorkflowContext<AgentExecution>,
     activity: impl Fn() -> A,
@@ -139,9 +142,9 @@ where
     let mut answer = ctx
         .execute_local_activity(activity(), request.clone(), local_options())
         .await;
-    if answer.as_ref().is_err_and(is_worth_a_longer_try) {
+    if let Some(reason) = answer.as_ref().err().and_then(reason_for_a_longer_try) {
         answer = ctx
-            .execute_activity(activity(), request, store_options(STORE_WAS_AWAY))
+            .execute_activity(activity(), request, store_options(reason))
             .await;
     }
     answer.map_err(|error| store_error(&error))
@@ -165,7 +168,7 @@ pub(crate) async fn think(
                 RetryPolicy::builder()
                     .initial_interval(Duration::from_secs(1))
                     .maximum_interval(Duration::from_secs(60))
-                    .maximum_attempts(LLM_ATTEMPTS)
+                    .maximum_attempts(ATTEMPTS)
                     .non_retryable_error_types([failure::LLM_TIMEOUT])
                     .build(),
             )
@@ -213,7 +216,7 @@ pub(crate) async fn run_tool(
             RetryPolicy::builder()
                 .initial_interval(Duration::from_secs(1))
                 .maximum_interval(Duration::from_secs(10))
-                .maximum_attempts(TOOL_ATTEMPTS)
+                .maximum_attempts(ATTEMPTS)
                 .build(),
         )
         .summary(call.tool_name.clone())
@@ -258,11 +261,15 @@ fn store_options(summary: &str) -> ActivityOptions {
     .build()
 }
 
-/// True unless the activity said that trying again will not help.
-fn is_worth_a_longer_try(error: &ActivityExecutionError) -> bool {
+/// Returns why an activity is worth a longer try; `None` when it said that trying again will not help.
+fn reason_for_a_longer_try(error: &ActivityExecutionError) -> Option<&'static str> {
     match error.reason() {
-        Some(IncomingError::Application(application)) => !application.is_non_retryable(),
-        _ => !matches!(error, ActivityExecutionError::Serialization(_)),
+        Some(IncomingError::Application(application)) => match application.type_name() {
+            Some(failure::NOT_HERE) => Some(NOT_HERE),
+            _ => (!application.is_non_retryable()).then_some(STORE_WAS_AWAY),
+        },
+        _ if matches!(error, ActivityExecutionError::Serialization(_)) => None,
+        _ => Some(STORE_WAS_AWAY),
     }
 }
 

@@ -6,8 +6,8 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 use everturn_proto::{
     turn::{
-        LoadTurnRequest, LoadedTurn, SaveEnd, SaveRequest, SaveResult, SaveSteer, SaveThought,
-        ThinkRequest, ThinkResult, TurnInput, save_request::Batch,
+        LoadTurnRequest, LoadedTurn, SaveCutReply, SaveEnd, SaveRequest, SaveResult, SaveSteer,
+        SaveThought, ThinkRequest, ThinkResult, TurnInput, save_request::Batch,
     },
     words::{AgentExecutionStatus, FinishReason, failure},
 };
@@ -205,6 +205,10 @@ impl<'a> Turn<'a> {
         };
         // Once the model has answered, neither a cancel nor a steer changes the answer (invariant 3, idempotent saves).
         if thought.finish() == FinishReason::Stop {
+            let has_step_left = self.step + 1 < loaded.max_steps;
+            if thought.goes_on && has_step_left && !self.cancellation.is_cancelled() {
+                return self.go_on().await;
+            }
             return self.end(Ending::Completed).await.map(Next::End);
         }
         if self.cancellation.is_cancelled() {
@@ -218,15 +222,28 @@ impl<'a> Turn<'a> {
         }
         self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools)
             .await?;
+        Ok(self.next_step())
+    }
+
+    /// Saves an answer that the provider cut. The model goes on with it in the next step.
+    async fn go_on(&mut self) -> Result<Next, CallError> {
+        let ended = self.save(Batch::CutReply(SaveCutReply {})).await?;
+        Ok(match ended {
+            Some(end) => Next::End(end),
+            None => self.next_step(),
+        })
+    }
+
+    /// Goes to the next step. Only here no tool, sub-agent or approval is pending, so only here a new run may begin
+    /// (invariant 4, linear history).
+    fn next_step(&mut self) -> Next {
         self.step += 1;
-        // Only here no tool, sub-agent or approval is pending, so only here a new run may begin (invariant 4, linear
-        // history).
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
-        Ok(if is_long {
+        if is_long {
             Next::NewRun(self.step)
         } else {
             Next::Step
-        })
+        }
     }
 
     /// Saves the messages that join the turn before its next LLM call. Returns the end when the turn has ended: then

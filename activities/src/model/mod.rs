@@ -21,6 +21,9 @@ use crate::tools::ToolSpec;
 /// Calls language models.
 #[async_trait]
 pub trait ModelClient: Send + Sync {
+    /// True when there is a provider of this name in the configuration.
+    fn has_provider(&self, provider: &str) -> bool;
+
     /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
     /// Dropping the future ends the call.
     async fn complete(
@@ -59,6 +62,8 @@ pub struct ModelReply {
     pub reasoning: String,
     /// Tools it asks for, in its order.
     pub tool_calls: Vec<ModelToolCall>,
+    /// True when the provider cut the reply at its limit of tokens.
+    pub is_cut: bool,
     /// Tokens read, as the provider counts.
     pub input_tokens: u32,
     /// Tokens written.

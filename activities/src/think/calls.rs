@@ -168,6 +168,7 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
     ThinkResult {
         finish: state.finish.clone(),
         tool_calls: tool_calls.collect(),
+        goes_on: state.goes_on,
     }
 }
 

@@ -8,10 +8,10 @@ mod calls;
 use std::time::Duration;
 
 use everturn_proto::{
-    Thread,
+    LogId, Thread,
     limits::MAX_CONTEXT_BYTES,
     turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
-    words::{FinishReason, ToolKind, failure},
+    words::{FinishReason, OnCutReply, ToolKind, failure},
 };
 use everturn_store::{ContextMessage, PageLimit, StepClaim, StepKey, ToolResult};
 use everturn_stream::{Part, TextWriter};
@@ -40,12 +40,13 @@ pub(crate) async fn think(
         epoch: request.epoch,
     };
     let attempt = &Attempt::begin(ctx);
-    let claim = attempt
-        .insist(|| activities.turns.claim_step(&step))
-        .await?;
-    let (log_id, generation) = match claim {
+    let (log_id, generation, calls) = match claim(activities, attempt, &step).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
-        StepClaim::Call { log_id, generation } => (log_id, generation),
+        StepClaim::Call {
+            log_id,
+            generation,
+            calls,
+        } => (log_id, generation, calls),
     };
     let call = ModelCall {
         activities,
@@ -55,15 +56,9 @@ pub(crate) async fn think(
         generation,
     };
     let agent = call.agent().await?;
+    call.check_here(&agent).await?;
     let messages = call.context(&agent).await?;
-    let text = TextWriter::new(
-        activities.stream.clone(),
-        log_id,
-        &step.message_id,
-        &step.agent_execution_id,
-        step.step,
-        generation,
-    );
+    let text = call.text_writer(log_id);
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
@@ -78,7 +73,7 @@ pub(crate) async fn think(
             };
             reply
                 .map(|reply| (offered, reply))
-                .map_err(|error| fail::from_model(&error, ctx.info().attempt))
+                .map_err(|error| fail::from_model(&error, calls))
         })
         .await;
     let (offered, reply) = match ended {
@@ -94,6 +89,19 @@ pub(crate) async fn think(
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
+}
+
+/// Claims the step, unless it was called too often.
+async fn claim(
+    activities: &AgentActivities,
+    attempt: &Attempt<'_>,
+    step: &StepKey,
+) -> Result<StepClaim, ActivityError> {
+    let claim = attempt.insist(|| activities.turns.claim_step(step)).await?;
+    match claim {
+        StepClaim::Call { calls, .. } if calls > fail::STEP_CALLS => Err(fail::called_too_often()),
+        claim => Ok(claim),
+    }
 }
 
 /// A call of the model that was claimed.
@@ -118,6 +126,30 @@ impl ModelCall<'_> {
                 format!("The agent definition {} is not stored.", self.agent_hash),
             )
         })
+    }
+
+    /// Leaves the call to another worker when this one lacks what the agent needs, and gives back its claim.
+    async fn check_here(&self, agent: &AgentDefinition) -> Result<(), ActivityError> {
+        let (activities, ctx) = (self.activities, self.attempt.ctx);
+        let missing = activities.lacks_for(agent);
+        let Some(elsewhere) = missing.and_then(|it| activities.left_to_others(ctx, &it)) else {
+            return Ok(());
+        };
+        self.attempt
+            .insist(|| activities.turns.release_step(self.step, self.generation))
+            .await?;
+        Err(elsewhere)
+    }
+
+    fn text_writer(&self, log_id: LogId) -> TextWriter {
+        TextWriter::new(
+            self.activities.stream.clone(),
+            log_id,
+            &self.step.message_id,
+            &self.step.agent_execution_id,
+            self.step.step,
+            self.generation,
+        )
     }
 
     /// Whose messages are the context.
@@ -195,11 +227,18 @@ impl ModelCall<'_> {
         reply: ModelReply,
     ) -> Result<LlmCompleteState, ActivityError> {
         let tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
+        let is_answer = tool_calls.is_empty();
+        // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
+        let goes_on = reply.is_cut
+            && is_answer
+            && !reply.text.trim().is_empty()
+            && agent.policy_on_cut_reply() == OnCutReply::Continue
+            && !self.thread().is_sub_agents();
         Ok(LlmCompleteState {
             agent_hash: self.agent_hash.to_owned(),
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
-            finish: if tool_calls.is_empty() {
+            finish: if is_answer {
                 FinishReason::Stop
             } else {
                 FinishReason::ToolCalls
@@ -208,6 +247,8 @@ impl ModelCall<'_> {
             tool_calls,
             input_tokens: reply.input_tokens,
             output_tokens: reply.output_tokens,
+            is_cut: reply.is_cut,
+            goes_on,
             generation: self.generation,
             model: self.model_of(agent)?,
         })
@@ -226,14 +267,9 @@ impl ModelCall<'_> {
     }
 
     /// Stores the text so far of a call that was stopped from outside. The engine does not say whether the turn was
-    /// cancelled or the run was reset, so the text is stored where only the end of a cancelled turn reads it.
+    /// cancelled, the run was reset, or the worker shuts down, and all may happen at once. So the text is stored where
+    /// only the end of a cancelled turn reads it.
     async fn stopped(&self, text: &TextWriter) -> ActivityError {
-        if self.activities.shutdown.is_cancelled() {
-            return fail::transient(
-                failure::LLM_UNAVAILABLE,
-                "The worker shut down; the call is made again.",
-            );
-        }
         let partial = LlmCompleteState {
             agent_hash: self.agent_hash.to_owned(),
             text: without_nul(text.text_so_far(Part::Text)),
@@ -243,7 +279,14 @@ impl ModelCall<'_> {
             ..LlmCompleteState::default()
         };
         if let Err(error) = self.activities.turns.save_partial(self.step, partial).await {
-            tracing::warn!(%error, "the text so far of a cancelled turn could not be stored");
+            tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
+        }
+        if self.activities.shutdown.is_cancelled() {
+            // When the turn was cancelled, the engine does not try again.
+            return fail::transient(
+                failure::LLM_UNAVAILABLE,
+                "The worker shut down; the call is made again.",
+            );
         }
         ActivityError::cancelled()
     }

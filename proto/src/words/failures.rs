@@ -42,12 +42,15 @@ pub mod failure {
     pub const INVALID_INPUT: &str = "invalid_input";
     /// No worker has an agent of this name.
     pub const UNKNOWN_AGENT: &str = "unknown_agent";
+    /// This worker does not know the agent, a tool or the provider, and another one may. Only operators see it, as the
+    /// failure of an attempt that the engine gives to another worker.
+    pub const NOT_HERE: &str = "not_here";
     /// The message has neither a row nor content.
     pub const UNKNOWN_MESSAGE: &str = "unknown_message";
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 22] = [
+    pub const ALL: [&str; 23] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -68,6 +71,7 @@ pub mod failure {
         STORE_UNAVAILABLE,
         INVALID_INPUT,
         UNKNOWN_AGENT,
+        NOT_HERE,
         UNKNOWN_MESSAGE,
         INTERNAL,
     ];

@@ -19,7 +19,7 @@ pub use self::{
     event_types::EventType,
     failures::failure,
     tools::{DELEGATE_TOOL, Effect, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
-    turns::{AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy},
+    turns::{AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy, OnCutReply},
 };
 
 /// Default task queue of workers.

@@ -34,6 +34,19 @@ words! {
         ToolCalls = "tool_calls",
         /// The turn was cancelled while the model spoke; the text so far is kept.
         Cancelled = "cancelled",
+        /// The provider cut the answer at its limit of tokens. Only events say so; a checkpoint keeps it apart, so that
+        /// workers of the release before can read it.
+        Length = "length",
+    }
+}
+
+words! {
+    /// What becomes of an answer that the provider cut at its limit of tokens.
+    pub enum OnCutReply {
+        /// It is the turn's answer, and says that it was cut.
+        End = "end",
+        /// The model is asked to go on, in another step of the turn.
+        Continue = "continue",
     }
 }
 

@@ -45,7 +45,8 @@ pub use self::{
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
     turns::{
-        BeginTurn, BegunTurn, ContextMessage, PinnedAgent, Saved, StepClaim, TurnStart, TurnStore,
+        BeginTurn, BegunTurn, ContextMessage, OnUnknownAgent, PinnedAgent, Saved, StepClaim,
+        TurnStart, TurnStore,
     },
 };
 pub use crate::error::Result;

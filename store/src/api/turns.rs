@@ -30,6 +30,8 @@ pub trait TurnStore: Send + Sync {
     /// with `turn_lost`. But the run that begins may itself be the one that the engine has ended, and its request late.
     /// So where a turn runs, the run gets an epoch and asks again with it (invariant 11, one run).
     ///
+    /// `begin.on_unknown_agent` says what becomes of a turn whose agent nobody here knows.
+    ///
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart>;
 
@@ -38,11 +40,13 @@ pub trait TurnStore: Send + Sync {
     /// returns what is stored.
     ///
     /// A call that may not have a sub-agent (limits, wrong arguments) is ended with an error for the model. A call that
-    /// has ended gets none. The status that is returned is then not running.
+    /// has ended gets none. The status that is returned is then not running. The same becomes of a call whose agent is
+    /// not in `agents`, unless `on_unknown` says otherwise.
     async fn begin_sub_agent(
         &self,
         call: &ToolKey,
         agents: &BTreeMap<String, AgentDefinition>,
+        on_unknown: OnUnknownAgent,
     ) -> Result<BegunTurn>;
 
     /// Returns the name of the conversation's agent; `None` when there is no such conversation.
@@ -77,6 +81,10 @@ pub trait TurnStore: Send + Sync {
     /// Claims the LLM call of a step: gives the stored `llm_complete`, or a new generation (invariant 5, paid once).
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
 
+    /// Gives back a claim whose call was not made: the call does not count. It changes nothing when the step was claimed
+    /// again.
+    async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()>;
+
     /// True while the agent execution runs and no newer generation than this one was claimed: a model call whose claim
     /// is lost is paid for and of no use.
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool>;
@@ -96,6 +104,10 @@ pub trait TurnStore: Send + Sync {
     /// done once). `claimant` names who asks; it is not empty and nobody else ever uses it. When the answer of a claim
     /// was lost (a connection broke at the commit), the same claimant asks again and may run the tool.
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim>;
+
+    /// Gives back the claim of a tool that this claimant did not run: the tool is pending again, as if it had not been
+    /// claimed. It changes nothing when somebody else holds the claim, or the tool has ended.
+    async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<()>;
 
     /// Records how a tool execution ended, and returns the record as it is then: the first end wins.
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord>;
@@ -120,9 +132,21 @@ pub struct BeginTurn {
     pub agent_execution_id: String,
     /// The agent as configured now; ignored when the agent execution is already pinned to one.
     pub agent: AgentDefinition,
+    /// What becomes of a turn that is not pinned yet, when `agent` is only a name.
+    pub on_unknown_agent: OnUnknownAgent,
     /// The epoch of the run that asks: 0 when it has none yet, else the one that it was given. `None`: a run of an
     /// earlier release, which begins at once and is never refused.
     pub epoch: Option<u32>,
+}
+
+/// What becomes of a turn, or of a sub-agent, whose agent the worker does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnUnknownAgent {
+    /// It does not begin, and nothing is changed: another worker may know the agent. The error is
+    /// [`StoreError::NotFound`](crate::StoreError::NotFound).
+    Refuse,
+    /// It begins all the same, so that its end can be told.
+    Begin,
 }
 
 /// Answer to a run that begins a turn.
@@ -177,6 +201,8 @@ pub enum StepClaim {
         log_id: LogId,
         /// Larger than any that was given for this agent execution before.
         generation: u32,
+        /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.
+        calls: u32,
     },
 }
 
@@ -205,4 +231,13 @@ pub struct ContextMessage {
     /// Results of those calls that ended.
     #[sqlx(json)]
     pub tool_results: Vec<ToolResult>,
+}
+
+impl ContextMessage {
+    /// True for an answer of the model that was cut and that goes on in the next message, or is to go on now.
+    pub fn goes_on_in(&self, next: Option<&Self>) -> bool {
+        self.role == MessageRole::Assistant
+            && self.tool_calls.is_empty()
+            && next.is_none_or(|next| next.role == MessageRole::Assistant)
+    }
 }

@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     api::{
-        Access, BeginTurn, BegunTurn, NewConversation, PinnedAgent, Result, StepKey, TurnFailure,
-        TurnStart,
+        Access, BeginTurn, BegunTurn, NewConversation, OnUnknownAgent, PinnedAgent, Result,
+        StepKey, TurnFailure, TurnStart,
     },
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot, StoredMessage},
     columns::now,
@@ -47,6 +47,10 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         .as_ref()
         .is_some_and(|own| own.status != AgentExecutionStatus::Running);
     let is_answered = message.as_ref().is_some_and(is_answered_elsewhere);
+    let is_unknown = begin.agent.is_only_a_name() && own.is_none() && !is_answered;
+    if is_unknown && begin.on_unknown_agent == OnUnknownAgent::Refuse {
+        return Err(StoreError::not_found(Missing::Agent, &begin.agent.name));
+    }
     let epoch = if has_ended || is_answered {
         // The run does nothing about the turn.
         begin.epoch

@@ -11,7 +11,7 @@ use super::{
     Connection, missing, runs,
     sql::{
         agent_executions::STATUS_OF_EXECUTION,
-        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow},
+        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow, RELEASE_STEP},
     },
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
 pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> Result<StepClaim> {
     // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
     // its transaction, only when it was read to its end.
-    let mut claimed: Vec<(i64, String)> = sqlx::query_as(CLAIM_STEP)
+    let mut claimed: Vec<(i64, i64, String)> = sqlx::query_as(CLAIM_STEP)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
         .bind(i64::from(step.step))
@@ -33,9 +33,12 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         .bind(runs::newest(step.epoch))
         .fetch_all(&mut *connection)
         .await?;
-    if let Some((generation, log_id)) = claimed.pop() {
-        let (log_id, generation) = (log_id.into(), narrow(generation)?);
-        return Ok(StepClaim::Call { log_id, generation });
+    if let Some((generation, calls, log_id)) = claimed.pop() {
+        return Ok(StepClaim::Call {
+            log_id: log_id.into(),
+            generation: narrow(generation)?,
+            calls: narrow(calls)?,
+        });
     }
     // Nothing was claimed: the call was made before, the agent execution is not running, or the run was replaced.
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
@@ -53,6 +56,21 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
     Err(StoreError::Conflict(format!(
         "agent execution `{id}` is {status}, not {running}"
     )))
+}
+
+/// Gives back the claim of a call that was not made.
+pub(super) async fn release_step(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+) -> Result<()> {
+    sqlx::query(RELEASE_STEP)
+        .bind(&step.agent_execution_id)
+        .bind(&step.conversation_id)
+        .bind(i64::from(generation))
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// Stores the reply of a step, and returns what is stored: the first one wins.

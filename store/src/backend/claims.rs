@@ -13,7 +13,7 @@ use super::{
     snapshot::load_assistants,
     sql::{
         checkpoints::CheckpointRow,
-        tools::{FINISH_TOOL, START_TOOL, TOOL, ended, of_tool},
+        tools::{FINISH_TOOL, RELEASE_TOOL, START_TOOL, TOOL, ended, of_tool},
     },
     write::insert_ended,
 };
@@ -81,6 +81,24 @@ async fn not_started(connection: &mut Connection, key: &ToolKey) -> Result<ToolC
     }
     runs::check_unlocked(connection, &key.conversation_id, key.epoch).await?;
     Ok(ToolClaim::OutcomeUnknown(record))
+}
+
+/// Gives back the claim of a tool that was not run. The checkpoint `tool_start` stays: the next claim replaces it.
+pub(super) async fn release_tool(
+    connection: &mut Connection,
+    key: &ToolKey,
+    claimant: &str,
+) -> Result<()> {
+    sqlx::query(RELEASE_TOOL)
+        .bind(&key.conversation_id)
+        .bind(&key.execution_id)
+        .bind(&key.agent_execution_id)
+        .bind(claimant)
+        .bind(ToolStatus::Pending.as_str())
+        .bind(ToolStatus::Running.as_str())
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 /// Records how a tool execution ended, and returns the record: the first end wins.

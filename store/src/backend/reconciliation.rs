@@ -6,8 +6,8 @@ use everturn_proto::{ids, limits::MAX_QUEUED_MESSAGES, turn::AgentDefinition};
 use super::{Connection, Database, begin, sql::reconciliation as sql};
 use crate::{
     api::{
-        BeginTurn, CheckNote, CheckPace, Conversation, Reconciliation, Result, TurnFailure,
-        Unfinished, UnfinishedTurn, WaitingMessage,
+        BeginTurn, CheckNote, CheckPace, Conversation, OnUnknownAgent, Reconciliation, Result,
+        TurnFailure, Unfinished, UnfinishedTurn, WaitingMessage,
     },
     rows::conversations::UnfinishedTurnRow,
 };
@@ -56,6 +56,7 @@ impl Reconciliation for Database {
             agent_execution_id: ids::root_execution_id(&conversation.id, message_id),
             // No model is asked, so the name is all there is to pin.
             agent: AgentDefinition::only_a_name(conversation.agent.clone()),
+            on_unknown_agent: OnUnknownAgent::Begin,
             // No run asks: it is the conversation's own.
             epoch: None,
         };

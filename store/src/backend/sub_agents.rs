@@ -18,8 +18,11 @@ use super::{
     write::write_batch,
 };
 use crate::{
-    api::{BegunTurn, PinnedAgent, Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
-    batch::{self, BatchRequest, Save, Snapshot, Task},
+    api::{
+        BegunTurn, OnUnknownAgent, PinnedAgent, Result, StepKey, ToolClaim, ToolEnd, ToolKey,
+        ToolRecord,
+    },
+    batch::{self, BatchRequest, Refusal, Save, Snapshot, Task},
     columns::now,
     error::{Missing, StoreError},
     rows::turns::{BegunRow, DelegatorRow},
@@ -29,6 +32,7 @@ pub(super) async fn begin_sub_agent(
     connection: &mut Connection,
     call: &ToolKey,
     agents: &BTreeMap<String, AgentDefinition>,
+    on_unknown: OnUnknownAgent,
 ) -> Result<BegunTurn> {
     let conversation = lock_known(connection, &call.conversation_id).await?;
     runs::check(&conversation, &call.conversation_id, call.epoch)?;
@@ -55,8 +59,13 @@ pub(super) async fn begin_sub_agent(
     let delegator = find_delegator(connection, call).await?;
     match batch::task(&record.call, &delegator.delegator(), agents) {
         Ok(task) => start(connection, call, &record, &delegator, task, conversation).await,
+        // The claim is rolled back with the transaction.
+        Err(Refusal::UnknownAgent(name)) if on_unknown == OnUnknownAgent::Refuse => {
+            Err(StoreError::not_found(Missing::Agent, name))
+        }
         Err(refusal) => {
-            let stored = finish_tool(connection, call, ToolEnd::failed(&refusal, 0)).await?;
+            let end = ToolEnd::failed(&refusal.sentence(), 0);
+            let stored = finish_tool(connection, call, end).await?;
             Ok(not_begun(&stored.status, conversation, call.epoch))
         }
     }

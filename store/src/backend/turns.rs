@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{
     api::{
-        BeginTurn, BegunTurn, ContextMessage, PageLimit, Result, Saved, StepClaim, StepKey,
-        ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
+        BeginTurn, BegunTurn, ContextMessage, OnUnknownAgent, PageLimit, Result, Saved, StepClaim,
+        StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
     },
     context::context_window,
     rows::measured::MeasuredRow,
@@ -45,9 +45,10 @@ impl TurnStore for Database {
         &self,
         call: &ToolKey,
         agents: &BTreeMap<String, AgentDefinition>,
+        on_unknown: OnUnknownAgent,
     ) -> Result<BegunTurn> {
         self.transaction(async |connection| {
-            sub_agents::begin_sub_agent(connection, call, agents).await
+            sub_agents::begin_sub_agent(connection, call, agents, on_unknown).await
         })
         .await
     }
@@ -111,6 +112,13 @@ impl TurnStore for Database {
             .await
     }
 
+    async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()> {
+        self.in_time(async {
+            checkpoints::release_step(&mut *self.single().await?, step, generation).await
+        })
+        .await
+    }
+
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool> {
         let query = sqlx::query_scalar(HOLDS_CLAIM)
             .bind(&step.agent_execution_id)
@@ -141,6 +149,13 @@ impl TurnStore for Database {
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim> {
         self.transaction(async |connection| claims::claim_tool(connection, key, claimant).await)
             .await
+    }
+
+    async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<()> {
+        self.in_time(async {
+            claims::release_tool(&mut *self.single().await?, key, claimant).await
+        })
+        .await
     }
 
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {

@@ -5,7 +5,7 @@ use everturn_proto::{
     event::{AssistantMessage, UserMessage},
     ids,
     turn::ToolCall,
-    words::EventType,
+    words::{EventType, FinishReason},
 };
 use serde::Serialize;
 
@@ -101,7 +101,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the assistant's final text, as an event and as a row. It counts as a message unless it is a sub-agent's.
-    pub(super) fn assistant_message(&mut self, text: &str, partial: bool) {
+    pub(super) fn assistant_message(&mut self, text: &str, finish: FinishReason) {
         let StepKey {
             agent_execution_id,
             step,
@@ -112,7 +112,8 @@ impl<'a> Builder<'a> {
             message_id: ids::assistant_message_id(agent_execution_id, *step),
             agent_execution_id: agent_execution_id.clone(),
             step: *step,
-            partial,
+            partial: finish == FinishReason::Cancelled,
+            finish: finish.into(),
         };
         let sequence = self.event(EventType::AssistantMessage, &data);
         self.assistant_row(text, Vec::new(), sequence);

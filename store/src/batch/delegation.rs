@@ -6,7 +6,7 @@ use everturn_proto::{
     Json,
     event::SubAgentStart,
     ids,
-    turn::{AgentDefinition, SaveSubAgent, ToolCall},
+    turn::{AgentDefinition, LlmCompleteState, SaveSubAgent, ToolCall},
     words::{EventType, ToolKind, ToolStatus},
 };
 use serde::Deserialize;
@@ -43,12 +43,45 @@ struct Arguments {
     task: String,
 }
 
-/// Returns the task of a `delegate` call, or says why the call may not start a sub-agent, in a sentence for the model.
+/// Why a `delegate` call may not start a sub-agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    /// The call is wrong, or a limit is reached.
+    Call(String),
+    /// The agent may be asked, and is not known here.
+    UnknownAgent(String),
+}
+
+impl Refusal {
+    /// Returns a sentence for the model.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::Call(sentence) => sentence.clone(),
+            Self::UnknownAgent(name) => {
+                format!("The sub-agent `{name}` is not configured any more.")
+            }
+        }
+    }
+}
+
+/// Returns the task of a `delegate` call, or says why the call may not start a sub-agent.
 pub fn task(
     call: &ToolCall,
     delegator: &Delegator,
     agents: &BTreeMap<String, AgentDefinition>,
-) -> Result<Task, String> {
+) -> Result<Task, Refusal> {
+    let Arguments { agent, task } = allowed(call, delegator).map_err(Refusal::Call)?;
+    match agents.get(&agent) {
+        Some(agent) => Ok(Task {
+            agent: agent.clone(),
+            task,
+        }),
+        None => Err(Refusal::UnknownAgent(agent)),
+    }
+}
+
+/// Returns the arguments of the call, or says why they are not allowed, in a sentence for the model.
+fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> {
     let arguments = call
         .tool_input
         .as_ref()
@@ -84,13 +117,19 @@ pub fn task(
             limits.max_sub_agents
         ));
     }
-    let agent = agents
-        .get(&agent)
-        .ok_or_else(|| format!("The sub-agent `{agent}` is not configured any more."))?;
-    Ok(Task {
-        agent: agent.clone(),
-        task,
-    })
+    Ok(Arguments { agent, task })
+}
+
+/// Returns a sub-agent's answer. Whoever delegated is told when it was cut.
+fn answer_of(state: &LlmCompleteState) -> String {
+    if state.is_cut {
+        format!(
+            "{}\n\n(The answer was cut at the limit of tokens.)",
+            state.text
+        )
+    } else {
+        state.text.clone()
+    }
 }
 
 impl Builder<'_> {
@@ -129,8 +168,8 @@ impl Builder<'_> {
         let execution_id = &call.tool.record.call.execution_id;
         let tool_end = match end {
             AgentExecutionEnd::Completed => {
-                let answer = self.snapshot.checkpoint.as_ref().map(|state| &state.text);
-                let answer = Json::of(&answer.cloned().unwrap_or_default());
+                let answer = self.snapshot.checkpoint.as_ref().map(answer_of);
+                let answer = Json::of(&answer.unwrap_or_default());
                 ToolEnd::of_result(execution_id, answer, false, duration_ms)
             }
             AgentExecutionEnd::Cancelled { .. } => ToolEnd {

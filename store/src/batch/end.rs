@@ -56,6 +56,31 @@ impl Builder<'_> {
 
     /// Adds the model's answer, with the reasoning before it as a thought, and `complete`.
     fn completed(&mut self) -> Result<()> {
+        let finish = self.answer()?;
+        let Totals {
+            calls,
+            input_tokens,
+            output_tokens,
+        } = self.snapshot.totals;
+        let complete = Complete {
+            agent_execution_id: self.agent_execution_id(),
+            steps: calls,
+            input_tokens,
+            output_tokens,
+            finish: finish.into(),
+        };
+        self.event(EventType::Complete, &complete);
+        Ok(())
+    }
+
+    /// Adds an answer that goes on in the next step.
+    pub(super) fn cut_reply(&mut self) -> Result<()> {
+        self.answer().map(drop)
+    }
+
+    /// Adds the text of a step that asked for no tools, with the reasoning before it as a thought. Returns why the text
+    /// ends where it does.
+    fn answer(&mut self) -> Result<FinishReason> {
         let state = self.checkpoint()?;
         if state.finish() != FinishReason::Stop {
             return Err(StoreError::Conflict(format!(
@@ -71,21 +96,14 @@ impl Builder<'_> {
             };
             self.event(EventType::Thought, &thought);
         }
-        self.assistant_message(&state.text, false);
-        self.step_done();
-        let Totals {
-            calls,
-            input_tokens,
-            output_tokens,
-        } = self.snapshot.totals;
-        let complete = Complete {
-            agent_execution_id: self.agent_execution_id(),
-            steps: calls,
-            input_tokens,
-            output_tokens,
+        let finish = if state.is_cut {
+            FinishReason::Length
+        } else {
+            FinishReason::Stop
         };
-        self.event(EventType::Complete, &complete);
-        Ok(())
+        self.assistant_message(&state.text, finish.clone());
+        self.step_done();
+        Ok(finish)
     }
 
     /// Keeps the text of a step that was cut short: the text so far of a stopped call, or that of a call that ended but
@@ -102,7 +120,7 @@ impl Builder<'_> {
         if let Some(state) = snapshot.checkpoint.as_ref().or(snapshot.partial.as_ref())
             && !state.text.is_empty()
         {
-            self.assistant_message(&state.text, true);
+            self.assistant_message(&state.text, FinishReason::Cancelled);
         }
     }
 }

@@ -24,6 +24,7 @@ pub fn key(request: &BatchRequest) -> String {
     match &request.save {
         Save::UserMessage { message_id, .. } => user_message_key(message_id),
         Save::Thought => format!("{message_id}/{agent_execution_id}/{step}/thought"),
+        Save::CutReply => format!("{message_id}/{agent_execution_id}/{step}/cut_reply"),
         Save::Observe { execution_id, .. } => {
             format!("{message_id}/{agent_execution_id}/{step}/observe/{execution_id}")
         }

@@ -29,7 +29,7 @@ mod snapshot;
 mod tests;
 mod thought;
 
-pub use delegation::{Delegator, Task, task};
+pub use delegation::{Delegator, Refusal, Task, task};
 pub use emitted::changed_plan;
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
@@ -54,7 +54,7 @@ pub fn needs(request: &BatchRequest) -> Needs {
             message: Some(message_id.clone()),
             ..Needs::default()
         },
-        Save::Thought => Needs {
+        Save::Thought | Save::CutReply => Needs {
             checkpoint: true,
             ..Needs::default()
         },
@@ -90,6 +90,7 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
             content,
         } => builder.user_message(message_id, content.as_deref())?,
         Save::Thought => builder.thought()?,
+        Save::CutReply => builder.cut_reply()?,
         Save::Observe {
             execution_id,
             failure,
@@ -113,6 +114,7 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
         Save::Observe { .. }
         | Save::UserMessage { .. }
         | Save::Thought
+        | Save::CutReply
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     };
@@ -129,7 +131,7 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
 /// a repeated save, whose first caller may have died before it told the stream, seals them again.
 pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
     match &request.save {
-        Save::Thought | Save::End(_) => vec![SealedStep {
+        Save::Thought | Save::CutReply | Save::End(_) => vec![SealedStep {
             agent_execution_id: request.step.agent_execution_id.clone(),
             step: request.step.step,
         }],

@@ -41,6 +41,8 @@ pub enum Save {
     },
     /// What the model said before it asked for tools, with an act for each tool call. It is read from the checkpoint.
     Thought,
+    /// An answer that the provider cut, and that goes on in the next step. It is read from the checkpoint.
+    CutReply,
     /// How a tool ended. It is read from the tool's record.
     Observe {
         /// The tool execution.
@@ -123,6 +125,7 @@ impl TryFrom<&SaveRequest> for BatchRequest {
                 content: taken.content.clone().filter(|text| !text.is_empty()),
             },
             save_request::Batch::Thought(_) => Save::Thought,
+            save_request::Batch::CutReply(_) => Save::CutReply,
             save_request::Batch::Observe(observe) => Save::Observe {
                 execution_id: observe.execution_id.clone(),
                 failure: observe.failure.clone(),

@@ -14,12 +14,13 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let claim = async |step| turn.store.claim_step(&turn.step(step)).await.unwrap();
     let log_id = turn.conversation().await.log_id;
-    let call = |generation| StepClaim::Call {
+    let call = |generation, calls| StepClaim::Call {
         log_id: log_id.clone(),
         generation,
+        calls,
     };
-    assert_eq!(claim(0).await, call(1));
-    assert_eq!(claim(0).await, call(2));
+    assert_eq!(claim(0).await, call(1, 1));
+    assert_eq!(claim(0).await, call(2, 2));
     let holds = async |generation| turn.store.holds_claim(&turn.step(0), generation).await;
     assert!(!holds(1).await.unwrap() && holds(2).await.unwrap());
     turn.complete(0, "paid", &[Effect::Read]).await;
@@ -27,7 +28,8 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
         panic!("the call was paid")
     };
     assert_eq!(stored, state("paid", vec![turn.call(0, 0, Effect::Read)]));
-    assert_eq!(claim(1).await, call(3), "rising over the whole execution");
+    let next = claim(1).await;
+    assert_eq!(next, call(3, 1), "rising over the whole execution");
     let mut unknown = turn.step(0);
     unknown.agent_execution_id = "run_unknown".into();
     assert!(matches!(

@@ -11,8 +11,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, FinishReason, OnBusy, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage, PageLimit,
-    QueuedMessage, Saved, StepKey, StoreError, ToolEnd, ToolKey, TurnStart, TurnStore,
+    Access, BeginTurn, BegunTurn, Conversation, Conversations, EventReader, NewMessage,
+    OnUnknownAgent, PageLimit, QueuedMessage, Saved, StepKey, StoreError, ToolEnd, ToolKey,
+    TurnStart, TurnStore,
 };
 
 /// Returns an access that sees everything that these tests make.
@@ -95,6 +96,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             content: (!content.is_empty()).then(|| content.into()),
             agent_execution_id: self.execution.clone(),
             agent: agent(),
+            on_unknown_agent: OnUnknownAgent::Refuse,
             epoch: Some(0),
         }
     }

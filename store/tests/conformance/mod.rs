@@ -12,6 +12,7 @@ pub mod claims;
 pub mod conversations;
 pub mod delegation;
 pub mod deletion;
+pub mod elsewhere;
 pub mod fixture;
 pub mod json;
 pub mod keys;
@@ -141,6 +142,10 @@ macro_rules! conformance_suite {
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,
             claims::used_call_ids_are_found,
+            elsewhere::a_call_that_was_not_made_does_not_count,
+            elsewhere::a_tool_that_was_not_run_is_pending_again,
+            elsewhere::a_turn_of_an_unknown_agent_is_left_to_others,
+            elsewhere::a_sub_agent_of_an_unknown_agent_is_left_to_others,
             outside::what_waits_is_listed,
             outside::what_waits_is_listed_up_to_a_number_of_bytes,
             outside::a_call_runs_only_when_it_is_approved,

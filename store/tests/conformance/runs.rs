@@ -5,7 +5,8 @@ use std::fmt::Debug;
 use everturn_proto::turn::{SaveEnd, SaveObserve, SaveSteer, SaveThought, save_request::Batch};
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Conversations, EventReader, StepClaim, StoreError, ToolClaim, TurnStart, TurnStore,
+    Conversations, EventReader, OnUnknownAgent, StepClaim, StoreError, ToolClaim, TurnStart,
+    TurnStore,
 };
 use tokio::task::JoinSet;
 
@@ -77,7 +78,9 @@ pub async fn a_replaced_run_changes_nothing(backend: &impl Backend) {
         let claim = store.claim_tool(&older.tool(0, index), "b").await;
         assert!(is_replaced(&claim), "{index}: {claim:?}");
     }
-    let delegated = store.begin_sub_agent(&older.tool(0, 0), &agents()).await;
+    let delegated = store
+        .begin_sub_agent(&older.tool(0, 0), &agents(), OnUnknownAgent::Begin)
+        .await;
     assert!(is_replaced(&delegated), "{delegated:?}");
     let execution_id = older.execution_id(0, 0);
     let batches = [

@@ -2,7 +2,7 @@
 
 use everturn_proto::{Json, Thread, ids, limits::TOOL_RESULT_INLINE_BYTES, words::Effect};
 use everturn_store::{
-    Access, BeginTurn, ResultRange, ResultSlice, ToolEnd, ToolResults, TurnStore,
+    Access, BeginTurn, OnUnknownAgent, ResultRange, ResultSlice, ToolEnd, ToolResults, TurnStore,
 };
 
 use super::{
@@ -143,7 +143,10 @@ pub async fn a_model_reads_results_of_its_thread(backend: &impl Backend) {
     turn.thought(0).await;
     turn.runs(0, 0).await;
     let delegation = turn.tool(0, 1);
-    store.begin_sub_agent(&delegation, &agents).await.unwrap();
+    store
+        .begin_sub_agent(&delegation, &agents, OnUnknownAgent::Begin)
+        .await
+        .unwrap();
     let sub_agent = Turn {
         execution: ids::sub_agent_execution_id("c", &delegation.execution_id),
         ..turn.clone()

@@ -9,8 +9,8 @@ use everturn_proto::{
 };
 use everturn_store::{
     AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery,
-    NewConversation, NewKey, PageLimit, PostgresOptions, PostgresStore, ResultRange, ToolResults,
-    TurnStart, TurnStore,
+    NewConversation, NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore,
+    ResultRange, ToolResults, TurnStart, TurnStore,
 };
 
 use crate::{
@@ -381,7 +381,7 @@ async fn sub_agent_of(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     turn.thought(0).await;
     let key = turn.tool(0, 0);
     for name in ["begin_sub_agent", "begin_sub_agent, repeated"] {
-        let begun = store.begin_sub_agent(&key, &agents);
+        let begun = store.begin_sub_agent(&key, &agents, OnUnknownAgent::Begin);
         costs.of(name, begun).await.unwrap();
     }
     let sub_agent = Turn {

@@ -70,6 +70,16 @@ impl Stack {
         process
     }
 
+    /// Waits until the log of this name has a text.
+    pub async fn logged(&self, log: &str, text: &str) {
+        let file = self.path(&format!("{log}.log"));
+        wait::until(&format!("{log} has logged `{text}`"), || async {
+            let log = fs::read_to_string(&file).unwrap_or_default();
+            log.contains(text).then_some(())
+        })
+        .await;
+    }
+
     /// Starts the binary with these arguments, which name a role.
     pub fn spawn(&self, args: &[&str], log: &str, environment: &[(&str, &str)]) -> Process {
         Process {

@@ -191,6 +191,8 @@ async fn failure(stack: &Stack, workflow_id: &str) -> String {
 #[tokio::test]
 async fn wrong_input_fails_at_once_and_says_why() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Never.")).await).await;
+    // Nobody else has the agent `nobody`.
+    stack.configure("[worker]\nwait_for_peer = \"0s\"\n");
     let _running = stack.start().await;
     let unique = uuid::Uuid::new_v4().simple().to_string();
     let conversation = format!("c-{unique}");

@@ -111,6 +111,29 @@ async fn a_cancel_keeps_the_text_so_far_and_what_waits() {
     assert_eq!(events[1]["event_data"]["partial"], true);
 }
 
+/// The worker is told to stop while it calls the model, and lets the call go on. Another worker hears of the cancel.
+#[tokio::test]
+async fn a_cancel_in_a_workers_drain_keeps_the_text_so_far() {
+    let model = Model::start(|_: &Request| Reply::text("As far as this").held());
+    let stack = Stack::new(model.await).await;
+    stack.configure("[worker]\ngraceful_shutdown = \"10m\"\n");
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("one").await;
+    stack.asked(1).await;
+    let _next = stack.spawn(&["worker"], "next", &[]);
+    let cancelled = async {
+        stack.logged("worker", "stopping:").await;
+        let path = format!("/conversations/{conversation}/cancel");
+        assert_eq!(stack.post(&path, &json!({})).await.0, 202);
+        stack.ended(&conversation, 1).await
+    };
+    let (code, events) = tokio::join!(worker.terminate(), cancelled);
+    assert_eq!(code, Some(0));
+    assert_eq!(types(&events), "user_message assistant_message cancelled");
+    assert_eq!(events[1]["event_data"]["content"], "As far as this");
+    assert_eq!(stack.model.requests().len(), 1);
+}
+
 #[tokio::test]
 async fn an_interrupt_ends_the_turn_and_answers_the_newer_message_first() {
     let model = Model::start(|request: &Request| match request.number {

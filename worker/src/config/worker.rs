@@ -23,6 +23,9 @@ pub struct WorkerLimits {
     pub max_cached_workflows: usize,
     /// How long activities may take to end after SIGTERM. Default 20 s: less than the 30 s of Kubernetes.
     pub graceful_shutdown: Duration,
+    /// How long a turn that needs an agent, a tool or a provider that this worker does not know is left to other
+    /// workers. Default 5 min: a rollout has replaced some of the workers by then.
+    pub wait_for_peer: Duration,
 }
 
 impl Default for WorkerLimits {
@@ -32,6 +35,7 @@ impl Default for WorkerLimits {
             max_concurrent_workflow_tasks: 100,
             max_cached_workflows: 1000,
             graceful_shutdown: Duration::from_secs(20),
+            wait_for_peer: Duration::from_mins(5),
         }
     }
 }
@@ -43,6 +47,7 @@ pub(super) struct WorkerTable {
     max_concurrent_workflow_tasks: Option<Spanned<usize>>,
     max_cached_workflows: Option<Spanned<usize>>,
     graceful_shutdown: Option<Spanned<String>>,
+    wait_for_peer: Option<Spanned<String>>,
 }
 
 impl WorkerTable {
@@ -72,6 +77,12 @@ impl WorkerTable {
                 &self.graceful_shutdown,
                 default.graceful_shutdown,
                 SECOND..=HOUR,
+            ),
+            wait_for_peer: check.duration(
+                "wait_for_peer",
+                &self.wait_for_peer,
+                default.wait_for_peer,
+                Duration::ZERO..=HOUR,
             ),
         }
     }

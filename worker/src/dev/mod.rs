@@ -50,6 +50,8 @@ pub async fn run(
     roles::gateway::check_exposure(&options.listen, &config)?;
     // There is only one gateway, so open streams are not moved to another one, and Ctrl-C ends at once.
     config.gateway.drain = Duration::ZERO;
+    // There is only one worker, too: nobody else knows what it does not.
+    config.worker.wait_for_peer = Duration::ZERO;
     // The port is taken before anything is started: that it is in use is the most common mistake.
     let listener = roles::gateway::bind(&options.listen)?;
     let data_dir = common.data_dir();

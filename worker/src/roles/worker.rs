@@ -134,6 +134,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .iter()
             .map(|agent| (agent.name.clone(), agent.clone()))
             .collect(),
+        wait_for_peer: limits.wait_for_peer,
         shutdown: shutdown.clone(),
     };
     let tuner = TunerHolder::builder()

@@ -18,6 +18,8 @@ use crate::{
 
 /// What a model is told about a call that left no result: cancelled, or lost.
 const NO_RESULT: &str = "Error: the call was not carried out to its end; there is no result.";
+/// What a model is told whose answer was cut: it is to go on.
+const GO_ON: &str = "Your last message was cut at the limit of its length. Go on exactly where it ended, and repeat nothing.";
 /// The first message of a context that begins in the middle of a conversation: Anthropic wants the first one to be a
 /// user's.
 const EARLIER: &str = "(Earlier messages of this conversation are left out.)";
@@ -34,9 +36,16 @@ pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest
     {
         messages.push(ChatMessage::user(EARLIER));
     }
+    let mut following = request.messages.iter().skip(1);
     for message in &request.messages {
+        let next = following.next();
         match message.role {
-            MessageRole::Assistant => push_assistant(&mut messages, message, kind),
+            MessageRole::Assistant => {
+                push_assistant(&mut messages, message, kind);
+                if message.goes_on_in(next) {
+                    messages.push(ChatMessage::user(GO_ON));
+                }
+            }
             MessageRole::User | MessageRole::Unknown(_) => {
                 let text = message.content.as_str();
                 let is_empty = text.trim().is_empty();

@@ -176,6 +176,10 @@ impl Target {
 
 #[async_trait]
 impl ModelClient for GenaiClient {
+    fn has_provider(&self, provider: &str) -> bool {
+        self.targets.contains_key(provider)
+    }
+
     async fn complete(
         &self,
         request: ModelRequest,

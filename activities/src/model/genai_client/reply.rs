@@ -96,6 +96,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         let (input_tokens, output_tokens) = tokens(&usage);
         Ok(ModelReply {
             tool_calls,
+            is_cut,
             input_tokens,
             output_tokens,
             text: self.text,

@@ -10,17 +10,22 @@ use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
 /// run. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
-/// (invariant 5, paid once). Returns the generation, and the log that the step is saved in.
+/// (invariant 5, paid once). Returns the generation, the number of calls of the step, and the log that it is saved in.
 pub(crate) const CLAIM_STEP: &str = concat!(
-    "UPDATE agent_executions SET generation = generation + 1 \
+    "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
+     step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END \
      WHERE id = $1 AND conversation_id = $2 AND status = $4 AND ",
     run_is_newest!("$2", "$6"),
     " AND NOT EXISTS \
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
-      AND checkpoint_type = $5 AND execution_id = '') RETURNING generation, (SELECT ",
+      AND checkpoint_type = $5 AND execution_id = '') RETURNING generation, step_calls, (SELECT ",
     log_id!(),
     " FROM conversations WHERE conversations.id = $2) AS log_id"
 );
+
+/// `$1` agent execution, `$2` conversation, `$3` generation.
+pub(crate) const RELEASE_STEP: &str = "UPDATE agent_executions SET step_calls = step_calls - 1 \
+     WHERE id = $1 AND conversation_id = $2 AND generation = $3 AND step_calls > 0";
 
 /// `$1` agent execution, `$2` step, `$3` type.
 pub(crate) const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \

@@ -45,6 +45,11 @@ pub(crate) const START_TOOL: SqlText = SqlText {
     postgres: start_tool!("= ANY($6)", "= ANY($7)"),
 };
 
+/// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` claimant, `$5` status pending, `$6` status running.
+pub(crate) const RELEASE_TOOL: &str = "UPDATE tool_execution_records SET status = $5, claimant = '', \
+     attempt = attempt - 1 WHERE conversation_id = $1 AND execution_id = $2 AND agent_execution_id = $3 \
+     AND status = $6 AND claimant = $4";
+
 macro_rules! finish_tool {
     ($is_open:literal) => {
         end_tool!(

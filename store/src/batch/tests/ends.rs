@@ -19,6 +19,8 @@ fn an_answer_has_its_reasoning_before_it() {
     let batch = build(&end(1, AgentExecutionEnd::Completed), &snapshot).unwrap();
     assert_eq!(types(&batch), ["thought", "assistant_message", "complete"]);
     assert_eq!(field(&batch, 1, "partial"), false);
+    assert_eq!(field(&batch, 1, "finish"), "stop");
+    assert_eq!(field(&batch, 2, "finish"), "stop");
     assert_eq!(field(&batch, 2, "input_tokens"), 30);
     assert_eq!((batch.new_messages, batch.steps), (1, 2));
 
@@ -30,6 +32,26 @@ fn an_answer_has_its_reasoning_before_it() {
         types(&build(&end(1, AgentExecutionEnd::Completed), &snapshot).unwrap()),
         ["assistant_message", "complete"]
     );
+}
+
+#[test]
+fn an_answer_that_was_cut_says_so_and_may_go_on() {
+    let snapshot = Snapshot {
+        checkpoint: Some(LlmCompleteState {
+            is_cut: true,
+            ..state("1 2", "", vec![])
+        }),
+        ..Snapshot::default()
+    };
+    let batch = build(&end(0, AgentExecutionEnd::Completed), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["assistant_message", "complete"]);
+    assert_eq!(field(&batch, 0, "finish"), "length");
+    assert_eq!(field(&batch, 1, "finish"), "length");
+    let batch = build(&request(0, Save::CutReply), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["assistant_message"]);
+    assert_eq!(field(&batch, 0, "finish"), "length");
+    assert!(batch.end.is_none());
+    assert_eq!((batch.new_messages, batch.steps), (1, 1));
 }
 
 #[test]
@@ -87,6 +109,7 @@ fn a_cut_step_keeps_its_text() {
         assert_eq!(types(&batch), expected);
         if expected.len() > 1 {
             assert_eq!(field(&batch, 0, "partial"), true);
+            assert_eq!(field(&batch, 0, "finish"), "cancelled");
             assert_eq!(batch.assistant.unwrap().tool_calls, []);
         }
     }

@@ -4,7 +4,7 @@ use everturn_proto::{
     Thread,
     words::{AgentExecutionStatus, Effect, MessageRole},
 };
-use everturn_store::{AgentExecutions, PageLimit, StoreError, TurnStore};
+use everturn_store::{AgentExecutions, OnUnknownAgent, PageLimit, StoreError, TurnStore};
 
 use super::{
     super::{
@@ -121,7 +121,7 @@ pub async fn a_call_that_may_not_have_one_is_ended(backend: &impl Backend) {
     );
     let unknown = turn
         .store
-        .begin_sub_agent(&turn.tool(5, 5), &agents())
+        .begin_sub_agent(&turn.tool(5, 5), &agents(), OnUnknownAgent::Begin)
         .await;
     assert!(
         matches!(unknown, Err(StoreError::NotFound { .. })),

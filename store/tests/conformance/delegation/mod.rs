@@ -36,7 +36,7 @@ use everturn_proto::{
     turn::{AgentDefinition, AgentTool, ToolCall},
     words::{AgentExecutionStatus, Effect, ToolKind},
 };
-use everturn_store::{BeginTurn, BegunTurn, Conversations, EventReader, TurnStore};
+use everturn_store::{BeginTurn, BegunTurn, Conversations, EventReader, OnUnknownAgent, TurnStore};
 
 use super::{
     Backend,
@@ -103,7 +103,7 @@ async fn begin<S: TurnStore + EventReader + Conversations>(
 ) -> BegunTurn {
     parent
         .store
-        .begin_sub_agent(&parent.tool(0, index), &agents())
+        .begin_sub_agent(&parent.tool(0, index), &agents(), OnUnknownAgent::Begin)
         .await
         .unwrap()
 }

@@ -20,7 +20,7 @@ use everturn_proto::{
     ids,
     limits::MAX_TOOL_CALLS,
     turn::{AgentDefinition, AgentTool},
-    words::{DEFAULT_AGENT, ToolKind},
+    words::{DEFAULT_AGENT, OnCutReply, ToolKind},
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -58,6 +58,25 @@ pub(super) struct AgentTable {
     max_depth: Option<Spanned<u32>>,
     max_sub_agents: Option<Spanned<u32>>,
     turn_timeout: Option<Spanned<String>>,
+    on_cut_reply: Option<CutReplyWord>,
+}
+
+/// What becomes of an answer that the provider cut.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum CutReplyWord {
+    End,
+    Continue,
+}
+
+impl CutReplyWord {
+    /// The word in the definition. What is the default there has none.
+    fn in_definition(self) -> Option<String> {
+        match self {
+            Self::End => None,
+            Self::Continue => Some(OnCutReply::Continue.into()),
+        }
+    }
 }
 
 /// The agents of the file, and `default` when it has none of that name.
@@ -218,6 +237,7 @@ impl AgentTable {
             turn_timeout_ms: check
                 .optional_duration("turn_timeout", &self.turn_timeout, SECOND..=24 * HOUR)
                 .map(milliseconds),
+            on_cut_reply: self.on_cut_reply.and_then(CutReplyWord::in_definition),
             ..AgentDefinition::default()
         }
     }

@@ -1,6 +1,10 @@
 //! Turns on OpenAI's wire.
 
-use everturn_proto::{limits, words::failure as code};
+use everturn_proto::{
+    limits,
+    words::{MessageRole, failure as code},
+};
+use everturn_store::ContextMessage;
 use serde_json::{Value, json};
 
 use super::{Heard, Script, Server, ask, client, context, hear, request, user};
@@ -201,6 +205,41 @@ async fn cut_off_arguments_are_a_string() {
         reply.tool_calls[0].arguments.as_str(),
         r#""{\"city\": \"Os""#
     );
+}
+
+#[tokio::test]
+async fn a_reply_at_the_limit_of_tokens_says_so() {
+    for (reason, is_cut) in [("stop", false), ("length", true)] {
+        assert_eq!(reply([stop(reason)]).await.is_cut, is_cut, "{reason}");
+    }
+}
+
+/// The first part of the answer is an earlier message of the model. Providers want a user's message behind it.
+#[tokio::test]
+async fn a_model_whose_answer_was_cut_is_asked_to_go_on() {
+    let said = |content: &str| ContextMessage {
+        role: MessageRole::Assistant,
+        ..user(content)
+    };
+    let cases = [
+        (vec![user("Count."), said("1 2")], 1),
+        (vec![user("Count."), said("1 2"), said("3 4")], 2),
+        (vec![user("Count."), said("1 2"), user("Stop.")], 0),
+        (context(), 0),
+    ];
+    for (messages, asked) in cases {
+        let server =
+            Server::start([Script::sse([stop("stop").to_string(), "[DONE]".into()])]).await;
+        let client = client(ProviderKind::OpenAi, server.base_url());
+        hear(&client, request(messages)).await.1.unwrap();
+        let sent = server.seen().remove(0).body["messages"].take();
+        let is_go_on = |message: &&Value| {
+            let content = message["content"].as_str().unwrap_or_default();
+            message["role"] == "user" && content.contains("Go on exactly where it ended")
+        };
+        let messages = sent.as_array().unwrap();
+        assert_eq!(messages.iter().filter(is_go_on).count(), asked, "{sent}");
+    }
 }
 
 #[tokio::test]

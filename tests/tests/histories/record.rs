@@ -1,14 +1,6 @@
-//! Stored histories replay (invariant 1, pure workflow): a worker of this version can go on with turns of every version
-//! before.
-//!
-//! `make histories` records them anew from real turns; see `tests/histories/README.md`.
+//! Records the stored histories anew, when `EVERTURN_RECORD_HISTORIES` is set.
 
-#![allow(clippy::unwrap_used)]
-
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -16,126 +8,10 @@ use everturn_tests::{
     python::PythonTools,
     stack::Stack,
 };
-use everturn_workflows::AgentExecution;
 use serde_json::{Value, json};
-use temporalio_client::{WorkflowExecutionInfo, WorkflowFetchHistoryOptions, WorkflowHistory};
-use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};
+use temporalio_client::{WorkflowExecutionInfo, WorkflowFetchHistoryOptions};
 
-fn directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("histories")
-}
-
-fn stored() -> Vec<(String, Value)> {
-    let mut files: Vec<_> = fs::read_dir(directory())
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
-    files.retain(|file| {
-        file.extension()
-            .is_some_and(|extension| extension == "json")
-    });
-    files.sort();
-    let read = |file: PathBuf| {
-        let name = file.file_stem().unwrap().to_string_lossy().into_owned();
-        (
-            name,
-            serde_json::from_slice(&fs::read(&file).unwrap()).unwrap(),
-        )
-    };
-    files.into_iter().map(read).collect()
-}
-
-/// Replays a history as the SDK writes it.
-async fn replay(history: &Value) -> Result<(), String> {
-    let history = WorkflowHistory::from_json(history.to_string().as_bytes())
-        .map_err(|error| error.to_string())?;
-    let options = WorkflowReplayerOptions::new()
-        .register_workflow::<AgentExecution>()
-        .unwrap()
-        .build();
-    let replayer = WorkflowReplayer::new(options).unwrap();
-    replayer
-        .replay_workflow(history)
-        .await
-        .map_err(|error| error.to_string())
-}
-
-#[tokio::test]
-async fn stored_histories_replay() {
-    let histories = stored();
-    let names: Vec<_> = histories.iter().map(|(name, _)| name.as_str()).collect();
-    let needed = [
-        "plain",
-        "parallel-tools",
-        "cancel",
-        "queued-messages",
-        "retried-step",
-        "cancel-waiting",
-        "resumed",
-        "refused-save",
-        "steers-after-end",
-        "taken-over",
-    ];
-    let of_tools = [
-        "approval",
-        "approval-cancelled",
-        "client-tool",
-        "remote-tools",
-        "delegating",
-        "sub-agent",
-    ];
-    for needed in needed.into_iter().chain(of_tools) {
-        assert!(
-            names.iter().any(|name| name.starts_with(needed)),
-            "no stored history of {needed}"
-        );
-    }
-    for (name, history) in &histories {
-        replay(history).await.unwrap_or_else(|error| {
-            panic!(
-                "{name} does not replay: {error}\nA change of the workflow needs a patch marker; see CONTRIBUTING.md."
-            )
-        });
-    }
-}
-
-/// The tests above would notice: with the same histories, but what the code asked for in another order.
-#[tokio::test]
-async fn another_order_of_activities_does_not_replay() {
-    let (_, mut history) = stored()
-        .into_iter()
-        .find(|(name, _)| name.starts_with("parallel-tools"))
-        .unwrap();
-    let mut tools = scheduled(&mut history, "tool_execution_activity");
-    assert_eq!(tools.len(), 2);
-    let (first, second) = (
-        tools[0]["activity_id"].take(),
-        tools[1]["activity_id"].take(),
-    );
-    tools[0]["activity_id"] = second;
-    tools[1]["activity_id"] = first;
-    let error = replay(&history).await.unwrap_err();
-    assert!(error.contains("nondeterministic"), "{error}");
-
-    let (_, mut history) = stored()
-        .into_iter()
-        .find(|(name, _)| name.starts_with("plain"))
-        .unwrap();
-    scheduled(&mut history, "llm_thinking_activity")[0]["activity_type"]["name"] =
-        "tool_execution_activity".into();
-    let error = replay(&history).await.unwrap_err();
-    assert!(error.contains("nondeterministic"), "{error}");
-}
-
-/// The attributes of the events that scheduled this activity.
-fn scheduled<'a>(history: &'a mut Value, activity: &str) -> Vec<&'a mut Value> {
-    let events = history["events"].as_array_mut().unwrap().iter_mut();
-    let attributes = events
-        .filter_map(|event| event["attributes"].get_mut("ActivityTaskScheduledEventAttributes"));
-    attributes
-        .filter(|attributes| attributes["activity_type"]["name"] == activity)
-        .collect()
-}
+use super::directory;
 
 fn script(request: &Request) -> Reply {
     let user = request.last("user");
@@ -396,6 +272,41 @@ async fn record_a_history_of_a_refused_save_when_asked() {
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "FAILED").await;
     record(&stack, "refused-save", &conversation, None).await;
+}
+
+#[tokio::test]
+async fn record_a_history_of_a_cut_answer_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let script = |request: &Request| match request.number {
+        1 => Reply::text("one two").at_limit(),
+        _ => Reply::text("three."),
+    };
+    let agent = "tools = []\non_cut_reply = \"continue\"\n";
+    let stack = Stack::with_agent(Model::start(script).await, agent).await;
+    let _running = stack.start().await;
+    turn(&stack, "cut-answer", "count").await;
+}
+
+/// The worker does not know the agent, so the turn is loaded by an ordinary activity.
+#[tokio::test]
+async fn record_a_history_of_an_agent_elsewhere_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let stack = Stack::new(Model::start(script).await).await;
+    stack.configure("[worker]\nwait_for_peer = \"1s\"\n");
+    let _old = stack.worker();
+    stack.logged("worker", "worker is running").await;
+    stack.configure("[agents.new]\nprovider = \"scripted\"\nmodel = \"scripted\"\n");
+    let _gateway = stack.gateway().await;
+    let client = stack.client();
+    let conversation = client.create_conversation(Some("new")).await.unwrap();
+    client.submit(&conversation, "hello", None).await.unwrap();
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "FAILED").await;
+    record(&stack, "agent-elsewhere", &conversation, None).await;
 }
 
 #[tokio::test]

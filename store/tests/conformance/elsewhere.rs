@@ -1,0 +1,119 @@
+//! What a worker leaves to another one, because it does not know the agent, a tool or the provider.
+
+use std::collections::BTreeMap;
+
+use everturn_proto::{
+    turn::AgentDefinition,
+    words::{AgentExecutionStatus, Effect, ToolStatus},
+};
+use everturn_store::{
+    BeginTurn, Missing, OnUnknownAgent, StepClaim, StoreError, ToolClaim, TurnStart, TurnStore,
+};
+
+use super::{
+    Backend,
+    delegation::{self, agents},
+    fixture::{EFFECTS, Turn},
+};
+
+pub async fn a_call_that_was_not_made_does_not_count(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let claim = async || match turn.store.claim_step(&turn.step(0)).await.unwrap() {
+        StepClaim::Call {
+            generation, calls, ..
+        } => (generation, calls),
+        StepClaim::Stored(_) => panic!("nothing is stored"),
+    };
+    let release = async |generation| {
+        let step = turn.step(0);
+        turn.store.release_step(&step, generation).await.unwrap();
+    };
+    assert_eq!(claim().await, (1, 1));
+    release(1).await;
+    assert_eq!(claim().await, (2, 1), "a generation is never given twice");
+    assert_eq!(claim().await, (3, 2));
+    release(2).await;
+    assert_eq!(claim().await, (4, 3), "a newer call had begun");
+}
+
+pub async fn a_tool_that_was_not_run_is_pending_again(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "", &EFFECTS).await;
+    for (index, effect) in EFFECTS.into_iter().enumerate() {
+        let key = turn.tool(0, index);
+        let claim = async |claimant| turn.store.claim_tool(&key, claimant).await.unwrap();
+        let release = async |claimant| turn.store.release_tool(&key, claimant).await.unwrap();
+        assert!(matches!(claim("a").await, ToolClaim::Run { .. }));
+        release("b").await;
+        let others = claim("b").await;
+        assert_eq!(
+            matches!(others, ToolClaim::OutcomeUnknown(_)),
+            effect == Effect::Once,
+            "nobody gives back what another one holds: {others:?}"
+        );
+        let holder = if effect == Effect::Once { "a" } else { "b" };
+        release(holder).await;
+        let ToolClaim::Run { record, .. } = claim("c").await else {
+            panic!("{effect}: it did not run")
+        };
+        let attempts = if effect == Effect::Once { 1 } else { 2 };
+        assert_eq!(
+            (record.status, record.attempt),
+            (ToolStatus::Running, attempts)
+        );
+        let end = super::fixture::tool_end("1");
+        let ended = turn.store.finish_tool(&key, end).await.unwrap();
+        release("c").await;
+        assert_eq!(claim("d").await, ToolClaim::Ended(ended));
+    }
+}
+
+pub async fn a_turn_of_an_unknown_agent_is_left_to_others(backend: &impl Backend) {
+    let turn = Turn::new(backend.open().await, "c", "m");
+    let unknown = |on_unknown_agent| BeginTurn {
+        agent: AgentDefinition::only_a_name("new".to_owned()),
+        on_unknown_agent,
+        ..turn.begin("hello")
+    };
+    let rows = backend.row_count().await;
+    let refused = turn.store.begin_turn(unknown(OnUnknownAgent::Refuse)).await;
+    assert!(is_unknown(&refused), "{refused:?}");
+    assert_eq!(backend.row_count().await, rows);
+    // A worker that knows the agent begins the turn. Then every worker may go on with it.
+    turn.begin_as_run("hello").await.unwrap();
+    let pinned = turn.store.begin_turn(unknown(OnUnknownAgent::Refuse)).await;
+    assert!(
+        matches!(pinned, Ok(TurnStart::AskAgain { .. })),
+        "{pinned:?}"
+    );
+    let other = Turn::new(turn.store.clone(), "other", "m");
+    let begin = BeginTurn {
+        agent: AgentDefinition::only_a_name("new".to_owned()),
+        on_unknown_agent: OnUnknownAgent::Begin,
+        ..other.begin("hello")
+    };
+    let begun = other.store.begin_turn(begin).await;
+    assert!(matches!(begun, Ok(TurnStart::Begun(_))), "{begun:?}");
+}
+
+pub async fn a_sub_agent_of_an_unknown_agent_is_left_to_others(backend: &impl Backend) {
+    let turn = delegation::delegating(backend, 1).await;
+    let call = turn.tool(0, 0);
+    let rows = backend.row_count().await;
+    let begin = async |agents: &BTreeMap<_, _>| {
+        let refuse = OnUnknownAgent::Refuse;
+        turn.store.begin_sub_agent(&call, agents, refuse).await
+    };
+    let refused = begin(&BTreeMap::new()).await;
+    assert!(is_unknown(&refused), "{refused:?}");
+    assert_eq!(backend.row_count().await, rows);
+    let begun = begin(&agents()).await.unwrap();
+    assert_eq!(begun.status, AgentExecutionStatus::Running);
+    let pinned = begin(&BTreeMap::new()).await.unwrap();
+    assert_eq!(pinned.status, AgentExecutionStatus::Running);
+}
+
+fn is_unknown<T>(answer: &Result<T, StoreError>) -> bool {
+    let agent = Missing::Agent;
+    matches!(answer, Err(StoreError::NotFound { what, .. }) if *what == agent)
+}
