@@ -1,6 +1,7 @@
 //! PostgreSQL 15 or newer: many workers and gateways, each with a small pool of connections.
 //!
 //! - `options.rs`: connecting, with limits and time-outs
+//! - `shares.rs`: how many connections the calls of one conversation may hold
 //! - `schema.rs`: migrating the tables; refusing those of another version
 //! - `dialect.rs`: what PostgreSQL does its own way
 //! - `../backend/`: the bodies of the traits, the same text for both databases; also how rows are locked
@@ -10,6 +11,7 @@ pub(crate) mod backend;
 mod dialect;
 mod options;
 mod schema;
+mod shares;
 
 use std::{
     future::Future,
@@ -26,6 +28,11 @@ use sqlx::{PgPool, Postgres, Transaction, pool::PoolConnection};
 pub use options::PostgresOptions;
 
 use crate::{api::Result, error::StoreError};
+use shares::Shares;
+
+/// How many connections the calls hold that lock one conversation. They run one after the other anyway, and whoever
+/// waits for the lock needs no connection for that.
+const LOCKING_CONNECTIONS: usize = 1;
 
 /// The isolation level is named whatever the database's default is: the locks of `backend/` are made for this one.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
@@ -37,6 +44,11 @@ pub struct PostgresStore {
     call_timeout: Duration,
     /// True when a call has timed out since a connection last answered.
     has_stalled: Arc<AtomicBool>,
+    /// The connections of calls that lock a conversation.
+    locking: Shares,
+    /// The connections of calls that write a row of a conversation without its lock. With those above they are half of
+    /// the pool, so that the parallel tools of one conversation leave the other half to the others.
+    claiming: Shares,
 }
 
 impl PostgresStore {
@@ -45,10 +57,14 @@ impl PostgresStore {
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
         let has_stalled = Arc::new(AtomicBool::new(false));
         let pool = options.pool(url, has_stalled.clone())?;
+        let half = usize::try_from(options.max_connections / 2).unwrap_or(LOCKING_CONNECTIONS);
+        let claiming = half.saturating_sub(LOCKING_CONNECTIONS).max(1);
         let store = Self {
             pool,
             call_timeout: options.call_timeout,
             has_stalled,
+            locking: Shares::new(LOCKING_CONNECTIONS, options.acquire_timeout),
+            claiming: Shares::new(claiming, options.acquire_timeout),
         };
         store.in_time(schema::check(url)).await?;
         Ok(store)
@@ -84,6 +100,26 @@ impl PostgresStore {
     /// Begins a transaction. Dropping it rolls it back.
     async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
         Ok(self.pool.begin_with(BEGIN).await?)
+    }
+
+    /// Makes a call that locks the conversation that `key` stands for.
+    async fn in_lock_share<T>(
+        &self,
+        key: &str,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let _share = self.locking.take(key).await?;
+        call.await
+    }
+
+    /// Makes a call that writes a row of the conversation that `key` stands for without its lock.
+    async fn in_claim_share<T>(
+        &self,
+        key: &str,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let _share = self.claiming.take(key).await?;
+        call.await
     }
 
     /// Gives up on a server that does not answer. What the call did is then not known; every call may be repeated.
