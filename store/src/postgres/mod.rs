@@ -2,6 +2,7 @@
 //!
 //! - `options.rs`: connecting, with limits and time-outs
 //! - `shares.rs`: how many connections the calls of one conversation may hold
+//! - `server.rs`: what a pooler in front of the server must do
 //! - `schema.rs`: migrating the tables; refusing those of another version
 //! - `dialect.rs`: what PostgreSQL does its own way
 //! - `../backend/`: the bodies of the traits, the same text for both databases; also how rows are locked
@@ -11,6 +12,7 @@ pub(crate) mod backend;
 mod dialect;
 mod options;
 mod schema;
+mod server;
 mod shares;
 
 use std::{
@@ -23,7 +25,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{PgPool, Postgres, Transaction, pool::PoolConnection};
+use sqlx::{Connection, PgPool, Postgres, Transaction, pool::PoolConnection};
 
 pub use options::PostgresOptions;
 
@@ -66,7 +68,7 @@ impl PostgresStore {
             locking: Shares::new(LOCKING_CONNECTIONS, options.acquire_timeout),
             claiming: Shares::new(claiming, options.acquire_timeout),
         };
-        store.in_time(schema::check(url)).await?;
+        store.in_time(check(url)).await?;
         Ok(store)
     }
 
@@ -135,4 +137,12 @@ impl PostgresStore {
             format!("PostgreSQL did not answer within {timeout:?}").into(),
         ))
     }
+}
+
+/// Refuses a database that cannot be used. On a connection of its own: a pool would try again until its time-out, and
+/// then not say what was wrong.
+async fn check(url: &str) -> Result<()> {
+    let mut connection = server::connect(url).await?;
+    schema::check(&mut connection).await?;
+    Ok(connection.close().await?)
 }

@@ -1,4 +1,5 @@
-//! Checks the pool of connections: that the calls of one conversation leave connections to the others.
+//! Checks the pool of connections: that the calls of one conversation leave connections to the others,
+//! and what a pooler between the store and the server must do.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,5 +7,6 @@ mod busy;
 #[path = "../conformance/fixture.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod fixture;
+mod pooler;
 #[path = "../support/mod.rs"]
 mod support;
