@@ -2,7 +2,7 @@
 //!
 //! - `options.rs`: connecting, with limits and time-outs
 //! - `shares.rs`: how many connections the calls of one conversation may hold
-//! - `server.rs`: what a pooler in front of the server must do
+//! - `server.rs`: what the server and a pooler must allow
 //! - `schema.rs`: migrating the tables; refusing those of another version
 //! - `dialect.rs`: what PostgreSQL does its own way
 //! - `../backend/`: the bodies of the traits, the same text for both databases; also how rows are locked
@@ -68,7 +68,7 @@ impl PostgresStore {
             locking: Shares::new(LOCKING_CONNECTIONS, options.acquire_timeout),
             claiming: Shares::new(claiming, options.acquire_timeout),
         };
-        store.in_time(check(url)).await?;
+        store.in_time(check(url, &options)).await?;
         Ok(store)
     }
 
@@ -141,8 +141,9 @@ impl PostgresStore {
 
 /// Refuses a database that cannot be used. On a connection of its own: a pool would try again until its time-out, and
 /// then not say what was wrong.
-async fn check(url: &str) -> Result<()> {
+async fn check(url: &str, options: &PostgresOptions) -> Result<()> {
     let mut connection = server::connect(url).await?;
     schema::check(&mut connection).await?;
+    server::check_pool(&mut connection, options).await?;
     Ok(connection.close().await?)
 }

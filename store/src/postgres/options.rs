@@ -40,6 +40,9 @@ pub struct PostgresOptions {
     /// How long to wait for a free or a new connection, and for other calls of the same conversation before that.
     /// Default 5 s: a save is tried locally for that long.
     pub acquire_timeout: Duration,
+    /// The most calls that this process makes at once, if there is such a number. Only to warn when the pool is too
+    /// small for them.
+    pub max_calls: Option<u32>,
     /// The server ends a statement after this, its wait for a conversation's lock included. Default 5 s; every
     /// statement is an index look-up or an insert.
     pub statement_timeout: Duration,
@@ -58,6 +61,7 @@ impl Default for PostgresOptions {
         Self {
             max_connections: 10,
             acquire_timeout: Duration::from_secs(5),
+            max_calls: None,
             statement_timeout: Duration::from_secs(5),
             idle_transaction_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(15),
