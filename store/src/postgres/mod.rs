@@ -61,12 +61,14 @@ impl PostgresStore {
         let pool = options.pool(url, has_stalled.clone())?;
         let half = usize::try_from(options.max_connections / 2).unwrap_or(LOCKING_CONNECTIONS);
         let claiming = half.saturating_sub(LOCKING_CONNECTIONS).max(1);
+        // As long as a call may wait for a connection and then for the row, if the others had connections.
+        let wait = options.acquire_timeout + options.statement_timeout;
         let store = Self {
             pool,
             call_timeout: options.call_timeout,
             has_stalled,
-            locking: Shares::new(LOCKING_CONNECTIONS, options.acquire_timeout),
-            claiming: Shares::new(claiming, options.acquire_timeout),
+            locking: Shares::new(LOCKING_CONNECTIONS, wait),
+            claiming: Shares::new(claiming, wait),
         };
         store.in_time(check(url, &options)).await?;
         Ok(store)

@@ -37,8 +37,7 @@ pub struct PostgresOptions {
     /// The most connections of this process. Calls take milliseconds, so a few serve hundreds of turns a second;
     /// PostgreSQL's own default is 100 for all clients together. Default 10.
     pub max_connections: u32,
-    /// How long to wait for a free or a new connection, and for other calls of the same conversation before that.
-    /// Default 5 s: a save is tried locally for that long.
+    /// How long to wait for a free or a new connection. Default 5 s: a save is tried locally for that long.
     pub acquire_timeout: Duration,
     /// The most calls that this process makes at once, if there is such a number. Only to warn when the pool is too
     /// small for them.
