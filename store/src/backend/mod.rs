@@ -129,7 +129,9 @@ impl Database {
         key: &str,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T> {
-        self.in_lock_share(key, self.transaction(work)).await
+        // On the heap, because it is large, and would be in both futures around it.
+        let call = Box::pin(self.transaction(work));
+        self.in_lock_share(key, call).await
     }
 }
 

@@ -122,6 +122,8 @@ impl PostgresStore {
         key: &str,
         call: impl Future<Output = Result<T>>,
     ) -> Result<T> {
+        // On the heap, because it is large, and would be in this future twice.
+        let call = Box::pin(call);
         let _share = self.claiming.take(key).await?;
         call.await
     }
