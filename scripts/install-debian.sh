@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what tests and `make stack` run besides Rust, Go, Node and Python: PostgreSQL 15 and Redis 7, from Debian's
-# packages. Does nothing when they are there. Starts no service: the stack runs servers of its own, and neither Debian's
-# PostgreSQL cluster nor its Redis is left running, now or after the next boot, because of this script.
+# Installs what tests and `make stack` run besides Rust, Go, Node and Python: PostgreSQL 15, PgBouncer and Redis 7, from
+# Debian's packages. Does nothing when they are there. Starts no service: the stack runs servers of its own, and neither
+# Debian's PostgreSQL cluster nor its PgBouncer nor its Redis is left running, now or after the next boot, because of
+# this script.
 set -euo pipefail
 
 postgres_min=15
@@ -24,14 +25,17 @@ has_postgres() {
     return 1
 }
 
+has_pgbouncer() { [ -x /usr/sbin/pgbouncer ]; }
+
 has_redis() { [ -x /usr/bin/redis-server ]; }
 
 missing=()
 has_postgres || missing+=(postgresql)
+has_pgbouncer || missing+=(pgbouncer)
 has_redis || missing+=(redis-server)
 if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 
-by_hand="install PostgreSQL $postgres_min or later and Redis 7 (on Debian: apt-get install ${missing[*]}), then run this again"
+by_hand="install PostgreSQL $postgres_min or later, PgBouncer and Redis 7 (on Debian: apt-get install ${missing[*]}), then run this again"
 command -v apt-get >/dev/null || fail "this is no Debian; $by_hand"
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -78,5 +82,6 @@ for package in "${missing[@]}"; do
 done
 
 has_postgres || fail "the package postgresql here is older than $postgres_min; $by_hand"
+has_pgbouncer || fail "pgbouncer is still missing; $by_hand"
 has_redis || fail "redis-server is still missing; $by_hand"
 say "installed ${missing[*]}; their services do not run"

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use everturn_store::{Store, StoreError, StoreOptions};
+use everturn_store::{PostgresOptions, Store, StoreError, StoreOptions};
 use everturn_stream::{
     InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
 };
@@ -62,13 +62,33 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
 
 /// Opens the store, waiting for a server to come up. A file is created and brought up to date. The tables of a server
 /// must be up to date already (`everturn migrate`).
-pub async fn store(common: &Common, shutdown: &CancellationToken) -> anyhow::Result<Store> {
+pub async fn store(
+    common: &Common,
+    postgres: PostgresOptions,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Store> {
     let database = common.database();
+    let options = StoreOptions {
+        postgres,
+        ..StoreOptions::default()
+    };
     retry_with_back_off("the database", shutdown, StoreError::is_retryable, || {
-        everturn_store::connect(&database, StoreOptions::default())
+        everturn_store::connect(&database, options.clone())
     })
     .await
     .with_context(|| format!("cannot open the database {}", without_password(&database)))
+}
+
+/// Opens the store for a command that makes one call after the other.
+pub async fn store_of_command(
+    common: &Common,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Store> {
+    let one_connection = PostgresOptions {
+        max_connections: 1,
+        ..PostgresOptions::default()
+    };
+    store(common, one_connection, shutdown).await
 }
 
 /// Creates the tables or brings them up to date.

@@ -7,6 +7,7 @@ use everturn_proto::words::OnBusy;
 use super::{
     Connection, Database,
     dialect::words,
+    key_of_caller,
     lock::lock_visible_conversation,
     messages,
     removal::remove,
@@ -74,14 +75,13 @@ impl Conversations for Database {
     ) -> Result<Option<Conversation>> {
         let rename = sql::for_caller(RENAME_CONVERSATION, access, id);
         let rename = rename.bind(title.unwrap_or_default());
-        let mut renamed = self
-            .in_time(async { Ok(rename.fetch_all(&mut *self.single().await?).await?) })
-            .await?;
+        let call = self.in_time(async { Ok(rename.fetch_all(&mut *self.single().await?).await?) });
+        let mut renamed = self.in_lock_share(&key_of_caller(access, id), call).await?;
         Ok(renamed.pop())
     }
 
     async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool> {
-        self.transaction(async |connection| {
+        self.locking(&key_of_caller(access, id), async |connection| {
             let is_there = lock_visible_conversation(connection, access, id).await?;
             if is_there {
                 remove(connection, &[id.to_owned()]).await?;
@@ -93,8 +93,11 @@ impl Conversations for Database {
     }
 
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
-        self.transaction(async |connection| messages::queue(connection, access, &new).await)
-            .await
+        let key = key_of_caller(access, &new.conversation_id);
+        self.locking(&key, async |connection| {
+            messages::queue(connection, access, &new).await
+        })
+        .await
     }
 
     async fn withdraw_message(
@@ -103,7 +106,8 @@ impl Conversations for Database {
         conversation_id: &str,
         message_id: &str,
     ) -> Result<bool> {
-        self.transaction(async |connection| {
+        let key = key_of_caller(access, conversation_id);
+        self.locking(&key, async |connection| {
             messages::withdraw(connection, access, conversation_id, message_id).await
         })
         .await

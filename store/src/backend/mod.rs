@@ -33,6 +33,13 @@
 //!    conversation's run (`runs.rs`) without the lock.
 //! 5. `rename_conversation` writes the conversation's row and nothing else.
 //!
+//! # Connections
+//!
+//! A call that waits for a row holds its connection. So that the calls of one conversation never hold all connections of
+//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1 and 5
+//! have one connection together, those under 2 the rest of half the pool. What only reads waits for no row and needs no share.
+//! SQLite needs none of this: whoever has its one connection that writes waits for no conversation.
+//!
 //! # What a call costs
 //!
 //! Round trips to PostgreSQL, whatever the size of the batch, on a connection that has prepared its statements. The
@@ -92,7 +99,7 @@ use everturn_proto::words::ApprovalState;
 
 use super::dialect::{self, Connection, Database};
 use crate::{
-    api::Result,
+    api::{Access, Result},
     error::{Missing, StoreError},
 };
 
@@ -115,6 +122,23 @@ impl Database {
         })
         .await
     }
+
+    /// Runs a transaction that locks the conversation first. `key` is its id, or [`key_of_caller`].
+    async fn locking<T>(
+        &self,
+        key: &str,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
+    ) -> Result<T> {
+        // On the heap, because it is large, and would be in both futures around it.
+        let call = Box::pin(self.transaction(work));
+        self.in_lock_share(key, call).await
+    }
+}
+
+/// Stands for the conversation in calls of this tenant. A tenant that names a conversation which is not theirs makes
+/// none of its own calls wait.
+fn key_of_caller(access: &Access, conversation_id: &str) -> String {
+    format!("{}\n{conversation_id}", access.tenant_id)
 }
 
 /// Maps an error of a statement whose foreign keys name something the caller asked for.

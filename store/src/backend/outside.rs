@@ -6,7 +6,7 @@ use everturn_proto::words::{ToolKind, ToolStatus};
 use super::{
     Database,
     dialect::{list, words},
-    runnable_approvals,
+    key_of_caller, runnable_approvals,
     sql::{self, outside, tools},
 };
 use crate::{
@@ -60,7 +60,8 @@ impl OutsideTools for Database {
             .bind(list(&runnable))
             .bind(ToolKind::Client.as_str())
             .bind(ToolStatus::Pending.as_str());
-        self.in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) })
+        let call = self.in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) });
+        self.in_claim_share(&key_of_caller(access, conversation_id), call)
             .await?;
         self.outside_tool(access, conversation_id, execution_id)
             .await

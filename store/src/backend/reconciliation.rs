@@ -60,7 +60,7 @@ impl Reconciliation for Database {
             // No run asks: it is the conversation's own.
             epoch: None,
         };
-        self.transaction(async |connection| {
+        self.locking(&conversation.id, async |connection| {
             Box::pin(begin::fail_turn(connection, begin, failure)).await
         })
         .await

@@ -36,9 +36,12 @@ use crate::{
 #[async_trait]
 impl TurnStore for Database {
     async fn begin_turn(&self, turn: BeginTurn) -> Result<TurnStart> {
+        let conversation_id = turn.conversation_id.clone();
         // On the heap, because it is large: it holds two definitions of an agent.
-        self.transaction(async |connection| Box::pin(begin::begin_turn(connection, turn)).await)
-            .await
+        self.locking(&conversation_id, async |connection| {
+            Box::pin(begin::begin_turn(connection, turn)).await
+        })
+        .await
     }
 
     async fn begin_sub_agent(
@@ -47,7 +50,7 @@ impl TurnStore for Database {
         agents: &BTreeMap<String, AgentDefinition>,
         on_unknown: OnUnknownAgent,
     ) -> Result<BegunTurn> {
-        self.transaction(async |connection| {
+        self.locking(&call.conversation_id, async |connection| {
             sub_agents::begin_sub_agent(connection, call, agents, on_unknown).await
         })
         .await
@@ -108,15 +111,16 @@ impl TurnStore for Database {
     }
 
     async fn claim_step(&self, step: &StepKey) -> Result<StepClaim> {
-        self.in_time(async { checkpoints::claim_step(&mut *self.single().await?, step).await })
-            .await
+        let call =
+            self.in_time(async { checkpoints::claim_step(&mut *self.single().await?, step).await });
+        self.in_claim_share(&step.conversation_id, call).await
     }
 
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()> {
-        self.in_time(async {
+        let call = self.in_time(async {
             checkpoints::release_step(&mut *self.single().await?, step, generation).await
-        })
-        .await
+        });
+        self.in_claim_share(&step.conversation_id, call).await
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool> {
@@ -133,38 +137,42 @@ impl TurnStore for Database {
         step: &StepKey,
         state: LlmCompleteState,
     ) -> Result<LlmCompleteState> {
-        self.in_time(async {
+        let call = self.in_time(async {
             checkpoints::complete_step(&mut *self.single().await?, step, state).await
-        })
-        .await
+        });
+        self.in_claim_share(&step.conversation_id, call).await
     }
 
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()> {
-        self.in_time(async {
+        let call = self.in_time(async {
             checkpoints::save_partial(&mut *self.single().await?, step, &state).await
-        })
-        .await
+        });
+        self.in_claim_share(&step.conversation_id, call).await
     }
 
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim> {
-        self.transaction(async |connection| claims::claim_tool(connection, key, claimant).await)
-            .await
+        let call = self
+            .transaction(async |connection| claims::claim_tool(connection, key, claimant).await);
+        self.in_claim_share(&key.conversation_id, call).await
     }
 
     async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<()> {
-        self.in_time(async {
+        let call = self.in_time(async {
             claims::release_tool(&mut *self.single().await?, key, claimant).await
-        })
-        .await
+        });
+        self.in_claim_share(&key.conversation_id, call).await
     }
 
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {
-        self.in_time(async { claims::finish_tool(&mut *self.single().await?, key, end).await })
-            .await
+        let call =
+            self.in_time(async { claims::finish_tool(&mut *self.single().await?, key, end).await });
+        self.in_claim_share(&key.conversation_id, call).await
     }
 
     async fn save(&self, request: &SaveRequest) -> Result<Saved> {
-        self.transaction(async |connection| save::save(connection, request).await)
-            .await
+        self.locking(&request.conversation_id, async |connection| {
+            save::save(connection, request).await
+        })
+        .await
     }
 }

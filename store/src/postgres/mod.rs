@@ -1,6 +1,8 @@
 //! PostgreSQL 15 or newer: many workers and gateways, each with a small pool of connections.
 //!
 //! - `options.rs`: connecting, with limits and time-outs
+//! - `shares.rs`: how many connections the calls of one conversation may hold
+//! - `server.rs`: what the server and a pooler must allow
 //! - `schema.rs`: migrating the tables; refusing those of another version
 //! - `dialect.rs`: what PostgreSQL does its own way
 //! - `../backend/`: the bodies of the traits, the same text for both databases; also how rows are locked
@@ -10,6 +12,8 @@ pub(crate) mod backend;
 mod dialect;
 mod options;
 mod schema;
+mod server;
+mod shares;
 
 use std::{
     future::Future,
@@ -21,11 +25,16 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{PgPool, Postgres, Transaction, pool::PoolConnection};
+use sqlx::{Connection, PgPool, Postgres, Transaction, pool::PoolConnection};
 
 pub use options::PostgresOptions;
 
 use crate::{api::Result, error::StoreError};
+use shares::Shares;
+
+/// How many connections the calls hold that lock one conversation. They run one after the other anyway, and whoever
+/// waits for the lock needs no connection for that.
+const LOCKING_CONNECTIONS: usize = 1;
 
 /// The isolation level is named whatever the database's default is: the locks of `backend/` are made for this one.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
@@ -37,6 +46,11 @@ pub struct PostgresStore {
     call_timeout: Duration,
     /// True when a call has timed out since a connection last answered.
     has_stalled: Arc<AtomicBool>,
+    /// The connections of calls that lock a conversation.
+    locking: Shares,
+    /// The connections of calls that write a row of a conversation without its lock. With those above they are half of
+    /// the pool, so that the parallel tools of one conversation leave the other half to the others.
+    claiming: Shares,
 }
 
 impl PostgresStore {
@@ -45,12 +59,18 @@ impl PostgresStore {
     pub async fn connect(url: &str, options: PostgresOptions) -> Result<Self> {
         let has_stalled = Arc::new(AtomicBool::new(false));
         let pool = options.pool(url, has_stalled.clone())?;
+        let half = usize::try_from(options.max_connections / 2).unwrap_or(LOCKING_CONNECTIONS);
+        let claiming = half.saturating_sub(LOCKING_CONNECTIONS).max(1);
+        // As long as a call may wait for a connection and then for the row, if the others had connections.
+        let wait = options.acquire_timeout + options.statement_timeout;
         let store = Self {
             pool,
             call_timeout: options.call_timeout,
             has_stalled,
+            locking: Shares::new(LOCKING_CONNECTIONS, wait),
+            claiming: Shares::new(claiming, wait),
         };
-        store.in_time(schema::check(url)).await?;
+        store.in_time(check(url, &options)).await?;
         Ok(store)
     }
 
@@ -86,6 +106,28 @@ impl PostgresStore {
         Ok(self.pool.begin_with(BEGIN).await?)
     }
 
+    /// Makes a call that locks the conversation that `key` stands for.
+    async fn in_lock_share<T>(
+        &self,
+        key: &str,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let _share = self.locking.take(key).await?;
+        call.await
+    }
+
+    /// Makes a call that writes a row of the conversation that `key` stands for without its lock.
+    async fn in_claim_share<T>(
+        &self,
+        key: &str,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        // On the heap, because it is large, and would be in this future twice.
+        let call = Box::pin(call);
+        let _share = self.claiming.take(key).await?;
+        call.await
+    }
+
     /// Gives up on a server that does not answer. What the call did is then not known; every call may be repeated.
     async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         let mut call = pin!(call);
@@ -99,4 +141,13 @@ impl PostgresStore {
             format!("PostgreSQL did not answer within {timeout:?}").into(),
         ))
     }
+}
+
+/// Refuses a database that cannot be used. On a connection of its own: a pool would try again until its time-out, and
+/// then not say what was wrong.
+async fn check(url: &str, options: &PostgresOptions) -> Result<()> {
+    let mut connection = server::connect(url).await?;
+    schema::check(&mut connection).await?;
+    server::check_pool(&mut connection, options).await?;
+    Ok(connection.close().await?)
 }

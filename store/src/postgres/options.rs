@@ -9,7 +9,7 @@ use std::{
 };
 
 use sqlx::{
-    Connection, PgConnection, PgPool,
+    AssertSqlSafe, Connection, PgConnection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
@@ -27,6 +27,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 /// Statements that a connection keeps prepared: some 40 texts, and inserts of 1 to 8 rows in four kinds.
 const PREPARED_STATEMENTS: usize = 150;
 
+/// Every query that matters walks one index in order. Without statistics of a table that has just grown, a bitmap scan
+/// would be taken, which reads a conversation to its end to give one page.
+const NO_BITMAP_SCANS: &str = "SET enable_bitmapscan = off";
+
 /// How to connect. What the URL says about TLS (`sslmode`, `sslrootcert`, …) holds.
 #[derive(Debug, Clone)]
 pub struct PostgresOptions {
@@ -35,6 +39,9 @@ pub struct PostgresOptions {
     pub max_connections: u32,
     /// How long to wait for a free or a new connection. Default 5 s: a save is tried locally for that long.
     pub acquire_timeout: Duration,
+    /// The most calls that this process makes at once, if there is such a number. Only to warn when the pool is too
+    /// small for them.
+    pub max_calls: Option<u32>,
     /// The server ends a statement after this, its wait for a conversation's lock included. Default 5 s; every
     /// statement is an index look-up or an insert.
     pub statement_timeout: Duration,
@@ -53,6 +60,7 @@ impl Default for PostgresOptions {
         Self {
             max_connections: 10,
             acquire_timeout: Duration::from_secs(5),
+            max_calls: None,
             statement_timeout: Duration::from_secs(5),
             idle_transaction_timeout: Duration::from_secs(10),
             call_timeout: Duration::from_secs(15),
@@ -62,9 +70,15 @@ impl Default for PostgresOptions {
 }
 
 /// Reads a URL; the error does not repeat it, for it holds a password.
-pub(super) fn parse(url: &str) -> Result<PgConnectOptions> {
+fn parse(url: &str) -> Result<PgConnectOptions> {
     url.parse()
         .map_err(|error| StoreError::Conflict(format!("this is no PostgreSQL URL: {error}")))
+}
+
+/// Reads a URL, for a connection to which PgBouncer agrees: it refuses the parameter `extra_float_digits`, which sqlx
+/// sends otherwise. No column is a float.
+fn connect_options(url: &str) -> Result<PgConnectOptions> {
+    Ok(parse(url)?.extra_float_digits(None))
 }
 
 impl PostgresOptions {
@@ -77,26 +91,23 @@ impl PostgresOptions {
     /// `has_stalled` is set when a call timed out: connections are then pinged as they come back, since one on a
     /// dead network would otherwise keep its place in the pool for the quarter of an hour that TCP takes to give up.
     pub(super) fn pool(&self, url: &str, has_stalled: Arc<AtomicBool>) -> Result<PgPool> {
-        let milliseconds = |time: Duration| time.as_millis().to_string();
-        let connect = parse(url)?
+        let connect = connect_options(url)?
             .application_name(&self.application_name)
-            .statement_cache_capacity(PREPARED_STATEMENTS)
-            .options([
-                ("statement_timeout", milliseconds(self.statement_timeout)),
-                (
-                    "idle_in_transaction_session_timeout",
-                    milliseconds(self.idle_transaction_timeout),
-                ),
-                // Every query that matters walks one index in order. Without statistics of a table that has just
-                // grown, a bitmap scan would be taken, which reads a conversation to its end to give one page.
-                ("enable_bitmapscan", "off".into()),
-            ]);
+            .statement_cache_capacity(PREPARED_STATEMENTS);
+        let settings = self.settings();
         let pool = PgPoolOptions::new()
             .max_connections(self.max_connections.max(1))
             .acquire_timeout(self.acquire_timeout)
             .max_lifetime(MAX_LIFETIME)
             .idle_timeout(IDLE_TIMEOUT)
             .test_before_acquire(false)
+            .after_connect(move |connection, _about| {
+                let settings = AssertSqlSafe(settings.clone());
+                Box::pin(async move {
+                    sqlx::raw_sql(settings).execute(connection).await?;
+                    Ok(())
+                })
+            })
             .before_acquire(|connection, about| {
                 Box::pin(async move {
                     if about.idle_for > PING_AFTER_IDLE {
@@ -120,6 +131,17 @@ impl PostgresOptions {
             });
         Ok(pool.connect_lazy_with(connect))
     }
+
+    /// The statements that set the time-outs of a new connection. They are no parameters of the connection, because
+    /// PgBouncer refuses those that it does not know.
+    fn settings(&self) -> String {
+        format!(
+            "SET statement_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
+             {NO_BITMAP_SCANS}",
+            self.statement_timeout.as_millis(),
+            self.idle_transaction_timeout.as_millis(),
+        )
+    }
 }
 
 async fn answers(connection: &mut PgConnection) -> bool {
@@ -131,6 +153,6 @@ async fn answers(connection: &mut PgConnection) -> bool {
 
 /// One connection beside the pool, without its time-outs.
 pub(super) async fn connection(url: &str) -> Result<PgConnection> {
-    let options = parse(url)?.application_name("everturn schema");
+    let options = connect_options(url)?.application_name("everturn schema");
     Ok(PgConnection::connect_with(&options).await?)
 }

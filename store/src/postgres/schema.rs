@@ -1,8 +1,8 @@
 //! The version of the tables: migrated by `everturn migrate`, checked by everyone else.
 
-use sqlx::{Connection, Error, migrate::Migrator};
+use sqlx::{Connection, Error, PgConnection, migrate::Migrator};
 
-use super::options;
+use super::server;
 use crate::{api::Result, error::StoreError};
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations/postgres");
@@ -13,7 +13,7 @@ const UNDEFINED_TABLE: &str = "42P01";
 /// Forward only. sqlx takes an advisory lock of the database around all of it, and each migration is a transaction.
 pub(super) async fn migrate(url: &str) -> Result<()> {
     // No time-outs: a migration takes as long as it takes.
-    let mut connection = options::connection(url).await?;
+    let mut connection = server::connect(url).await?;
     let done = MIGRATOR.run_direct(None, &mut connection, false).await;
     // Closing ends the session, and with it the lock when the migration failed.
     let closed = connection.close().await;
@@ -21,17 +21,14 @@ pub(super) async fn migrate(url: &str) -> Result<()> {
     Ok(closed?)
 }
 
-/// Refuses tables of another version, saying what to do. On a connection of its own: a pool would try again until
-/// its time-out, and then not say what was wrong.
-pub(super) async fn check(url: &str) -> Result<()> {
-    let mut connection = options::connection(url).await?;
+/// Refuses tables of another version, saying what to do.
+pub(super) async fn check(connection: &mut PgConnection) -> Result<()> {
     let text = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
-    let found = sqlx::query_scalar(text).fetch_one(&mut connection).await;
+    let found = sqlx::query_scalar(text).fetch_one(connection).await;
     let found: Option<i64> = match found {
         Err(Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => None,
         other => other?,
     };
-    connection.close().await?;
     let (found, expected) = (found.unwrap_or(0), newest());
     match found.cmp(&expected) {
         std::cmp::Ordering::Equal => Ok(()),

@@ -1,7 +1,7 @@
 //! The servers that tests run on: real ones, started for the tests, to work with and to break. They end with the process
 //! that started them.
 //!
-//! - [`postgres`], [`redis`]: PostgreSQL and Redis from Debian's packages
+//! - [`postgres`], [`pgbouncer`], [`redis`]: PostgreSQL, PgBouncer and Redis from Debian's packages
 //! - [`temporal_cluster`]: the production Temporal server, on PostgreSQL
 //! - [`temporal_cli`]: the `temporal` binary
 //! - [`server`]: what all of them have in common: a process with a directory and a log of its own
@@ -16,6 +16,7 @@
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 mod account;
+pub mod pgbouncer;
 pub mod ports;
 pub mod postgres;
 pub mod proxy;

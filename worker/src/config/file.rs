@@ -13,6 +13,7 @@ use super::{
     gateway::GatewayTable,
     limits::LimitsTable,
     names::Names,
+    postgres::PostgresTable,
     providers::{self, ProviderTable},
     reconciler::ReconcilerTable,
     settings::Config,
@@ -43,6 +44,7 @@ pub(super) struct File {
     auth: AuthTable,
     gateway: GatewayTable,
     reconciler: ReconcilerTable,
+    postgres: PostgresTable,
 }
 
 impl File {
@@ -77,6 +79,7 @@ impl File {
             mcp,
             skills: names.skills.unwrap_or_default(),
             worker: self.worker.check(check),
+            postgres: self.postgres.check(check),
             gateway,
             poll_interval,
         }

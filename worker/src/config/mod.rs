@@ -2,7 +2,7 @@
 //!
 //! Each table has a module, which holds the table as it is written, its defaults and its check:
 //!
-//! - `agents`, `providers`, `worker`, `gateway`, `limits`, `auth`
+//! - `agents`, `providers`, `worker`, `gateway`, `limits`, `auth`, `postgres`, `reconciler`
 //! - `tools`: HTTP, client and remote tools, MCP servers, skills, and where tools may connect to
 //!
 //! They use
@@ -21,6 +21,7 @@ mod file;
 mod gateway;
 mod limits;
 mod names;
+mod postgres;
 mod problem;
 mod providers;
 mod reconciler;

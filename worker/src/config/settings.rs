@@ -9,6 +9,7 @@ use everturn_activities::{
 };
 use everturn_gateway::GatewayConfig;
 use everturn_proto::turn::AgentDefinition;
+use everturn_store::PostgresOptions;
 
 use super::worker::WorkerLimits;
 
@@ -34,6 +35,8 @@ pub struct Config {
     pub skills: Skills,
     /// Limits of a worker.
     pub worker: WorkerLimits,
+    /// The pool of connections to PostgreSQL.
+    pub postgres: PostgresOptions,
     /// The gateway's limits, and who may call it.
     pub gateway: GatewayConfig,
     /// `poll_interval` of `[gateway]`, when it is set. What it is otherwise depends on the stream.
@@ -41,6 +44,16 @@ pub struct Config {
 }
 
 impl Config {
+    /// The pool of a worker, which knows how many calls the worker makes at once: one in each slot of an activity, and
+    /// one in each slot of a local activity. Workflow tasks make none.
+    pub fn worker_pool(&self) -> PostgresOptions {
+        let slots = self.worker.max_concurrent_activities.saturating_mul(2);
+        PostgresOptions {
+            max_calls: Some(u32::try_from(slots).unwrap_or(u32::MAX)),
+            ..self.postgres.clone()
+        }
+    }
+
     /// True when an agent is to be answered by the demo model: no provider's key is configured.
     pub fn needs_demo_model(&self) -> bool {
         !self.providers.contains_key(DEMO_PROVIDER)

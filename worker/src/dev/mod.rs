@@ -111,7 +111,7 @@ async fn serve(
     shutdown: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     let client = prepare::connect_temporal(common, options, is_adopted, &shutdown).await?;
-    let store = prepare::open_database(common, &shutdown).await?;
+    let store = prepare::open_database(common, &config, &shutdown).await?;
     let (providers, _demo_model) = prepare::providers(&config).await?;
     let stream = connections::stream(common)?;
     let url = format!("http://{}", reachable(listener.local_addr()?));

@@ -54,11 +54,12 @@ pub(super) async fn connect_temporal(
 
 pub(super) async fn open_database(
     common: &Common,
+    config: &Config,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Store> {
     let waiting = Progress::start("database");
     connections::migrate_store(common, shutdown).await?;
-    let store = connections::store(common, shutdown).await?;
+    let store = connections::store(common, config.worker_pool(), shutdown).await?;
     waiting.done(&connections::without_password(&common.database()));
     Ok(store)
 }

@@ -39,7 +39,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(&options.listen, &config)?;
     let listener = bind(&options.listen)?;
-    let store = connections::store(common, &shutdown).await?;
+    let store = connections::store(common, config.postgres.clone(), &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;
     let stream = connections::stream(common)?;

@@ -19,7 +19,7 @@ const PAGE: u32 = 500;
 /// Runs one of the commands.
 pub async fn run(common: &Common, command: KeysCommand) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let keys = connections::store(common, &shutdown).await?.keys;
+    let keys = connections::store_of_command(common, &shutdown).await?.keys;
     match command {
         KeysCommand::Create(options) => create(&*keys, options).await,
         KeysCommand::List(options) => list(&*keys, options).await,

@@ -18,7 +18,9 @@ const BATCH: u32 = 100;
 pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let before = Utc::now() - chrono::Duration::from_std(options.older_than)?;
-    let store = connections::store(common, &shutdown).await?.retention;
+    let store = connections::store_of_command(common, &shutdown)
+        .await?
+        .retention;
     let at = before.format("%Y-%m-%d %H:%M:%S UTC");
     if options.dry_run {
         let expired = store.count_expired(before).await?;

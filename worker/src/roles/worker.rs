@@ -68,7 +68,7 @@ pub async fn run(
              ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
         );
     }
-    let store = connections::store(common, &shutdown).await?;
+    let store = connections::store(common, config.worker_pool(), &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client).await?;
     let providers = config.providers.clone();

@@ -8,6 +8,7 @@ mod gateway;
 mod http;
 mod mcp;
 mod outside;
+mod postgres;
 mod problems;
 mod remote;
 mod skills;
