@@ -76,6 +76,8 @@ impl Conversations for Database {
         let rename = sql::for_caller(RENAME_CONVERSATION, access, id);
         let rename = rename.bind(title.unwrap_or_default());
         let call = self.in_time(async { Ok(rename.fetch_all(&mut *self.single().await?).await?) });
+        // Boxed, because the future holds that of the call, and that of the share.
+        let call = Box::pin(call);
         let mut renamed = self.in_lock_share(&key_of_caller(access, id), call).await?;
         Ok(renamed.pop())
     }

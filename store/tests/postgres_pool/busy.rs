@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, failure};
 use everturn_store::{
-    Conversations, PostgresOptions, PostgresStore, Reconciliation, StepClaim, ToolClaim,
-    TurnFailure, TurnStore,
+    Conversations, OnUnknownAgent, PostgresOptions, PostgresStore, Reconciliation, StepClaim,
+    ToolClaim, TurnFailure, TurnStore,
 };
 use everturn_test_servers::wait;
 use sqlx::{AssertSqlSafe, PgConnection};
@@ -193,7 +193,7 @@ async fn no_call_of_a_conversation_takes_every_connection() {
     });
     starve!(calls, busy, |turn| async move {
         turn.store
-            .begin_sub_agent(&turn.tool(0, 0), &[].into())
+            .begin_sub_agent(&turn.tool(0, 0), &[].into(), OnUnknownAgent::Begin)
             .await
     });
     starve!(calls, busy, |turn| async move {
