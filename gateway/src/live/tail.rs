@@ -132,6 +132,7 @@ impl Tail {
             Some(Read::Page(page)) => page,
             Some(Read::Lost { .. }) => return Err(another_log()),
         };
+        self.broadcast.note_generations(&page.generations);
         self.broadcast.show_events(page.events);
         if !page.has_more {
             self.is_behind = false;
@@ -160,8 +161,8 @@ impl Tail {
         };
         match item {
             // The event that replaces this text may be before the first cursor. So the text is shown only after a
-            // search there, like those of the snapshot.
-            Some(Item::Start(text)) if self.is_past_unknown => {
+            // search there, like those of the snapshot. Before the first event, nothing is known of the generations.
+            Some(Item::Start(text)) if self.is_past_unknown || self.log.sequence() == 0 => {
                 self.snapshot.push(text);
                 self.is_behind = true;
             }
