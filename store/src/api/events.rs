@@ -63,8 +63,7 @@ pub struct EventPage {
     /// True exactly when at least one more event is stored behind this page.
     pub has_more: bool,
     /// The newest generation that was claimed for each agent execution that runs (invariant 7, fenced deltas), at the
-    /// moment at which the page was read. A page without events has none: before its first event, nothing of a
-    /// conversation runs.
+    /// moment at which the page was read. A page without events has none.
     pub generations: BTreeMap<String, u32>,
 }
 

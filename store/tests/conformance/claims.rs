@@ -44,7 +44,8 @@ pub async fn a_page_of_events_says_the_newest_generations(backend: &impl Backend
     let (access, log) = (Access::tenant(&conversation.tenant_id), conversation.log());
     let newest = async |from| {
         let page = turn.store.events(&access, &log, from, PageLimit::rows(1));
-        Vec::from_iter(page.await.unwrap().generations)
+        let generations = page.await.unwrap().generations;
+        generations.into_iter().collect::<Vec<_>>()
     };
     let id = turn.step(0).agent_execution_id;
     assert_eq!(newest(1).await, [(id.clone(), 0)], "nothing is claimed yet");

@@ -36,9 +36,8 @@ pub struct RedisStreamOptions {
     /// waits for its first event meanwhile.
     pub follow_timeout: Duration,
     /// Longest pause between two tries to reach a Redis that is away; until then calls fail at once. Default 250 ms:
-    /// live texts are back within a second, also when a try still waits for its time-out as Redis comes back. It is one
-    /// try of each connection of a process, however many texts are written and read there, so a thousand processes
-    /// connect some five thousand times a second.
+    /// live texts are back within a second, also when a try still waits for its time-out as Redis comes back. Each of
+    /// a process's two connections is tried some five times a second, however many texts are written and read there.
     pub max_backoff: Duration,
     /// How often conversations nobody follows any more are unsubscribed, and the subscriber's connection is
     /// checked. Default 5 s.

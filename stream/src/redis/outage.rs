@@ -93,8 +93,8 @@ impl Outage {
         }
     }
 
-    /// Reserves the next try for the caller, or says when it is time for it. When the caller does not call, the next
-    /// one in turn may soon do so.
+    /// Reserves the next try for the caller, or says when it is time for it. When the caller does not call within the
+    /// longest pause, the next one in turn may.
     fn reserve(&self) -> Result<(), Instant> {
         let mut state = self.lock();
         let now = Instant::now();
@@ -102,7 +102,7 @@ impl Outage {
             Some(retry_at) if now < retry_at => return Err(retry_at),
             Some(_) => {
                 state.is_reserved = true;
-                state.retry_at = Some(now + self.timeout);
+                state.retry_at = Some(now + self.max_backoff);
             }
             None => {}
         }
@@ -196,9 +196,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_let_through_and_does_not_call_holds_nobody_up_for_long() {
-        let (outage, options) = (outage(), RedisStreamOptions::default());
+        let (outage, longest) = (outage(), RedisStreamOptions::default().max_backoff);
         for _ in 0..3 {
-            let longest = options.command_timeout.max(options.max_backoff);
             timeout(longest, outage.may_try()).await.unwrap();
         }
     }
