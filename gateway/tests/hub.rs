@@ -118,9 +118,11 @@ async fn an_event_costs_one_read_however_many_readers() {
         (1, 1),
         "the tail looks once when it begins"
     );
+    // Before its first event, the tail reads once more when a text begins.
     world.say("thinking").await;
-    world.save(true).await;
+    settle().await;
     let (mut frames, reads) = (Vec::new(), world.store.lock().reads);
+    world.save(true).await;
     for client in &mut clients {
         while let Some(Ok(rendered)) = {
             settle().await;
@@ -352,6 +354,7 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader
         follower_buffer,
         ..StreamOptions::default()
     });
+    world.store.append("c", "m", "user_message", "{}");
     let config = GatewayConfig {
         reader_buffer,
         linger: POLL / 2,
@@ -392,6 +395,7 @@ async fn live_through(happenings: Vec<Happening>, follower_buffer: usize, reader
             }
             Happening::Wait(time) => elapse(time).await,
         }
+        world.claim();
     }
     world.say("the end").await;
     // Two polls: a tail that was cut just now follows again with the first.

@@ -10,12 +10,13 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig,
-    live::{Cursor, LiveFrame, LiveHub},
+    live::{Cursor, LiveFrame, LiveHub, LiveReader},
 };
 use everturn_proto::SealedStep;
 use everturn_store::{Access, Conversations};
 use everturn_stream::{
-    Announcement, Part, RedisStream, RedisStreamOptions, StreamWriter, TextKey, TextWriter,
+    Announcement, Part, Piece, Published, RedisStream, RedisStreamOptions, StreamWriter, TextKey,
+    TextWriter,
 };
 use everturn_test_servers::redis::Redis;
 use support::memory::MemoryStore;
@@ -36,6 +37,7 @@ struct Screen {
 }
 
 /// A process of its own that serves readers.
+#[derive(Clone)]
 struct Gateway {
     store: MemoryStore,
     hub: LiveHub,
@@ -55,13 +57,17 @@ impl Gateway {
         }
     }
 
+    async fn reader(&self, cursor: u32) -> LiveReader {
+        let access = Access::tenant("default");
+        let found = self.store.conversation(&access, "c").await.unwrap();
+        self.hub.open(access, &found.unwrap(), Cursor::at(cursor))
+    }
+
     /// A reader that stays until the turn's end.
     fn read(&self) -> JoinHandle<Screen> {
-        let (store, hub) = (self.store.clone(), self.hub.clone());
+        let gateway = self.clone();
         tokio::spawn(async move {
-            let access = Access::tenant("default");
-            let conversation = store.conversation(&access, "c").await.unwrap().unwrap();
-            let mut reader = hub.open(access, &conversation, Cursor::default());
+            let mut reader = gateway.reader(0).await;
             let mut screen = Screen::default();
             while screen
                 .events
@@ -243,4 +249,86 @@ async fn redis_slow_and_its_subscribers_cut() {
     .await;
     // Live texts come back, also to the reader that came last.
     assert!(deltas.iter().all(|deltas| *deltas > 40), "{deltas:?}");
+}
+
+/// Publishes a piece of the first step of an agent execution.
+async fn publish(
+    stream: &RedisStream,
+    agent_execution_id: &str,
+    generation: u32,
+    offset: usize,
+    text: &str,
+) -> Published {
+    let key = TextKey {
+        agent_execution_id: agent_execution_id.to_owned(),
+        step: 0,
+        part: Part::Text,
+    };
+    let (message_id, text) = ("m".to_owned(), text.to_owned());
+    let piece = Piece {
+        message_id,
+        key,
+        generation,
+        offset,
+        text,
+        is_end: false,
+    };
+    stream.publish(&"c".into(), piece).await.unwrap()
+}
+
+/// The agent execution and the generation of the next text that the reader is shown, and the text.
+async fn next_text(reader: &mut LiveReader) -> (String, u32, String) {
+    let next = timeout(Duration::from_secs(30), reader.next()).await;
+    match next.expect("nothing in 30 s").unwrap().frame.clone() {
+        LiveFrame::TextStart(text) => (text.key.agent_execution_id, text.generation, text.text),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_flushed_before_a_reader_moves_to_a_gateway_that_knows_only_the_older_generation() {
+    let server = Redis::start().await;
+    let store = MemoryStore::default();
+    store.add("c", "default");
+    store.append("c", "m", "user_message", "{}");
+    store.claim("c", "run", 2);
+    let gateways = [Gateway::new(&store, &server), Gateway::new(&store, &server)];
+    // Patient: this machine has 2 cores, and compilers run on them.
+    let options = RedisStreamOptions {
+        command_timeout: Duration::from_secs(10),
+        ..RedisStreamOptions::default()
+    };
+    let process = || RedisStream::connect(&server.url(), options.clone()).unwrap();
+    let (dead, worker) = (process(), process());
+    assert_eq!(
+        publish(&dead, "run", 1, 0, "old").await,
+        Published::Accepted
+    );
+    assert_eq!(
+        publish(&worker, "run", 2, 0, "new").await,
+        Published::Accepted
+    );
+    let mut reader = gateways[0].reader(1).await;
+    let text = |execution: &str, generation, text: &str| {
+        (execution.to_owned(), generation, text.to_owned())
+    };
+    assert_eq!(next_text(&mut reader).await, text("run", 2, "new"));
+
+    // The worker that was taken for dead is the first to write again, and nobody there knows better.
+    server.command("FLUSHALL").await.unwrap();
+    assert_eq!(
+        publish(&dead, "run", 1, 0, "older").await,
+        Published::Accepted
+    );
+    let mut reader = gateways[1].reader(1).await;
+    // A text that would be shown after the older one.
+    publish(&dead, "run_z", 1, 0, "beside").await;
+    assert_eq!(next_text(&mut reader).await, text("run_z", 1, "beside"));
+    assert_eq!(publish(&worker, "run", 2, 3, "er").await, Published::Gap);
+    assert_eq!(next_text(&mut reader).await, text("run", 2, ""));
+    assert_eq!(
+        publish(&worker, "run", 2, 0, "newer").await,
+        Published::Accepted
+    );
+    assert_eq!(next_text(&mut reader).await, text("run", 2, "newer"));
 }

@@ -194,7 +194,7 @@ impl StreamReader for BadStream {
     async fn follow(&self, _: &LogId) -> Result<Following, StreamError> {
         self.follows.fetch_add(1, Ordering::Relaxed);
         if !self.is_cutting.load(Ordering::Relaxed) {
-            return Err(StreamError("down".into()));
+            return Err(StreamError::Failed("down".into()));
         }
         let (_, items) = tokio::sync::mpsc::channel::<Item>(1);
         Ok(Following {
@@ -241,7 +241,7 @@ impl StreamReader for Scripted {
             .lock()
             .unwrap()
             .pop_front()
-            .ok_or_else(|| StreamError("down".into()))?;
+            .ok_or_else(|| StreamError::Failed("down".into()))?;
         let (sender, items) = tokio::sync::mpsc::channel(100);
         for item in script {
             sender.try_send(item).unwrap();

@@ -60,7 +60,7 @@ pub mod hot {
         conversations::LOCK_VISIBLE_CONVERSATION: SqlText,
         conversations::OWN_CONVERSATIONS_BEFORE: &str,
         events::CONVERSATION_STATUS: &str,
-        events::EVENTS: &str,
+        events::EVENTS: SqlText,
         events::INSERT_EVENTS: &str,
         events::LAST_SEQUENCES: SqlText,
         keys::KEY: &str,

@@ -319,7 +319,7 @@ async fn hot_queries_use_an_index() {
     let mut connection = raw(&file.path()).await;
     fill(&mut connection).await;
     let queries = [
-        ("page of events", hot::EVENTS),
+        ("page of events", hot::EVENTS.sqlite),
         ("lock", hot::LOCK_CONVERSATION.sqlite),
         ("is the batch stored", hot::SAVE_STATE),
         ("append", hot::ADVANCE_CONVERSATION),

@@ -67,8 +67,18 @@ pub struct Announcement {
 /// An error of the stream. Never a reason to fail a turn: readers get every event and the whole text from the
 /// store (invariant 8, a cursor never expires).
 #[derive(Debug, thiserror::Error)]
-#[error("the stream is not available: {0}")]
-pub struct StreamError(#[source] pub Box<dyn std::error::Error + Send + Sync>);
+pub enum StreamError {
+    /// The stream cannot be reached now. [`StreamWriter::may_publish`] and [`StreamReader::may_follow`] return when it
+    /// makes sense to try again.
+    #[error("the stream is away: {0}")]
+    Away(#[source] Cause),
+    /// Anything else: a limit is reached, or the stream is too slow.
+    #[error("the stream is not available: {0}")]
+    Failed(#[source] Cause),
+}
+
+/// What an error of the stream comes from.
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// Publishes pieces and announcements of a conversation, which its log names. Used by activities.
 #[async_trait]
@@ -79,6 +89,11 @@ pub trait StreamWriter: Send + Sync {
 
     /// Tells readers that events were saved.
     async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError>;
+
+    /// Waits while the stream is known to be away, and returns at once when it is not. As soon as it is back, everybody
+    /// who waits here goes on. Until then, one caller at a time goes on after a pause, and is to find out with a
+    /// publication whether it is back. Cancel safe.
+    async fn may_publish(&self) {}
 }
 
 /// Follows a conversation, which its log names. Used by gateways.
@@ -90,6 +105,10 @@ pub trait StreamReader: Send + Sync {
     /// Forgets the texts of a conversation that was removed. A worker that has not heard of it may publish another
     /// piece, which expires unread.
     async fn forget(&self, log: &LogId) -> Result<(), StreamError>;
+
+    /// Waits while the stream is known to be away, like [`StreamWriter::may_publish`]. Whoever goes on is to follow.
+    /// Cancel safe.
+    async fn may_follow(&self) {}
 }
 
 /// A followed conversation.

@@ -23,8 +23,9 @@ use crate::api::{Part, Piece, Published, StreamError, StreamWriter, TextKey};
 /// Time between two publications: 50 a second read as fluent, and a thousand tokens cost some tens of them.
 pub const PUBLISH_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Longest pause after errors in a row, so that a stream that is down gets few requests.
-const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// Longest pause after errors in a row. It is short, because it is added to the time that the stream was away: while
+/// that is known, [`StreamWriter::may_publish`] makes all writers of a process wait, and lets them go on together.
+const MAX_PAUSE: Duration = Duration::from_millis(200);
 
 /// How long `finish` waits for the last publication. The whole text is in the event that follows, so a stream
 /// that is down must not hold the turn up.
@@ -249,6 +250,7 @@ async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Addres
         let next_at = started + failures.pause();
         if failures.in_a_row > 0 {
             sleep_until(next_at).await;
+            stream.may_publish().await;
         } else if !shared.is_finishing() {
             tokio::select! {
                 () = sleep_until(next_at) => {}

@@ -84,7 +84,7 @@ fn writer(stream: &Arc<Recorder>) -> TextWriter {
 }
 
 fn down() -> Result<Published, StreamError> {
-    Err(StreamError("down".into()))
+    Err(StreamError::Away("down".into()))
 }
 
 async fn settle() {

@@ -57,7 +57,7 @@ struct Subscription {
 /// The result of a try to subscribe.
 #[derive(Debug)]
 pub(super) enum Subscribed {
-    /// The reader has not subscribed: it lacks events up to this one, which were shown before it came.
+    /// The reader has not subscribed: it must read the store first. It has been shown up to this event here.
     Behind { last_sequence: u32 },
     /// The reader has subscribed: it gets every frame from now on, and has missed none.
     Yes {
@@ -129,14 +129,15 @@ impl Broadcast {
     }
 
     /// Subscribes a reader that has every event up to `cursor`, if it has all that were shown. It begins with the texts
-    /// that are open at exactly this point.
-    pub(super) fn subscribe(&self, cursor: u32) -> Subscribed {
+    /// that are open at exactly this point. If there are any, the reader must have read the store since it came, so that
+    /// it is shown no older generation than it may have seen at another gateway ([`Broadcast::note_generations`]).
+    pub(super) fn subscribe(&self, cursor: u32, has_read: bool) -> Subscribed {
         let mut state = self.lock();
         if let Some(end) = state.end {
             return Subscribed::Over(end);
         }
         let last_sequence = state.sequence;
-        if cursor < last_sequence {
+        if cursor < last_sequence || (!has_read && !state.texts.is_empty()) {
             return Subscribed::Behind { last_sequence };
         }
         let queue = Arc::new(ReaderQueue::new(self.reader_buffer));
@@ -154,6 +155,16 @@ impl Broadcast {
         };
         state.subscriptions.insert(id, subscription);
         Subscribed::Yes { id, queue }
+    }
+}
+
+/// The methods for readers and for the tail.
+impl Broadcast {
+    /// Notes the generations that a page of events came with. From now on, no text of an older one is shown.
+    pub(super) fn note_generations(&self, newest: &BTreeMap<String, u32>) {
+        if !newest.is_empty() {
+            self.lock().texts.note_generations(newest);
+        }
     }
 }
 

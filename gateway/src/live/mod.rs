@@ -9,7 +9,8 @@
 //! - `reader`: one reader, which replays from its cursor and then gets what the tail shows to all
 //! - `broadcast`: what the tail has shown so far, and the readers who get the rest
 //! - `queue`: the frames that one reader has not taken yet, bounded
-//! - `open_texts`, `seals`: which texts are open, and which an event has replaced
+//! - `open_texts`, `seals`, `generations`: which texts are open, which an event has replaced, and which a newer try of
+//!   their step has
 //! - `watcher`: one query for all tails, which finds events whose announcement was lost
 //! - `cursor`: a reader's place in the event log
 //! - `log`: the event log from a cursor, page by page
@@ -24,6 +25,7 @@ mod cursor;
 mod end;
 mod feed;
 mod frame;
+mod generations;
 mod hub;
 mod log;
 mod open_texts;

@@ -1,12 +1,12 @@
 //! The texts that are open for a reader that has every frame so far. Each conversation has one such memory. It decides
 //! what of the stream is new, and a reader that comes in the middle of a text begins with it.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use everturn_proto::event::Event;
-use everturn_stream::{OpenText, Piece};
+use everturn_stream::{OpenText, Piece, TextKey};
 
-use super::{frame::LiveFrame, seals::Seals, sse::RenderedFrame};
+use super::{frame::LiveFrame, generations::Generations, seals::Seals, sse::RenderedFrame};
 
 /// The most open texts that are remembered; the stream has fewer. A text beyond it is shown anew when it goes on.
 const MAX_TEXTS: usize = 256;
@@ -15,6 +15,7 @@ const MAX_TEXTS: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct OpenTexts {
     seals: Seals,
+    generations: Generations,
     /// The texts, in the order in which they began.
     texts: Vec<ShownText>,
 }
@@ -42,10 +43,24 @@ impl OpenTexts {
             .retain(|shown| !self.seals.cover(&shown.text.key));
     }
 
+    /// Notes the newest generations that the store has given. Texts of older ones are no longer open: a reader may have
+    /// seen a newer one at another gateway.
+    pub(super) fn note_generations(&mut self, newest: &BTreeMap<String, u32>) {
+        self.generations.note(newest);
+        self.texts.retain(|ShownText { text, .. }| {
+            !self.generations.is_superseded(&text.key, text.generation)
+        });
+    }
+
+    /// True when no text is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
     /// Notes a text as the stream has it now. Returns what is to be shown of it: nothing when an event has replaced it,
-    /// or when a newer generation was shown.
+    /// or when there is a newer generation.
     pub(super) fn start(&mut self, text: OpenText) -> Vec<LiveFrame> {
-        if self.seals.cover(&text.key) {
+        if self.is_replaced(&text.key, text.generation) {
             return Vec::new();
         }
         let mut frames = vec![LiveFrame::TextStart(text.clone())];
@@ -78,7 +93,7 @@ impl OpenTexts {
 
     /// Notes the next piece of a text. Returns what is to be shown of it.
     pub(super) fn append(&mut self, piece: Piece) -> Result<Vec<LiveFrame>, MissingPiece> {
-        if self.seals.cover(&piece.key) {
+        if self.is_replaced(&piece.key, piece.generation) {
             return Ok(Vec::new());
         }
         let shown = self
@@ -106,6 +121,11 @@ impl OpenTexts {
         let end = piece.is_end.then(|| LiveFrame::end_of(text));
         let delta = (!piece.text.is_empty()).then_some(LiveFrame::TextDelta(piece));
         Ok(delta.into_iter().chain(end).collect())
+    }
+
+    /// True when an event, or a newer generation, has replaced this text.
+    fn is_replaced(&self, key: &TextKey, generation: u32) -> bool {
+        self.seals.cover(key) || self.generations.is_superseded(key, generation)
     }
 
     /// Notes that the stream is followed anew. Pieces of a text count again only after the text's next start.

@@ -19,6 +19,8 @@ pub struct LiveReader {
     log: LogCursor,
     broadcast: Arc<Broadcast>,
     page: VecDeque<Event>,
+    /// True once the reader has read a page.
+    has_read: bool,
     subscription: Option<(u64, Arc<ReaderQueue>)>,
 }
 
@@ -30,6 +32,7 @@ impl LiveReader {
             log,
             broadcast,
             page: VecDeque::new(),
+            has_read: false,
             subscription: None,
         }
     }
@@ -51,7 +54,7 @@ impl LiveReader {
             }
             // Who comes back reads at least the event that it has already: the log may be another one.
             let known_last = if self.log.is_checked() {
-                match self.broadcast.subscribe(self.log.sequence()) {
+                match self.broadcast.subscribe(self.log.sequence(), self.has_read) {
                     Subscribed::Over(end) => return Err(end),
                     Subscribed::Yes { id, queue } => {
                         self.page = VecDeque::new();
@@ -66,7 +69,11 @@ impl LiveReader {
             let read = self.log.next_page(known_last).await;
             match read.map_err(|error| ReaderEnd::from(&error))? {
                 None => {}
-                Some(Read::Page(page)) => self.page = page.events.into(),
+                Some(Read::Page(page)) => {
+                    self.broadcast.note_generations(&page.generations);
+                    self.page = page.events.into();
+                    self.has_read = true;
+                }
                 Some(Read::Lost { common }) => {
                     let from_sequence = common.saturating_add(1);
                     let frame = LiveFrame::Reset { from_sequence };

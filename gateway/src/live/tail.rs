@@ -12,10 +12,10 @@ use std::{sync::Arc, time::Duration};
 
 use everturn_proto::event::Event;
 use everturn_store::{Missing, StoreError};
-use everturn_stream::{Item, OpenText, StreamReader};
+use everturn_stream::{Item, OpenText, StreamError, StreamReader};
 use tokio::{
     sync::mpsc,
-    time::{Instant, Interval},
+    time::{Instant, sleep_until},
 };
 
 use super::{
@@ -39,13 +39,15 @@ pub(super) struct Tail {
     /// False after an error of the stream, until it is time to try again.
     may_follow: bool,
     followed_at: Instant,
+    /// The earliest time of the next try.
+    follow_at: Instant,
+    /// The time between two tries to follow a stream that is there and still cannot be followed.
+    pace: Duration,
     is_behind: bool,
     /// True until the events before the first cursor have been searched for events that replace texts.
     is_past_unknown: bool,
     /// Tells when the store has events that were not announced.
     watched: WatchedConversation,
-    /// Ticks when the tail should try again to follow a stream that it could not follow.
-    retry: Interval,
 }
 
 impl Tail {
@@ -58,7 +60,7 @@ impl Tail {
     ) -> Self {
         Self {
             watched: watcher.watch(broadcast.log()),
-            retry: watcher.ticks(),
+            pace: watcher.interval(),
             is_past_unknown: log.sequence() > 0,
             stream,
             log,
@@ -67,6 +69,7 @@ impl Tail {
             snapshot: Vec::new(),
             may_follow: true,
             followed_at: Instant::now(),
+            follow_at: Instant::now(),
             is_behind: true,
         }
     }
@@ -103,7 +106,11 @@ impl Tail {
             Err(error) => {
                 // Readers get every event also without the stream, which is tried again later.
                 tracing::debug!(%error, "readers go without live texts");
-                self.may_follow = false;
+                self.follow_later(match error {
+                    // The stream itself says when it is back.
+                    StreamError::Away(_) => MIN_FOLLOWED,
+                    StreamError::Failed(_) => self.pace,
+                });
             }
         }
     }
@@ -125,6 +132,7 @@ impl Tail {
             Some(Read::Page(page)) => page,
             Some(Read::Lost { .. }) => return Err(another_log()),
         };
+        self.broadcast.note_generations(&page.generations);
         self.broadcast.show_events(page.events);
         if !page.has_more {
             self.is_behind = false;
@@ -146,15 +154,15 @@ impl Tail {
                 }
                 News::Doubtful => return self.check_presence().await,
             },
-            _ = self.retry.tick(), if self.items.is_none() => {
+            () = until_followable(&*self.stream, self.follow_at), if self.items.is_none() => {
                 self.may_follow = true;
                 return Ok(());
             }
         };
         match item {
             // The event that replaces this text may be before the first cursor. So the text is shown only after a
-            // search there, like those of the snapshot.
-            Some(Item::Start(text)) if self.is_past_unknown => {
+            // search there, like those of the snapshot. Before the first event, nothing is known of the generations.
+            Some(Item::Start(text)) if self.is_past_unknown || self.log.sequence() == 0 => {
                 self.snapshot.push(text);
                 self.is_behind = true;
             }
@@ -170,7 +178,9 @@ impl Tail {
             // The stream has cut off this tail because it was slow. The tail follows again, from its cursor.
             None => {
                 self.items = None;
-                self.may_follow = self.followed_at.elapsed() >= MIN_FOLLOWED;
+                if self.followed_at.elapsed() < MIN_FOLLOWED {
+                    self.follow_later(self.pace);
+                }
             }
         }
         Ok(())
@@ -202,13 +212,24 @@ impl Tail {
             "the stream skipped a piece of a text"
         );
         self.items = None;
+        self.follow_later(self.pace);
+    }
+
+    fn follow_later(&mut self, pause: Duration) {
         self.may_follow = false;
+        self.follow_at = Instant::now() + pause;
     }
 }
 
 /// The database has lost commits. Every reader comes back with its cursor, and is told from where it begins anew.
 fn another_log() -> StoreError {
     StoreError::Conflict("the event log is not the one that was read".to_owned())
+}
+
+/// Waits until the stream may be followed again: not before this time, and not while the stream is away.
+async fn until_followable(stream: &dyn StreamReader, earliest: Instant) {
+    sleep_until(earliest).await;
+    stream.may_follow().await;
 }
 
 async fn receive(items: Option<&mut mpsc::Receiver<Item>>) -> Option<Item> {

@@ -91,8 +91,8 @@ impl Watcher {
         self.shared.interval
     }
 
-    /// Makes a timer with the interval of the queries, for trying something again.
-    pub(crate) fn ticks(&self) -> Interval {
+    /// Makes the timer of the queries.
+    fn ticks(&self) -> Interval {
         let mut ticks = interval_at(Instant::now() + self.shared.interval, self.shared.interval);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ticks

@@ -77,6 +77,11 @@ impl World {
         }
     }
 
+    /// The worker claims the step, so that the store knows its generation.
+    pub fn claim(&self) {
+        self.store.claim("c", "run", self.generation);
+    }
+
     /// The worker dies; another one begins the step again.
     pub fn retry(&mut self) {
         self.generation += 1;
@@ -133,6 +138,8 @@ pub async fn elapse(time: Duration) {
 pub struct Onlooker {
     pub events: Vec<u32>,
     pub texts: BTreeMap<TextKey, (u32, String)>,
+    /// The newest generation of each text that it has ever seen, at any gateway.
+    newest: BTreeMap<TextKey, u32>,
     sealed_step: Option<u32>,
 }
 
@@ -171,10 +178,13 @@ impl Onlooker {
                     Some(text.key.step) > self.sealed_step,
                     "a text that an event has replaced"
                 );
-                let older = self
-                    .texts
+                self.texts
                     .insert(text.key.clone(), (text.generation, text.text.clone()));
-                assert!(older.is_none_or(|(generation, _)| generation <= text.generation));
+                let newest = self.newest.insert(text.key.clone(), text.generation);
+                assert!(
+                    newest.is_none_or(|newest| newest <= text.generation),
+                    "an older generation than was seen"
+                );
             }
             LiveFrame::TextDelta(piece) => {
                 let (generation, text) = self

@@ -1,5 +1,7 @@
 //! The event log as readers see it, and where a conversation stands.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{LogId, event::Event};
@@ -60,6 +62,9 @@ pub struct EventPage {
     pub events: Vec<Event>,
     /// True exactly when at least one more event is stored behind this page.
     pub has_more: bool,
+    /// The newest generation that was claimed for each agent execution that runs (invariant 7, fenced deltas), at the
+    /// moment at which the page was read. A page without events has none.
+    pub generations: BTreeMap<String, u32>,
 }
 
 /// Where a conversation stands.

@@ -1,5 +1,7 @@
 //! Reads the event log. Every method is one statement, and so reads one snapshot of the database.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::event::Event;
@@ -27,15 +29,19 @@ impl EventReader for Database {
         from_sequence: u32,
         limit: PageLimit,
     ) -> Result<EventPage> {
-        let query = sql::for_caller(events::EVENTS, access, &log.conversation_id)
+        let query = sql::for_caller(words(events::EVENTS), access, &log.conversation_id)
             .bind(i64::from(from_sequence))
             .bind(i64::from(limit.rows) + 1)
             .bind(log.id.as_str())
             .bind(i64::from(limit.bytes));
         let rows: Vec<MeasuredRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
-        let (rows, has_more) = limit.cut(rows);
-        let events = rows.into_iter().map(Event::from).collect();
-        Ok(EventPage { events, has_more })
+        let (mut rows, has_more) = limit.cut(rows);
+        let generations = rows.first_mut().and_then(|row| row.generations.take());
+        Ok(EventPage {
+            events: rows.into_iter().map(Event::from).collect(),
+            has_more,
+            generations: generations.map_or_else(BTreeMap::new, |column| column.0),
+        })
     }
 
     async fn last_common(

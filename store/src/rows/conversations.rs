@@ -1,5 +1,7 @@
 //! Rows of events, and rows that tell where a conversation stands.
 
+use std::collections::BTreeMap;
+
 use chrono::{DateTime, SecondsFormat, Utc};
 use everturn_proto::{Json, LogId, event::Event, words::AgentExecutionStatus};
 use sqlx::{FromRow, types::Json as Column};
@@ -19,6 +21,8 @@ pub(crate) struct EventRow {
     #[sqlx(try_from = "i64")]
     sequence_number: u32,
     created_at: DateTime<Utc>,
+    /// In the first row of a page: the newest generation of each agent execution that runs, if there is one.
+    pub(crate) generations: Option<Column<BTreeMap<String, u32>>>,
 }
 
 impl From<EventRow> for Event {

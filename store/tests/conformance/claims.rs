@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
-use everturn_store::{StepClaim, StoreError, ToolClaim, TurnStore};
+use everturn_store::{Access, EventReader, PageLimit, StepClaim, StoreError, ToolClaim, TurnStore};
 
 use super::{
     Backend,
@@ -36,6 +36,29 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
         turn.store.claim_step(&unknown).await,
         Err(StoreError::NotFound { .. })
     ));
+}
+
+pub async fn a_page_of_events_says_the_newest_generations(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let other = Turn::begun(turn.store.clone(), "other", "m").await;
+    other.store.claim_step(&other.step(0)).await.unwrap();
+    let conversation = turn.conversation().await;
+    let (access, log) = (Access::tenant(&conversation.tenant_id), conversation.log());
+    let newest = async |from| {
+        let page = turn.store.events(&access, &log, from, PageLimit::rows(1));
+        let generations = page.await.unwrap().generations;
+        generations.into_iter().collect::<Vec<_>>()
+    };
+    let id = turn.step(0).agent_execution_id;
+    assert_eq!(newest(1).await, [(id.clone(), 0)], "nothing is claimed yet");
+    for generation in [1, 2] {
+        turn.store.claim_step(&turn.step(0)).await.unwrap();
+        assert_eq!(newest(1).await, [(id.clone(), generation)]);
+    }
+    assert_eq!(newest(1000).await, [], "no event is there");
+    turn.complete(0, "said", &[]).await;
+    turn.end(0, AgentExecutionStatus::Completed).await;
+    assert_eq!(newest(1).await, [], "it has ended");
 }
 
 pub async fn racing_claims_get_different_generations(backend: &impl Backend) {

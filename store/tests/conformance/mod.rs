@@ -135,6 +135,7 @@ macro_rules! conformance_suite {
             saves::saves_of_unknown_things_are_refused,
             claims::generations_rise_until_the_call_is_made,
             claims::racing_claims_get_different_generations,
+            claims::a_page_of_events_says_the_newest_generations,
             claims::the_first_completed_step_wins,
             claims::the_newest_partial_wins,
             claims::an_ended_execution_gives_no_claim,

@@ -138,7 +138,7 @@ impl Conversations {
         if !self.by_log.contains_key(log) && self.by_log.len() >= options.max_conversations {
             self.make_room();
             if self.by_log.len() >= options.max_conversations {
-                return Err(StreamError(Box::new(Full::Conversations(
+                return Err(StreamError::Failed(Box::new(Full::Conversations(
                     options.max_conversations,
                 ))));
             }
@@ -197,7 +197,7 @@ impl StreamReader for InProcessStream {
         let conversation = conversations.entry(log, options, now)?;
         conversation
             .follow(options)
-            .ok_or_else(|| StreamError(Box::new(Full::Followers(options.max_followers))))
+            .ok_or_else(|| StreamError::Failed(Box::new(Full::Followers(options.max_followers))))
     }
 
     async fn forget(&self, log: &LogId) -> Result<(), StreamError> {

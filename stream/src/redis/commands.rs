@@ -1,30 +1,27 @@
 //! Runs scripts, each in limited time, whatever Redis does.
 //!
-//! There is one multiplexed connection, made when it is first needed. After a failure, calls fail at once until a pause
-//! is over. Then one call tries again, while the others still fail at once. So when Redis is away, only one call every
-//! `max_backoff` waits for a time-out, and not every delta.
+//! There is one multiplexed connection, made when it is first needed and given up after any failure. While Redis is
+//! away, calls fail at once, except for one in each pause ([`Outage`]). So only that one waits for a time-out, and not
+//! every delta.
 
 use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use redis::{
     AsyncConnectionConfig, Client, FromRedisValue, ScriptInvocation, aio::MultiplexedConnection,
 };
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
-use super::{
-    error::Error,
-    options::{RedisStreamOptions, backoff},
-};
+use super::{error::Error, outage::Outage};
 
 /// The connection for everything but subscriptions.
 #[derive(Debug)]
 pub(super) struct Commands {
     client: Client,
     timeout: Duration,
-    max_backoff: Duration,
+    outage: Arc<Outage>,
     state: Mutex<State>,
     /// Held while connecting: one connection is enough.
     connecting: tokio::sync::Mutex<()>,
@@ -35,9 +32,6 @@ struct State {
     connection: Option<MultiplexedConnection>,
     /// Counts connections made and given up, so that a late failure of an old one does not take the new one away.
     epoch: u64,
-    failures: u32,
-    /// Calls fail until then.
-    retry_at: Option<Instant>,
 }
 
 impl std::fmt::Debug for State {
@@ -45,17 +39,16 @@ impl std::fmt::Debug for State {
         formatter
             .debug_struct("State")
             .field("epoch", &self.epoch)
-            .field("failures", &self.failures)
             .finish_non_exhaustive()
     }
 }
 
 impl Commands {
-    pub(super) fn new(client: Client, options: &RedisStreamOptions) -> Self {
+    pub(super) fn new(client: Client, timeout: Duration, outage: Arc<Outage>) -> Self {
         Self {
             client,
-            timeout: options.command_timeout,
-            max_backoff: options.max_backoff,
+            timeout,
+            outage,
             state: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
         }
@@ -66,56 +59,65 @@ impl Commands {
         &self,
         script: &ScriptInvocation<'_>,
     ) -> Result<T, Error> {
-        let mut epoch = self.admit()?;
+        self.outage.admit()?;
+        let admitted = self.lock().epoch;
+        let mut epoch = admitted;
         let attempt = async {
             let mut connection;
-            (epoch, connection) = self.connection().await?;
+            (epoch, connection) = self.connection(admitted).await?;
             Ok(script.invoke_async(&mut connection).await?)
         };
         let tried = timeout(self.timeout, attempt)
             .await
             .unwrap_or(Err(Error::Timeout(self.timeout)));
-        let mut state = self.lock();
         match &tried {
-            Ok(_) => state.succeed(),
-            Err(error) if epoch == state.epoch => state.fail(self.max_backoff, error),
-            // The connection was given up already: one failure counts once, however many calls were in flight.
-            Err(_) => {}
+            Ok(_) => self.outage.succeeded(),
+            Err(error) => self.give_up(epoch, error),
         }
         tried
     }
 
-    /// Fails while Redis is known to be away.
-    fn admit(&self) -> Result<u64, Error> {
+    /// Gives the connection up after any failure. After a time-out it is not known what is wrong with it, and a server
+    /// that refuses to write may have become a replica.
+    fn give_up(&self, epoch: u64, error: &Error) {
         let mut state = self.lock();
-        let now = Instant::now();
-        match state.retry_at {
-            Some(at) if now < at => Err(Error::Away(at - now)),
-            Some(_) => {
-                // This call tries. Until it has an outcome, the others fail.
-                state.retry_at = Some(now + self.max_backoff.max(self.timeout));
-                Ok(state.epoch)
-            }
-            None => Ok(state.epoch),
+        // If it was given up already: one failure counts once, however many calls were in flight.
+        if epoch == state.epoch {
+            state.connection = None;
+            state.epoch += 1;
+            self.outage.failed(error);
         }
     }
 
-    async fn connection(&self) -> Result<(u64, MultiplexedConnection), Error> {
+    /// The connection, made if there is none. It is not made by a call that was admitted in an earlier epoch, because
+    /// another one has failed since: thousands of calls that wait here make one try.
+    async fn connection(&self, admitted: u64) -> Result<(u64, MultiplexedConnection), Error> {
         if let Some(connection) = self.lock().current() {
             return Ok(connection);
         }
         let _connecting = self.connecting.lock().await;
-        if let Some(connection) = self.lock().current() {
-            return Ok(connection);
+        {
+            let state = self.lock();
+            if let Some(connection) = state.current() {
+                return Ok(connection);
+            }
+            if state.epoch != admitted {
+                return Err(Error::Lost);
+            }
         }
         // The whole call has a time-out; redis-rs's own would be a second one inside it.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
-        let connection = self
+        let connecting = self
             .client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await?;
+            .get_multiplexed_async_connection_with_config(&config);
+        let connection = connecting.await.map_err(|error| {
+            let error = Error::from(error);
+            // Before the next call, which waits for the lock, looks at the epoch.
+            self.give_up(admitted, &error);
+            error
+        })?;
         let mut state = self.lock();
         state.epoch += 1;
         state.connection = Some(connection.clone());
@@ -132,25 +134,5 @@ impl State {
         self.connection
             .clone()
             .map(|connection| (self.epoch, connection))
-    }
-
-    fn succeed(&mut self) {
-        if self.failures > 0 {
-            tracing::info!("Redis is back; texts are shown live again");
-        }
-        self.failures = 0;
-        self.retry_at = None;
-    }
-
-    /// Gives the connection up after any failure. After a time-out it is not known what is wrong with it, and a server
-    /// that refuses to write may have become a replica.
-    fn fail(&mut self, max_backoff: Duration, error: &Error) {
-        if self.failures == 0 {
-            tracing::warn!(%error, "Redis is away; texts are not shown live");
-        }
-        self.connection = None;
-        self.epoch += 1;
-        self.failures = self.failures.saturating_add(1);
-        self.retry_at = Some(Instant::now() + backoff(self.failures, max_backoff));
     }
 }

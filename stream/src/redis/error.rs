@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::api::StreamError;
 
-/// All of these mean the same to a caller: go on without live texts.
+/// All of these mean to a caller that it goes on without live texts. They differ in when it tries again.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("Redis is away; the next try is in {} ms", .0.as_millis())]
@@ -13,6 +13,8 @@ pub(super) enum Error {
     Timeout(Duration),
     #[error("the subscriber's connection was lost")]
     Lost,
+    #[error("messages were missed, however often it was tried")]
+    Missed,
     #[error("this process already follows {0} conversations")]
     Conversations(usize),
     #[error("the conversation already has {0} followers in this process")]
@@ -25,6 +27,13 @@ pub(super) enum Error {
 
 impl From<Error> for StreamError {
     fn from(error: Error) -> Self {
-        Self(Box::new(error))
+        match error {
+            Error::Away(_) | Error::Timeout(_) | Error::Lost | Error::Redis(_) => {
+                Self::Away(Box::new(error))
+            }
+            Error::Missed | Error::Conversations(_) | Error::Followers(_) | Error::Odd => {
+                Self::Failed(Box::new(error))
+            }
+        }
     }
 }

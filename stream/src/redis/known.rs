@@ -11,10 +11,12 @@
 //!   published, announced or followed.
 //! - A follower never gets a text of an older generation than its gateway has seen of the step, neither live nor
 //!   in a snapshot, whatever Redis has taken.
-//! - Not held: generation 1, from a process that has seen no newer one, published again from offset 0 before the
-//!   first piece of generation 2 since the loss. Redis takes it, and a gateway that has seen neither shows it
-//!   until that piece, which replaces it. Readers drop it when the step's event is saved. No event is made of it:
-//!   the store fences what is saved by itself (invariant 5, paid once).
+//! - Not held here: generation 1, from a process that has seen no newer one, published again from offset 0 before
+//!   the first piece of generation 2 since the loss. Redis takes it, and gives it to followers whose gateways have
+//!   not seen generation 2. A Redis that came back with an older state does the same. A reader that has seen
+//!   generation 2 is not shown it: its gateway has asked the store since the reader came, which knows the newest
+//!   generation. Other readers are shown it until the next piece of generation 2. No event is made of it: the store
+//!   fences what is saved by itself (invariant 5, paid once).
 
 use std::{
     collections::HashMap,

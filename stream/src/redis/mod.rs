@@ -2,6 +2,7 @@
 //!
 //! - [`scripts`]: fence, append and publish in one round trip; the rules are in `scripts/*.lua`
 //! - [`commands`]: runs them in bounded time, whatever Redis does
+//! - [`outage`]: whether Redis is away, and who finds out whether it is back
 //! - [`hub`]: one subscriber connection, which serves all followers of this process
 //! - [`known`]: what this process has seen, and **what the fence holds after Redis has lost everything**
 //! - [`wire`] and [`names`]: messages, keys and channels
@@ -18,6 +19,7 @@ mod hub;
 mod known;
 mod names;
 mod options;
+mod outage;
 mod scripts;
 mod wire;
 
@@ -35,6 +37,7 @@ use self::{
     hub::Hub,
     known::Known,
     names::Names,
+    outage::Outage,
     scripts::{RawSnapshot, Snapshot},
 };
 use crate::api::{
@@ -59,6 +62,7 @@ struct Inner {
     options: RedisStreamOptions,
     names: Names,
     commands: Commands,
+    outage: Arc<Outage>,
     hub: Hub,
     known: Arc<Known>,
     snapshots: Semaphore,
@@ -72,19 +76,22 @@ impl RedisStream {
         let client = client(url)?;
         let names = Names::new(&options.prefix);
         let known = Arc::new(Known::new(options.max_known_executions));
+        let outage = Arc::new(Outage::new(&options));
         let hub = Hub::new(
             client.clone(),
             names.clone(),
             options.clone(),
             Arc::clone(&known),
+            Arc::clone(&outage),
         );
-        let commands = Commands::new(client, &options);
+        let commands = Commands::new(client, options.command_timeout, Arc::clone(&outage));
         let snapshots = Semaphore::new(MAX_SNAPSHOTS);
         Ok(Self {
             inner: Arc::new(Inner {
                 options,
                 names,
                 commands,
+                outage,
                 hub,
                 known,
                 snapshots,
@@ -134,7 +141,7 @@ impl Inner {
                 });
             }
         }
-        Err(Error::Lost)
+        Err(Error::Missed)
     }
 
     async fn snapshot(&self, log: &LogId) -> Result<Snapshot, Error> {
@@ -158,18 +165,31 @@ impl StreamWriter for RedisStream {
     async fn announce(&self, log: &LogId, announcement: Announcement) -> Result<(), StreamError> {
         Ok(self.inner.announce(log, &announcement).await?)
     }
+
+    async fn may_publish(&self) {
+        self.inner.outage.may_try().await;
+    }
 }
 
 #[async_trait]
 impl StreamReader for RedisStream {
     async fn follow(&self, log: &LogId) -> Result<Following, StreamError> {
         let limit = self.inner.options.follow_timeout;
-        let followed = timeout(limit, self.inner.follow(log)).await;
-        Ok(followed.unwrap_or(Err(Error::Timeout(limit)))?)
+        match timeout(limit, self.inner.follow(log)).await {
+            Ok(followed) => Ok(followed?),
+            // Redis is not known to be away: it may be slow because thousands follow it at once.
+            Err(_) => Err(StreamError::Failed(Box::new(Error::Timeout(limit)))),
+        }
     }
 
     async fn forget(&self, log: &LogId) -> Result<(), StreamError> {
         let script = scripts::forget(&self.inner.names.of(log));
         Ok(self.inner.commands.run::<()>(&script).await?)
+    }
+
+    async fn may_follow(&self) {
+        // The subscriber's connection comes back by itself, and then has one caller try a snapshot.
+        self.inner.hub.is_reachable().await;
+        self.inner.outage.may_try().await;
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod away;
+mod comes_back;
 mod fence;
 mod followers;
 mod leftovers;

@@ -34,6 +34,7 @@ mod races;
 mod readers;
 mod readme;
 mod reconciler;
+mod redis_back;
 mod remote;
 mod restored;
 mod resume;

@@ -42,6 +42,8 @@ pub struct Tables {
     /// What there is to resume, in every conversation.
     pub resume_point: Option<ResumePoint>,
     pub current: Option<String>,
+    /// The newest generation of each agent execution, by conversation.
+    generations: BTreeMap<String, BTreeMap<String, u32>>,
     /// The conversations that each query for missed events asked for.
     pub looks: Vec<Vec<String>>,
     /// Pages of events read.
@@ -91,6 +93,14 @@ impl MemoryStore {
             conversation.last_sequence = sequence_number;
         }
         sequence_number
+    }
+
+    /// Claims a step of an agent execution, which gives its try this generation.
+    pub fn claim(&self, conversation_id: &str, agent_execution_id: &str, generation: u32) {
+        let mut tables = self.lock();
+        let of_conversation = tables.generations.entry(conversation_id.to_owned());
+        let newest = of_conversation.or_default();
+        newest.insert(agent_execution_id.to_owned(), generation);
     }
 
     /// Says that the turn of `by` took this message.
@@ -200,6 +210,7 @@ impl EventReader for MemoryStore {
             return Ok(EventPage {
                 events: Vec::new(),
                 has_more: false,
+                generations: BTreeMap::new(),
             });
         }
         let events = tables
@@ -217,7 +228,10 @@ impl EventReader for MemoryStore {
         };
         let numbered = rest.iter().copied().take(limit.rows as usize).enumerate();
         let page: Vec<_> = numbered.take_while(fits).collect();
+        let generations = tables.generations.get(conversation_id);
+        let generations = generations.filter(|_| !page.is_empty()).cloned();
         Ok(EventPage {
+            generations: generations.unwrap_or_default(),
             has_more: page.len() < rest.len(),
             events: page.into_iter().map(|(_, event)| event.clone()).collect(),
         })

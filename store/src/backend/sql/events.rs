@@ -2,19 +2,36 @@
 
 use super::SqlText;
 
+/// Makes the text of [`EVENTS`]. `object_of` aggregates names and values to a JSON object.
+macro_rules! events {
+    ($object_of:literal) => {
+        measured!(
+            beside: concat!(
+                ", CASE place WHEN 1 THEN (SELECT ",
+                $object_of,
+                "(e.id, e.generation) FROM agent_executions e \
+                 WHERE e.conversation_id = $1 AND e.status = 'running') END AS generations"
+            ),
+            columns: "id, conversation_id, message_id, event_type, event_data, sequence_number, created_at",
+            bytes: "CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END",
+            from: concat!(
+                "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
+                of_visible_log!("$6")
+            ),
+            order: "sequence_number",
+            limit: "$5",
+            most_bytes: "$7"
+        )
+    };
+}
+
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log, `$7` most bytes. Rows
-/// that a worker of an earlier release inserted do not say how long they are.
-pub(crate) const EVENTS: &str = measured!(
-    columns: "id, conversation_id, message_id, event_type, event_data, sequence_number, created_at",
-    bytes: "CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END",
-    from: concat!(
-        "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
-        of_visible_log!("$6")
-    ),
-    order: "sequence_number",
-    limit: "$5",
-    most_bytes: "$7"
-);
+/// that a worker of an earlier release inserted do not say how long they are. The first row also has the newest
+/// generation of each agent execution that runs, in the same snapshot and round trip.
+pub(crate) const EVENTS: SqlText = SqlText {
+    sqlite: events!("json_group_object"),
+    postgres: events!("json_object_agg"),
+};
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` log, `$5` sequence number, `$6` time. Selects the last event before
 /// that one which was saved by then.

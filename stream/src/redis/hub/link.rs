@@ -1,4 +1,5 @@
-//! The subscriber's connection. It is made when someone wants to follow, and given up at the first error.
+//! The subscriber's connection. It is made when someone first wants to follow, given up at the first error, and made
+//! again, however often that must be tried.
 
 use std::{future::pending, time::Duration};
 
@@ -11,9 +12,12 @@ use redis::{
     Client, Msg, RedisResult,
     aio::{PubSub, PubSubSink, PubSubStream},
 };
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::redis::{error::Error, options::backoff};
+use crate::redis::{
+    error::Error,
+    options::{RedisStreamOptions, backoff},
+};
 
 /// A request over this connection. The conversations come back with the outcome.
 #[derive(Debug)]
@@ -35,7 +39,10 @@ pub(super) enum News {
 
 pub(super) struct Link {
     client: Client,
-    timeout: Duration,
+    /// How long connecting may take.
+    connect_timeout: Duration,
+    /// How long a request may take: a subscription of many channels, while thousands of readers come back.
+    request_timeout: Duration,
     max_backoff: Duration,
     state: State,
     /// Connections that could not be made, in a row.
@@ -43,6 +50,8 @@ pub(super) struct Link {
 }
 
 enum State {
+    /// Nobody has wanted to follow yet.
+    Idle,
     Down {
         retry_at: Instant,
     },
@@ -60,35 +69,35 @@ struct InFlight {
 }
 
 impl Link {
-    pub(super) fn new(client: Client, timeout: Duration, max_backoff: Duration) -> Self {
+    pub(super) fn new(client: Client, options: &RedisStreamOptions) -> Self {
         Self {
             client,
-            timeout,
-            max_backoff,
-            state: State::Down {
-                retry_at: Instant::now(),
-            },
+            connect_timeout: options.command_timeout,
+            request_timeout: options.follow_timeout,
+            max_backoff: options.max_backoff,
+            state: State::Idle,
             failures: 0,
         }
     }
 
-    /// Begins to connect unless that is done; fails while Redis is known to be away.
+    /// Begins to connect at the first call; fails while Redis is known to be away.
     pub(super) fn connect(&mut self) -> Result<(), Error> {
-        let State::Down { retry_at } = self.state else {
-            return Ok(());
-        };
-        let now = Instant::now();
-        if now < retry_at {
-            return Err(Error::Away(retry_at - now));
+        match self.state {
+            State::Idle => self.begin(),
+            State::Down { retry_at } => {
+                return Err(Error::Away(
+                    retry_at.saturating_duration_since(Instant::now()),
+                ));
+            }
+            State::Connecting(_) | State::Up { .. } => {}
         }
-        let client = self.client.clone();
-        self.state = State::Connecting(
-            within(self.timeout, async move {
-                client.get_async_pubsub().await.map_err(Error::from)
-            })
-            .boxed(),
-        );
         Ok(())
+    }
+
+    fn begin(&mut self) {
+        let client = self.client.clone();
+        let connecting = async move { client.get_async_pubsub().await.map_err(Error::from) };
+        self.state = State::Connecting(within(self.connect_timeout, connecting).boxed());
     }
 
     /// True when a request can be sent.
@@ -115,14 +124,18 @@ impl Link {
         let answer = answer.map(|answer: RedisResult<()>| answer.map_err(Error::from));
         *request = Some(InFlight {
             request: asked,
-            answer: within(self.timeout, answer).boxed(),
+            answer: within(self.request_timeout, answer).boxed(),
         });
     }
 
     /// Returns what comes next. Cancel safe.
     pub(super) async fn next(&mut self) -> News {
+        if let State::Down { retry_at } = self.state {
+            sleep_until(retry_at).await;
+            self.begin();
+        }
         let news = match &mut self.state {
-            State::Down { .. } => pending().await,
+            State::Idle | State::Down { .. } => pending().await,
             State::Connecting(connecting) => match connecting.await {
                 Ok(pubsub) => {
                     let (sink, messages) = pubsub.split();

@@ -2,8 +2,9 @@
 //!
 //! An actor owns the connection and the followers. It never waits for Redis: it goes on with messages while a
 //! subscription is requested. One request is sent at a time, for all conversations that wait. When the connection is
-//! lost, every follower is cut. They follow again, from the store's cursor and with a new snapshot, so nothing is ever
-//! re-subscribed here. Must not be here: commands, scripts.
+//! lost, every follower is cut, and the actor connects again by itself. Then the followers are told, and follow again
+//! from the store's cursor and with a new snapshot, so nothing is ever re-subscribed here. Must not be here: commands,
+//! scripts.
 
 mod followers;
 mod link;
@@ -13,7 +14,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use everturn_proto::LogId;
 use redis::{Client, Msg};
 use tokio::{
-    sync::{mpsc, oneshot},
+    sync::{mpsc, oneshot, watch},
     time::{Interval, MissedTickBehavior, interval},
 };
 
@@ -26,6 +27,7 @@ use super::{
     known::Known,
     names::Names,
     options::RedisStreamOptions,
+    outage::Outage,
     wire::{self, Place},
 };
 use crate::api::Item;
@@ -37,6 +39,8 @@ const ASKS: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Hub {
     asks: mpsc::Sender<Ask>,
+    /// True while the connection is lost or cannot be made.
+    is_away: watch::Receiver<bool>,
 }
 
 /// A follower that is subscribed. It keeps what comes until it is told where its snapshot ends.
@@ -67,16 +71,20 @@ impl Hub {
         names: Names,
         options: RedisStreamOptions,
         known: Arc<Known>,
+        outage: Arc<Outage>,
     ) -> Self {
         let (asks, receiver) = mpsc::channel(ASKS);
+        let (away, is_away) = watch::channel(false);
         let mut sweep = interval(options.sweep_interval.max(Duration::from_millis(1)));
         sweep.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let actor = Actor {
             asks: receiver,
-            link: Link::new(client, options.follow_timeout, options.max_backoff),
+            link: Link::new(client, &options),
             names,
             options,
             known,
+            outage,
+            away,
             conversations: HashMap::new(),
             wanted: Vec::new(),
             unwanted: Vec::new(),
@@ -84,7 +92,13 @@ impl Hub {
             sweep,
         };
         tokio::spawn(actor.run());
-        Self { asks }
+        Self { asks, is_away }
+    }
+
+    /// Waits while the subscriber's connection is lost or cannot be made. Cancel safe.
+    pub(super) async fn is_reachable(&self) {
+        // An error means that the runtime is shutting down.
+        let _ = self.is_away.clone().wait_for(|is_away| !is_away).await;
     }
 
     /// A follower of a conversation whose channel is subscribed.
@@ -117,6 +131,9 @@ struct Actor {
     names: Names,
     options: RedisStreamOptions,
     known: Arc<Known>,
+    /// The outage as the commands see it.
+    outage: Arc<Outage>,
+    away: watch::Sender<bool>,
     conversations: HashMap<LogId, Followed>,
     /// Conversations to subscribe and to unsubscribe with the next requests.
     wanted: Vec<LogId>,
@@ -140,7 +157,10 @@ impl Actor {
                     None => return,
                 },
                 news = self.link.next() => match news {
-                    News::Connected => {}
+                    News::Connected => {
+                        self.outage.try_now();
+                        self.away.send_replace(false);
+                    }
                     News::Message(message) => self.deliver(&message),
                     News::Done(request) => self.done(request),
                     News::Lost(error) => self.lose(&error),
@@ -249,6 +269,8 @@ impl Actor {
         self.conversations.clear();
         self.wanted.clear();
         self.unwanted.clear();
+        self.away
+            .send_if_modified(|is_away| !std::mem::replace(is_away, true));
     }
 
     /// Finds conversations that nobody follows any more, and checks whether the connection is alive.
