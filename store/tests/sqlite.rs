@@ -16,6 +16,7 @@ use everturn_store::{
     Conversations, EventReader, Removed, SqliteOptions, SqliteStore, StoreError, StoreOptions,
     TurnStore, hot,
 };
+use everturn_test_servers::wait;
 use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use tempfile::TempDir;
 
@@ -174,9 +175,11 @@ async fn a_locked_file_is_unavailable_and_later_works() {
     assert!(refused.unwrap_err().is_retryable());
     assert_eq!(turn.events().await, [], "readers are not held up");
     lock.rollback().await.unwrap();
-    everturn_store::TurnStore::begin_turn(&turn.store, turn.begin("hi"))
-        .await
-        .unwrap();
+    wait::until("the file is free", || async {
+        let begun = everturn_store::TurnStore::begin_turn(&turn.store, turn.begin("hi")).await;
+        begun.ok().map(drop)
+    })
+    .await;
 }
 
 #[tokio::test]
