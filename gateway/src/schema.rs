@@ -65,8 +65,9 @@ impl PartialSchema for CursorText {
 
 impl ToSchema for CursorText {}
 
-/// What a cursor looks like.
-const CURSOR_PATTERN: &str = "^[0-9]{1,10}(-[0-9a-f]{1,16})?$";
+/// What a cursor looks like. Both numbers have one digit less than the largest that are read, so that every text of this
+/// form is read.
+const CURSOR_PATTERN: &str = "^[0-9]{1,9}(-[0-9a-f]{1,15})?$";
 
 /// The schema of a string that is one of these words.
 pub(crate) fn one_of(words: &[&str]) -> Object {

@@ -129,6 +129,9 @@ mod tests {
         ] {
             assert!(wrong.parse::<Cursor>().is_err(), "{wrong}");
         }
+        for largest in ["999999999-fffffffffffffff", "4294967295"] {
+            assert!(largest.parse::<Cursor>().is_ok(), "{largest}");
+        }
         let extreme: Cursor = "1-7fffffffffffffff".parse().unwrap();
         assert_eq!(extreme.saved_by(), None);
     }
