@@ -101,6 +101,10 @@ CREATE TABLE public.reconciler (
     id bigint NOT NULL,
     asked_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.schema_range (
+    id bigint NOT NULL,
+    oldest_version bigint NOT NULL
+);
 CREATE TABLE public.tool_execution_records (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     execution_id text NOT NULL COLLATE pg_catalog."C",
@@ -178,6 +182,8 @@ ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (conversation_id, id);
 ALTER TABLE ONLY public.reconciler
     ADD CONSTRAINT reconciler_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.schema_range
+    ADD CONSTRAINT schema_range_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_agent_execution_id_step_call_index_key UNIQUE (agent_execution_id, step, call_index);
 ALTER TABLE ONLY public.tool_execution_records

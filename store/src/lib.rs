@@ -24,6 +24,7 @@ mod error;
 mod output;
 pub mod postgres;
 mod rows;
+mod schema_range;
 mod sql_text;
 pub mod sqlite;
 mod sqlx_error;

@@ -88,6 +88,32 @@ async fn pods_may_migrate_at_the_same_time() {
 }
 
 #[tokio::test]
+async fn newer_tables_are_used_when_they_say_so() {
+    let database = Database::migrated().await;
+    let turn = Turn::begun(database.open().await, "c", "m").await;
+    let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
+                 VALUES (9999, 'later', TRUE, 'x', 0)";
+    let mut connection = database.connection().await;
+    sqlx::query(newer).execute(&mut connection).await.unwrap();
+    // An old pod restarts, and somebody runs the old `everturn migrate`.
+    let again = Turn {
+        store: database.open().await,
+        ..turn
+    };
+    again.complete(0, "answer", &[]).await;
+    again.end(0, AgentExecutionStatus::Completed).await;
+    PostgresStore::migrate(&database.url).await.unwrap();
+    let contracted = "UPDATE schema_range SET oldest_version = 9999";
+    sqlx::query(contracted)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+    let refused = PostgresStore::connect(&database.url, PostgresOptions::default()).await;
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("newer"), "{refused}");
+}
+
+#[tokio::test]
 async fn tables_of_another_version_are_refused_with_what_to_do() {
     let database = Database::empty().await;
     let connect = async || {
@@ -103,8 +129,8 @@ async fn tables_of_another_version_are_refused_with_what_to_do() {
 
     PostgresStore::migrate(&database.url).await.unwrap();
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
-                 VALUES (9999, 'later', TRUE, 'x', 0)";
-    sqlx::query(newer)
+                 VALUES (9999, 'later', TRUE, 'x', 0); UPDATE schema_range SET oldest_version = 9999";
+    sqlx::raw_sql(newer)
         .execute(&mut database.connection().await)
         .await
         .unwrap();

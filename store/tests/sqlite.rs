@@ -99,6 +99,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "execution_checkpoints",
         "messages",
         "reconciler",
+        "schema_range",
         "tool_execution_records",
         "tool_grants",
         "turn_checks",
@@ -201,9 +202,17 @@ async fn a_file_that_is_no_database_or_a_newer_one_is_refused() {
     let newer = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time) \
                  VALUES (9999, 'later', TRUE, x'00', 0)";
     sqlx::query(newer).execute(&mut connection).await.unwrap();
-    let refused = SqliteStore::open(&file.path(), SqliteOptions::default())
+    let path = file.path();
+    let open = || SqliteStore::open(&path, SqliteOptions::default());
+    // It says that this version works with it. A later one may not.
+    let store = open().await.unwrap();
+    Turn::begun(store, "c", "m").await;
+    let contracted = "UPDATE schema_range SET oldest_version = 9999";
+    sqlx::query(contracted)
+        .execute(&mut connection)
         .await
-        .unwrap_err();
+        .unwrap();
+    let refused = open().await.unwrap_err();
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused:?}");
 }
 

@@ -3,48 +3,63 @@
 use sqlx::{Connection, Error, PgConnection, migrate::Migrator};
 
 use super::server;
-use crate::{api::Result, error::StoreError};
+use crate::{
+    api::Result,
+    error::StoreError,
+    schema_range::{self, Tables},
+};
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations/postgres");
 
 /// SQLSTATE of a table that does not exist.
 const UNDEFINED_TABLE: &str = "42P01";
 
-/// Forward only. sqlx takes an advisory lock of the database around all of it, and each migration is a transaction.
+/// Forward only. sqlx takes an advisory lock of the database around all of it, and each migration is a transaction. There
+/// is nothing to do to newer tables that this version works with.
 pub(super) async fn migrate(url: &str) -> Result<()> {
     // No time-outs: a migration takes as long as it takes.
     let mut connection = server::connect(url).await?;
-    let done = MIGRATOR.run_direct(None, &mut connection, false).await;
+    let done = match found(&mut connection).await? {
+        Tables::Newer | Tables::Current => Ok(()),
+        Tables::Older(_) => MIGRATOR.run_direct(None, &mut connection, false).await,
+    };
     // Closing ends the session, and with it the lock when the migration failed.
     let closed = connection.close().await;
     done?;
     Ok(closed?)
 }
 
-/// Refuses tables of another version, saying what to do.
+/// Refuses tables that this version does not work with, saying what to do.
 pub(super) async fn check(connection: &mut PgConnection) -> Result<()> {
-    let text = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
-    let found = sqlx::query_scalar(text).fetch_one(connection).await;
-    let found: Option<i64> = match found {
-        Err(Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => None,
-        other => other?,
-    };
-    let (found, expected) = (found.unwrap_or(0), newest());
-    match found.cmp(&expected) {
-        std::cmp::Ordering::Equal => Ok(()),
-        std::cmp::Ordering::Less => Err(StoreError::Corrupt(format!(
-            "its tables are of version {found}, this Everturn needs version {expected}; run `everturn migrate`"
-        ))),
-        std::cmp::Ordering::Greater => Err(StoreError::Corrupt(format!(
-            "its tables are of version {found}, newer than this Everturn, which knows version {expected}; update it"
-        ))),
+    match found(connection).await? {
+        Tables::Current | Tables::Newer => Ok(()),
+        Tables::Older(version) => {
+            let own = schema_range::newest(&MIGRATOR);
+            Err(StoreError::Corrupt(format!(
+                "its tables are of version {version}, this Everturn needs version {own}; run `everturn migrate`"
+            )))
+        }
     }
 }
 
-fn newest() -> i64 {
-    MIGRATOR
-        .iter()
-        .map(|migration| migration.version)
-        .max()
-        .unwrap_or(0)
+/// Returns how the tables stand to this version.
+async fn found(connection: &mut PgConnection) -> Result<Tables> {
+    let own = schema_range::newest(&MIGRATOR);
+    let found = number(connection, schema_range::VERSION)
+        .await?
+        .unwrap_or(0);
+    let oldest = if found > own {
+        number(connection, schema_range::OLDEST_VERSION).await?
+    } else {
+        None
+    };
+    schema_range::compare(found, oldest, own)
+}
+
+/// Selects a number; `None` when there is no such table.
+async fn number(connection: &mut PgConnection, text: &'static str) -> Result<Option<i64>> {
+    match sqlx::query_scalar(text).fetch_one(connection).await {
+        Err(Error::Database(error)) if error.code().as_deref() == Some(UNDEFINED_TABLE) => Ok(None),
+        found => Ok(found?),
+    }
 }

@@ -16,11 +16,16 @@ mod options;
 
 use std::{future::Future, path::Path};
 
-use sqlx::{Sqlite, SqlitePool, Transaction, migrate::Migrator, pool::PoolConnection};
+use sqlx::{
+    Sqlite, SqliteConnection, SqlitePool, Transaction, migrate::Migrator, pool::PoolConnection,
+};
 
 pub use options::SqliteOptions;
 
-use crate::api::Result;
+use crate::{
+    api::Result,
+    schema_range::{self, Tables},
+};
 
 static MIGRATOR: Migrator = sqlx::migrate!("./migrations/sqlite");
 
@@ -102,6 +107,35 @@ impl SqliteStore {
 /// whole of it is one transaction here, and the second process finds the work done.
 async fn migrate(pool: &SqlitePool) -> Result<()> {
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
-    MIGRATOR.run_direct(None, &mut *transaction, false).await?;
+    match found(&mut transaction).await? {
+        Tables::Current | Tables::Newer => {}
+        Tables::Older(_) => MIGRATOR.run_direct(None, &mut *transaction, false).await?,
+    }
     Ok(transaction.commit().await?)
+}
+
+/// Returns how the tables stand to this version.
+async fn found(connection: &mut SqliteConnection) -> Result<Tables> {
+    let own = schema_range::newest(&MIGRATOR);
+    let is_there = |table: &'static str| {
+        let text = "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = $1";
+        sqlx::query_scalar::<_, i64>(text).bind(table)
+    };
+    if is_there("_sqlx_migrations")
+        .fetch_one(&mut *connection)
+        .await?
+        == 0
+    {
+        return schema_range::compare(0, None, own);
+    }
+    let found: Option<i64> = sqlx::query_scalar(schema_range::VERSION)
+        .fetch_one(&mut *connection)
+        .await?;
+    let mut oldest = None;
+    if is_there("schema_range").fetch_one(&mut *connection).await? > 0 {
+        oldest = sqlx::query_scalar(schema_range::OLDEST_VERSION)
+            .fetch_optional(&mut *connection)
+            .await?;
+    }
+    schema_range::compare(found.unwrap_or(0), oldest, own)
 }

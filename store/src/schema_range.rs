@@ -1,0 +1,90 @@
+//! Which versions of the tables this Everturn works with: its own, and newer ones that say so.
+//!
+//! A migration only adds what versions before it do not need, so that they go on working, can restart, and can be
+//! rolled back to. What they need goes a release later, in a migration that raises `schema_range.oldest_version`.
+//!
+//! Must not be here: how a database is migrated (`postgres/schema.rs`, `sqlite/mod.rs`).
+
+use std::cmp::Ordering;
+
+use sqlx::migrate::Migrator;
+
+use crate::{api::Result, error::StoreError};
+
+/// Selects the version of the tables.
+pub(crate) const VERSION: &str = "SELECT MAX(version) FROM _sqlx_migrations WHERE success";
+/// Selects the version of the oldest Everturn that works with the tables.
+pub(crate) const OLDEST_VERSION: &str = "SELECT oldest_version FROM schema_range";
+
+/// Tables that are there, and that this Everturn may work with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tables {
+    /// They are of an earlier version, or there are none: `everturn migrate` brings them up to date.
+    Older(i64),
+    /// They are of this version.
+    Current,
+    /// They are of a newer version that this one works with.
+    Newer,
+}
+
+/// Compares the version of the tables with that of this Everturn. `oldest` is what [`OLDEST_VERSION`] gives; it is needed
+/// when `found` is newer. Tables that this Everturn does not work with are an error that says what to do.
+pub(crate) fn compare(found: i64, oldest: Option<i64>, own: i64) -> Result<Tables> {
+    match found.cmp(&own) {
+        Ordering::Less => Ok(Tables::Older(found)),
+        Ordering::Equal => Ok(Tables::Current),
+        Ordering::Greater if oldest.is_some_and(|oldest| oldest <= own) => Ok(Tables::Newer),
+        Ordering::Greater => Err(StoreError::Corrupt(format!(
+            "its tables are of version {found}, newer than this Everturn, which knows version {own}; update it"
+        ))),
+    }
+}
+
+/// Returns the newest version that a migrator knows.
+pub(crate) fn newest(migrator: &Migrator) -> i64 {
+    let versions = migrator.iter().map(|migration| migration.version);
+    versions.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn newer_tables_are_worked_with_when_they_say_so() {
+        assert_eq!(compare(0, None, 20).unwrap(), Tables::Older(0));
+        assert_eq!(compare(10, None, 20).unwrap(), Tables::Older(10));
+        assert_eq!(compare(20, Some(10), 20).unwrap(), Tables::Current);
+        assert_eq!(compare(30, Some(10), 20).unwrap(), Tables::Newer);
+        assert_eq!(compare(30, Some(20), 20).unwrap(), Tables::Newer);
+        for oldest in [Some(21), Some(30), None] {
+            let refused = compare(30, oldest, 20).unwrap_err().to_string();
+            assert!(refused.contains("newer than this Everturn"), "{refused}");
+        }
+    }
+
+    /// An index on a table that is in use locks it against writes for as long as it is built, unless it is built
+    /// concurrently. Those before version 110 were made before there was a release with rows.
+    #[test]
+    fn large_indexes_are_built_concurrently() {
+        static POSTGRES: Migrator = sqlx::migrate!("./migrations/postgres");
+        for migration in POSTGRES.iter().filter(|migration| migration.version > 100) {
+            let text = migration.sql.as_str();
+            let of_new_tables = |line: &&str| {
+                let table = line
+                    .split(" ON ")
+                    .nth(1)
+                    .and_then(|rest| rest.split([' ', '(']).next());
+                table.is_some_and(|table| text.contains(&format!("CREATE TABLE {table} (")))
+            };
+            let blocking = text
+                .lines()
+                .filter(|line| {
+                    line.starts_with("CREATE INDEX") || line.starts_with("CREATE UNIQUE INDEX")
+                })
+                .filter(|line| !line.contains(" CONCURRENTLY ") && !of_new_tables(line));
+            let blocking: Vec<_> = blocking.collect();
+            assert!(blocking.is_empty(), "{}: {blocking:?}", migration.version);
+        }
+    }
+}
