@@ -308,7 +308,9 @@ async fn a_server_that_is_away_fails_no_turn() {
 #[tokio::test]
 async fn a_server_that_is_slow_to_start_is_waited_for() {
     let slowly = |name: &str, run: &str| {
-        mcp::command(name, &["sh", "-c", &format!("sleep 12; exec {run}")], "")
+        let run = format!("sleep 12; exec {run}");
+        // On a busy machine, it takes even longer.
+        mcp::command(name, &["sh", "-c", &run], "connect_timeout = \"2m\"")
     };
     let old = slowly("old", &format!("node {}", mcp::npm(EVERYTHING).display()));
     let new = slowly("new", &mcp::python("mcp-server-time").display().to_string());
