@@ -16,13 +16,14 @@ use everturn_store::TurnStore;
 use everturn_stream::StreamWriter;
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
-use tokio_util::sync::CancellationToken;
 
 use crate::{
-    ToolThreads, load, model::ModelClient, remote, run_tool, save, think, tools::ToolRegistry,
+    Stopping, ToolThreads, load, model::ModelClient, remote, run_tool, save, think,
+    tools::ToolRegistry,
 };
 
-/// Everything the activities work with. One for the life of a worker.
+/// Everything the activities work with. One for the life of a worker; its clones share it.
+#[derive(Clone)]
 pub struct AgentActivities {
     /// Where turns are kept.
     pub turns: Arc<dyn TurnStore>,
@@ -35,11 +36,11 @@ pub struct AgentActivities {
     /// The threads that tools run on.
     pub tool_threads: ToolThreads,
     /// The agents this worker knows, by name.
-    pub agents: BTreeMap<String, AgentDefinition>,
+    pub agents: Arc<BTreeMap<String, AgentDefinition>>,
     /// How long an attempt that needs what this worker does not know is left to other workers.
     pub wait_for_peer: Duration,
-    /// Cancelled when this worker begins to shut down: an attempt that is stopped then is not a cancelled turn.
-    pub shutdown: CancellationToken,
+    /// Whether this worker stops, and until when its attempts may go on.
+    pub stopping: Stopping,
 }
 
 #[activities]

@@ -10,6 +10,7 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
+    Stopping,
     failure::{self as fail, Tries},
     tools::Progress,
 };
@@ -31,7 +32,7 @@ const UNEXPECTED_LIMIT: Duration = Duration::from_secs(30);
 pub(crate) enum Ended<T> {
     /// By itself.
     Done(T),
-    /// The engine asked it to stop: the turn was cancelled, the run is gone, or the worker shuts down.
+    /// It was asked to stop: the turn was cancelled, the run is gone, or the worker stops.
     Stopped,
     /// It reached its limit.
     OutOfTime,
@@ -40,6 +41,7 @@ pub(crate) enum Ended<T> {
 /// One attempt, from the moment in which this worker began it.
 pub(crate) struct Attempt<'a> {
     pub(crate) ctx: &'a ActivityContext,
+    stopping: &'a Stopping,
     begun: Instant,
     /// How long the engine gives it; `None`: any time.
     limit: Option<Duration>,
@@ -51,11 +53,12 @@ impl<'a> Attempt<'a> {
     /// The engine says by its own clock when the attempt began and when it is over. Only the time between the two
     /// counts here, by the worker's monotonic clock: a worker whose wall clock is wrong would end its attempts at once,
     /// or long after the engine has made them again.
-    pub(crate) fn begin(ctx: &'a ActivityContext) -> Self {
+    pub(crate) fn begin(ctx: &'a ActivityContext, stopping: &'a Stopping) -> Self {
         let info = ctx.info();
         let limit = info.deadline.zip(info.started_time);
         Self {
             ctx,
+            stopping,
             begun: Instant::now(),
             limit: limit.map(|(end, start)| end.duration_since(start).unwrap_or_default()),
         }
@@ -73,6 +76,7 @@ impl<'a> Attempt<'a> {
             biased;
             done = work => Ended::Done(done),
             () = self.ctx.cancelled() => Ended::Stopped,
+            () = self.stopping.is_over() => Ended::Stopped,
             () = tokio::time::sleep(limit.min(self.time_left())) => Ended::OutOfTime,
             () = heartbeat(self.ctx, progress) => Ended::Stopped,
         }

@@ -24,9 +24,11 @@ mod remote;
 mod retry_after;
 mod run_tool;
 mod save;
+mod stopping;
 mod think;
 mod tool_threads;
 pub mod tools;
 
 pub use agent_activities::AgentActivities;
+pub use stopping::Stopping;
 pub use tool_threads::ToolThreads;

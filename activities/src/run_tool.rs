@@ -37,7 +37,7 @@ pub(crate) async fn run_tool(
     ctx: &ActivityContext,
     request: RunToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
-    let attempt = &Attempt::begin(ctx);
+    let attempt = &Attempt::begin(ctx, &activities.stopping);
     let key = key_of(request);
     let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
     at("tool.before_claim").await;
@@ -131,7 +131,7 @@ async fn run(
         }
         Ended::Done(Err(error)) => failed(&record, &error, duration_ms),
         Ended::OutOfTime => Ok(out_of_time(&record, duration_ms)),
-        Ended::Stopped if activities.shutdown.is_cancelled() => Err(fail::transient(
+        Ended::Stopped if activities.stopping.has_begun() => Err(fail::transient(
             failure::INTERNAL,
             "The worker shut down while the tool ran.",
         )),

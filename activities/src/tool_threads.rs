@@ -20,7 +20,8 @@ use crate::tools::{Tool, ToolContext, ToolError};
 /// to be restarted; each costs little but its stack.
 const MAX_STUCK: usize = 256;
 
-/// The threads of a worker's tools.
+/// The threads of a worker's tools. Clones share them.
+#[derive(Clone)]
 pub struct ToolThreads {
     free: Arc<Semaphore>,
 }

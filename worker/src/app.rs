@@ -75,7 +75,7 @@ impl App {
 
     async fn run_role(self, cli: Cli) -> anyhow::Result<ExitCode> {
         match cli.command {
-            Command::Dev(options) => dev::run(&cli.common, options, self.tools).await,
+            Command::Dev(options) => Box::pin(dev::run(&cli.common, options, self.tools)).await,
             Command::Worker(options) => roles::worker::run(&cli.common, options, self.tools).await,
             Command::Gateway(options) => roles::gateway::run(&cli.common, options).await,
             Command::Migrate => roles::migrate::run(&cli.common).await,

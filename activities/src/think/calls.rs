@@ -2,6 +2,7 @@
 
 use everturn_proto::{
     Json, ids,
+    limits::SMALL_REMOTE_INPUT_BYTES,
     turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkResult, ToolCall},
 };
 use temporalio_common::ActivityError;
@@ -163,6 +164,10 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
         } else {
             String::new()
         },
+        has_large_input: call
+            .tool_input
+            .as_ref()
+            .is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
         remote: call.remote.clone(),
     });
     ThinkResult {

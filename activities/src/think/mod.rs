@@ -39,7 +39,7 @@ pub(crate) async fn think(
         step: request.step,
         epoch: request.epoch,
     };
-    let attempt = &Attempt::begin(ctx);
+    let attempt = &Attempt::begin(ctx, &activities.stopping);
     let (log_id, generation, calls) = match claim(activities, attempt, &step).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
@@ -281,7 +281,7 @@ impl ModelCall<'_> {
         if let Err(error) = self.activities.turns.save_partial(self.step, partial).await {
             tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
         }
-        if self.activities.shutdown.is_cancelled() {
+        if self.activities.stopping.has_begun() {
             // When the turn was cancelled, the engine does not try again.
             return fail::transient(
                 failure::LLM_UNAVAILABLE,

@@ -1,6 +1,6 @@
 //! `[worker]`: what one worker does at once.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -10,6 +10,8 @@ use super::checker::{Checker, HOUR, SECOND};
 /// At least 2: the engine's pollers need one slot for the sticky queue and one for the other.
 const MIN_SLOTS: usize = 2;
 const MAX_SLOTS: usize = 100_000;
+/// A worker that is replaced more often would mostly begin. With the most, what the SDK keeps is 4.5 GB.
+const RENEWALS: RangeInclusive<usize> = 10..=10_000_000;
 
 /// Limits of a worker.
 #[derive(Debug, Clone)]
@@ -26,6 +28,9 @@ pub struct WorkerLimits {
     /// How long a turn that needs an agent, a tool or a provider that this worker does not know is left to other
     /// workers. Default 5 min: a rollout has replaced some of the workers by then.
     pub wait_for_peer: Duration,
+    /// After how many activities, saves included, the SDK's worker is replaced by a fresh one. Default 100,000: the SDK
+    /// keeps some 450 bytes of each until then, 45 MB.
+    pub renew_after_activities: usize,
 }
 
 impl Default for WorkerLimits {
@@ -36,6 +41,7 @@ impl Default for WorkerLimits {
             max_cached_workflows: 1000,
             graceful_shutdown: Duration::from_secs(20),
             wait_for_peer: Duration::from_mins(5),
+            renew_after_activities: 100_000,
         }
     }
 }
@@ -48,6 +54,7 @@ pub(super) struct WorkerTable {
     max_cached_workflows: Option<Spanned<usize>>,
     graceful_shutdown: Option<Spanned<String>>,
     wait_for_peer: Option<Spanned<String>>,
+    renew_after_activities: Option<Spanned<usize>>,
 }
 
 impl WorkerTable {
@@ -83,6 +90,12 @@ impl WorkerTable {
                 &self.wait_for_peer,
                 default.wait_for_peer,
                 Duration::ZERO..=HOUR,
+            ),
+            renew_after_activities: check.number(
+                "renew_after_activities",
+                &self.renew_after_activities,
+                default.renew_after_activities,
+                RENEWALS,
             ),
         }
     }

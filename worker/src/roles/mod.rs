@@ -5,5 +5,6 @@ pub mod gateway;
 pub mod keys;
 pub mod migrate;
 pub mod retention;
+mod sdk_workers;
 pub mod tools;
 pub mod worker;

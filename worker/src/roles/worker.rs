@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, ToolThreads,
+    AgentActivities, Stopping, ToolThreads,
     egress::Egress,
     model::{GenaiClient, Providers},
     tools::{
@@ -24,6 +24,7 @@ use temporalio_sdk::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::sdk_workers::{self, ActivityCount};
 use crate::{
     cli::{Common, WorkerOptions},
     config::Config,
@@ -120,6 +121,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
     let tools = Arc::new(tools);
+    let agents = parts.config.agents.iter();
+    let agents = agents.map(|agent| (agent.name.clone(), agent.clone()));
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
@@ -128,14 +131,9 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         ),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
-        agents: parts
-            .config
-            .agents
-            .iter()
-            .map(|agent| (agent.name.clone(), agent.clone()))
-            .collect(),
+        agents: Arc::new(agents.collect()),
         wait_for_peer: limits.wait_for_peer,
-        shutdown: shutdown.clone(),
+        stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
     let tuner = TunerHolder::builder()
         .workflow_task_slot_supplier(FixedSizeSlotSupplier::new(
@@ -147,25 +145,22 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         ))
         .nexus_task_slot_supplier(FixedSizeSlotSupplier::new(1))
         .build();
-    let options = SdkOptions::new(parts.task_queue.clone())
-        .register_workflow::<AgentExecution>()?
-        .register_activities(activities)
-        .max_cached_workflows(limits.max_cached_workflows)
-        .tuner(tuner)
-        .sticky_queue_schedule_to_start_timeout(STICKY_TIMEOUT)
-        .max_heartbeat_throttle_interval(HEARTBEAT_THROTTLE)
-        .graceful_shutdown_period(limits.graceful_shutdown)
-        .build();
-    let mut worker = Worker::new(&runtime, parts.client, options)?;
-    let stop = worker.shutdown_handle();
-    let stopper = tokio::spawn(async move {
-        shutdown.cancelled().await;
-        tracing::info!("stopping: what is in flight may end, the rest moves to other workers");
-        stop();
-    });
+    // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
+    // activities themselves end in time when the process is to stop (`Stopping`).
+    let make = |count: ActivityCount| {
+        let options = SdkOptions::new(parts.task_queue.clone())
+            .register_workflow::<AgentExecution>()?
+            .register_activities(activities.clone())
+            .activity_inbound_interceptor(count)
+            .max_cached_workflows(limits.max_cached_workflows)
+            .tuner(tuner.clone())
+            .sticky_queue_schedule_to_start_timeout(STICKY_TIMEOUT)
+            .max_heartbeat_throttle_interval(HEARTBEAT_THROTTLE)
+            .build();
+        anyhow::Ok(Worker::new(&runtime, parts.client.clone(), options)?)
+    };
     tracing::info!(task_queue = parts.task_queue, "worker is running");
-    let ended = worker.run().await;
-    stopper.abort();
+    let ended = sdk_workers::run(make, limits.renew_after_activities, shutdown).await;
     tools.close().await;
-    ended.context("the worker ended")
+    ended
 }

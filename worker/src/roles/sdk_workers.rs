@@ -1,0 +1,157 @@
+//! The SDK's workers of one process, one after another.
+//!
+//! The SDK keeps something of every activity for as long as its worker lives (docs/libraries.md, Temporal SDK: no activity
+//! is forgotten). So a worker is replaced by a fresh one after so many activities. The old one takes no more tasks, and
+//! ends when its last activity has ended by itself.
+//!
+//! Must not be here: what a worker runs, and with which options (`worker.rs`).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context;
+use futures::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
+use temporalio_sdk::{
+    Worker, WorkerRunError,
+    interceptors::{ActivityInboundInterceptor, ExecuteActivityInput, ExecuteActivityOutput, Next},
+};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+/// How many workers may wait for their last activities. With one more, no worker is replaced: tools that run for days
+/// would otherwise keep more and more of them.
+const MAX_ENDING: usize = 4;
+
+/// The pause before a fresh worker is started again, when it could not begin: the engine is away.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Counts the activities of one worker of the SDK.
+#[derive(Clone)]
+pub(super) struct ActivityCount {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    count: AtomicUsize,
+    limit: usize,
+    is_reached: Notify,
+}
+
+impl ActivityCount {
+    fn new(limit: usize) -> Self {
+        let shared = Shared {
+            count: AtomicUsize::new(0),
+            limit,
+            is_reached: Notify::new(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.shared.count.load(Ordering::Relaxed) > 0
+    }
+
+    /// Waits until the limit is reached.
+    async fn reached(&self) {
+        self.shared.is_reached.notified().await;
+    }
+}
+
+impl ActivityInboundInterceptor for ActivityCount {
+    fn execute_activity<'a>(
+        &'a self,
+        input: ExecuteActivityInput,
+        next: Next<'a, ExecuteActivityInput, ExecuteActivityOutput<'a>>,
+    ) -> ExecuteActivityOutput<'a> {
+        if self.shared.count.fetch_add(1, Ordering::Relaxed) + 1 == self.shared.limit {
+            // The notification waits for the one who asks.
+            self.shared.is_reached.notify_one();
+        }
+        next.run(input)
+    }
+}
+
+/// A worker that takes tasks.
+struct Current {
+    number: usize,
+    count: ActivityCount,
+    stop: Box<dyn Fn()>,
+}
+
+impl Current {
+    /// True for a worker that replaced another one and has run nothing: when it fails, the engine is away.
+    fn is_untried(&self) -> bool {
+        self.number > 0 && !self.count.has_begun()
+    }
+}
+
+type Ended = (usize, Result<(), WorkerRunError>);
+
+/// Runs workers that `make` makes, one after another, until `stop` is cancelled and the last of them has ended. A worker
+/// is replaced after `renew_after` activities.
+///
+/// # Errors
+///
+/// The first worker could not begin, or the current one ended although nobody stopped it.
+pub(super) async fn run(
+    make: impl Fn(ActivityCount) -> anyhow::Result<Worker>,
+    renew_after: usize,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let mut running: FuturesUnordered<LocalBoxFuture<'_, Ended>> = FuturesUnordered::new();
+    let begin = |number, pause, running: &FuturesUnordered<LocalBoxFuture<'_, Ended>>| {
+        let count = ActivityCount::new(renew_after);
+        let mut worker = make(count.clone())?;
+        let stop = Box::new(worker.shutdown_handle());
+        running.push(Box::pin(async move {
+            tokio::time::sleep(pause).await;
+            (number, worker.run().await)
+        }));
+        let current = Current {
+            number,
+            count,
+            stop,
+        };
+        anyhow::Ok(current)
+    };
+    let mut current = begin(0, Duration::ZERO, &running)?;
+    loop {
+        tokio::select! {
+            () = stop.cancelled() => break,
+            () = current.count.reached(), if running.len() <= MAX_ENDING => {
+                (current.stop)();
+                current = begin(current.number + 1, Duration::ZERO, &running)?;
+                tracing::info!(workers = current.number, "a fresh worker of the SDK takes over");
+            }
+            Some((number, ended)) = running.next() => match ended {
+                Err(error) if number != current.number => {
+                    tracing::warn!(%error, "a replaced worker of the SDK did not end well");
+                }
+                Ok(()) if number != current.number => {}
+                Err(error) if current.is_untried() => {
+                    tracing::warn!(%error, "a fresh worker of the SDK could not begin; trying again");
+                    current = begin(number + 1, PAUSE, &running)?;
+                }
+                ended => {
+                    ended.context("the worker ended")?;
+                    anyhow::bail!("the worker ended although nobody stopped it");
+                }
+            },
+        }
+    }
+    tracing::info!("stopping: what is in flight may end, the rest moves to other workers");
+    (current.stop)();
+    while let Some((number, ended)) = running.next().await {
+        if number == current.number && !current.is_untried() {
+            ended.context("the worker ended")?;
+        }
+    }
+    Ok(())
+}
