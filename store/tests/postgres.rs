@@ -8,14 +8,15 @@ mod support;
 
 use std::{path::Path, time::Duration};
 
+use chrono::{TimeDelta, Utc};
 use conformance::{
     Backend,
     fixture::{Turn, json, state, tenant, tool_end},
 };
 use everturn_proto::words::{AgentExecutionStatus, Effect};
 use everturn_store::{
-    Conversations, EventReader, PostgresOptions, PostgresStore, StoreError, StoreOptions,
-    ToolClaim, TurnStore,
+    Conversations, EventReader, PostgresOptions, PostgresStore, Retention, StoreError,
+    StoreOptions, ToolClaim, TurnStore,
 };
 use sqlx::AssertSqlSafe;
 use support::{line::Line, postgres::Database};
@@ -266,6 +267,49 @@ async fn a_locked_conversation_is_unavailable_and_the_others_are_not() {
     assert_eq!(turn.events().await.len(), 1, "readers are not held up");
     sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     turn.begin_again().await;
+}
+
+/// The database ends a statement after some seconds, and a statement that removes many rows takes longer.
+#[tokio::test]
+async fn a_large_conversation_is_removed_in_a_time_of_its_own() {
+    const EVENTS: u64 = 150_000;
+    let database = Database::migrated().await;
+    let options = PostgresOptions {
+        statement_timeout: Duration::from_millis(300),
+        ..PostgresOptions::default()
+    };
+    let store = PostgresStore::connect(&database.url, options)
+        .await
+        .unwrap();
+    let deleted = Turn::begun(store.clone(), "deleted", "m").await;
+    let old = Turn::begun(store.clone(), "old", "m").await;
+    for turn in [&deleted, &old] {
+        turn.complete(0, "answer", &[]).await;
+        turn.end(0, AgentExecutionStatus::Completed).await;
+    }
+    database
+        .run(
+            "INSERT INTO agent_execution_events (id, conversation_id, message_id, event_type, sequence_number, \
+             batch_key, created_at, event_data) \
+             SELECT md5(c || n), c, 'm', 'observe', n, 'm/x/0/observe', now(), '{}' \
+             FROM generate_series(100, 150099) n, (VALUES ('deleted'), ('old')) AS two (c)",
+        )
+        .await;
+    assert!(
+        store
+            .delete_conversation(&tenant(), "deleted")
+            .await
+            .unwrap()
+    );
+    let soon = Utc::now() + TimeDelta::hours(1);
+    assert_eq!(
+        store.next_expired(soon, None).await.unwrap().as_deref(),
+        Some("old")
+    );
+    let batch = store.remove_expired(soon, None, 10).await.unwrap();
+    assert_eq!(batch.removed.conversations, 1);
+    assert!(batch.removed.events >= EVENTS, "{:?}", batch.removed);
+    assert_eq!(store.next_expired(soon, None).await.unwrap(), None);
 }
 
 #[tokio::test]

@@ -20,6 +20,13 @@ pub trait Retention: Send + Sync {
         after: Option<&str>,
         limit: u32,
     ) -> Result<RemovedBatch>;
+
+    /// Returns the id of the conversation with which [`Retention::remove_expired`] begins; `None` when nothing is left.
+    async fn next_expired(
+        &self,
+        before: DateTime<Utc>,
+        after: Option<&str>,
+    ) -> Result<Option<String>>;
 }
 
 /// How much was removed.

@@ -83,15 +83,17 @@ impl Conversations for Database {
     }
 
     async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool> {
-        self.locking(&key_of_caller(access, id), async |connection| {
+        let removal = self.removing(async |connection| {
             let is_there = lock_visible_conversation(connection, access, id).await?;
             if is_there {
                 remove(connection, &[id.to_owned()]).await?;
                 remember_deleted(connection, id).await?;
             }
             Ok(is_there)
-        })
-        .await
+        });
+        // On the heap, because it is large, and would be in both futures around it.
+        self.in_lock_share(&key_of_caller(access, id), Box::pin(removal))
+            .await
     }
 
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {

@@ -123,6 +123,17 @@ impl Database {
         .await
     }
 
+    /// Runs what removes whole conversations, however large they are. An error rolls it back.
+    async fn removing<T>(&self, work: impl AsyncFnOnce(&mut Connection) -> Result<T>) -> Result<T> {
+        self.in_removal_time(async {
+            let mut transaction = self.begin_removal().await?;
+            let done = work(&mut transaction).await?;
+            transaction.commit().await?;
+            Ok(done)
+        })
+        .await
+    }
+
     /// Runs a transaction that locks the conversation first. `key` is its id, or [`key_of_caller`].
     async fn locking<T>(
         &self,

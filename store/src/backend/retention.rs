@@ -29,8 +29,20 @@ impl Retention for Database {
         limit: u32,
     ) -> Result<RemovedBatch> {
         let (after, limit) = (after.unwrap_or_default(), limit.max(1));
-        self.transaction(async |connection| remove_expired(connection, before, after, limit).await)
+        self.removing(async |connection| remove_expired(connection, before, after, limit).await)
             .await
+    }
+
+    async fn next_expired(
+        &self,
+        before: DateTime<Utc>,
+        after: Option<&str>,
+    ) -> Result<Option<String>> {
+        let query = sqlx::query_scalar(removal::EXPIRED)
+            .bind(before)
+            .bind(after.unwrap_or_default())
+            .bind(1_i64);
+        self.read(query.fetch_optional(self.reader())).await
     }
 }
 

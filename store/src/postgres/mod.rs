@@ -39,6 +39,13 @@ const LOCKING_CONNECTIONS: usize = 1;
 /// The isolation level is named whatever the database's default is: the locks of `backend/` are made for this one.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
+/// Begins a removal. One statement of it may remove millions of rows, so it has the time of the whole removal.
+const BEGIN_REMOVAL: &str =
+    "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = '10min'";
+
+/// How long the removal of conversations may take. A million events take some ten seconds.
+const REMOVAL_TIMEOUT: Duration = Duration::from_mins(10);
+
 /// The store in a PostgreSQL database. Cheap to clone; clones share their connections.
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
@@ -106,6 +113,10 @@ impl PostgresStore {
         Ok(self.pool.begin_with(BEGIN).await?)
     }
 
+    async fn begin_removal(&self) -> Result<Transaction<'static, Postgres>> {
+        Ok(self.pool.begin_with(BEGIN_REMOVAL).await?)
+    }
+
     /// Makes a call that locks the conversation that `key` stands for.
     async fn in_lock_share<T>(
         &self,
@@ -130,13 +141,25 @@ impl PostgresStore {
 
     /// Gives up on a server that does not answer. What the call did is then not known; every call may be repeated.
     async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        self.within(self.call_timeout, call).await
+    }
+
+    /// Gives up on a removal that does not end.
+    async fn in_removal_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        self.within(REMOVAL_TIMEOUT, call).await
+    }
+
+    async fn within<T>(
+        &self,
+        timeout: Duration,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let mut call = pin!(call);
-        if let Ok(done) = tokio::time::timeout(self.call_timeout, call.as_mut()).await {
+        if let Ok(done) = tokio::time::timeout(timeout, call.as_mut()).await {
             return done;
         }
         // Before the call is dropped, and with it its connection returned.
         self.has_stalled.store(true, Ordering::Release);
-        let timeout = self.call_timeout;
         Err(StoreError::Unavailable(
             format!("PostgreSQL did not answer within {timeout:?}").into(),
         ))

@@ -97,6 +97,15 @@ impl SqliteStore {
         call.await
     }
 
+    /// A removal is like any other transaction here.
+    async fn begin_removal(&self) -> Result<Transaction<'static, Sqlite>> {
+        self.begin().await
+    }
+
+    async fn in_removal_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        call.await
+    }
+
     /// A file always answers; what may wait has time-outs of its own (`SqliteOptions`).
     async fn in_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         call.await

@@ -226,6 +226,22 @@ impl Stack {
         self.run_sql(&sqlite, &postgres).await;
     }
 
+    /// Makes the database refuse to remove the events of a conversation.
+    pub async fn refuse_removal(&self, conversation_id: &str) {
+        let when = format!("OLD.conversation_id = '{conversation_id}'");
+        let sqlite = format!(
+            "CREATE TRIGGER \"{conversation_id}\" BEFORE DELETE ON agent_execution_events WHEN {when} \
+             BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        );
+        let postgres = format!(
+            "CREATE OR REPLACE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS \
+             $$ BEGIN RAISE EXCEPTION 'refused'; END $$; \
+             CREATE TRIGGER \"{conversation_id}\" BEFORE DELETE ON agent_execution_events FOR EACH ROW \
+             WHEN ({when}) EXECUTE FUNCTION refused()"
+        );
+        self.run_sql(&sqlite, &postgres).await;
+    }
+
     /// Opens the store that the stack's processes use.
     pub async fn store(&self) -> Store {
         let url = self.backends.database();

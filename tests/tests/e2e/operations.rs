@@ -65,6 +65,32 @@ async fn retention_removes_what_is_old_and_nothing_that_runs() {
 }
 
 #[tokio::test]
+async fn retention_passes_by_what_it_cannot_remove() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Old.")).await).await;
+    let _running = stack.start().await;
+    let mut conversations = Vec::new();
+    for _ in 0..3 {
+        let (conversation, _) = stack.ask("hello").await;
+        stack.ended(&conversation, 1).await;
+        conversations.push(conversation);
+    }
+    stack.refuse_removal(&conversations[1]).await;
+    let command = ["retention", "--older-than", "0s"];
+    let output = stack.command(&command, &[]).output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let kept = format!("could not remove conversation {}", conversations[1]);
+    assert!(text.contains(&kept) && text.contains("refused"), "{text}");
+    assert!(
+        text.contains("removed 2 conversations with 6 events whose"),
+        "{text}"
+    );
+    for (conversation, events) in conversations.iter().zip([0, 3, 0]) {
+        assert_eq!(stack.events(conversation).await.len(), events);
+    }
+}
+
+#[tokio::test]
 async fn a_wrong_age_is_said() {
     let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
     let output = stack

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use chrono::Utc;
-use everturn_store::Removed;
+use chrono::{DateTime, Utc};
+use everturn_store::{Removed, Retention, StoreError};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, RetentionOptions},
@@ -12,6 +13,9 @@ use crate::{
 
 /// Conversations that one transaction removes: so few that no other transaction waits long.
 const BATCH: u32 = 100;
+
+/// When so many conversations in a row cannot be removed, the reason is not one of them.
+const MAX_KEPT: u32 = 10;
 
 /// Removes what is older than asked for, or says what would be. Stops between two batches when told to; running it
 /// again goes on.
@@ -30,31 +34,95 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         );
         return Ok(ExitCode::SUCCESS);
     }
-    let mut total = Removed::default();
-    let mut after: Option<String> = None;
-    loop {
-        let batch = store
-            .remove_expired(before, after.as_deref(), BATCH)
-            .await?;
-        total.conversations += batch.removed.conversations;
-        total.events += batch.removed.events;
-        if batch.removed.conversations > 0 {
-            println!("removed {} so far", counted(total));
-        }
-        after = batch.next;
-        if after.is_none() {
-            break;
-        }
-        if shutdown.is_cancelled() {
-            println!("stopped; run it again to go on");
-            return Ok(ExitCode::FAILURE);
-        }
-    }
+    let mut run = Run {
+        retention: store.as_ref(),
+        before,
+        total: Removed::default(),
+        kept: 0,
+    };
+    let is_done = run.remove_all(&shutdown).await?;
     println!(
         "removed {} whose last event was before {at}",
-        counted(total)
+        counted(run.total)
     );
-    Ok(ExitCode::SUCCESS)
+    if run.kept > 0 {
+        println!(
+            "kept {} conversations that could not be removed; see above, and run it again",
+            run.kept
+        );
+    }
+    if !is_done {
+        println!("stopped; run it again to go on");
+    }
+    Ok(if is_done && run.kept == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// One run of the command.
+struct Run<'a> {
+    retention: &'a dyn Retention,
+    before: DateTime<Utc>,
+    total: Removed,
+    /// Conversations that could not be removed.
+    kept: u32,
+}
+
+impl Run<'_> {
+    /// Removes one batch after the other. What cannot be removed is passed by. Returns false when it was told to stop.
+    async fn remove_all(&mut self, shutdown: &CancellationToken) -> anyhow::Result<bool> {
+        let (mut after, mut limit, mut kept_in_a_row) = (None::<String>, BATCH, 0);
+        loop {
+            let batch = self
+                .retention
+                .remove_expired(self.before, after.as_deref(), limit)
+                .await;
+            match batch {
+                Ok(batch) => {
+                    (limit, kept_in_a_row) = (BATCH, 0);
+                    self.total.conversations += batch.removed.conversations;
+                    self.total.events += batch.removed.events;
+                    if batch.removed.conversations > 0 {
+                        println!("removed {} so far", counted(self.total));
+                    }
+                    after = batch.next;
+                    if after.is_none() {
+                        return Ok(true);
+                    }
+                }
+                // One conversation of the batch may be the reason: each has a transaction of its own then.
+                Err(_) if limit > 1 => limit = 1,
+                Err(error) if kept_in_a_row < MAX_KEPT => {
+                    after = self.pass_by(after.as_deref(), &error).await?;
+                    kept_in_a_row += 1;
+                    if after.is_none() {
+                        return Ok(true);
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+            if shutdown.is_cancelled() {
+                return Ok(false);
+            }
+        }
+    }
+
+    /// Says which conversation cannot be removed, and returns its id, behind which the next batch begins. An error means
+    /// that the database is away.
+    async fn pass_by(
+        &mut self,
+        after: Option<&str>,
+        error: &StoreError,
+    ) -> anyhow::Result<Option<String>> {
+        let id = self.retention.next_expired(self.before, after).await?;
+        if let Some(id) = &id {
+            self.kept += 1;
+            println!("could not remove conversation {id}: {error}");
+        }
+        Ok(id)
+    }
 }
 
 fn counted(removed: Removed) -> String {

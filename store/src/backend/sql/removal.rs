@@ -11,7 +11,7 @@ macro_rules! expired {
     };
 }
 
-macro_rules! lock_expired {
+macro_rules! expired_ids {
     () => {
         concat!(
             "SELECT c.id FROM conversations c WHERE ",
@@ -28,10 +28,13 @@ pub(crate) const COUNT_EXPIRED: &str = concat!(
     expired!()
 );
 
+/// `$1` before, `$2` after this id, `$3` limit.
+pub(crate) const EXPIRED: &str = expired_ids!();
+
 /// `$1` before, `$2` after this id, `$3` limit. A conversation that someone is writing to is passed over.
 pub(crate) const LOCK_EXPIRED: SqlText = SqlText {
-    sqlite: lock_expired!(),
-    postgres: concat!(lock_expired!(), " FOR UPDATE OF c SKIP LOCKED"),
+    sqlite: expired_ids!(),
+    postgres: concat!(expired_ids!(), " FOR UPDATE OF c SKIP LOCKED"),
 };
 
 /// `$1` before, `$2` list of conversations. The condition is checked again once they are locked, because PostgreSQL
