@@ -211,9 +211,9 @@ async fn a_running_workflow_is_told_once_of_a_message() {
     world.queue("c", "s", OnBusy::Steer).await;
     world.queue("c", "r", OnBusy::Reject).await;
     let running = world.reconciler(quick());
-    world.asked("submit c s steer").await;
+    world.asked("signal c s steer").await;
     until(async || running.counts.numbers().checked >= 5).await;
-    assert_eq!(world.asks_with("submit"), ["submit c s steer"]);
+    assert_eq!(world.asks_with("signal"), ["signal c s steer"]);
     assert_eq!(world.asks_with("start"), [""; 0]);
     assert_eq!(
         running.counts.numbers(),

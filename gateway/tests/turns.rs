@@ -101,6 +101,37 @@ async fn resume_of_nothing_is_a_problem() {
     assert_eq!(gateway.turns.take(), [""; 0]);
 }
 
+/// The turn of a newer message would end one that is only lost, and would overtake messages that wait.
+#[tokio::test]
+async fn a_message_comes_after_what_has_not_ended() {
+    let gateway = gateway().await;
+    gateway.store.lock().has_others = true;
+    let send = async || {
+        let body = json!({"content": "hi", "on_busy": "interrupt"});
+        let sent = gateway.post(MESSAGES, &body).await.json();
+        sent["message_id"].as_str().unwrap().to_owned()
+    };
+    let id = send().await;
+    let signal = format!("signal c {id} interrupt");
+    assert_eq!(gateway.turns.take(), [signal], "a workflow runs");
+
+    *gateway.turns.is_idle.lock().unwrap() = true;
+    let lost = point(Some(("lost", Some(3))), &["q1"], true);
+    gateway.store.lock().resume_point = Some(lost);
+    let id = send().await;
+    let calls = [
+        format!("signal c {id} interrupt"),
+        "start c lost from 3, then q1".to_owned(),
+        format!("submit c {id} interrupt"),
+    ];
+    assert_eq!(gateway.turns.take(), calls, "what is lost comes first");
+
+    let rejected = json!({"content": "hi", "on_busy": "reject"});
+    let rejected = gateway.post(MESSAGES, &rejected).await;
+    rejected.assert_problem(409, "turn_running");
+    assert_eq!(gateway.turns.take(), [""; 0]);
+}
+
 #[tokio::test]
 async fn a_rejected_message_leaves_nothing_behind() {
     let gateway = gateway().await;

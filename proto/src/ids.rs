@@ -1,9 +1,10 @@
 //! Deterministic ids (invariant 1, pure workflow): hashes of stable names, so that a replay, a retry, a resume or a
 //! `temporal workflow reset` makes the same ones. An id is never random, and never made from the id of a run.
 
+use prost::Message;
 use sha2::{Digest, Sha256};
 
-use crate::limits::MAX_ID_BYTES;
+use crate::{limits::MAX_ID_BYTES, turn::ResolveApproval};
 
 /// Workflow id of the conversation's turns: the engine itself guarantees at most one running turn each.
 pub fn workflow_id(conversation_id: &str) -> String {
@@ -82,6 +83,13 @@ pub fn input_hash(tool_name: &str, tool_input: &str) -> String {
     hash(&["input", tool_name, tool_input], 16)
 }
 
+/// Returns the id of the update that carries an answer to an approval. The same answer of the same person has the same
+/// id, so the engine takes it once.
+pub fn answer_id(answer: &ResolveApproval) -> String {
+    let digest = Sha256::digest(answer.encode_to_vec());
+    format!("{}/{}", answer.execution_id, hex(&digest, 16))
+}
+
 /// Returns the hash by which an agent definition is stored and pinned.
 pub fn definition_hash(json: &str) -> String {
     hash(&["agent", json], 16)
@@ -104,8 +112,13 @@ fn hash(parts: &[&str], length: usize) -> String {
         digest.update(part.as_bytes());
         digest.update([0]);
     }
-    let mut hex = String::with_capacity(64);
-    for byte in digest.finalize() {
+    hex(&digest.finalize(), length)
+}
+
+/// The first `length` hex digits of a digest.
+fn hex(digest: &[u8], length: usize) -> String {
+    let mut hex = String::with_capacity(2 * digest.len());
+    for byte in digest {
         hex.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
         hex.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
     }
@@ -123,6 +136,19 @@ mod tests {
         assert_eq!(tool_execution_id("m", "run_1", 0, 0), "exec_29d671da0aa4");
         assert_eq!(root_execution_id("c", "m"), "run_60d47de58b20dc6c");
         assert_eq!(workflow_id("c"), "conversation-c");
+    }
+
+    #[test]
+    fn only_the_same_answer_has_the_same_id() {
+        let answer = |decision: &str| ResolveApproval {
+            execution_id: "exec_1".to_owned(),
+            decision: decision.to_owned(),
+            ..ResolveApproval::default()
+        };
+        let approval = answer_id(&answer("approve"));
+        assert!(approval.starts_with("exec_1/"), "{approval}");
+        assert_eq!(approval, answer_id(&answer("approve")));
+        assert_ne!(approval, answer_id(&answer("deny")));
     }
 
     #[test]

@@ -25,6 +25,22 @@ pub const TOOL_RESULT_SLICE_MAX_BYTES: usize = 256 * 1024;
 /// The largest input of a remote tool, in bytes of JSON. The input travels by value, through the history.
 pub const REMOTE_INPUT_MAX_BYTES: usize = 256 * 1024;
 
+/// An input of a remote tool up to this size is small, in bytes. Calls with larger ones take two of the places below.
+pub const SMALL_REMOTE_INPUT_BYTES: usize = 64 * 1024;
+
+/// The largest result of a remote tool, in bytes, unless configured otherwise. The result travels by value, through the
+/// history.
+pub const REMOTE_RESULT_BYTES: u32 = 128 * 1024;
+
+/// How many remote tools of one step run at the same time, if their inputs and results are small. A call with larger ones
+/// takes more of these places: one for each 128 KiB that its result may have. The engine keeps no more than 2 MB of
+/// results for a run while a workflow task of it runs, and takes 4 MB at once, where each input travels twice.
+pub const REMOTE_PLACES: u32 = 12;
+
+/// How many results of remote tools are recorded at the same time. Each may travel through the engine once more, which
+/// takes 4 MB at once.
+pub const REMOTE_RECORDS_AT_ONCE: u32 = 2;
+
 /// The largest input that a person may give with an approval, in bytes of JSON. Several may travel through the engine
 /// at once.
 pub const MAX_APPROVED_INPUT_BYTES: usize = 64 * 1024;

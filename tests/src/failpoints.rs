@@ -34,6 +34,14 @@ impl Stack {
         .await;
     }
 
+    /// Has every try of what passes a failpoint stop there, not only the first one. Never returns.
+    pub async fn stop_each_time(&self, failpoint: &str) {
+        loop {
+            self.reached(failpoint).await;
+            fs::remove_file(self.path(failpoint)).unwrap();
+        }
+    }
+
     /// Lets a worker go on from the failpoint that it has stopped at.
     pub fn pass(&self, failpoint: &str) {
         fs::write(self.path(&format!("{failpoint}.go")), "").unwrap();

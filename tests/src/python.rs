@@ -23,7 +23,7 @@ task_queue = "python-tools"
 activity_type = "transfer"
 "#;
 
-/// A stack whose agent has the example's tools, on a task queue that only this test uses. It also has the tools
+/// A stack whose agent has the example's tools, on a task queue that only this test uses. Statements may be large. It also has the tools
 /// `nobody`, which no worker runs, and `asks`, which needs an approval.
 pub struct PythonTools {
     /// The stack.
@@ -36,6 +36,8 @@ impl PythonTools {
     pub async fn new(model: Model) -> Self {
         let task_queue = format!("python-{}", uuid::Uuid::new_v4().simple());
         let example = fs::read_to_string(example().join("everturn.toml")).unwrap();
+        let large = "effect = \"read\"\nmax_result_bytes = 1048576\n";
+        let example = example.replace("effect = \"read\"\n", large);
         let tables = example.replace("python-tools", &task_queue);
         let more = MORE_TOOLS.replace("python-tools", &task_queue);
         let tools =

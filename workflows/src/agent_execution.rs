@@ -31,6 +31,12 @@ use crate::{
 /// steer.
 const CANCEL_WAITING: &str = "cancel-waiting";
 
+/// Patch marker for runs in which a cancel may come before its message. Older runs forgot such a cancel.
+const EARLY_CANCELS: &str = "early-cancels";
+
+/// Patch marker for runs that tell who answered an approval only when the answer is stored. Older runs told before.
+const ANSWERS_ARE_STORED: &str = "answers-are-stored";
+
 /// Why a turn was cancelled by a message that interrupts.
 const INTERRUPTED: &str = "interrupted by a newer message";
 
@@ -123,23 +129,31 @@ impl AgentExecution {
         };
         if let Some(current) = self.current.as_ref().filter(is_current) {
             current.cancellation.cancel_with_reason(reason);
-        } else if let Some(id) = message_id
-            && self.inbox.contains(&id)
-            && ctx.patched(CANCEL_WAITING)
-        {
-            self.inbox.cancel(&id, reason);
+        } else if let Some(id) = message_id {
+            if !self.inbox.contains(&id) {
+                if ctx.patched(EARLY_CANCELS) {
+                    self.inbox.cancel_early(&id, reason);
+                }
+            } else if ctx.patched(CANCEL_WAITING) {
+                self.inbox.cancel(&id, reason);
+            }
         }
     }
 
-    /// Takes a person's answer to an approval. A gateway calls this; the validator refuses what does not fit.
+    /// Takes a person's answer to an approval. A gateway calls this; the validator refuses what does not fit. The caller
+    /// hears that it was taken when it is stored: a run that begins after this one does not ask again.
     #[update]
-    pub fn resolve_approval(
-        &mut self,
-        _ctx: &mut SyncWorkflowContext<Self>,
+    pub async fn resolve_approval(
+        ctx: &mut WorkflowContext<Self>,
         answer: Lenient<ResolveApproval>,
     ) {
-        if let Ok(answer) = answer.0 {
-            self.outside.resolve(answer);
+        let Ok(answer) = answer.0 else { return };
+        let id = answer.execution_id.clone();
+        ctx.state_mut(|state| state.outside.resolve(answer));
+        if ctx.patched(ANSWERS_ARE_STORED) {
+            let is_settled = |state: &Self| state.outside.is_settled(&id);
+            // It fails when the run is cancelled. Then the end of the turn observes the call.
+            let _ = ctx.wait_condition(is_settled).await;
         }
     }
 
@@ -275,7 +289,7 @@ fn finish(
     ended: Result<Outcome, CallError>,
 ) -> WorkflowResult<TurnOutput> {
     let continue_at = match &ended {
-        Ok(Outcome::ContinueAt(step)) => Some(*step),
+        Ok(Outcome::ContinueAt(next)) => Some(*next),
         _ => None,
     };
     let is_sub_agent = input.delegation.is_some();
@@ -293,7 +307,9 @@ fn finish(
             inbox,
             inbox_in_order: true,
             anonymous_messages,
-            from_step: continue_at.unwrap_or(0),
+            from_step: continue_at.map_or(0, |next| next.step),
+            goes_on: continue_at.is_some(),
+            among_tools: continue_at.is_some_and(|next| next.among_tools),
             ..input
         };
         ctx.continue_as_new(Lenient::from(next), ContinueAsNewOptions::default())?;

@@ -9,6 +9,9 @@ use everturn_proto::{limits::MAX_QUEUED_MESSAGES, turn::Submit, words::OnBusy};
 /// The most messages in the inbox: those that may wait, and the one whose turn is about to begin.
 const CAPACITY: usize = MAX_QUEUED_MESSAGES + 1;
 
+/// The most cancels that are kept for messages that have not come yet.
+const MAX_EARLY_CANCELS: usize = 64;
+
 /// A message that a run has accepted. It always has an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Message {
@@ -61,6 +64,14 @@ impl From<Message> for Submit {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Inbox {
     waiting: VecDeque<Message>,
+    early_cancels: VecDeque<EarlyCancel>,
+}
+
+/// A cancel of a message that has not come yet: another gateway's signal was faster.
+#[derive(Debug, Clone)]
+struct EarlyCancel {
+    message_id: String,
+    reason: String,
 }
 
 impl Inbox {
@@ -72,6 +83,7 @@ impl Inbox {
             OnBusy::Interrupt => {
                 let is_new = self.has_room_for(&message);
                 if is_new {
+                    let message = self.with_early_cancel(message);
                     self.waiting.push_front(message);
                 }
                 is_new
@@ -87,9 +99,19 @@ impl Inbox {
     pub(crate) fn push_last(&mut self, message: Message) -> bool {
         let is_new = self.has_room_for(&message);
         if is_new {
+            let message = self.with_early_cancel(message);
             self.waiting.push_back(message);
         }
         is_new
+    }
+
+    fn with_early_cancel(&self, mut message: Message) -> Message {
+        let mut cancels = self.early_cancels.iter();
+        if let Some(cancel) = cancels.find(|cancel| cancel.message_id == message.id) {
+            let reason = || cancel.reason.clone();
+            message.cancel_reason.get_or_insert_with(reason);
+        }
+        message
     }
 
     fn has_room_for(&self, message: &Message) -> bool {
@@ -135,6 +157,17 @@ impl Inbox {
                 .cancel_reason
                 .get_or_insert_with(|| reason.to_owned());
         }
+    }
+
+    /// Notes the cancel of a message that has not come. When it comes, it ends as it begins.
+    pub(crate) fn cancel_early(&mut self, message_id: &str, reason: &str) {
+        if self.early_cancels.len() >= MAX_EARLY_CANCELS {
+            self.early_cancels.pop_front();
+        }
+        self.early_cancels.push_back(EarlyCancel {
+            message_id: message_id.to_owned(),
+            reason: reason.to_owned(),
+        });
     }
 
     /// Takes the messages that join the running turn, in order. A cancelled one stays: its turn says that it was
@@ -193,6 +226,23 @@ mod tests {
             assert!(inbox.push(message(id, on_busy)));
         }
         assert_eq!(ids(&mut inbox), ["c", "a", "b"]);
+    }
+
+    #[test]
+    fn a_cancel_may_come_before_its_message() {
+        let mut inbox = Inbox::default();
+        for number in 0..2 * MAX_EARLY_CANCELS {
+            inbox.cancel_early(&number.to_string(), "no longer needed");
+        }
+        assert_eq!(inbox.early_cancels.len(), MAX_EARLY_CANCELS);
+        let last = (2 * MAX_EARLY_CANCELS - 1).to_string();
+        for (id, on_busy) in [(last.as_str(), OnBusy::Interrupt), ("0", OnBusy::Queue)] {
+            inbox.push(message(id, on_busy));
+        }
+        let reasons = [inbox.take(&last), inbox.take("0")];
+        let reasons = reasons.map(|message| message.unwrap().cancel_reason);
+        let kept = Some("no longer needed".to_owned());
+        assert_eq!(reasons, [kept, None], "the oldest is forgotten");
     }
 
     #[test]

@@ -7,6 +7,7 @@
 //! - `tools`: the tools of a step
 //! - `inbox`: pure; the messages that wait
 //! - `outside`: pure; approvals and client results that are waited for
+//! - `step_calls`: pure; how many calls of a step may begin, and which only wait
 //! - `remote`: tools that other workers run
 //! - `sub_agent`: how a sub-agent's workflow is started and awaited
 //! - `calls`: how each activity is called: time-outs, retries, cancellation
@@ -21,6 +22,7 @@ mod inbox;
 mod outside;
 mod remote;
 mod state;
+mod step_calls;
 mod sub_agent;
 mod tools;
 mod turn;

@@ -33,6 +33,7 @@ pub(crate) struct Outside {
 struct Approval {
     input_hash: String,
     answer: Option<ResolveApproval>,
+    is_stored: bool,
 }
 
 /// The reason why an answer to an approval is refused.
@@ -42,6 +43,8 @@ pub(crate) enum Refusal {
     Unknown,
     /// The call has an answer already.
     Answered,
+    /// The call has an answer that is not stored yet.
+    BeingStored,
     /// The answer was given for another input.
     OtherInput,
     /// The answer is not valid for any call.
@@ -54,6 +57,7 @@ impl fmt::Display for Refusal {
         let (word, sentence) = match self {
             Self::Unknown => (refusal::UNKNOWN, "no such call waits for an approval now"),
             Self::Answered => (refusal::ANSWERED, "the call has been answered"),
+            Self::BeingStored => (refusal::BEING_STORED, "an answer is being stored"),
             Self::OtherInput => (
                 refusal::MISMATCH,
                 "the approval is for another input than the call's",
@@ -72,8 +76,12 @@ impl Outside {
         for call in calls {
             if call.approval_timeout_s.is_some() {
                 let (input_hash, answer) = (call.input_hash.clone(), None);
-                self.approvals
-                    .insert(call.execution_id.clone(), Approval { input_hash, answer });
+                let approval = Approval {
+                    input_hash,
+                    answer,
+                    is_stored: false,
+                };
+                self.approvals.insert(call.execution_id.clone(), approval);
             }
             if call.kind() == ToolKind::Client {
                 self.results.insert(call.execution_id.clone(), false);
@@ -96,8 +104,12 @@ impl Outside {
             .approvals
             .get(&answer.execution_id)
             .ok_or(Refusal::Unknown)?;
-        if known.answer.is_some() {
-            return Err(Refusal::Answered);
+        match known {
+            Approval { answer: None, .. } => {}
+            Approval {
+                is_stored: true, ..
+            } => return Err(Refusal::Answered),
+            Approval { .. } => return Err(Refusal::BeingStored),
         }
         // An answer by hand may leave the hash out, or empty.
         let meant = answer.input_hash.as_deref().filter(|hash| !hash.is_empty());
@@ -144,6 +156,20 @@ impl Outside {
         self.approvals
             .get(execution_id)
             .and_then(|known| known.answer.as_ref())
+    }
+
+    /// Notes that the answer is stored.
+    pub(crate) fn answer_stored(&mut self, execution_id: &str) {
+        if let Some(known) = self.approvals.get_mut(execution_id) {
+            known.is_stored = true;
+        }
+    }
+
+    /// True when the call's answer is stored, or the call waits for none any more: its turn ends.
+    pub(crate) fn is_settled(&self, execution_id: &str) -> bool {
+        self.approvals
+            .get(execution_id)
+            .is_none_or(|known| known.is_stored)
     }
 
     /// Notes that nobody answered in time. A later answer is refused.
@@ -250,10 +276,12 @@ mod tests {
         outside.resolve(answer("a", "approve", Some("other")));
         assert!(outside.answer("a").is_none());
         outside.resolve(answer("a", "deny", Some("hash")));
-        assert_eq!(
-            outside.check(&answer("a", "approve", Some("hash"))),
-            Err(Refusal::Answered)
-        );
+        let another = answer("a", "approve", Some("hash"));
+        assert_eq!(outside.check(&another), Err(Refusal::BeingStored));
+        assert!(!outside.is_settled("a"));
+        outside.answer_stored("a");
+        assert_eq!(outside.check(&another), Err(Refusal::Answered));
+        assert!(outside.is_settled("a"));
         outside.resolve(answer("a", "approve", Some("hash")));
         assert_eq!(outside.answer("a").unwrap().decision, "deny");
         assert!(outside.waiting().is_empty());
@@ -309,6 +337,7 @@ mod tests {
             "the approval; the client is not asked before it"
         );
         outside.expire("a");
+        outside.answer_stored("a");
         assert_eq!(
             outside.check(&answer("a", "approve", Some("hash"))),
             Err(Refusal::Answered)

@@ -20,9 +20,11 @@ use temporalio_common::{
 };
 use temporalio_workflow::{
     ActivityCancellationType, ActivityExecutionError, ActivityOptions, RetryPolicy,
+    WaitConditionOptions, WorkflowCancellationToken,
 };
 
 use crate::{
+    AgentExecution,
     calls::{self, CallError},
     turn::Turn,
 };
@@ -51,7 +53,7 @@ impl Turn<'_> {
         let begun = self.ctx.workflow_time();
         let ran = self.call_remote(call, remote, input, may_run_again).await;
         let end = match ran {
-            Ok(result) => End::Result(encoded(result)),
+            Ok(result) => checked(encoded(result), remote),
             // The end of the turn observes this call.
             Err(error) if error.as_cancelled().is_some() && self.cancellation.is_cancelled() => {
                 return Err(CallError::Cancelled);
@@ -70,7 +72,25 @@ impl Turn<'_> {
             duration_ms,
             end: Some(end),
         };
-        calls::record_remote_tool(self.ctx, record).await
+        self.record(record).await
+    }
+
+    /// Records a result when few others are being recorded: each may travel through the engine once more.
+    async fn record(&self, record: RecordRemoteToolRequest) -> Result<(), CallError> {
+        let may_record =
+            |state: &AgentExecution| state.step_calls.may_record() || !self.is_bounded();
+        while !self.ctx.state(may_record) {
+            // The tool has run: what it did is recorded also when the turn is cancelled.
+            let options = WaitConditionOptions::builder()
+                .cancellation_token(WorkflowCancellationToken::new())
+                .build();
+            let waited = self.ctx.wait_condition_with_options(may_record, options);
+            waited.await.map_err(|_cancelled| CallError::Cancelled)?;
+        }
+        self.ctx.state_mut(|state| state.step_calls.begin_record());
+        let recorded = calls::record_remote_tool(self.ctx, record).await;
+        self.ctx.state_mut(|state| state.step_calls.end_record());
+        recorded
     }
 
     /// Runs the tool's activity. A cancel is sent to it and not waited for: an activity without heartbeats would not
@@ -139,6 +159,18 @@ fn meaning(call: &PlannedCall, remote: &RemoteTool, error: &ActivityExecutionErr
         _ => Meaning::Unknown(format!(
             "The tool's activity ended without a result: {error}."
         )),
+    }
+}
+
+/// The end of a tool with this result: a failure when the result is too large.
+fn checked(result: RemoteToolResult, remote: &RemoteTool) -> End {
+    let bytes = result.data.len();
+    match remote.max_result_bytes {
+        Some(most) if bytes > most as usize => End::Failed(format!(
+            "The tool ran, but its result has {bytes} bytes; the limit is {most}. Ask it for less. The operator may raise \
+             its `max_result_bytes`."
+        )),
+        _ => End::Result(result),
     }
 }
 

@@ -17,6 +17,7 @@ use temporalio_workflow::{WorkflowCancellationToken, WorkflowContext};
 use crate::{
     inbox::{Inbox, Message},
     outside::Outside,
+    step_calls::StepCalls,
 };
 
 pub(crate) const TURN_STATUS: SearchAttributeKey<String> =
@@ -30,8 +31,7 @@ pub struct AgentExecution {
     pub(crate) input: Result<TurnInput, String>,
     pub(crate) inbox: Inbox,
     pub(crate) outside: Outside,
-    /// How many more tools of the step may begin now; `None`: any number.
-    pub(crate) free_slots: Option<u32>,
+    pub(crate) step_calls: StepCalls,
     pub(crate) current: Option<CurrentTurn>,
     /// The turn that this run goes on with, when an earlier run has begun it.
     goes_on: Option<BegunTurn>,
@@ -54,7 +54,7 @@ impl BegunTurn {
         };
         let step = input.from_step;
         let begun = message_id.map(|message_id| Self { message_id, step });
-        begun.filter(|_| step > 0)
+        begun.filter(|_| step > 0 || input.goes_on)
     }
 }
 
@@ -95,7 +95,7 @@ impl AgentExecution {
             input,
             inbox: Inbox::default(),
             outside: Outside::default(),
-            free_slots: None,
+            step_calls: StepCalls::default(),
             current: None,
         }
     }

@@ -1,4 +1,5 @@
-//! The tools of a step. As many as the agent allows run at the same time, and each is observed as it ends.
+//! The tools of a step. As many as the agent allows run at the same time, and each is observed as it ends. When the history
+//! is long, no other one begins, and the turn goes on among them in a new run (invariant 4, linear history).
 //!
 //! Before it runs, a call may wait for a person's approval. A worker's own tool is an activity; a client tool runs at the
 //! client, and the turn waits for its result; a remote tool runs at another worker (`remote.rs`); `delegate` runs a
@@ -15,12 +16,14 @@ use everturn_proto::{
     },
     words::{ApprovalState, Decision, ToolKind, failure},
 };
+use futures::FutureExt;
 use temporalio_workflow::{TimerOptions, join_all, select};
 
 use crate::{
     AgentExecution,
     calls::{self, CallError, Failure},
     state::{Phase, show_waiting},
+    step_calls::{Rest, StepCalls, remote_places},
     sub_agent,
     turn::Turn,
 };
@@ -35,6 +38,18 @@ enum Waited {
     Cancelled,
 }
 
+/// How the tools of a step ended.
+pub(crate) enum StepEnd {
+    /// All calls have ended.
+    Ended,
+    /// The history is long, and the calls that are left only wait: the next run goes on with them.
+    Paused,
+}
+
+/// Patch marker for runs in which a step with long results, or a long wait, goes on in a new run, and in which remote
+/// tools wait for a place. Older runs had all calls of a step in one run.
+const BOUNDED_STEPS: &str = "bounded-steps";
+
 impl Turn<'_> {
     /// Runs the step's tools, at most `max_parallel` at the same time, and observes each as it ends. `saved` is the
     /// answer to the save of the thought.
@@ -43,7 +58,7 @@ impl Turn<'_> {
         tool_calls: &[PlannedCall],
         saved: &SaveResult,
         max_parallel: Option<u32>,
-    ) -> Result<(), CallError> {
+    ) -> Result<StepEnd, CallError> {
         self.enter(Phase::RunningTools(
             tool_calls
                 .iter()
@@ -51,7 +66,7 @@ impl Turn<'_> {
                 .collect(),
         ));
         self.ctx.state_mut(|state| {
-            state.free_slots = max_parallel;
+            state.step_calls = StepCalls::begin(tool_calls.len(), max_parallel);
             saved
                 .approvals_answered
                 .iter()
@@ -72,15 +87,57 @@ impl Turn<'_> {
         let runs = tool_calls
             .iter()
             .map(|call| self.run_tool(call, left_ms(call)));
-        let ended = join_all(runs).await.into_iter().collect();
+        let ended = select! {
+            ended = join_all(runs).fuse() => ended.into_iter().collect::<Result<(), _>>(),
+            () = self.may_pause().fuse() => return Ok(StepEnd::Paused),
+        };
         self.ctx.state_mut(|state| state.outside.end_step());
         // After a cancel, TurnStatus may still say that a person is waited for.
         show_waiting(self.ctx);
+        ended.map(|()| StepEnd::Ended)
+    }
+
+    /// True when the history is so long that nothing else of this step may begin in this run.
+    fn is_long(&self) -> bool {
+        self.ctx.continue_as_new_suggested()
+            && !self.cancellation.is_cancelled()
+            && self.is_bounded()
+    }
+
+    /// True when this run keeps the limits of a step. Runs of earlier releases do not.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.ctx.patched(BOUNDED_STEPS)
+    }
+
+    /// Waits until the history is long and every call that is left only waits: for someone outside who has not answered,
+    /// or for its place.
+    async fn may_pause(&self) {
+        let only_waits = |state: &AgentExecution, id: &str, rest| match rest {
+            Rest::Approval => state.outside.answer(id).is_none(),
+            Rest::ClientResult => !state.outside.has_result(id),
+            Rest::Place => true,
+        };
+        let is_resting = |state: &AgentExecution| {
+            let resting = state.step_calls.all_at_rest();
+            resting.is_some_and(|mut calls| calls.all(|(id, rest)| only_waits(state, id, rest)))
+        };
+        let paused = self
+            .ctx
+            .wait_condition(|state| is_resting(state) && self.is_long());
+        if paused.await.is_err() {
+            // The run is cancelled, and its calls end.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Runs one tool, and notes its end. `left` is the rest of the time to wait, when an earlier run of this turn asked for the call.
+    async fn run_tool(&self, call: &PlannedCall, left: Option<Duration>) -> Result<(), CallError> {
+        let ended = self.run_one(call, left).await;
+        self.ctx.state_mut(|state| state.step_calls.end_one());
         ended
     }
 
-    /// Runs one tool. `left` is the rest of the time to wait, when an earlier run of this turn asked for the call.
-    async fn run_tool(
+    async fn run_one(
         &self,
         call: &PlannedCall,
         mut left: Option<Duration>,
@@ -97,11 +154,13 @@ impl Turn<'_> {
         }
         let ran = match call.kind() {
             ToolKind::Client => self.await_client(call, left).await,
-            // A sub-agent waits for its own tools, which take slots. If it held a slot meanwhile, it could block them.
+            // A sub-agent waits for its own tools, which take places. If it held one meanwhile, it could block them.
             ToolKind::Delegate => self.delegate(call).await,
-            ToolKind::Remote => self.in_slot(self.run_remote(call)).await,
+            ToolKind::Remote => self.in_place(call, self.run_remote(call)).await,
             // With a kind that only a newer version knows, the activity says what is wrong.
-            ToolKind::Worker | ToolKind::Unknown(_) => self.in_slot(self.run_activity(call)).await,
+            ToolKind::Worker | ToolKind::Unknown(_) => {
+                self.in_place(call, self.run_activity(call)).await
+            }
         };
         let failure = match ran {
             Ok(()) => None,
@@ -117,25 +176,47 @@ impl Turn<'_> {
         self.save(Batch::Observe(observe)).await.map(drop)
     }
 
-    /// Runs a tool once so few others of the step run that it gets a slot. A call that waits for someone outside takes
-    /// no slot.
-    async fn in_slot(
+    /// Runs a tool once it has a place: so few others of the step run, and the history has room. A call that waits for
+    /// someone outside takes no place.
+    async fn in_place(
         &self,
+        call: &PlannedCall,
         run: impl Future<Output = Result<(), CallError>>,
     ) -> Result<(), CallError> {
-        let is_free = |state: &AgentExecution| state.free_slots != Some(0);
-        // Of the tools that are woken, the first takes the slot, so the others must check again.
-        while !self.ctx.state(is_free) {
-            if self.ctx.wait_condition(is_free).await.is_err() || self.cancellation.is_cancelled() {
+        let remote = remote_places(call);
+        let may_begin = |state: &AgentExecution| {
+            let has_remote_places = state.step_calls.has_remote_places(remote);
+            state.step_calls.has_place()
+                && (has_remote_places || !self.is_bounded())
+                && !self.is_long()
+        };
+        // Of the tools that are woken, the first takes the place, so the others must check again.
+        while !self.ctx.state(may_begin) {
+            self.rest(call, Rest::Place);
+            let woken = self.ctx.wait_condition(may_begin).await;
+            self.wake(call);
+            if woken.is_err() || self.cancellation.is_cancelled() {
                 return Err(CallError::Cancelled);
             }
         }
-        self.ctx
-            .state_mut(|state| state.free_slots = state.free_slots.map(|free| free - 1));
+        let calls = |change: fn(&mut StepCalls, u32)| {
+            self.ctx
+                .state_mut(|state| change(&mut state.step_calls, remote));
+        };
+        calls(StepCalls::take_place);
         let ran = run.await;
-        self.ctx
-            .state_mut(|state| state.free_slots = state.free_slots.map(|free| free + 1));
+        calls(StepCalls::leave_place);
         ran
+    }
+
+    fn rest(&self, call: &PlannedCall, what: Rest) {
+        self.ctx
+            .state_mut(|state| state.step_calls.rest(&call.execution_id, what));
+    }
+
+    fn wake(&self, call: &PlannedCall) {
+        self.ctx
+            .state_mut(|state| state.step_calls.wake(&call.execution_id));
     }
 
     async fn run_activity(&self, call: &PlannedCall) -> Result<(), CallError> {
@@ -182,7 +263,7 @@ impl Turn<'_> {
         let asked_for = call.approval_timeout_s.unwrap_or_default();
         let timeout = left.unwrap_or(Duration::from_secs(u64::from(asked_for)));
         let waited = self
-            .wait(timeout, "approval", call, |state| {
+            .wait(timeout, Rest::Approval, call, |state| {
                 state.outside.answer(id).is_some()
             })
             .await;
@@ -213,6 +294,7 @@ impl Turn<'_> {
             resolved_by: answer.resolved_by,
         };
         let ended = self.save(Batch::Approval(save)).await?;
+        self.ctx.state_mut(|state| state.outside.answer_stored(id));
         Ok(decision == ApprovalState::Approved && ended.is_none())
     }
 
@@ -226,7 +308,7 @@ impl Turn<'_> {
         let id = call.execution_id.as_str();
         let timeout = left.unwrap_or(Duration::from_millis(u64::from(call.timeout_ms)));
         match self
-            .wait(timeout, "result", call, |state| {
+            .wait(timeout, Rest::ClientResult, call, |state| {
                 state.outside.has_result(id)
             })
             .await
@@ -245,7 +327,7 @@ impl Turn<'_> {
     async fn wait(
         &self,
         timeout: Duration,
-        what: &str,
+        what: Rest,
         call: &PlannedCall,
         is_there: impl Fn(&AgentExecution) -> bool,
     ) -> Waited {
@@ -253,11 +335,12 @@ impl Turn<'_> {
             return Waited::Done;
         }
         let token = self.cancellation.child_token();
-        let summary = format!("{what} of {}", call.tool_name);
+        let summary = format!("{} of {}", what.as_str(), call.tool_name);
         let timer = TimerOptions::builder(timeout)
             .cancellation_token(token.clone())
             .summary(summary)
             .build();
+        self.rest(call, what);
         let waited = select! {
             () = self.cancellation.cancelled() => Waited::Cancelled,
             met = self.ctx.wait_condition(|state| is_there(state)) => {
@@ -265,6 +348,7 @@ impl Turn<'_> {
             }
             _ = self.ctx.timer(timer) => Waited::Expired,
         };
+        self.wake(call);
         // If the timer stayed open, it would wake the workflow when its time comes, long after the answer.
         token.cancel();
         waited

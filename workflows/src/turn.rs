@@ -20,6 +20,7 @@ use crate::{
     calls::{self, CallError, Failure},
     inbox::Message,
     state::{Phase, agent_execution_id},
+    tools::StepEnd,
 };
 
 /// One running turn.
@@ -33,6 +34,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) step: u32,
     /// The epoch under which this run has the turn (invariant 11, one run); `None` in histories of earlier releases.
     pub(crate) epoch: Option<u32>,
+    /// True until the turn has come back to the tools among which it goes on.
+    goes_on_among_tools: bool,
     /// Set when `turn_timeout` has passed: the turn then fails, although its work is cancelled.
     is_out_of_time: Rc<Cell<bool>>,
 }
@@ -56,14 +59,22 @@ enum Ending {
 enum Next {
     Step,
     End(TurnEnd),
-    /// The history is long: the turn goes on in a new run, at this step (invariant 4, linear history).
-    NewRun(u32),
+    /// The history is long: the turn goes on in a new run (invariant 4, linear history).
+    NewRun(NextRun),
+}
+
+/// Where a turn goes on in its next run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NextRun {
+    pub(crate) step: u32,
+    /// The step's thought is saved, and some of its tools have not ended.
+    pub(crate) among_tools: bool,
 }
 
 /// What the run does when the turn has ended, or has to go on in a new run.
 pub(crate) enum Outcome {
     Ended(TurnEnd),
-    ContinueAt(u32),
+    ContinueAt(NextRun),
 }
 
 impl<'a> Turn<'a> {
@@ -83,6 +94,7 @@ impl<'a> Turn<'a> {
             tenant_id: input.tenant_id.clone(),
             step: from_step,
             epoch: None,
+            goes_on_among_tools: input.among_tools && input.goes_on,
             is_out_of_time: Rc::default(),
         }
     }
@@ -163,7 +175,7 @@ impl<'a> Turn<'a> {
             match self.next(loaded).await {
                 Ok(Next::Step) => {}
                 Ok(Next::End(end)) => return Ok(Outcome::Ended(end)),
-                Ok(Next::NewRun(step)) => return Ok(Outcome::ContinueAt(step)),
+                Ok(Next::NewRun(next)) => return Ok(Outcome::ContinueAt(next)),
                 Err(error) => return self.end_after(error).await,
             }
         }
@@ -186,7 +198,8 @@ impl<'a> Turn<'a> {
         if self.cancellation.is_cancelled() {
             return self.end(Ending::Cancelled).await.map(Next::End);
         }
-        if let Some(end) = self.take_steers().await? {
+        let goes_on_among_tools = std::mem::take(&mut self.goes_on_among_tools);
+        if !goes_on_among_tools && let Some(end) = self.take_steers().await? {
             return Ok(Next::End(end));
         }
         if self.step >= loaded.max_steps {
@@ -220,9 +233,15 @@ impl<'a> Turn<'a> {
         if let Some(end) = self.ended(&saved) {
             return Ok(Next::End(end));
         }
-        self.run_tools(&thought.tool_calls, &saved, loaded.max_parallel_tools)
-            .await?;
-        Ok(self.next_step())
+        let max_parallel = loaded.max_parallel_tools;
+        let ended = self.run_tools(&thought.tool_calls, &saved, max_parallel);
+        Ok(match ended.await? {
+            StepEnd::Ended => self.next_step(),
+            StepEnd::Paused => Next::NewRun(NextRun {
+                step: self.step,
+                among_tools: true,
+            }),
+        })
     }
 
     /// Saves an answer that the provider cut. The model goes on with it in the next step.
@@ -234,13 +253,15 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Goes to the next step. Only here no tool, sub-agent or approval is pending, so only here a new run may begin
-    /// (invariant 4, linear history).
+    /// Goes to the next step. When the history is long, a new run begins with it (invariant 4, linear history).
     fn next_step(&mut self) -> Next {
         self.step += 1;
         let is_long = self.ctx.continue_as_new_suggested() && !self.cancellation.is_cancelled();
         if is_long {
-            Next::NewRun(self.step)
+            Next::NewRun(NextRun {
+                step: self.step,
+                among_tools: false,
+            })
         } else {
             Next::Step
         }

@@ -61,10 +61,10 @@ pub(super) fn decide(
     if is_ended || starts >= MAX_STARTS {
         return Decision::FailLost(first);
     }
-    let from_step = turn.and_then(|turn| turn.checkpoint_step).unwrap_or(0);
+    let goes_on_at = turn.map(|turn| turn.checkpoint_step.unwrap_or(0));
     let messages = StartMessages {
         first,
-        from_step,
+        goes_on_at,
         waiting: waiting.collect(),
     };
     Decision::Start(messages, starts + 1)
@@ -134,10 +134,10 @@ mod tests {
         }
     }
 
-    fn starts(first: &str, from_step: u32, waiting: &[&str], number: u32) -> Decision {
+    fn starts(first: &str, goes_on_at: Option<u32>, waiting: &[&str], number: u32) -> Decision {
         let messages = StartMessages {
             first: first.to_owned(),
-            from_step,
+            goes_on_at,
             waiting: waiting.iter().map(|id| (*id).to_owned()).collect(),
         };
         Decision::Start(messages, number)
@@ -154,16 +154,16 @@ mod tests {
             message("young", OnBusy::Steer, 500),
         ];
         let lost = unfinished(Some("m"), &waiting);
-        assert_eq!(of(&lost, false), starts("m", 2, &["a", "young"], 1));
+        assert_eq!(of(&lost, false), starts("m", Some(2), &["a", "young"], 1));
         let waits = unfinished(None, &waiting);
-        assert_eq!(of(&waits, false), starts("a", 0, &["young"], 1));
+        assert_eq!(of(&waits, false), starts("a", None, &["young"], 1));
         assert_eq!(
             decide(&lost, false, at(100), LostTurns::End),
             Decision::FailLost("m".to_owned())
         );
         assert_eq!(
             decide(&waits, false, at(100), LostTurns::End),
-            starts("a", 0, &["young"], 1),
+            starts("a", None, &["young"], 1),
             "a message that waits is not lost"
         );
     }
@@ -178,7 +178,11 @@ mod tests {
         };
         assert_eq!(of(&lost, false), Decision::FailLost("m".to_owned()));
         lost.conversation.last_sequence = 8;
-        assert_eq!(of(&lost, false), starts("m", 2, &[], 1), "it has moved");
+        assert_eq!(
+            of(&lost, false),
+            starts("m", Some(2), &[], 1),
+            "it has moved"
+        );
     }
 
     #[test]
@@ -210,7 +214,7 @@ mod tests {
         let rejected = unfinished(None, &waiting);
         assert_eq!(of(&rejected, false), Decision::FailRejected("r".to_owned()));
         let rest = unfinished(None, &waiting[1..]);
-        assert_eq!(of(&rest, false), starts("a", 0, &[], 1));
+        assert_eq!(of(&rest, false), starts("a", None, &[], 1));
         let young = unfinished(None, &waiting[1..2]);
         assert_eq!(of(&young, false), Decision::Wait);
     }

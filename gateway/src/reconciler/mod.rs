@@ -189,9 +189,11 @@ impl Reconciler {
             }
             calls.next().await;
             let on_busy = OnBusy::of_stored(&message.on_busy);
-            self.turns
-                .submit(conversation, &message.id, on_busy)
-                .await?;
+            let is_running = self.turns.signal(&conversation.id, &message.id, on_busy);
+            if !is_running.await? {
+                // It has ended in the meantime. The next look finds what is left.
+                break;
+            }
             self.counts.signalled();
             tracing::info!(
                 conversation_id = conversation.id,

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use async_trait::async_trait;
 use everturn_proto::{turn::ResolveApproval, words};
-use everturn_store::Conversation;
+use everturn_store::{Conversation, ResumePoint};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
@@ -19,6 +19,14 @@ pub trait TurnStarter: Send + Sync {
         message_id: &str,
         on_busy: OnBusy,
     ) -> Result<(), TurnError>;
+
+    /// Signals a stored message to the workflow of the conversation. Returns false when none runs, and starts none.
+    async fn signal(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+        on_busy: OnBusy,
+    ) -> Result<bool, TurnError>;
 
     /// Starts a workflow for stored messages, unless one runs for the conversation.
     async fn start(
@@ -69,10 +77,27 @@ pub trait TurnStarter: Send + Sync {
 pub struct StartMessages {
     /// The message whose turn comes first.
     pub first: String,
-    /// The step at which that turn goes on: 0, or the step of its last checkpoint.
-    pub from_step: u32,
+    /// The step at which that turn goes on: that of its last checkpoint, or 0. `None` when it has not begun.
+    pub goes_on_at: Option<u32>,
     /// Messages that wait behind it, in order.
     pub waiting: Vec<String>,
+}
+
+impl StartMessages {
+    /// What was accepted and has not ended: the turn that has begun, then the messages that wait. `None` when there is
+    /// nothing.
+    pub fn unfinished(point: ResumePoint) -> Option<Self> {
+        let mut waiting = point.waiting.into_iter();
+        let (first, goes_on_at) = match point.turn {
+            Some(turn) => (turn.message_id, Some(turn.checkpoint_step.unwrap_or(0))),
+            None => (waiting.next()?, None),
+        };
+        Some(Self {
+            first,
+            goes_on_at,
+            waiting: waiting.collect(),
+        })
+    }
 }
 
 /// The result of a start.

@@ -92,6 +92,15 @@ impl TemporalTurns {
         RpcOptions::builder().timeout(self.options.timeout).build()
     }
 
+    /// Options of a signal that a run takes once. The engine drops one with a known request id before it becomes
+    /// history, so a client may repeat its request as often as it likes (invariant 4, linear history).
+    fn signal_options(&self, request_id: String) -> WorkflowSignalOptions {
+        WorkflowSignalOptions::builder()
+            .request_id(request_id)
+            .rpc_options(self.rpc_options())
+            .build()
+    }
+
     fn start_options(&self, conversation: &Conversation) -> WorkflowStartOptions {
         let attributes = SearchAttributes::new([
             CONVERSATION_ID.value_set(conversation.id.clone()),
@@ -149,13 +158,7 @@ impl TurnStarter for TemporalTurns {
         message_id: &str,
         on_busy: OnBusy,
     ) -> Result<(), TurnError> {
-        // No content: the row in `messages` holds it, and the history stays small
-        // (invariant 4, linear history).
-        let submit = Submit {
-            message_id: Some(message_id.to_owned()),
-            on_busy: Some(on_busy.signalled().into()),
-            ..Submit::default()
-        };
+        let submit = submission(message_id, on_busy);
         let call = self.client.signal_with_start_workflow(
             AgentExecution::run,
             turn_input(conversation).into(),
@@ -166,6 +169,25 @@ impl TurnStarter for TemporalTurns {
         self.within(call).await?.map(drop).map_err(unavailable)
     }
 
+    async fn signal(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+        on_busy: OnBusy,
+    ) -> Result<bool, TurnError> {
+        let submit = submission(message_id, on_busy);
+        let handle = handle(&self.client, AgentExecution::run, conversation_id);
+        let options = self.signal_options(format!("submit/{message_id}"));
+        match self
+            .within(handle.signal(AgentExecution::submit, submit.into(), options))
+            .await?
+        {
+            Ok(()) => Ok(true),
+            Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
     async fn start(
         &self,
         conversation: &Conversation,
@@ -173,7 +195,7 @@ impl TurnStarter for TemporalTurns {
     ) -> Result<StartOutcome, TurnError> {
         let StartMessages {
             first,
-            from_step,
+            goes_on_at,
             waiting,
         } = messages;
         let submit = |message_id| Submit {
@@ -184,7 +206,8 @@ impl TurnStarter for TemporalTurns {
             message: Some(submit(first.clone())),
             inbox: waiting.into_iter().map(submit).collect(),
             inbox_in_order: true,
-            from_step,
+            from_step: goes_on_at.unwrap_or(0),
+            goes_on: goes_on_at.is_some(),
             ..turn_input(conversation)
         };
         let mut options = self.start_options(conversation);
@@ -232,9 +255,7 @@ impl TurnStarter for TemporalTurns {
             reason: "cancelled by the user".to_owned(),
         };
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
-        let options = WorkflowSignalOptions::builder()
-            .rpc_options(self.rpc_options())
-            .build();
+        let options = self.signal_options(format!("cancel/{message_id}"));
         match self
             .within(handle.signal(AgentExecution::cancel, cancel.into(), options))
             .await?
@@ -257,7 +278,9 @@ impl TurnStarter for TemporalTurns {
             conversation_id,
             sub_agent,
         );
+        // The same answer again waits for the same update, and becomes history once.
         let options = WorkflowExecuteUpdateOptions::builder()
+            .update_id(ids::answer_id(&answer))
             .rpc_options(self.rpc_options())
             .build();
         let call = handle.execute_update(AgentExecution::resolve_approval, answer.into(), options);
@@ -294,9 +317,7 @@ impl TurnStarter for TemporalTurns {
             conversation_id,
             sub_agent,
         );
-        let options = WorkflowSignalOptions::builder()
-            .rpc_options(self.rpc_options())
-            .build();
+        let options = self.signal_options(format!("tool_result/{execution_id}"));
         match self
             .within(handle.signal(AgentExecution::tool_result, stored.into(), options))
             .await?
@@ -315,6 +336,16 @@ impl TurnStarter for TemporalTurns {
             Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
             Err(error) => Err(unavailable(error)),
         }
+    }
+}
+
+/// Makes the signal for a stored message. It has no content: the row in `messages` holds it, and the history stays small
+/// (invariant 4, linear history).
+fn submission(message_id: &str, on_busy: OnBusy) -> Submit {
+    Submit {
+        message_id: Some(message_id.to_owned()),
+        on_busy: Some(on_busy.signalled().into()),
+        ..Submit::default()
     }
 }
 

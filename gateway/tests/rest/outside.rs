@@ -139,6 +139,7 @@ async fn what_the_turn_says_becomes_a_problem() {
         (refused(refusal::MISMATCH), 409, "approval_mismatch"),
         (refused(refusal::INVALID), 400, "invalid_body"),
         (refused(refusal::UNKNOWN), 503, "turn_unavailable"),
+        (refused(refusal::BEING_STORED), 503, "turn_unavailable"),
         (refused("of a later version"), 503, "turn_unavailable"),
         (ApprovalOutcome::Unanswered, 503, "turn_unavailable"),
         (ApprovalOutcome::NotRunning, 409, "turn_not_running"),

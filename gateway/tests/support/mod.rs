@@ -70,6 +70,19 @@ impl TurnStarter for RecordingTurns {
         ))
     }
 
+    async fn signal(
+        &self,
+        conversation_id: &str,
+        message_id: &str,
+        on_busy: OnBusy,
+    ) -> Result<bool, TurnError> {
+        self.record(format!(
+            "signal {conversation_id} {message_id} {}",
+            on_busy.signalled()
+        ))?;
+        Ok(!*self.is_idle.lock().unwrap())
+    }
+
     async fn start(
         &self,
         conversation: &Conversation,
@@ -77,9 +90,10 @@ impl TurnStarter for RecordingTurns {
     ) -> Result<StartOutcome, TurnError> {
         let StartMessages {
             first,
-            from_step,
+            goes_on_at,
             waiting,
         } = messages;
+        let from_step = goes_on_at.unwrap_or(0);
         self.record(format!(
             "start {} {first} from {from_step}, then {}",
             conversation.id,

@@ -56,6 +56,8 @@ pub mod refusal {
     pub const UNKNOWN: &str = "approval_unknown";
     /// The approval was answered before.
     pub const ANSWERED: &str = "approval_answered";
+    /// The approval was answered, and the answer is not stored yet.
+    pub const BEING_STORED: &str = "approval_being_stored";
     /// The answer is for another input than the call's.
     pub const MISMATCH: &str = "approval_mismatch";
     /// The answer itself is wrong.

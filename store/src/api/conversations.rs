@@ -118,6 +118,8 @@ pub struct QueuedMessage {
     pub is_new: bool,
     /// The turn that has taken it; `None` while it waits.
     pub turn: Option<TakenBy>,
+    /// True when something else of the conversation has not ended: a turn, or a message that waits.
+    pub has_others: bool,
 }
 
 impl QueuedMessage {

@@ -1,5 +1,7 @@
 //! The messages that a conversation accepts. Both transactions lock the conversation first.
 
+use everturn_proto::words::OnBusy;
+
 use super::{
     Connection,
     lock::lock_visible_conversation,
@@ -24,14 +26,15 @@ pub(super) async fn queue(
         return Err(StoreError::not_found(Missing::Conversation, id));
     }
     let inserted = messages::queue(new, &access.tenant_id, now())
-        .execute(&mut *connection)
+        .fetch_optional(&mut *connection)
         .await
         .map_err(missing(Missing::Conversation, id))?;
-    if inserted.rows_affected() == 1 {
+    if let Some(has_others) = inserted {
         return Ok(QueuedMessage {
             message_id: new.message_id.clone(),
             is_new: true,
             turn: None,
+            has_others,
         });
     }
     let stored: Option<QueuedRow> = sqlx::query_as(QUEUED_MESSAGE)
@@ -39,6 +42,7 @@ pub(super) async fn queue(
         .bind(&new.message_id)
         .bind(&new.client_message_id)
         .bind(&new.content)
+        .bind(OnBusy::Reject.as_str())
         .fetch_optional(&mut *connection)
         .await?;
     let Some(stored) = stored else {
@@ -52,6 +56,7 @@ pub(super) async fn queue(
     Ok(QueuedMessage {
         message_id: stored.id.clone(),
         is_new: false,
+        has_others: stored.has_others,
         turn: stored.taken_by(),
     })
 }

@@ -66,6 +66,7 @@ impl From<StatusRow> for ConversationStatus {
 pub(crate) struct QueuedRow {
     pub(crate) id: String,
     pub(crate) has_this_content: bool,
+    pub(crate) has_others: bool,
     turn_message_id: Option<String>,
     turn_status: Option<String>,
 }

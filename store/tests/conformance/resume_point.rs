@@ -44,7 +44,14 @@ pub async fn the_resume_point_names_what_waits(backend: &impl Backend) {
     };
     assert_eq!(point(&turn.store).await, nothing);
     for message in ["m1", "m2", "m3"] {
-        turn.queue(message).await;
+        let queued = turn.queue(message).await;
+        assert_eq!(queued.has_others, message != "m1");
+        let again = turn.queue(message).await;
+        assert_eq!(
+            again.has_others,
+            message != "m1",
+            "also when it is sent again"
+        );
         // The messages are ordered by their times, which are stored to the millisecond.
         tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
@@ -53,6 +60,8 @@ pub async fn the_resume_point_names_what_waits(backend: &impl Backend) {
     assert_eq!(first.unwrap().waiting, ["m1", "m2"]);
 
     turn.begin_again().await;
+    let running = turn.queue("m2").await;
+    assert!(running.has_others);
     let mut expected = ResumePoint {
         turn: Some(unfinished(None)),
         waiting: vec!["m2".to_owned(), "m3".to_owned()],

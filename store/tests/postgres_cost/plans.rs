@@ -263,15 +263,15 @@ fn of_messages() -> Vec<Query> {
         query(
             "repeated message",
             hot::QUEUED_MESSAGE,
-            "text, text, text, text",
-            "'c5000', 'm2', 'client3', 'x'",
-            4,
+            "text, text, text, text, text",
+            "'c5000', 'm2', 'client3', 'x', 'reject'",
+            5,
         ),
         query(
             "accepted message, far over the limit of turns",
             hot::QUEUE_MESSAGE,
-            "text, text, text, text, timestamptz, bigint, text, bigint, text",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue'",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject'",
             20,
         ),
     ]

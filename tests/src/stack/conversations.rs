@@ -106,6 +106,20 @@ impl Stack {
         .await;
     }
 
+    /// Waits until the history of the conversation's latest run has so many events of a type
+    /// (`WORKFLOW_EXECUTION_SIGNALED`).
+    pub async fn has_in_history(&self, conversation_id: &str, event_type: &str, count: usize) {
+        let workflow_id = ids::workflow_id(conversation_id);
+        let event_type = format!("EVENT_TYPE_{event_type}");
+        wait::until(&format!("{count} of {event_type}"), || async {
+            let history = self.temporal.history(&workflow_id).await;
+            let events = history["events"].as_array()?;
+            let is_of_type = |event: &&Value| event["eventType"] == event_type.as_str();
+            (events.iter().filter(is_of_type).count() == count).then_some(())
+        })
+        .await;
+    }
+
     /// Waits until the workflow of a conversation has this status, and returns its description.
     pub async fn workflow_status(&self, conversation_id: &str, status: &str) -> Value {
         let workflow_id = ids::workflow_id(conversation_id);

@@ -37,7 +37,7 @@ impl Stack {
         }
     }
 
-    /// Starts a worker of another binary, for instance of an example.
+    /// Starts a worker of another binary: an example by its name, or another build by its path.
     pub fn worker_of(&self, program: &str) -> Process {
         let spawn = |_| self.spawn_command(self.command_of(program, &["worker"], &[]), "worker");
         Process {
@@ -66,6 +66,17 @@ impl Stack {
     pub async fn gateway_on(&self, number: usize, environment: &[(&str, &str)]) -> Process {
         let listen = format!("127.0.0.1:{}", self.gateway_port(number));
         let process = self.spawn(&["gateway", "--listen", &listen], "gateway", environment);
+        ready(&self.gateway_url(number)).await;
+        process
+    }
+
+    /// Starts one of the gateways with another binary, and waits until it answers.
+    pub async fn gateway_of(&self, program: &str, number: usize) -> Process {
+        let listen = format!("127.0.0.1:{}", self.gateway_port(number));
+        let command = self.command_of(program, &["gateway", "--listen", &listen], &[]);
+        let process = Process {
+            children: vec![self.spawn_command(command, "gateway")],
+        };
         ready(&self.gateway_url(number)).await;
         process
     }

@@ -59,6 +59,40 @@ async fn killed_before_the_answer_is_saved() {
     killed_at("save.approval.before").await;
 }
 
+/// Nobody is told that an answer was taken before it is stored: the run may end, and the next one asks again.
+#[tokio::test]
+async fn an_answer_is_taken_when_it_is_stored() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_stopping_at("save.approval.before");
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    let not_stored = (503, "turn_unavailable");
+    let answered = async {
+        let first = try_answer(&stack, &conversation, &call, yes()).await;
+        assert_eq!(code(&first), not_stored);
+        // The engine knows of the answer when the worker asks for more time for its save.
+        let accepted = "WORKFLOW_EXECUTION_UPDATE_ACCEPTED";
+        stack.has_in_history(&conversation, accepted, 1).await;
+        for other in [yes(), json!({"decision": "deny"})] {
+            let again = try_answer(&stack, &conversation, &call, other).await;
+            assert_eq!(code(&again), not_stored);
+        }
+        stack.terminate(&conversation).await;
+    };
+    tokio::select! {
+        () = answered => {}
+        () = stack.stop_each_time("save.approval.before") => {}
+    }
+    worker.kill().await;
+    let _worker = stack.worker();
+    let resume = format!("/conversations/{conversation}/resume");
+    assert_eq!(stack.post(&resume, &json!({})).await.0, 202);
+    assert_eq!(pending(&stack, &conversation, 1).await[0], call);
+    assert_eq!(answer(&stack, &conversation, &call, yes()).await.0, 200);
+    ran_once(&stack, &conversation).await;
+}
+
 #[tokio::test]
 async fn killed_after_the_answer_is_saved() {
     killed_at("save.approval.after").await;

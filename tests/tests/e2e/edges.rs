@@ -75,3 +75,32 @@ async fn a_turn_that_goes_on_is_interrupted_and_not_lost() {
         "{story}"
     );
 }
+
+/// The workflow of the first turn is gone, and nobody has noticed it.
+#[tokio::test]
+async fn a_message_to_a_lost_turn_brings_that_back_first() {
+    for (on_busy, first) in [("queue", "complete"), ("interrupt", "cancelled")] {
+        let model = Model::start(|request: &Request| match request.number {
+            1 => Reply::text("As far as th").held(),
+            _ => echo(request),
+        });
+        let stack = Stack::new(model.await).await;
+        stack.configure(UNHELPED);
+        let _running = stack.start().await;
+        let (conversation, _) = stack.ask("one").await;
+        stack.asked(1).await;
+        stack.terminate(&conversation).await;
+        let rejected = json!({"content": "no", "on_busy": "reject"});
+        assert_eq!(stack.send(&conversation, &rejected).await.0, 409);
+        let second = json!({"content": "two", "on_busy": on_busy});
+        assert_eq!(stack.send(&conversation, &second).await.0, 202);
+        let events = stack.ended(&conversation, 2).await;
+        let story = types(&events);
+        let turns: Vec<_> = story.split("user_message ").skip(1).collect();
+        assert!(
+            turns[0].trim_end().ends_with(first),
+            "{on_busy}: {events:#?}"
+        );
+        assert_eq!(turns[1], "assistant_message complete", "{on_busy}");
+    }
+}

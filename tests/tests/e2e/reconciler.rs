@@ -72,7 +72,7 @@ async fn an_engine_that_comes_back_empty_loses_no_message() {
             said(&events),
             [format!("{number} 0"), format!("{number} 1")]
         );
-        assert_eq!(ends.matches("complete").count(), 2, "{ends}");
+        assert_eq!(ends.matches("complete").count(), 2, "{events:#?}");
         assert_eq!(
             ends.matches("act").count(),
             ends.matches("observe").count(),

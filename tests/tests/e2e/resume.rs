@@ -373,6 +373,7 @@ async fn a_newer_message_ends_a_lost_turn() {
         }
     });
     let stack = Stack::new(model.await).await;
+    stack.configure("[reconciler]\nlost_turns = \"end\"\n");
     let _running = stack.start().await;
     let conversation = stack.client().create_conversation(None).await.unwrap();
     let is_last = |frame: &Frame| frame.event == "complete";

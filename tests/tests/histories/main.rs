@@ -71,10 +71,14 @@ async fn stored_histories_replay() {
         "refused-save",
         "steers-after-end",
         "taken-over",
+        "early-cancel",
+        "long-wait",
+        "goes-on-among-tools",
     ];
     let of_tools = [
         "approval",
         "approval-cancelled",
+        "stored-answers",
         "client-tool",
         "remote-tools",
         "delegating",

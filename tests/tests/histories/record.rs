@@ -7,6 +7,7 @@ use everturn_tests::{
     model::{Model, Reply, Request},
     python::PythonTools,
     stack::Stack,
+    wait,
 };
 use serde_json::{Value, json};
 use temporalio_client::{WorkflowExecutionInfo, WorkflowFetchHistoryOptions};
@@ -172,17 +173,16 @@ fn script_for_someone(request: &Request) -> Reply {
     }
 }
 
-#[tokio::test]
-async fn record_histories_of_what_waits_for_someone_when_asked() {
-    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
-        return;
-    }
-    let agent = "tools = [{ name = \"test_once\", approval = \"always\" }, \"open_file\"]\n\
-                 [client_tools.open_file]\ndescription = \"Reads a file of the user.\"";
-    let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
-    let _running = stack.start().await;
+/// Records a turn with two approvals, of which one is denied.
+async fn approve_and_deny(stack: &Stack, name: &str) {
     let (conversation, _) = stack.ask("approve").await;
     stack.saw(&conversation, "approval_requested").await;
+    approve_and_deny_all(stack, &conversation).await;
+    record(stack, name, &conversation, None).await;
+}
+
+/// Approves the first call that waits and denies the second one, and waits for the end of the turn.
+async fn approve_and_deny_all(stack: &Stack, conversation: &str) {
     let approvals = stack
         .get(&format!("/conversations/{conversation}/approvals"))
         .await;
@@ -194,16 +194,90 @@ async fn record_histories_of_what_waits_for_someone_when_asked() {
     {
         let id = call["execution_id"].as_str().unwrap();
         let answer = json!({"decision": decision, "input_hash": call["input_hash"]});
-        stack
-            .post(
-                &format!("/conversations/{conversation}/approvals/{id}"),
-                &answer,
-            )
-            .await;
+        let path = format!("/conversations/{conversation}/approvals/{id}");
+        wait::until("the turn takes the answer", || async {
+            (stack.post(&path, &answer).await.0 == 200).then_some(())
+        })
+        .await;
     }
-    stack.ended(&conversation, 1).await;
-    stack.workflow_status(&conversation, "COMPLETED").await;
-    record(&stack, "approval", &conversation, None).await;
+    stack.ended(conversation, 1).await;
+    stack.workflow_status(conversation, "COMPLETED").await;
+}
+
+/// Answers to approvals that are told when they are stored, and a cancel that comes before its message.
+#[tokio::test]
+async fn record_histories_of_answers_and_early_cancels_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let agent = "tools = [{ name = \"test_once\", approval = \"always\" }]";
+    let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
+    let _running = stack.start().await;
+    approve_and_deny(&stack, "stored-answers").await;
+
+    let stack = Stack::new(Model::start(script).await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("wait").await;
+    stack.asked(1).await;
+    let path = format!("/conversations/{conversation}/cancel");
+    stack.post(&path, &json!({"message_id": "second"})).await;
+    let described = stack.workflow_status(&conversation, "RUNNING").await;
+    let first_run = described["workflowExecutionInfo"]["execution"]["runId"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let message = json!({"message_id": "second", "content": "hello"}).to_string();
+    let signal = [
+        "workflow", "signal", "--name", "submit", "--input", &message,
+    ];
+    let workflow_id = ids::workflow_id(&conversation);
+    let signal = [&signal[..], &["--workflow-id", &workflow_id]].concat();
+    stack.temporal.succeed(&signal).await;
+    stack.model.release();
+    stack.ended(&conversation, 2).await;
+    record(&stack, "early-cancel", &conversation, Some(&first_run)).await;
+}
+
+/// A turn that goes on in a new run while a call waits for an approval: the first run, and the next one.
+#[tokio::test]
+async fn record_histories_of_a_long_wait_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let agent = "tools = [{ name = \"test_once\", approval = \"always\" }]";
+    let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("approve").await;
+    stack.saw(&conversation, "approval_requested").await;
+    let first_run = run_of(&stack, &conversation).await;
+    let path = format!("/conversations/{conversation}/cancel");
+    let mut number = 0;
+    while run_of(&stack, &conversation).await == first_run {
+        number += 1;
+        let other = json!({"message_id": format!("other-{number}")});
+        stack.post(&path, &other).await;
+    }
+    record(&stack, "long-wait", &conversation, Some(&first_run)).await;
+    approve_and_deny_all(&stack, &conversation).await;
+    record(&stack, "goes-on-among-tools", &conversation, None).await;
+}
+
+async fn run_of(stack: &Stack, conversation: &str) -> String {
+    let described = stack.workflow_status(conversation, "RUNNING").await;
+    let execution = &described["workflowExecutionInfo"]["execution"];
+    execution["runId"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn record_histories_of_what_waits_for_someone_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let agent = "tools = [{ name = \"test_once\", approval = \"always\" }, \"open_file\"]\n\
+                 [client_tools.open_file]\ndescription = \"Reads a file of the user.\"";
+    let stack = Stack::with_agent(Model::start(script_for_someone).await, agent).await;
+    let _running = stack.start().await;
+    approve_and_deny(&stack, "approval").await;
 
     let (conversation, _) = stack.ask("approve").await;
     stack.saw(&conversation, "approval_requested").await;

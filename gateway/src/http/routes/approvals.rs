@@ -114,11 +114,11 @@ fn outcomes() -> Object {
 problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ApprovalAnswered, ApprovalExpired,
     ApprovalMismatch, TurnNotRunning, BodyTooLarge, TurnUnavailable, TemporalUnavailable);
 
-/// Approves or denies a tool call, once the turn has taken the answer. Needs the scope `approve`.
+/// Approves or denies a tool call. What is answered with 200 is stored, and is not asked again. Needs the scope `approve`.
 #[utoipa::path(
     post, path = "/conversations/{id}/approvals/{execution_id}", tag = "tools", operation_id = "resolve_approval",
     params(ExecutionPath), request_body = ApprovalAnswerBody,
-    responses((status = 200, body = AnsweredApprovalBody, description = "The turn has the answer"), Refusals)
+    responses((status = 200, body = AnsweredApprovalBody, description = "The answer is stored"), Refusals)
 )]
 pub(super) async fn resolve(
     State(state): State<GatewayState>,
@@ -222,7 +222,7 @@ fn refused(outcome: &ApprovalOutcome) -> Problem {
         ApprovalOutcome::Refused(word) if word == refusal::INVALID => {
             Problem::new(Code::InvalidBody, "The turn cannot read the answer.")
         }
-        // The call does not wait yet: its turn is coming back from a restart or a reset.
+        // The call does not wait yet: its turn is coming back from a restart or a reset. Or an answer is not stored yet.
         ApprovalOutcome::Taken | ApprovalOutcome::Refused(_) | ApprovalOutcome::Unanswered => {
             Problem::new(
                 Code::TurnUnavailable,

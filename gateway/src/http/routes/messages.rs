@@ -6,12 +6,14 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
+use everturn_proto::limits::MAX_QUEUED_MESSAGES;
 use everturn_store::{Conversation, NewMessage, QueuedMessage};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 use uuid::Uuid;
 
 use crate::{
+    config::LostTurns,
     http::{
         extract::{Caller, ConversationId, JsonBody, checked_id},
         openapi::{IdempotencyKey, MessageText, problems},
@@ -130,6 +132,12 @@ pub(super) async fn submit(
         .queue_message(&caller.access, new)
         .await?;
     match &queued.turn {
+        None if queued.has_others && on_busy == OnBusy::Reject => {
+            withdraw(state, caller, conversation, &queued).await?;
+        }
+        None if queued.has_others && state.config.reconciler.lost_turns == LostTurns::Resume => {
+            join_others(state, caller, conversation, &queued, on_busy).await?;
+        }
         None if on_busy == OnBusy::Reject => {
             start_or_reject(state, caller, conversation, &queued).await?;
         }
@@ -153,6 +161,34 @@ pub(super) async fn submit(
     Ok(queued)
 }
 
+/// Hands a message over to the workflow that runs. When none does, although a turn has not ended or another message
+/// waits, these come first: the turn of this message would end a turn that is only lost, or overtake a message.
+async fn join_others(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    queued: &QueuedMessage,
+    on_busy: OnBusy,
+) -> Result<(), Problem> {
+    let (turns, conversations) = (&state.ports.turns, &state.ports.conversations);
+    let (id, message_id) = (&conversation.id, &queued.message_id);
+    if turns.signal(id, message_id, on_busy).await? {
+        return Ok(());
+    }
+    let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
+    let point = conversations
+        .resume_point(&caller.access, id, max_waiting)
+        .await?;
+    let others = point.and_then(|mut point| {
+        point.waiting.retain(|waiting| waiting != message_id);
+        StartMessages::unfinished(point)
+    });
+    if let Some(others) = others {
+        turns.start(conversation, others).await?;
+    }
+    Ok(turns.submit(conversation, message_id, on_busy).await?)
+}
+
 /// Starts the turn of a stored message, or takes the message back when another turn runs. One that an earlier request
 /// stored is left alone: that request, or another one, may be about to start its turn.
 async fn start_or_reject(
@@ -163,12 +199,22 @@ async fn start_or_reject(
 ) -> Result<(), Problem> {
     let messages = StartMessages {
         first: queued.message_id.clone(),
-        from_step: 0,
+        goes_on_at: None,
         waiting: Vec::new(),
     };
     if state.ports.turns.start(conversation, messages).await? != StartOutcome::Busy {
         return Ok(());
     }
+    withdraw(state, caller, conversation, queued).await
+}
+
+/// Takes a message back that is not to wait, and says that a turn runs.
+async fn withdraw(
+    state: &GatewayState,
+    caller: &Caller,
+    conversation: &Conversation,
+    queued: &QueuedMessage,
+) -> Result<(), Problem> {
     let conversations = &state.ports.conversations;
     if queued.is_new
         && !conversations

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use everturn_proto::limits::MAX_QUEUED_MESSAGES;
-use everturn_store::ResumePoint;
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -55,8 +54,10 @@ pub(super) async fn resume(
         .conversations
         .resume_point(&caller.access, &id, max_waiting)
         .await?;
-    let messages = unfinished(point.ok_or_else(|| Problem::conversation_not_found(&id))?)?;
-    let from_step = messages.from_step;
+    let point = point.ok_or_else(|| Problem::conversation_not_found(&id))?;
+    let has_begun = point.has_begun;
+    let messages = StartMessages::unfinished(point).ok_or_else(|| nothing_left(has_begun))?;
+    let from_step = messages.goes_on_at.unwrap_or(0);
     // What ends between the look and the start does no harm: a message that was answered starts nothing visible.
     let answer = match state.ports.turns.start(&conversation, messages).await? {
         StartOutcome::Started => ResumedBody {
@@ -71,26 +72,14 @@ pub(super) async fn resume(
     Ok((StatusCode::ACCEPTED, Json(answer)))
 }
 
-/// What was accepted and is not finished: the turn that has begun, then the messages that wait.
-fn unfinished(point: ResumePoint) -> Result<StartMessages, Problem> {
-    let mut waiting = point.waiting.into_iter();
-    let (first, from_step) = match point.turn {
-        Some(turn) => (Some(turn.message_id), turn.checkpoint_step.unwrap_or(0)),
-        None => (waiting.next(), 0),
-    };
-    match first {
-        Some(first) => Ok(StartMessages {
-            first,
-            from_step,
-            waiting: waiting.collect(),
-        }),
-        None if point.has_begun => Err(Problem::new(
-            Code::TurnComplete,
-            "Nothing is left to do. Send a message.",
-        )),
-        None => Err(Problem::new(
+/// Says that nothing is left to do.
+fn nothing_left(has_begun: bool) -> Problem {
+    if has_begun {
+        Problem::new(Code::TurnComplete, "Nothing is left to do. Send a message.")
+    } else {
+        Problem::new(
             Code::NoCheckpoint,
             "The conversation has had no turn yet. Send a message.",
-        )),
+        )
     }
 }

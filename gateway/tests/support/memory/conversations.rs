@@ -104,6 +104,7 @@ impl Conversations for MemoryStore {
                 message_id,
                 is_new: false,
                 turn,
+                has_others: tables.has_others,
             });
         }
         if tables.messages.len() - tables.taken.len() >= new.max_queued as usize {
@@ -117,6 +118,7 @@ impl Conversations for MemoryStore {
             message_id,
             is_new: true,
             turn: None,
+            has_others: tables.has_others,
         })
     }
 

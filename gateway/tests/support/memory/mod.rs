@@ -41,6 +41,8 @@ pub struct Tables {
     pub result_ranges: Vec<ResultRange>,
     /// What there is to resume, in every conversation.
     pub resume_point: Option<ResumePoint>,
+    /// Whether something else of the conversation has not ended.
+    pub has_others: bool,
     pub current: Option<String>,
     /// The newest generation of each agent execution, by conversation.
     generations: BTreeMap<String, BTreeMap<String, u32>>,

@@ -1,17 +1,38 @@
 //! Texts about messages: those that wait, those that turns have taken, the context of a model.
 
 use chrono::{DateTime, Utc};
-use everturn_proto::{turn::ToolCall, words::MessageRole};
+use everturn_proto::{
+    turn::ToolCall,
+    words::{MessageRole, OnBusy},
+};
 use sqlx::types::Json as Column;
 
-use super::{SqlText, Statement};
+use super::{Scalar, SqlText, Statement};
 use crate::api::NewMessage;
+
+/// True when a turn of the conversation runs, or another message than this one waits to be answered. The last parameter
+/// is `reject`.
+macro_rules! others {
+    ($conversation:literal, $id:literal, $reject:literal) => {
+        concat!(
+            running_turn!("id", $conversation),
+            " IS NOT NULL OR EXISTS (SELECT 1 FROM messages o WHERE o.conversation_id = ",
+            $conversation,
+            " AND o.status = 'queued' AND o.on_busy <> ",
+            $reject,
+            " AND o.id <> ",
+            $id,
+            ") AS has_others"
+        )
+    };
+}
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
-/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. It inserts
-/// nothing when the message is there already or a limit is reached.
-pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
+/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject. It inserts
+/// nothing when the message is there already or a limit is reached. The row says whether something else has not ended.
+pub(crate) const QUEUE_MESSAGE: &str = concat!(
+    "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
      client_message_id, created_at, on_busy, content, tool_calls, tool_results) \
      SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]' \
      WHERE (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
@@ -24,11 +45,17 @@ pub(crate) const QUEUE_MESSAGE: &str = "INSERT INTO messages (conversation_id, i
        (SELECT DISTINCT conversation_id FROM agent_executions \
         WHERE tenant_id = $7 AND status = 'running' AND conversation_id <> $1 \
         ORDER BY conversation_id LIMIT $8) AS running) AS busy) < $8) \
-     ON CONFLICT DO NOTHING";
+     ON CONFLICT DO NOTHING RETURNING ",
+    others!("$1", "$2", "$10")
+);
 
 /// Returns [`QUEUE_MESSAGE`] with its parameters.
-pub(crate) fn queue(new: &NewMessage, tenant_id: &str, now: DateTime<Utc>) -> Statement {
-    sqlx::query(QUEUE_MESSAGE)
+pub(crate) fn queue<'q>(
+    new: &'q NewMessage,
+    tenant_id: &'q str,
+    now: DateTime<Utc>,
+) -> Scalar<'q, bool> {
+    sqlx::query_scalar(QUEUE_MESSAGE)
         .bind(&new.conversation_id)
         .bind(&new.message_id)
         .bind(&new.client_message_id)
@@ -38,19 +65,24 @@ pub(crate) fn queue(new: &NewMessage, tenant_id: &str, now: DateTime<Utc>) -> St
         .bind(tenant_id)
         .bind(new.max_turns.map_or(0, |most| i64::from(most.get())))
         .bind(new.on_busy.as_str())
+        .bind(OnBusy::Reject.as_str())
 }
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content. When both ids match, the row with the client's id is
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject. When both ids match, the row with the client's id is
 /// returned. It also says whose turn took the message, and the status of that turn.
-pub(crate) const QUEUED_MESSAGE: &str = "SELECT found.id, found.content = $4 AS has_this_content, \
-     e.message_id AS turn_message_id, e.status AS turn_status FROM \
+pub(crate) const QUEUED_MESSAGE: &str = concat!(
+    "SELECT found.id, found.content = $4 AS has_this_content, \
+     e.message_id AS turn_message_id, e.status AS turn_status, ",
+    others!("$1", "found.id", "$5"),
+    " FROM \
      (SELECT 0 AS place, id, content, agent_execution_id FROM messages \
       WHERE conversation_id = $1 AND client_message_id = $3 \
       UNION ALL \
       SELECT 1 AS place, id, content, agent_execution_id FROM messages \
       WHERE conversation_id = $1 AND id = $2) AS found \
      LEFT JOIN agent_executions e ON e.id = found.agent_execution_id \
-     ORDER BY found.place LIMIT 1";
+     ORDER BY found.place LIMIT 1"
+);
 
 /// `$1` conversation, `$2` id.
 pub(crate) const WITHDRAW_MESSAGE: &str =

@@ -38,6 +38,9 @@ type Arguments = <Db as sqlx::Database>::Arguments;
 /// A statement with its parameters.
 pub(super) type Statement = sqlx::query::Query<'static, Db, Arguments>;
 
+/// A statement with its parameters that returns one value.
+pub(super) type Scalar<'q, T> = sqlx::query::QueryScalar<'q, Db, T, Arguments>;
+
 /// A statement with its parameters that returns rows.
 pub(super) type Select<'q, T> = sqlx::query::QueryAs<'q, Db, T, Arguments>;
 

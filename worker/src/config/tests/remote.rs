@@ -8,7 +8,7 @@ const REMOTE: &str = "[remote_tools.t]\ndescription = \"Does.\"\ntask_queue = \"
 fn a_remote_tool_is_called_as_written() {
     let agent = "[agents.default]\nprovider = \"main\"\nmodel = \"m\"\ntools = [\"t\", { name = \"u\", timeout = \"9s\" }]\n";
     let other = "[remote_tools.u]\ndescription = \"Does.\"\ntask_queue = \"q\"\nactivity_type = \"a\"\neffect = \"read\"\n\
-                 timeout = \"5s\"\nheartbeat_timeout = \"2s\"\nstart_timeout = \"3s\"\n";
+                 timeout = \"5s\"\nheartbeat_timeout = \"2s\"\nstart_timeout = \"3s\"\nmax_result_bytes = 2048\n";
     let config = parse(
         &format!("{PROVIDER}{agent}{REMOTE}{other}"),
         &[("KEY", "k")],
@@ -17,22 +17,23 @@ fn a_remote_tool_is_called_as_written() {
     let [t, u] = &config.agents[0].tools[..] else {
         panic!("two tools")
     };
-    let worker = |activity_type: &str, heartbeat_timeout_ms, start_timeout_ms| {
+    let worker = |activity_type: &str, heartbeat_timeout_ms, start_timeout_ms, max_result_bytes| {
         let (task_queue, activity_type) = ("q".to_owned(), activity_type.to_owned());
         Some(everturn_proto::turn::RemoteTool {
             task_queue,
             activity_type,
             heartbeat_timeout_ms,
             start_timeout_ms,
+            max_result_bytes: Some(max_result_bytes),
         })
     };
     assert_eq!(
         (t.kind.as_str(), t.timeout_ms, &t.remote),
-        ("remote", 300_000, &worker("t", None, 60_000))
+        ("remote", 300_000, &worker("t", None, 60_000, 131_072))
     );
     assert_eq!(
         (u.timeout_ms, &u.remote),
-        (9_000, &worker("a", Some(2_000), 3_000)),
+        (9_000, &worker("a", Some(2_000), 3_000, 2_048)),
         "the agent's time-out wins"
     );
     let effects: Vec<_> = config
@@ -57,6 +58,10 @@ fn a_wrong_remote_tool_is_explained() {
         (
             format!("{REMOTE}start_timeout = \"0s\"\n"),
             "`start_timeout` must be from 1s",
+        ),
+        (
+            format!("{REMOTE}max_result_bytes = 2000000\n"),
+            "`max_result_bytes` must be from 1024 to 1048576",
         ),
         (format!("{REMOTE}url = \"x\"\n"), "unknown field `url`"),
         (

@@ -1,9 +1,9 @@
 //! `[remote_tools.NAME]`: tools that a worker of the operator's own runs, in any Temporal SDK's language.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use everturn_activities::tools::{DescribedTool, RunBy};
-use everturn_proto::turn;
+use everturn_proto::{limits::REMOTE_RESULT_BYTES, turn};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -15,6 +15,8 @@ use crate::config::{
 
 /// How long a call waits for a worker unless the table says: a deployment of the tool's worker may take that long.
 const DEFAULT_START_TIMEOUT: Duration = Duration::from_mins(1);
+/// What a result may have at the most. A KiB holds an answer, and 1 MiB is the limit of every tool (`TOOL_RESULT_MAX_BYTES`).
+const RESULT_BYTES: RangeInclusive<u32> = 1024..=1024 * 1024;
 /// The engine's limit on names of task queues and activities.
 const MAX_NAME_BYTES: usize = 1000;
 
@@ -30,6 +32,7 @@ pub(in crate::config) struct RemoteToolTable {
     timeout: Option<Spanned<String>>,
     heartbeat_timeout: Option<Spanned<String>>,
     start_timeout: Option<Spanned<String>>,
+    max_result_bytes: Option<Spanned<u32>>,
 }
 
 pub(in crate::config) fn check(
@@ -68,12 +71,19 @@ impl RemoteToolTable {
             DEFAULT_START_TIMEOUT,
             SECOND..=24 * HOUR,
         );
+        let max_result_bytes = check.number(
+            "max_result_bytes",
+            &self.max_result_bytes,
+            REMOTE_RESULT_BYTES,
+            RESULT_BYTES,
+        );
         Runner::Remote {
             worker: turn::RemoteTool {
                 task_queue: self.task_queue.get_ref().clone(),
                 activity_type: activity_type.get_ref().clone(),
                 heartbeat_timeout_ms: heartbeat.map(milliseconds),
                 start_timeout_ms: milliseconds(start),
+                max_result_bytes: Some(max_result_bytes),
             },
             timeout: check.optional_duration("timeout", &self.timeout, SECOND..=24 * HOUR),
         }

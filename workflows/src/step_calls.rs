@@ -1,0 +1,182 @@
+//! The calls of the running step: how many more may begin, and which ones only wait. Pure data.
+//!
+//! Must not be here: what a call waits for (`outside.rs`), when the turn goes on in a new run (`tools.rs`).
+
+use std::collections::BTreeMap;
+
+use everturn_proto::{
+    limits::{REMOTE_PLACES, REMOTE_RECORDS_AT_ONCE, REMOTE_RESULT_BYTES},
+    turn::PlannedCall,
+};
+
+/// What a call waits for while nothing of it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// A person's approval.
+    Approval,
+    /// The client's result.
+    ClientResult,
+    /// A free place among the calls of the step.
+    Place,
+}
+
+impl Rest {
+    /// What the timer of a wait is called in the Temporal UI.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::ClientResult => "result",
+            Self::Place => "place",
+        }
+    }
+}
+
+/// The calls of the running step.
+#[derive(Debug, Default)]
+pub(crate) struct StepCalls {
+    /// How many calls have not ended.
+    open: usize,
+    /// The calls that only wait, by their tool execution.
+    at_rest: BTreeMap<String, Rest>,
+    /// How many more tools may begin, as the agent's `max_parallel_tools` says; `None`: any number.
+    free: Option<u32>,
+    /// Places of remote tools that are taken.
+    remote: u32,
+    /// Results of remote tools that are being recorded.
+    records: u32,
+}
+
+impl StepCalls {
+    /// Begins a step with so many calls.
+    pub(crate) fn begin(open: usize, max_parallel: Option<u32>) -> Self {
+        Self {
+            open,
+            free: max_parallel,
+            ..Self::default()
+        }
+    }
+
+    /// Notes that a call has ended.
+    pub(crate) fn end_one(&mut self) {
+        self.open = self.open.saturating_sub(1);
+    }
+
+    /// Notes that a call only waits now.
+    pub(crate) fn rest(&mut self, execution_id: &str, what: Rest) {
+        self.at_rest.insert(execution_id.to_owned(), what);
+    }
+
+    /// Notes that a call waits no longer.
+    pub(crate) fn wake(&mut self, execution_id: &str) {
+        self.at_rest.remove(execution_id);
+    }
+
+    /// The calls that only wait, when no call does anything else and one is left.
+    pub(crate) fn all_at_rest(&self) -> Option<impl Iterator<Item = (&str, Rest)>> {
+        let is_all = self.open > 0 && self.at_rest.len() == self.open;
+        let calls = self.at_rest.iter();
+        is_all.then(|| calls.map(|(id, what)| (id.as_str(), *what)))
+    }
+
+    /// True while the agent lets one more tool begin.
+    pub(crate) fn has_place(&self) -> bool {
+        self.free != Some(0)
+    }
+
+    /// True while a tool with so many places of remote tools may begin.
+    pub(crate) fn has_remote_places(&self, places: u32) -> bool {
+        self.remote + places <= REMOTE_PLACES
+    }
+
+    /// Takes a place, and so many of the remote tools.
+    pub(crate) fn take_place(&mut self, remote_places: u32) {
+        self.free = self.free.map(|free| free.saturating_sub(1));
+        self.remote += remote_places;
+    }
+
+    /// Gives the places back.
+    pub(crate) fn leave_place(&mut self, remote_places: u32) {
+        self.free = self.free.map(|free| free + 1);
+        self.remote = self.remote.saturating_sub(remote_places);
+    }
+
+    /// True while one more result may be recorded.
+    pub(crate) fn may_record(&self) -> bool {
+        self.records < REMOTE_RECORDS_AT_ONCE
+    }
+
+    /// Notes that a result is being recorded.
+    pub(crate) fn begin_record(&mut self) {
+        self.records += 1;
+    }
+
+    /// Notes that a result has been recorded.
+    pub(crate) fn end_record(&mut self) {
+        self.records = self.records.saturating_sub(1);
+    }
+}
+
+/// How many places of remote tools a call takes; none when it is not one.
+pub(crate) fn remote_places(call: &PlannedCall) -> u32 {
+    let Some(remote) = &call.remote else {
+        return 0;
+    };
+    let of_input = if call.has_large_input { 2 } else { 1 };
+    let result = remote.max_result_bytes.unwrap_or(REMOTE_RESULT_BYTES);
+    let of_result = result.div_ceil(REMOTE_RESULT_BYTES);
+    of_result.clamp(of_input, REMOTE_PLACES)
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_proto::turn::RemoteTool;
+
+    use super::*;
+
+    #[test]
+    fn a_step_rests_when_each_open_call_only_waits() {
+        let mut calls = StepCalls::begin(3, None);
+        calls.rest("a", Rest::Approval);
+        calls.rest("b", Rest::Place);
+        assert!(calls.all_at_rest().is_none(), "one runs");
+        calls.end_one();
+        let resting: Vec<_> = calls.all_at_rest().unwrap().collect();
+        assert_eq!(resting, [("a", Rest::Approval), ("b", Rest::Place)]);
+        calls.wake("b");
+        assert!(calls.all_at_rest().is_none(), "it runs again");
+        calls.end_one();
+        calls.wake("a");
+        calls.end_one();
+        assert!(calls.all_at_rest().is_none(), "the step has ended");
+    }
+
+    #[test]
+    fn places_are_taken_and_left() {
+        let mut calls = StepCalls::begin(3, Some(1));
+        calls.take_place(REMOTE_PLACES - 1);
+        assert!(!calls.has_place());
+        assert!(calls.has_remote_places(1) && !calls.has_remote_places(2));
+        calls.leave_place(REMOTE_PLACES - 1);
+        assert!(calls.has_place() && calls.has_remote_places(REMOTE_PLACES));
+    }
+
+    #[test]
+    fn large_inputs_and_results_take_more_places() {
+        let places = |max_result_bytes, has_large_input| {
+            let remote = RemoteTool {
+                max_result_bytes,
+                ..RemoteTool::default()
+            };
+            remote_places(&PlannedCall {
+                remote: Some(remote),
+                has_large_input,
+                ..PlannedCall::default()
+            })
+        };
+        assert_eq!(remote_places(&PlannedCall::default()), 0);
+        assert_eq!((places(None, false), places(None, true)), (1, 2));
+        assert_eq!(places(Some(REMOTE_RESULT_BYTES), false), 1);
+        assert_eq!(places(Some(1024 * 1024), true), 8);
+        assert_eq!(places(Some(u32::MAX), false), REMOTE_PLACES);
+    }
+}
