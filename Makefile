@@ -16,7 +16,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers python \
-	python-tool openapi histories clean
+	python-tool openapi histories previous clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server mcp-servers python python-tool check build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server mcp-servers python python-tool check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -57,10 +57,13 @@ build: ## Build all binaries: everturn, the examples, the stack, the benchmark.
 	@echo "▸ build"
 	@cargo build --workspace --locked
 
+previous: ## Build the binary of the commit before this one into .tools/previous, for the test of two builds.
+	@scripts/previous-build.sh
+
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server mcp-servers python python-tool build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server mcp-servers python python-tool previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
