@@ -15,7 +15,7 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run everturn stack test check fmt lint build unit e2e bench-streams deps temporal temporal-server mcp-servers python \
+.PHONY: help run everturn stack test check fmt lint build unit e2e bench-streams bench-soak bench-outage deps temporal temporal-server mcp-servers python \
 	python-tool openapi histories previous clean
 
 help: ## List the commands.
@@ -70,6 +70,14 @@ e2e: deps temporal temporal-server mcp-servers python python-tool previous build
 bench-streams: deps temporal ## Memory and latency of up to 10,000 open streams on one gateway (a release build).
 	@cargo build --release --workspace --locked
 	@target/release/bench streams
+
+bench-soak: deps temporal temporal-server ## 20,000 short turns on the production backends: memory, rows and keys (a release build).
+	@cargo build --release --workspace --locked
+	@EVERTURN_TEST_BACKENDS=production target/release/bench soak
+
+bench-outage: deps temporal temporal-server ## 2,000 messages that come while the engine is away (a release build).
+	@cargo build --release --workspace --locked
+	@EVERTURN_TEST_BACKENDS=production target/release/bench outage
 
 PYTHON_TOOL := $(CURDIR)/.tools/python-tool
 

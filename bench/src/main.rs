@@ -4,6 +4,8 @@
 //! It runs the binary `everturn` in its own directory. Build both with `cargo build --workspace`, and add `--release`
 //! for numbers that can be compared.
 
+mod outage;
+mod soak;
 mod streams;
 
 use clap::{Parser, Subcommand};
@@ -20,11 +22,17 @@ struct Cli {
 enum Command {
     /// Open event streams on one gateway: the memory of each, and how late a text reaches them.
     Streams(streams::Options),
+    /// Messages that come while the engine is away: how fast they are answered, and how often the engine is asked.
+    Outage(outage::Options),
+    /// Many short turns on one worker and one gateway: what they leave in memory, in the store and in Redis.
+    Soak(soak::Options),
 }
 
 #[tokio::main]
 async fn main() {
     match Cli::parse().command {
         Command::Streams(options) => streams::run(&options).await,
+        Command::Outage(options) => outage::run(&options).await,
+        Command::Soak(options) => soak::run(&options).await,
     }
 }

@@ -10,6 +10,8 @@
 //! - [`events`]: helpers that read the events of a conversation
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and the processes that they read from
+//! - [`outage`]: messages that come while the engine is away
+//! - [`soak`]: many short turns, and what they leave
 //! - [`random`]: pseudo-random numbers from a seed
 //!
 //! PostgreSQL, Redis, the production Temporal server, the TCP proxy and waiting are in `tests/servers`, and can be named
@@ -25,10 +27,12 @@ pub mod events;
 mod failpoints;
 pub mod mcp;
 pub mod model;
+pub mod outage;
 pub mod python;
 pub mod random;
 pub mod reader;
 mod search_attributes;
+pub mod soak;
 pub mod stack;
 pub mod temporal;
 

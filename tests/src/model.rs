@@ -235,6 +235,11 @@ impl Model {
         self.shared.requests.lock().unwrap().clone()
     }
 
+    /// Forgets all requests so far, and counts from 1 again: a long measurement must not keep them all.
+    pub fn forget_requests(&self) {
+        self.shared.requests.lock().unwrap().clear();
+    }
+
     /// Returns the number of replies whose reader left before their end.
     pub fn abandoned(&self) -> usize {
         self.shared.abandoned.load(Ordering::Relaxed)

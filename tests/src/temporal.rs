@@ -24,6 +24,8 @@ pub use everturn_test_servers::{
 /// A running Temporal server. It ends with the test binary at the latest.
 pub struct Temporal {
     port: u16,
+    /// Of a dev server: where its metrics are.
+    metrics_port: Option<u16>,
     server: Server,
 }
 
@@ -33,8 +35,11 @@ enum Server {
     Production(TemporalCluster),
 }
 
-/// Number of history events from which the dev server of the tests suggests to continue as new.
+/// Number of history events from which the servers of the tests suggest to continue as new. By default it is 4,096, and a
+/// test should not have to make so many.
 pub const LONG_HISTORY: usize = 120;
+
+const LONG_HISTORY_KEY: &str = "limit.historyCount.suggestContinueAsNew";
 
 static SHARED: OnceCell<Temporal> = OnceCell::const_new();
 
@@ -51,12 +56,14 @@ pub async fn shared() -> &'static Temporal {
         .await
 }
 
-/// Starts a production server, and waits until a workflow can run on it.
+/// Starts a production server, and waits until a workflow can run on it. `dynamic_config` has lines of YAML that are
+/// added to its configuration.
 pub async fn cluster(
     postgres: &Postgres,
     location: ServerLocation,
+    dynamic_config: &str,
 ) -> anyhow::Result<TemporalCluster> {
-    let cluster = TemporalCluster::start(postgres, location).await?;
+    let cluster = TemporalCluster::start(postgres, location, dynamic_config).await?;
     prepare(&cluster).await?;
     Ok(cluster)
 }
@@ -77,13 +84,10 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
 }
 
 /// Starts a dev server that keeps everything in memory.
-fn dev_server(port: u16) -> TemporalServer {
+fn dev_server(port: u16, metrics_port: Option<u16>) -> TemporalServer {
     let log =
         std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
-    // By default continue-as-new is suggested at 4,096 events. A test of it should not have to make so many.
-    let dynamic_config = vec![format!(
-        "limit.historyCount.suggestContinueAsNew={LONG_HISTORY}"
-    )];
+    let dynamic_config = vec![format!("{LONG_HISTORY_KEY}={LONG_HISTORY}")];
     let options = TemporalOptions {
         binary: binary(),
         port,
@@ -91,6 +95,7 @@ fn dev_server(port: u16) -> TemporalServer {
         log,
         has_ui: false,
         dynamic_config,
+        metrics_port,
     };
     TemporalServer::start(&options).unwrap()
 }
@@ -98,9 +103,13 @@ fn dev_server(port: u16) -> TemporalServer {
 impl Temporal {
     /// Starts a dev server that keeps everything in memory.
     pub async fn dev() -> Self {
-        let port = free_port();
-        let server = Server::Dev(Mutex::new(Some(dev_server(port))));
-        let temporal = Self { port, server };
+        let (port, metrics_port) = (free_port(), Some(free_port()));
+        let server = Server::Dev(Mutex::new(Some(dev_server(port, metrics_port))));
+        let temporal = Self {
+            port,
+            metrics_port,
+            server,
+        };
         let client = temporal.client().await;
         everturn_worker::connections::register_search_attributes(&client)
             .await
@@ -127,7 +136,7 @@ impl Temporal {
 
     /// Starts a dev server again, after [`Temporal::stop`].
     pub async fn start_empty(&self) {
-        *self.dev_server().lock().unwrap() = Some(dev_server(self.port));
+        *self.dev_server().lock().unwrap() = Some(dev_server(self.port, self.metrics_port));
         self.client().await;
     }
 
@@ -140,9 +149,13 @@ impl Temporal {
 
     /// Starts a production server, which keeps its data in two databases of this PostgreSQL.
     pub async fn production(postgres: &Postgres) -> Self {
-        let cluster = cluster(postgres, ServerLocation::Scratch).await.unwrap();
+        let suggestion = format!("{LONG_HISTORY_KEY}: [{{value: {LONG_HISTORY}}}]\n");
+        let cluster = cluster(postgres, ServerLocation::Scratch, &suggestion)
+            .await
+            .unwrap();
         Self {
             port: cluster.port(),
+            metrics_port: None,
             server: Server::Production(cluster),
         }
     }
@@ -164,6 +177,23 @@ impl Temporal {
             Server::Dev(_) => None,
             Server::Production(cluster) => Some(cluster.directory()),
         }
+    }
+
+    /// Returns how many calls with these names a dev server has got from its clients since it started.
+    pub async fn calls(&self, operations: &[&str]) -> u64 {
+        let port = self.metrics_port.expect("a dev server");
+        let url = format!("http://127.0.0.1:{port}/metrics");
+        let metrics = reqwest::get(url).await.unwrap().text().await.unwrap();
+        let is_counted = |line: &&str| {
+            line.starts_with("service_requests{")
+                && line.contains("namespace=\"default\"")
+                && line.contains("service_name=\"frontend\"")
+                && operations
+                    .iter()
+                    .any(|name| line.contains(&format!("operation=\"{name}\"")))
+        };
+        let calls = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
+        metrics.lines().filter(is_counted).filter_map(calls).sum()
     }
 
     /// Returns its port on 127.0.0.1.

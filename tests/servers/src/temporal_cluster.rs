@@ -53,8 +53,13 @@ struct Ports {
 }
 
 impl TemporalCluster {
-    /// Prepares its databases, starts it, and waits until it has the namespace `default`.
-    pub async fn start(postgres: &Postgres, location: ServerLocation) -> anyhow::Result<Self> {
+    /// Prepares its databases, starts it, and waits until it has the namespace `default`. `dynamic_config` has lines of
+    /// YAML that are added to what every such server has.
+    pub async fn start(
+        postgres: &Postgres,
+        location: ServerLocation,
+        dynamic_config: &str,
+    ) -> anyhow::Result<Self> {
         let program = tool("temporal-server")?;
         let [one, two] = DATABASES.map(|(name, schema)| prepare_database(postgres, name, schema));
         tokio::try_join!(one, two)?;
@@ -65,7 +70,7 @@ impl TemporalCluster {
                 (directory, Ports::from(port), false)
             }
         };
-        write_config(&directory, postgres, &ports)?;
+        write_config(&directory, postgres, &ports, dynamic_config)?;
         let root = directory.display().to_string();
         let args = [
             "--root",
@@ -246,9 +251,14 @@ async fn sql_tool(postgres: &Postgres, database: &str, args: &[&str]) -> anyhow:
     Ok(())
 }
 
-fn write_config(directory: &Path, postgres: &Postgres, ports: &Ports) -> anyhow::Result<()> {
+fn write_config(
+    directory: &Path,
+    postgres: &Postgres,
+    ports: &Ports,
+    dynamic_config: &str,
+) -> anyhow::Result<()> {
     let dynamic = directory.join("dynamic.yaml");
-    fs::write(&dynamic, DYNAMIC_CONFIG)?;
+    fs::write(&dynamic, format!("{DYNAMIC_CONFIG}{dynamic_config}"))?;
     let datastore = |store: &str, database: &str, connections: u32| {
         format!(
             "    {store}:\n      sql:\n        pluginName: postgres12\n        databaseName: {database}\n        \

@@ -117,7 +117,7 @@ impl Stack {
 
         let begun = announce("Temporal", options.temporal_port);
         let location = location("temporal", options.temporal_port);
-        self.temporal = Some(temporal::cluster(postgres, location).await?);
+        self.temporal = Some(temporal::cluster(postgres, location, "").await?);
         done(begun);
         Ok(())
     }

@@ -2,7 +2,6 @@
 
 use everturn_proto::ids;
 use everturn_tests::{
-    backends,
     model::{Model, Reply, Request},
     stack::Stack,
     temporal::LONG_HISTORY,
@@ -107,10 +106,6 @@ fn kinds(events: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_long_turn_goes_on_in_a_new_run() {
-    if backends::is_production() {
-        // Only the dev server is configured to suggest continue-as-new this early.
-        return;
-    }
     let model = Model::start(|request: &Request| match request.results_since_user() {
         0..15 => Reply::text("Again.").call("test_read", &json!({"effect": true})),
         _ => Reply::text("At last."),

@@ -43,6 +43,7 @@ mod restored;
 mod resume;
 mod reused_ids;
 mod skills;
+mod soak;
 mod subagents;
 mod tool_crash;
 mod tools_cli;

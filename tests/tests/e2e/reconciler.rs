@@ -2,13 +2,13 @@
 
 use everturn_proto::words::failure;
 use everturn_tests::{
-    events::types,
+    events::{contents, count, types},
     model::{Model, Reply, Request},
+    outage::Outage,
     stack::Stack,
     temporal::Temporal,
     wait,
 };
-use futures::future::join_all;
 use serde_json::{Value, json};
 
 /// What has stalled for two seconds is looked at.
@@ -28,13 +28,6 @@ fn story(events: &[Value]) -> Vec<String> {
         code.or(event["event_type"].as_str()).unwrap().to_owned()
     });
     shown.collect()
-}
-
-/// What the user said, in the order of the turns.
-fn said(events: &[Value]) -> Vec<String> {
-    let of_user = |event: &&Value| event["event_type"] == "user_message";
-    let content = |event: &Value| event["event_data"]["content"].as_str().unwrap().to_owned();
-    events.iter().filter(of_user).map(content).collect()
 }
 
 /// A stack with a Temporal server of its own, which the test may stop.
@@ -69,7 +62,7 @@ async fn an_engine_that_comes_back_empty_loses_no_message() {
         let events = stack.ended(id, 2).await;
         let ends = types(&events);
         assert_eq!(
-            said(&events),
+            contents(&events, "user_message"),
             [format!("{number} 0"), format!("{number} 1")]
         );
         assert_eq!(ends.matches("complete").count(), 2, "{events:#?}");
@@ -117,35 +110,34 @@ async fn a_terminated_turn_ends_when_it_is_not_to_be_resumed() {
     );
 }
 
+/// `bench outage` sends far more messages.
 #[tokio::test]
 async fn what_was_sent_while_the_engine_was_away_is_answered_in_order() {
-    const CONVERSATIONS: usize = 10;
+    const CONVERSATIONS: usize = 20;
     const MESSAGES: usize = 4;
-    let model = Model::start(|request: &Request| Reply::text(&request.last("user")));
-    let (stack, temporal) = with_own_engine(model.await).await;
-    let _running = stack.start().await;
-    let mut conversations = Vec::new();
-    for _ in 0..CONVERSATIONS {
-        conversations.push(stack.client().create_conversation(None).await.unwrap());
+    const CALLS_PER_SECOND: u32 = 8;
+    let tables = format!("{QUICK}calls_per_second = {CALLS_PER_SECOND}\n");
+    let outage = Outage::start(&tables, CONVERSATIONS).await;
+    let statuses = outage.send(MESSAGES).await;
+    assert_eq!(
+        statuses,
+        [503; CONVERSATIONS * MESSAGES],
+        "it is stored, and nobody was told"
+    );
+    let drained = outage.drain(MESSAGES).await;
+    for events in &drained.events {
+        assert_eq!(contents(events, "user_message"), ["0", "1", "2", "3"]);
+        assert_eq!(count(events, "complete"), MESSAGES);
     }
-    temporal.stop().await;
-    for message in 0..MESSAGES {
-        let sends = conversations.iter().map(|id| {
-            let body = json!({"content": message.to_string()});
-            let stack = &stack;
-            async move { stack.send(id, &body).await.0 }
-        });
-        let statuses = join_all(sends).await;
-        assert_eq!(
-            statuses, [503; CONVERSATIONS],
-            "it is stored, and nobody was told"
-        );
-    }
-    temporal.start_empty().await;
-    for id in &conversations {
-        let events = stack.ended(id, MESSAGES).await;
-        assert_eq!(said(&events), ["0", "1", "2", "3"]);
-        assert_eq!(types(&events).matches("complete").count(), MESSAGES);
-    }
-    assert_eq!(stack.model.requests().len(), CONVERSATIONS * MESSAGES);
+    assert_eq!(
+        outage.stack.model.requests().len(),
+        CONVERSATIONS * MESSAGES
+    );
+    assert!(
+        drained.most_a_second <= f64::from(CALLS_PER_SECOND) + 0.5,
+        "{} calls a second",
+        drained.most_a_second
+    );
+    let least = u64::try_from(2 * CONVERSATIONS).unwrap();
+    assert!(drained.calls >= least, "each is looked at and started");
 }

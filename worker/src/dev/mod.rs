@@ -90,6 +90,7 @@ async fn start_temporal(
         log: data_dir.join("temporal.log"),
         has_ui: true,
         dynamic_config: Vec::new(),
+        metrics_port: None,
     })
     .map(Some)
 }

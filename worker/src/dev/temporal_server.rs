@@ -58,6 +58,8 @@ pub struct TemporalOptions {
     pub has_ui: bool,
     /// More dynamic configuration, each `key=value`.
     pub dynamic_config: Vec<String>,
+    /// Port on 127.0.0.1 for the server's metrics in the Prometheus format; `None` has no such port.
+    pub metrics_port: Option<u16>,
 }
 
 /// A running server. Dropping it stops it.
@@ -85,6 +87,9 @@ impl TemporalServer {
             .args(TUNING);
         if let Some(database) = &options.database {
             command.arg("--db-filename").arg(database);
+        }
+        if let Some(port) = options.metrics_port {
+            command.args(["--metrics-port", &port.to_string()]);
         }
         for setting in &options.dynamic_config {
             command.args(["--dynamic-config-value", setting]);

@@ -1,0 +1,65 @@
+//! Measures many short turns on one worker and one gateway: what they leave in memory, in the store and in Redis.
+
+use std::time::Instant;
+
+use clap::Args;
+use everturn_tests::soak::{Mark, Soak, TURNS_EACH};
+
+/// Number of rows of the table. The first one is what the others are compared with.
+const ROWS: usize = 4;
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// The turns of the whole measurement. Memory is read after each quarter of them.
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u32).range(20..=10_000_000))]
+    turns: u32,
+    /// After how many activities the worker replaces Temporal's SDK inside itself. The default is the worker's own.
+    #[arg(long)]
+    renew_after_activities: Option<u32>,
+}
+
+/// Starts the stack and prints a table.
+pub(crate) async fn run(options: &Options) {
+    let keys = options
+        .renew_after_activities
+        .map(|number| format!("renew_after_activities = {number}"));
+    let mut soak = Soak::start(&keys.unwrap_or_default()).await;
+    let quarter = (options.turns as usize / ROWS).next_multiple_of(TURNS_EACH);
+    println!("  turns  turns/s  worker MB  gateway MB  rows a turn  Redis keys");
+    let mut marks: Vec<Mark> = vec![soak.run_to(TURNS_EACH).await];
+    for number in 1..=ROWS {
+        let begun = Instant::now();
+        let mark = soak.run_to(number * quarter).await;
+        let before = marks.last().unwrap_or(&mark);
+        let turns = f64::from(u32::try_from(mark.turns - before.turns).unwrap_or(u32::MAX));
+        println!(
+            "{:>7}  {:>7.1}  {:>9.1}  {:>10.1}  {:>11.2}  {:>10}",
+            mark.turns,
+            turns / begun.elapsed().as_secs_f64(),
+            megabytes(mark.worker_bytes),
+            megabytes(mark.gateway_bytes),
+            mark.rows_a_turn_since(before),
+            mark.keys,
+        );
+        marks.push(mark);
+    }
+    let (first, last) = (marks[1], marks[ROWS]);
+    println!(
+        "from {} to {} turns: worker {:+.1} %, gateway {:+.1} %",
+        first.turns,
+        last.turns,
+        growth(first.worker_bytes, last.worker_bytes),
+        growth(first.gateway_bytes, last.gateway_bytes),
+    );
+}
+
+#[allow(clippy::cast_precision_loss)]
+fn megabytes(bytes: usize) -> f64 {
+    bytes as f64 / (1024.0 * 1024.0)
+}
+
+/// Growth in per cent.
+fn growth(before: usize, after: usize) -> f64 {
+    (megabytes(after) / megabytes(before) - 1.0) * 100.0
+}
