@@ -15,8 +15,8 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run everturn stack test check fmt lint build unit e2e bench-streams bench-soak bench-outage deps temporal temporal-server mcp-servers python \
-	python-tool openapi histories previous clean
+.PHONY: help run everturn stack test check fmt lint build unit e2e bench-streams bench-soak bench-outage deps temporal \
+	temporal-server mcp-servers python python-tool openapi histories previous clean
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
