@@ -85,8 +85,7 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
 
 /// Starts a dev server that keeps everything in memory.
 fn dev_server(port: u16, metrics_port: Option<u16>) -> TemporalServer {
-    let log =
-        std::env::temp_dir().join(format!("everturn-test-temporal-{}.log", std::process::id()));
+    let log = std::env::temp_dir().join(format!("everturn-test-temporal-{port}.log"));
     let dynamic_config = vec![format!("{LONG_HISTORY_KEY}={LONG_HISTORY}")];
     let options = TemporalOptions {
         binary: binary(),
@@ -127,11 +126,13 @@ impl Temporal {
     /// Kills a dev server, and all that it keeps.
     pub async fn stop(&self) {
         drop(self.dev_server().lock().unwrap().take());
-        wait::until("the server is gone", || async {
-            let connected = TcpStream::connect(("127.0.0.1", self.port)).await;
-            connected.is_err().then_some(())
-        })
-        .await;
+        for port in self.metrics_port.into_iter().chain([self.port]) {
+            wait::until("the server is gone", || async {
+                let connected = TcpStream::connect(("127.0.0.1", port)).await;
+                connected.is_err().then_some(())
+            })
+            .await;
+        }
     }
 
     /// Starts a dev server again, after [`Temporal::stop`].
@@ -206,11 +207,15 @@ impl Temporal {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Returns a client, once the server answers.
+    /// Returns a client, once the server answers. On a busy machine a server may need longer to start than a user would
+    /// wait for it.
     pub async fn client(&self) -> Client {
-        everturn_worker::connections::local_temporal(self.port, &CancellationToken::new())
-            .await
-            .unwrap()
+        wait::until("the Temporal server answers", || async {
+            let stop = CancellationToken::new();
+            let client = everturn_worker::connections::local_temporal(self.port, &stop);
+            client.await.ok()
+        })
+        .await
     }
 
     /// Runs the `temporal` CLI against this server.
