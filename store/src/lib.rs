@@ -77,6 +77,7 @@ pub mod hot {
         tool_results::TOOL_RESULT: SqlText,
         tool_results::TOOL_RESULT_OF_THREAD: SqlText,
         tools::OPEN_TOOLS: SqlText,
+        tools::RECORDED: SqlText,
         tools::START_TOOL: SqlText,
     }
 }

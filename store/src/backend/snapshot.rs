@@ -13,7 +13,7 @@ use super::{
         checkpoints::TOTALS,
         messages::{ASSISTANT_ROWS, USER_MESSAGE},
         plans::PLANS,
-        tools::{DELEGATE_CALL, OPEN_TOOLS, TOOL_TO_OBSERVE},
+        tools::{DELEGATE_CALL, OPEN_TOOLS, RECORDED, TOOL_TO_OBSERVE},
     },
 };
 use crate::{
@@ -58,6 +58,9 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
     let steps = snapshot.tools.iter().map(|tool| tool.step);
     let steps = steps.chain(own_step).collect();
     snapshot.assistants = load_assistants(connection, step, steps).await?;
+    if needs.tools == ToolsNeeded::Open {
+        snapshot.recorded = load_recorded(connection, step, &snapshot.assistants).await?;
+    }
     snapshot.plans = load_plans(connection, step, &snapshot.tools).await?;
     Ok(snapshot)
 }
@@ -145,6 +148,25 @@ pub(super) async fn load_assistants(
         .bind(&step.conversation_id)
         .bind(list(&row_ids));
     Ok(query.fetch_all(connection).await?)
+}
+
+/// Reads which calls of the request's step have a record. A step without calls needs no question.
+async fn load_recorded(
+    connection: &mut Connection,
+    step: &StepKey,
+    assistants: &[AssistantRow],
+) -> Result<BTreeSet<String>> {
+    let rows = assistants.iter().filter(|row| row.step == step.step);
+    let calls = rows.flat_map(|row| &row.tool_calls);
+    let ids: Vec<_> = calls.map(|call| call.execution_id.clone()).collect();
+    if ids.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let query = sqlx::query_scalar(words(RECORDED))
+        .bind(&step.conversation_id)
+        .bind(list(&ids));
+    let found: Vec<String> = query.fetch_all(connection).await?;
+    Ok(found.into_iter().collect())
 }
 
 /// Reads the plans that the tools' own events change.

@@ -137,7 +137,6 @@ impl<'a> Builder<'a> {
             step: *step,
             content: text.to_owned(),
             tool_calls,
-            tool_results: Vec::new(),
             sequence_number,
         });
     }

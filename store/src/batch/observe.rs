@@ -1,4 +1,4 @@
-//! How tools end: the observe of each act, and its result in the assistant's row.
+//! How tools end: the observe of each act.
 
 use everturn_proto::{
     Json,
@@ -7,9 +7,9 @@ use everturn_proto::{
 };
 use serde_json::json;
 
-use super::{StepResults, ToolRow, builder::Builder};
+use super::{ObservedStep, ToolRow, builder::Builder};
 use crate::{
-    api::{Result, ToolEnd, ToolRecord, ToolResult},
+    api::{Result, ToolEnd, ToolRecord},
     error::{Missing, StoreError},
 };
 
@@ -41,23 +41,18 @@ impl Builder<'_> {
             .ok_or_else(|| StoreError::not_found(Missing::ToolExecution, execution_id))
     }
 
-    /// Makes the missing records of the request's step anew, from the assistant's row: those of calls that have neither
-    /// a record nor a result. Nobody knows whether these calls ran.
+    /// Makes the missing records of the request's step anew, from the assistant's row. Nobody knows whether these calls
+    /// ran.
     pub(super) fn lost_records(&self) -> Vec<ToolRow> {
         let step = self.step().step;
         let Some(row) = self.snapshot.assistant(step) else {
             return Vec::new();
         };
-        let has_result = |id: &str| {
-            row.tool_results
-                .iter()
-                .any(|known| known.execution_id == id)
-        };
         let calls = row.tool_calls.iter().enumerate();
         calls
             .filter(|(_, call)| {
                 let id = &call.execution_id;
-                self.snapshot.tool(id).is_none() && !has_result(id)
+                self.snapshot.tool(id).is_none() && !self.snapshot.recorded.contains(id)
             })
             .map(|(index, call)| {
                 let mut tool = ToolRow::pending(step, index, call.clone());
@@ -67,8 +62,8 @@ impl Builder<'_> {
             .collect()
     }
 
-    /// Closes an act: appends the tool's own events and its observe, and puts its result into the assistant's row. A
-    /// tool that recorded no end is ended here. A tool that is already observed stays as it is.
+    /// Closes an act: appends the tool's own events and its observe. A tool that recorded no end is ended here. A tool
+    /// that is already observed stays as it is.
     pub(super) fn observe(&mut self, tool: &ToolRow, closing: &Closing) -> Result<()> {
         if tool.observed_sequence.is_some() {
             return Ok(());
@@ -93,14 +88,7 @@ impl Builder<'_> {
             step: tool.step,
         };
         let sequence = self.event(EventType::Observe, &observe);
-        let result = ToolResult {
-            execution_id: call.execution_id.clone(),
-            call_id: call.call_id.clone(),
-            tool_name: call.tool_name.clone(),
-            result: end.result.clone(),
-            is_error: end.is_error,
-        };
-        self.add_result(tool.step, result)?;
+        self.add_step(tool.step)?;
         tool.record.status = end.status.clone();
         tool.record.end = Some(end);
         tool.observed_sequence = Some(sequence);
@@ -108,29 +96,20 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Puts a result into its step's assistant row, in call order.
-    fn add_result(&mut self, step: u32, result: ToolResult) -> Result<()> {
+    /// Names the step of a call that is observed.
+    fn add_step(&mut self, step: u32) -> Result<()> {
         let row = self.snapshot.assistant(step).ok_or_else(|| {
             let id = self.agent_execution_id();
             StoreError::Corrupt(format!("step {step} of `{id}` has tools but no row"))
         })?;
-        let known = &mut self.batch.results;
-        let place = known
-            .iter()
-            .position(|results| results.assistant_message_id == row.id)
-            .unwrap_or_else(|| {
-                known.push(StepResults {
-                    assistant_message_id: row.id.clone(),
-                    tool_results: row.tool_results.clone(),
-                });
-                known.len() - 1
+        let known = &mut self.batch.observed_steps;
+        if known.iter().all(|step| step.assistant_message_id != row.id) {
+            let ids = row.tool_calls.iter().map(|call| call.execution_id.clone());
+            known.push(ObservedStep {
+                assistant_message_id: row.id.clone(),
+                execution_ids: ids.collect(),
             });
-        let results = &mut known[place].tool_results;
-        results.push(result);
-        results.sort_by_key(|result| {
-            let mut calls = row.tool_calls.iter();
-            calls.position(|call| call.execution_id == result.execution_id)
-        });
+        }
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 
 use super::{AssistantRow, ToolRow};
-use crate::api::{StepKey, ToolEnd, ToolResult};
+use crate::api::{StepKey, ToolEnd};
 
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -31,8 +31,8 @@ pub struct Batch {
     pub granted_tool: Option<String>,
     /// Tool records that have ended and are observed now. Those that are missing are inserted.
     pub observed_tools: Vec<ToolRow>,
-    /// Tool results to store in assistant rows.
-    pub results: Vec<StepResults>,
+    /// The steps of these records.
+    pub observed_steps: Vec<ObservedStep>,
     /// Work plans to insert or replace.
     pub plans: Vec<WorkPlan>,
     /// Number of user messages and final assistant messages that this batch adds. Lists of conversations show this
@@ -74,13 +74,13 @@ pub struct TakenMessage {
     pub sequence_number: u32,
 }
 
-/// The tool results of one step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepResults {
-    /// The id of the assistant row that they belong to.
+/// A step with calls that the batch observes. Its assistant row gets the results of all its calls, from their records.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObservedStep {
+    /// The id of the assistant row.
     pub assistant_message_id: String,
-    /// All results of the step so far, in call order.
-    pub tool_results: Vec<ToolResult>,
+    /// The tool executions of all calls of the step.
+    pub execution_ids: Vec<String>,
 }
 
 /// The end of the call that started a sub-agent.

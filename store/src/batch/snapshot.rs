@@ -1,5 +1,7 @@
 //! The rows of the store that a batch is built from, and which of them a batch needs.
 
+use std::collections::BTreeSet;
+
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     event::WorkPlan,
@@ -8,7 +10,7 @@ use everturn_proto::{
 use sqlx::FromRow;
 
 use crate::{
-    api::{StepKey, ToolRecord, ToolResult},
+    api::{StepKey, ToolRecord},
     columns::{MaybeNumber, Sum},
     rows::tools::ToolColumns,
 };
@@ -40,7 +42,8 @@ pub enum ToolsNeeded {
     /// It reads the record of this tool execution. When there is no such record, it reads the assistant row of the
     /// request's step instead.
     One(String),
-    /// It reads those of the agent execution that have no observe yet, in the order of their steps and calls.
+    /// It reads those of the agent execution that have no observe yet, in the order of their steps and calls, and which
+    /// calls of the request's step have a record.
     Open,
 }
 
@@ -61,6 +64,8 @@ pub struct Snapshot {
     pub assistants: Vec<AssistantRow>,
     /// The tool records that [`ToolsNeeded`] asks for.
     pub tools: Vec<ToolRow>,
+    /// Of the request's step: the tool executions that have a record, open or not. It is read for an end only.
+    pub recorded: BTreeSet<String>,
     /// The work plans that exist, of those that the tools' events name.
     pub plans: Vec<WorkPlan>,
     /// The user message that the batch takes into the timeline.
@@ -111,9 +116,6 @@ pub struct AssistantRow {
     /// The tool calls that the model asked for, in call order.
     #[sqlx(json)]
     pub tool_calls: Vec<ToolCall>,
-    /// The results of the calls that have ended, in call order.
-    #[sqlx(json)]
-    pub tool_results: Vec<ToolResult>,
     /// Sequence number of the event with which the row entered the timeline.
     #[sqlx(try_from = "i64")]
     pub sequence_number: u32,

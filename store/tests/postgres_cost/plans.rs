@@ -219,6 +219,13 @@ fn of_tools() -> Vec<Query> {
             1,
         ),
         query(
+            "recorded calls of a step",
+            hot::RECORDED.postgres,
+            "text, text[]",
+            "'c5000', '{exec_1,exec_2,exec_3}'",
+            3,
+        ),
+        query(
             "claim of a tool",
             hot::START_TOOL.postgres,
             "text, text, text, timestamptz, text, text[], text[], text, text, bigint",

@@ -165,15 +165,41 @@ pub(crate) const CONTEXT: &str = measured!(
 
 /// `$1` conversation, `$2` list of ids.
 pub(crate) const ASSISTANT_ROWS: SqlText = among!(
-    "SELECT id, step, content, tool_calls, tool_results, sequence_number FROM messages WHERE conversation_id = $1 \
+    "SELECT id, step, content, tool_calls, sequence_number FROM messages WHERE conversation_id = $1 \
      AND role = 'assistant' AND id",
     "$2",
     ""
 );
 
-/// `$1` conversation, `$2` id, `$3` results.
-pub(crate) const SET_TOOL_RESULTS: &str =
-    "UPDATE messages SET tool_results = $3 WHERE conversation_id = $1 AND id = $2";
+macro_rules! set_tool_results {
+    ($results:literal, $is_of_step:literal) => {
+        concat!(
+            "UPDATE messages SET tool_results = (SELECT ",
+            $results,
+            " FROM tool_execution_records WHERE conversation_id = $1 AND execution_id ",
+            $is_of_step,
+            " AND observed_sequence IS NOT NULL) WHERE conversation_id = $1 AND id = $2"
+        )
+    };
+}
+
+/// `$1` conversation, `$2` id, `$3` list of the tool executions of its calls. Copies what was observed of them, in call
+/// order, so that a context is read from one table. A row of the copy is an `api::ToolResult`. SQLite joins texts, because
+/// its functions for JSON refuse what is deeply nested.
+pub(crate) const SET_TOOL_RESULTS: SqlText = SqlText {
+    sqlite: set_tool_results!(
+        "'[' || group_concat('{\"execution_id\":' || json_quote(execution_id) \
+         || ',\"call_id\":' || json_quote(call_id) || ',\"tool_name\":' || json_quote(tool_name) \
+         || ',\"is_error\":' || CASE WHEN is_error THEN 'true' ELSE 'false' END \
+         || ',\"result\":' || result || '}', ',' ORDER BY call_index) || ']'",
+        "IN (SELECT value FROM json_each($3))"
+    ),
+    postgres: set_tool_results!(
+        "jsonb_agg(jsonb_build_object('execution_id', execution_id, 'call_id', call_id, 'tool_name', tool_name, \
+         'is_error', is_error, 'result', result) ORDER BY call_index)",
+        "= ANY($3)"
+    ),
+};
 
 /// `$1` conversation, `$2` id, `$3` calls.
 pub(crate) const SET_TOOL_CALLS: &str =

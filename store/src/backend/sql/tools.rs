@@ -132,6 +132,13 @@ pub(crate) const DELEGATE_CALL: SqlText = locking!(
      AND call_id = (SELECT parent_tool_call_id FROM agent_executions WHERE id = $2)"
 );
 
+/// `$1` conversation, `$2` list of tool executions. Selects those that have a record.
+pub(crate) const RECORDED: SqlText = among!(
+    "SELECT execution_id FROM tool_execution_records WHERE conversation_id = $1 AND execution_id",
+    "$2",
+    ""
+);
+
 /// `$1` conversation, `$2` list of call ids.
 pub(crate) const USED_CALL_IDS: SqlText = among!(
     "SELECT call_id FROM tool_execution_records WHERE conversation_id = $1 AND call_id",

@@ -14,6 +14,7 @@ use sqlx::types::Json as Column;
 
 use super::{
     Connection,
+    dialect::{list, words},
     sql::{
         agent_executions::ADVANCE_EXECUTION,
         conversations::ADVANCE_CONVERSATION,
@@ -52,6 +53,7 @@ pub(super) async fn write_batch(
         now,
     )
     .await?;
+    write_results(connection, step, batch).await?;
     write_plans(connection, step, batch, now).await?;
     tools::write_delegate_call_end(connection, step, batch, now).await?;
     sqlx::query(ADVANCE_CONVERSATION)
@@ -96,12 +98,17 @@ async fn write_messages(
     if let Some(row) = &batch.assistant {
         insert_assistant(connection, request, row, now).await?;
     }
+    Ok(())
+}
+
+/// Copies the results of observed calls into the assistant rows of their steps.
+async fn write_results(connection: &mut Connection, step: &StepKey, batch: &Batch) -> Result<()> {
     // Only one step at a time has open tools, so this loop makes one statement at the most.
-    for results in &batch.results {
-        sqlx::query(SET_TOOL_RESULTS)
-            .bind(&request.step.conversation_id)
-            .bind(&results.assistant_message_id)
-            .bind(Column(&results.tool_results))
+    for observed in &batch.observed_steps {
+        sqlx::query(words(SET_TOOL_RESULTS))
+            .bind(&step.conversation_id)
+            .bind(&observed.assistant_message_id)
+            .bind(list(&observed.execution_ids))
             .execute(&mut *connection)
             .await?;
     }

@@ -21,6 +21,8 @@ pub(super) struct Model {
     pub(super) events: Vec<NewEvent>,
     pub(super) tools: Vec<ToolRow>,
     pub(super) assistants: Vec<AssistantRow>,
+    /// The tool executions whose results an assistant row has.
+    pub(super) results: BTreeMap<String, Vec<String>>,
     pub(super) checkpoints: BTreeMap<u32, LlmCompleteState>,
     pub(super) partials: BTreeMap<u32, LlmCompleteState>,
     pub(super) messages: u32,
@@ -39,6 +41,7 @@ impl Model {
             events: Vec::new(),
             tools: Vec::new(),
             assistants: Vec::new(),
+            results: BTreeMap::new(),
             checkpoints: BTreeMap::new(),
             partials: BTreeMap::new(),
             messages: 0,
@@ -97,13 +100,17 @@ impl Model {
                 .unwrap();
             self.tools[place] = observed;
         }
-        for results in batch.results {
-            let row = self
-                .assistants
-                .iter_mut()
-                .find(|row| row.id == results.assistant_message_id)
-                .unwrap();
-            row.tool_results = results.tool_results;
+        for step in batch.observed_steps {
+            let mut observed: Vec<_> = self
+                .tools
+                .iter()
+                .filter(|tool| tool.observed_sequence.is_some())
+                .filter(|tool| step.execution_ids.contains(&tool.record.call.execution_id))
+                .collect();
+            observed.sort_by_key(|tool| tool.call_index);
+            let ids = observed.iter().map(|tool| &tool.record.call.execution_id);
+            self.results
+                .insert(step.assistant_message_id, ids.cloned().collect());
         }
         self.messages += batch.new_messages;
         self.steps = batch.steps;
@@ -150,7 +157,10 @@ impl Model {
                 is_waiting,
             })
         };
+        let recorded = self.tools.iter().filter(|tool| tool.step == step.step);
+        let recorded = recorded.map(|tool| tool.record.call.execution_id.clone());
         Snapshot {
+            recorded: recorded.collect(),
             last_sequence: u32::try_from(self.events.len()).unwrap(),
             steps: self.steps,
             checkpoint: self

@@ -45,24 +45,20 @@ fn a_tool_without_an_end_is_ended_by_its_effect_and_status() {
 }
 
 #[test]
-fn results_stand_in_call_order() {
-    let mut row = assistant(&["exec_a", "exec_b", "exec_c"]);
-    for execution_id in ["exec_c", "exec_a", "exec_b"] {
-        let tools = vec![tool(execution_id, Effect::Read, ToolStatus::Running)];
-        let snapshot = Snapshot {
-            tools,
-            assistants: vec![row.clone()],
-            ..Snapshot::default()
-        };
-        let batch = build(&observe(0, execution_id, None), &snapshot).unwrap();
-        row.tool_results.clone_from(&batch.results[0].tool_results);
-    }
-    let order: Vec<_> = row
-        .tool_results
-        .iter()
-        .map(|result| result.execution_id.as_str())
-        .collect();
-    assert_eq!(order, ["exec_a", "exec_b", "exec_c"]);
+fn an_end_names_each_step_whose_calls_it_observes_once() {
+    let calls = ["exec_a", "exec_b", "exec_c"];
+    let tools = ["exec_a", "exec_c"].map(|id| tool(id, Effect::Read, ToolStatus::Running));
+    let snapshot = Snapshot {
+        tools: tools.into(),
+        assistants: vec![assistant(&calls)],
+        recorded: calls.map(str::to_owned).into(),
+        ..Snapshot::default()
+    };
+    let batch = build(&end(0, cancelled()), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["observe", "observe", "cancelled"]);
+    let step = &batch.observed_steps[0];
+    assert_eq!(step.execution_ids, calls);
+    assert_eq!(batch.observed_steps.len(), 1);
 }
 
 #[test]

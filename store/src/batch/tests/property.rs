@@ -127,7 +127,7 @@ proptest! {
         prop_assert_eq!(model.messages as usize, model.events.iter().filter(counted).count());
         for row in &model.assistants {
             let calls: Vec<_> = row.tool_calls.iter().map(|call| &call.execution_id).collect();
-            let results: Vec<_> = row.tool_results.iter().map(|result| &result.execution_id).collect();
+            let results: Vec<_> = model.results.get(&row.id).into_iter().flatten().collect();
             prop_assert_eq!(calls, results, "a result for each call, in call order");
         }
     }
