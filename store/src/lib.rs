@@ -70,6 +70,7 @@ pub mod hot {
         messages::QUEUED_MESSAGE: &str,
         messages::QUEUE_MESSAGE: &str,
         messages::RESUME_POINT: &str,
+        messages::SET_TOOL_RESULTS: SqlText,
         outside::WAITING_TOOLS: &str,
         reconciliation::TAKE_CHECKS: &str,
         reconciliation::UNFINISHED_TURN: &str,

@@ -74,7 +74,8 @@ pub struct TakenMessage {
     pub sequence_number: u32,
 }
 
-/// A step with calls that the batch observes. Its assistant row gets the results of all its calls, from their records.
+/// A step with calls that the batch observes. With the last of them, its assistant row gets the results of all its calls
+/// from their records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedStep {
     /// The id of the assistant row.

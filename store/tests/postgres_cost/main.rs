@@ -1,5 +1,5 @@
-//! Checks what PostgreSQL is asked to do: the round trips of each call, and the plans of the hot queries at 1,000,000
-//! events.
+//! Checks what PostgreSQL is asked to do: the round trips of each call, the bytes of an observe, and the plans of the hot
+//! queries at 1,000,000 events.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,5 +10,6 @@ mod filled;
 mod fixture;
 mod plans;
 mod round_trips;
+mod step_results;
 #[path = "../support/mod.rs"]
 mod support;

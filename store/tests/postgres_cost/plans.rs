@@ -226,6 +226,13 @@ fn of_tools() -> Vec<Query> {
             3,
         ),
         query(
+            "results of a step",
+            hot::SET_TOOL_RESULTS.postgres,
+            "text, text, text[]",
+            "'c5000', 'm2', '{exec_1,exec_2,exec_3}'",
+            4,
+        ),
+        query(
             "claim of a tool",
             hot::START_TOOL.postgres,
             "text, text, text, timestamptz, text, text[], text[], text, text, bigint",

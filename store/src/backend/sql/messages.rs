@@ -178,14 +178,16 @@ macro_rules! set_tool_results {
             $results,
             " FROM tool_execution_records WHERE conversation_id = $1 AND execution_id ",
             $is_of_step,
-            " AND observed_sequence IS NOT NULL) WHERE conversation_id = $1 AND id = $2"
+            ") WHERE conversation_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM tool_execution_records o \
+             WHERE o.agent_execution_id = messages.agent_execution_id AND o.step = messages.step \
+             AND o.observed_sequence IS NULL)"
         )
     };
 }
 
-/// `$1` conversation, `$2` id, `$3` list of the tool executions of its calls. Copies what was observed of them, in call
-/// order, so that a context is read from one table. A row of the copy is an `api::ToolResult`. SQLite joins texts, because
-/// its functions for JSON refuse what is deeply nested.
+/// `$1` conversation, `$2` id, `$3` list of the tool executions of its calls. When all of them are observed, copies their
+/// results, in call order, so that a context is read from one table. No context is read before. A row of the copy is an
+/// `api::ToolResult`. SQLite joins texts, because its functions for JSON refuse what is deeply nested.
 pub(crate) const SET_TOOL_RESULTS: SqlText = SqlText {
     sqlite: set_tool_results!(
         "'[' || group_concat('{\"execution_id\":' || json_quote(execution_id) \

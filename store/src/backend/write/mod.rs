@@ -101,7 +101,8 @@ async fn write_messages(
     Ok(())
 }
 
-/// Copies the results of observed calls into the assistant rows of their steps.
+/// Copies the results of a step into its assistant row, when none of its calls is open any more. A step with many large
+/// results would otherwise be written anew with each of them.
 async fn write_results(connection: &mut Connection, step: &StepKey, batch: &Batch) -> Result<()> {
     // Only one step at a time has open tools, so this loop makes one statement at the most.
     for observed in &batch.observed_steps {
