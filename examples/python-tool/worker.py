@@ -1,13 +1,17 @@
 """Two tools for Everturn in Python: activities on a task queue of their own.
 
-`transfer` must not happen twice; `statement` only reads. Both keep to one file, LEDGER.
+`transfer` must not happen twice; `statement` only reads. Both keep to one file, LEDGER. A large statement is sent to the
+gateway at EVERTURN_URL, with the key EVERTURN_TOKEN where one is needed.
 """
 
 import asyncio
+import json
 import os
+import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from temporalio import activity
 from temporalio.client import Client
@@ -15,6 +19,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.worker import Worker
 
 LEDGER = Path(os.environ.get("LEDGER", "ledger.txt"))
+GATEWAY = os.environ.get("EVERTURN_URL")
+# A larger result does not fit into what Everturn takes from an activity.
+LARGE = 100_000
 
 
 @dataclass
@@ -46,6 +53,17 @@ async def wait(seconds: float) -> None:
         await asyncio.sleep(0.2)
 
 
+def store(call: Call, result: Any) -> None:
+    """Sends a result to the gateway while the activity runs. What the activity gives back then makes no difference."""
+    path = f"/api/v1/agent/conversations/{quote(call.conversation_id)}/remote-tools/{quote(call.execution_id)}"
+    body = json.dumps({"run_id": call.run_id, "result": result}).encode()
+    headers = {"Content-Type": "application/json"}
+    if token := os.environ.get("EVERTURN_TOKEN"):
+        headers["Authorization"] = f"Bearer {token}"
+    request = urllib.request.Request(f"{GATEWAY}{path}", body, headers)
+    urllib.request.urlopen(request, timeout=30).close()
+
+
 @activity.defn
 async def transfer(call: Call) -> dict[str, Any]:
     # `temporal workflow reset` may start this activity again, for another run than the one that claimed the call.
@@ -64,10 +82,14 @@ async def transfer(call: Call) -> dict[str, Any]:
 
 
 @activity.defn
-async def statement(call: Call) -> str:
+async def statement(call: Call) -> str | None:
     await wait(call.tool_input.get("seconds", 0))
     entries = LEDGER.read_text().splitlines() if LEDGER.exists() else []
-    return "\n".join(entries * call.tool_input.get("copies", 1))
+    text = "\n".join(entries * call.tool_input.get("copies", 1))
+    if GATEWAY is None or len(text) < LARGE:
+        return text
+    await asyncio.to_thread(store, call, text)
+    return None
 
 
 async def main() -> None:

@@ -23,8 +23,8 @@ task_queue = "python-tools"
 activity_type = "transfer"
 "#;
 
-/// A stack whose agent has the example's tools, on a task queue that only this test uses. Statements may be large. It also has the tools
-/// `nobody`, which no worker runs, and `asks`, which needs an approval.
+/// A stack whose agent has the example's tools, on a task queue that only this test uses. Statements may be large. It also
+/// has the tools `nobody`, which no worker runs, and `asks`, which needs an approval.
 pub struct PythonTools {
     /// The stack.
     pub stack: Stack,
@@ -51,6 +51,11 @@ impl PythonTools {
 
     /// Starts the example's worker.
     pub fn worker(&self) -> Child {
+        self.worker_with(&[])
+    }
+
+    /// Starts the example's worker with more environment variables.
+    pub fn worker_with(&self, environment: &[(&str, &str)]) -> Child {
         let log = File::options()
             .create(true)
             .append(true)
@@ -61,6 +66,7 @@ impl PythonTools {
             .env("TEMPORAL_ADDRESS", self.stack.temporal.address())
             .env("TASK_QUEUE", &self.task_queue)
             .env("LEDGER", self.stack.path("ledger"))
+            .envs(environment.iter().copied())
             .stdin(Stdio::null())
             .stderr(log)
             .kill_on_drop(true)

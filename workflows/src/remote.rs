@@ -1,7 +1,8 @@
 //! Tools that a worker of the operator's own runs, in any Temporal SDK's language: how they are claimed, how their
 //! activity is called by its name, and what its end means (invariant 6, done once).
 //!
-//! The activity's result travels by value, through the history: its worker does not know the store.
+//! What the activity gives back travels by value, through the history. Its worker may send a large result to the gateway
+//! instead; the first end that is stored wins.
 
 use std::time::Duration;
 

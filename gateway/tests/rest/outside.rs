@@ -287,6 +287,54 @@ async fn a_result_is_stored_and_then_the_turn_is_told() {
 }
 
 #[tokio::test]
+async fn a_remote_tools_result_is_stored_for_the_run_that_claimed_the_call() {
+    let mut remote = waiting("exec_remote");
+    remote.record.call.kind = ToolKind::Remote.into();
+    remote.record.status = ToolStatus::Running;
+    let gateway = gateway(vec![remote, waiting("client_1")]).await;
+    let path = "/conversations/c/remote-tools/exec_remote";
+    let of_run = |run_id: &str, result: Value| json!({"run_id": run_id, "result": result});
+    gateway
+        .post(path, &of_run("run-0", json!(1)))
+        .await
+        .assert_problem(409, "conflict");
+    for _again in 0..2 {
+        let stored = gateway.post(path, &of_run("run-1", json!(1))).await;
+        let expected = json!({"execution_id": "exec_remote", "status": "stored"});
+        assert_eq!((stored.status.as_u16(), stored.json()), (202, expected));
+    }
+    gateway
+        .post(path, &of_run("run-1", json!(2)))
+        .await
+        .assert_problem(409, "conflict");
+    gateway
+        .post(
+            "/conversations/c/remote-tools/client_1",
+            &of_run("run-1", json!(1)),
+        )
+        .await
+        .assert_problem(404, "execution_not_found");
+    gateway
+        .post(path, &json!({"result": 1}))
+        .await
+        .assert_problem(400, "invalid_body");
+    gateway
+        .post(path, &of_run("a/b", json!(1)))
+        .await
+        .assert_problem(400, "invalid_id");
+    let huge = "x".repeat(1024 * 1024);
+    gateway
+        .post(path, &of_run("run-1", json!(huge)))
+        .await
+        .assert_problem(413, "result_too_large");
+    assert_eq!(
+        gateway.turns.take(),
+        [""; 0],
+        "the turn waits for the activity"
+    );
+}
+
+#[tokio::test]
 async fn a_result_that_comes_too_early_or_too_late_is_refused() {
     let mut early = waiting("client_early");
     early.record.approval = ApprovalState::Pending;

@@ -36,7 +36,7 @@ pub use self::{
     executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall},
     keys::{ApiKey, KeyKind, Keys, NewKey},
     lists::{Conversation, ListFilter, ListPage, ListPlace, ListQuery, MAX_SCANNED},
-    outside::{OutsideTool, OutsideTools},
+    outside::{OutsideTool, OutsideTools, ResultSender},
     page_limit::PageLimit,
     reconciliation::{
         CheckNote, CheckPace, Reconciliation, TurnFailure, Unfinished, WaitingMessage,

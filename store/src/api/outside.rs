@@ -30,15 +30,29 @@ pub trait OutsideTools: Send + Sync {
         execution_id: &str,
     ) -> Result<Option<OutsideTool>>;
 
-    /// Records how the client's tool ended, when the call waits for it, and returns the call as it is stored then: the
-    /// first result wins. `None` when the conversation has no such call.
-    async fn store_client_result(
+    /// Records how a tool ended that `sender` ran, when the call is the sender's and has not ended, and returns the call
+    /// as it is stored then: the first result wins. `None` when the conversation has no such call.
+    async fn store_result(
         &self,
         access: &Access,
         conversation_id: &str,
         execution_id: &str,
+        sender: ResultSender<'_>,
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>>;
+}
+
+/// Who sends a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultSender<'a> {
+    /// The client, for whom the call waits.
+    Client,
+    /// The worker of a remote tool, while the call runs.
+    RemoteTool {
+        /// The workflow run that claimed the call. When another run has claimed it since, the result is refused
+        /// (invariant 6, done once).
+        run_id: &'a str,
+    },
 }
 
 /// A tool call as someone outside sees it.

@@ -21,7 +21,7 @@
 //!    depends on in statements after the one that locked, which see all that the transaction before it committed.
 //!    Numbers are taken under the lock, and the lock ends after the commit is visible (invariant 2, one order).
 //! 2. Claims and ends do not lock the conversation. `claim_step` (the row of the agent execution), `claim_tool`,
-//!    `finish_tool` and `store_client_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
+//!    `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
 //!    `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes tools locks their
 //!    rows before it reads them, so that no end comes between.
 //! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write. Foreign keys make an
@@ -63,12 +63,12 @@
 //! | `save`: thought and acts | 11 |
 //! | `save`: observe | 10 |
 //! | `save`: steer | 8 |
-//! | `save`: end | 12; with open tools: 14; of a sub-agent: 14 |
+//! | `save`: end | 12; with open tools: 14, and 1 more in the middle of a step; of a sub-agent: 14 |
 //! | `save`: approval | as observe, and its record, its answer, its grant |
 //! | `save`, repeated | 4; a thought: 5 |
 //! | `due_checks` | 3 to 5 · `unfinished`: 6 · `note_check`: 1 · `fail_turn`: as a begin and an end |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
-//! | `store_client_result` | 2 |
+//! | `store_result` | 2 |
 //! | a turn of two steps with two tools, all its calls together | 73 |
 
 mod agent_executions;

@@ -10,7 +10,7 @@ use super::{
     sql::{self, outside, tools},
 };
 use crate::{
-    api::{Access, OutsideTool, OutsideTools, PageLimit, Result, ToolEnd},
+    api::{Access, OutsideTool, OutsideTools, PageLimit, Result, ResultSender, ToolEnd},
     columns::now,
     rows::measured::MeasuredRow,
 };
@@ -43,23 +43,31 @@ impl OutsideTools for Database {
         self.read(query.fetch_optional(self.reader())).await
     }
 
-    async fn store_client_result(
+    async fn store_result(
         &self,
         access: &Access,
         conversation_id: &str,
         execution_id: &str,
+        sender: ResultSender<'_>,
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>> {
         let runnable = runnable_approvals();
+        let (kind, status, run_id) = match sender {
+            ResultSender::Client => (ToolKind::Client, ToolStatus::Pending, None),
+            ResultSender::RemoteTool { run_id } => {
+                (ToolKind::Remote, ToolStatus::Running, Some(run_id))
+            }
+        };
         // One statement decides. The end of the turn locks the same record, so it comes before or after this statement.
-        let query = tools::ended::<(String,)>(words(outside::STORE_CLIENT_RESULT), &end, now())
+        let query = tools::ended::<(String,)>(words(outside::STORE_RESULT), &end, now())
             .bind(conversation_id)
             .bind(execution_id)
             .bind(&access.tenant_id)
             .bind(&access.owner_id)
             .bind(list(&runnable))
-            .bind(ToolKind::Client.as_str())
-            .bind(ToolStatus::Pending.as_str());
+            .bind(kind.as_str())
+            .bind(status.as_str())
+            .bind(run_id);
         let call = self.in_time(async { Ok(query.fetch_all(&mut *self.single().await?).await?) });
         self.in_claim_share(&key_of_caller(access, conversation_id), call)
             .await?;

@@ -5,7 +5,9 @@ use everturn_proto::{
     turn::{SaveApproval, SaveThought, ToolCall, save_request::Batch},
     words::{AgentExecutionStatus, ApprovalState, Effect, ToolKind, ToolStatus},
 };
-use everturn_store::{Access, OutsideTools, PageLimit, StoreError, ToolClaim, TurnStore};
+use everturn_store::{
+    Access, OutsideTools, PageLimit, ResultSender, StoreError, ToolClaim, TurnStore,
+};
 
 use super::{
     Backend,
@@ -236,7 +238,7 @@ pub async fn the_clients_first_result_is_kept(backend: &impl Backend) {
         let (store, end) = (turn.store.clone(), tool_end(result));
         async move {
             store
-                .store_client_result(&access, "c", &id, end)
+                .store_result(&access, "c", &id, ResultSender::Client, end)
                 .await
                 .unwrap()
         }
@@ -265,6 +267,52 @@ pub async fn the_clients_first_result_is_kept(backend: &impl Backend) {
     assert_eq!(data(turn.events().await.last().unwrap())["result"], 1);
 }
 
+/// The worker of a remote tool sends the result while its activity runs, and the turn records the end of the activity
+/// later.
+pub async fn a_remote_tools_result_is_kept_when_its_run_claimed_the_call(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    let mut calls = [0, 1].map(|index| turn.call(0, index, Effect::Once));
+    calls[0].kind = ToolKind::Remote.into();
+    let asked = state("look", calls.to_vec());
+    turn.store
+        .complete_step(&turn.step(0), asked)
+        .await
+        .unwrap();
+    turn.thought(0).await;
+    let key = turn.tool(0, 0);
+    let put = |access: Access, id: String, run_id: &'static str, result: &str| {
+        let (store, end) = (turn.store.clone(), tool_end(result));
+        async move {
+            let sender = ResultSender::RemoteTool { run_id };
+            let stored = store.store_result(&access, "c", &id, sender, end).await;
+            stored.unwrap().map(|call| call.record)
+        }
+    };
+    let remote = turn.execution_id(0, 0);
+    let early = put(tenant(), remote.clone(), "", "1").await.unwrap();
+    assert_eq!(early.end, None, "nobody has claimed it");
+    turn.store.claim_tool(&key, "run 1").await.unwrap();
+    let another = Access::tenant("another");
+    assert_eq!(put(another, remote.clone(), "run 1", "1").await, None);
+    let of_other_run = put(tenant(), remote.clone(), "run 2", "1").await;
+    assert_eq!(of_other_run.unwrap().end, None, "another run claimed it");
+    let own = turn.execution_id(0, 1);
+    turn.store
+        .claim_tool(&turn.tool(0, 1), "run 1")
+        .await
+        .unwrap();
+    let not_remote = put(tenant(), own, "run 1", "1").await.unwrap();
+    assert_eq!(not_remote.end, None, "our own worker runs it");
+    let first = put(tenant(), remote.clone(), "run 1", "1").await.unwrap();
+    assert_eq!(first.end.as_ref().unwrap().result.as_str(), "1");
+    let second = put(tenant(), remote, "run 1", "2").await.unwrap();
+    assert_eq!(second.end, first.end, "the first one is kept");
+    let recorded = turn.store.finish_tool(&key, tool_end("null")).await;
+    assert_eq!(recorded.unwrap().end, first.end, "also after the activity");
+    turn.observe(0, 0, "").await;
+    assert_eq!(data(turn.events().await.last().unwrap())["result"], 1);
+}
+
 pub async fn the_end_closes_what_waits(backend: &impl Backend) {
     let turn = asking(backend).await;
     turn.end(0, AgentExecutionStatus::Cancelled).await;
@@ -290,7 +338,13 @@ pub async fn the_end_closes_what_waits(backend: &impl Backend) {
     );
     let late = turn
         .store
-        .store_client_result(&tenant(), "c", &turn.execution_id(0, 1), tool_end("1"))
+        .store_result(
+            &tenant(),
+            "c",
+            &turn.execution_id(0, 1),
+            ResultSender::Client,
+            tool_end("1"),
+        )
         .await
         .unwrap();
     assert_eq!(late.unwrap().record.status, ToolStatus::Cancelled);

@@ -263,6 +263,40 @@ async fn our_worker_is_killed_around_a_python_tool_that_runs_once() {
     );
 }
 
+/// A result that the tool's worker sends to the gateway does not travel through the engine.
+#[tokio::test]
+async fn large_results_are_sent_to_the_gateway() {
+    const CALLS: usize = 16;
+    let remote = Remote::new().await;
+    let _running = remote.stack().start().await;
+    let gateway = remote.stack().gateway_url(0);
+    let _python = remote.tools.worker_with(&[("EVERTURN_URL", &gateway)]);
+    remote.results(&json!([["transfer", {"amount": 5}]])).await;
+    let calls: Vec<_> = (0..CALLS)
+        .map(|_| json!(["statement", {"copies": 49_000}]))
+        .collect();
+    let (conversation, _) = remote.stack().ask(&json!(calls).to_string()).await;
+    let results = remote.results_of(&conversation).await;
+    assert_eq!(results.len(), CALLS);
+    for result in &results {
+        assert_eq!(result["truncated"], true, "{result}");
+    }
+    let events = remote.stack().events(&conversation).await;
+    let observe = events.iter().find(|it| it["event_type"] == "observe");
+    let id = observe.unwrap()["event_data"]["execution_id"].as_str();
+    let path = format!(
+        "/conversations/{conversation}/tool-executions/{}/result",
+        id.unwrap()
+    );
+    let whole = remote.stack().get(&path).await;
+    assert!(whole["total_bytes"].as_u64().unwrap() > 900_000, "{whole}");
+    let described = remote.stack().workflow_status(&conversation, "COMPLETED");
+    let described = described.await;
+    let history = described["workflowExecutionInfo"]["historySizeBytes"].as_str();
+    let history: usize = history.unwrap().parse().unwrap();
+    assert!(history < CALLS * 4096, "{history} bytes of history");
+}
+
 #[tokio::test]
 async fn a_reset_starts_no_python_tool_again_that_runs_once() {
     let remote = Remote::new().await;

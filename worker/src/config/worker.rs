@@ -28,8 +28,8 @@ pub struct WorkerLimits {
     /// How long a turn that needs an agent, a tool or a provider that this worker does not know is left to other
     /// workers. Default 5 min: a rollout has replaced some of the workers by then.
     pub wait_for_peer: Duration,
-    /// After how many activities, saves included, the SDK's worker is replaced by a fresh one. Default 100,000: the SDK
-    /// keeps some 450 bytes of each until then, 45 MB.
+    /// After how many activities, saves included, the SDK's worker is replaced by a fresh one. Default 10,000: the SDK keeps
+    /// some 450 bytes of each until then, 4.5 MB.
     pub renew_after_activities: usize,
 }
 
@@ -41,7 +41,7 @@ impl Default for WorkerLimits {
             max_cached_workflows: 1000,
             graceful_shutdown: Duration::from_secs(20),
             wait_for_peer: Duration::from_mins(5),
-            renew_after_activities: 100_000,
+            renew_after_activities: 10_000,
         }
     }
 }

@@ -24,8 +24,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 /// How many workers may wait for their last activities. With one more, no worker is replaced: tools that run for days
-/// would otherwise keep more and more of them.
-const MAX_ENDING: usize = 4;
+/// would otherwise keep more and more of them. Each holds what the SDK keeps of its activities.
+const MAX_ENDING: usize = 16;
 
 /// The pause before a fresh worker is started again, when it could not begin: the engine is away.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -3,20 +3,20 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use chrono::{DateTime, TimeDelta, Utc};
-use everturn_proto::{Json as RawJson, limits::TOOL_RESULT_MAX_BYTES, words::ToolKind};
-use everturn_store::{OutsideTool, ToolEnd};
+use everturn_proto::{Json as RawJson, words::ToolKind};
+use everturn_store::{OutsideTool, ResultSender, ToolEnd};
 use serde::{Deserialize, Serialize};
-use utoipa::{ToSchema, openapi::schema::Object};
+use utoipa::ToSchema;
 
-use super::waiting_calls::{WaitingCallBody, waiting_calls};
-use crate::{
-    http::{
-        extract::{Caller, ConversationId, ExecutionPath, JsonBody},
-        openapi::problems,
-        problem::{Code, Problem},
-        state::GatewayState,
-    },
-    schema::{Id, one_of},
+use super::{
+    stored_results::{StoredResultBody, checked_size, is_ended_by},
+    waiting_calls::{WaitingCallBody, waiting_calls},
+};
+use crate::http::{
+    extract::{Caller, ConversationId, ExecutionPath, JsonBody},
+    openapi::problems,
+    problem::{Code, Problem},
+    state::GatewayState,
 };
 
 /// The calls that the client is to run.
@@ -57,20 +57,6 @@ pub(super) struct ClientToolResultBody {
     is_error: bool,
 }
 
-/// A result that is stored.
-#[derive(Serialize, ToSchema)]
-#[schema(as = StoredResult)]
-pub(super) struct StoredResultBody {
-    #[schema(value_type = Id)]
-    execution_id: String,
-    #[schema(schema_with = statuses)]
-    status: &'static str,
-}
-
-fn statuses() -> Object {
-    one_of(&["stored"])
-}
-
 problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, ClientToolAnswered,
     ClientToolExpired, ResultTooLarge, BodyTooLarge, TemporalUnavailable);
 
@@ -86,11 +72,7 @@ pub(super) async fn accept(
     path: ExecutionPath,
     JsonBody(body): JsonBody<ClientToolResultBody>,
 ) -> Result<(StatusCode, Json<StoredResultBody>), Problem> {
-    if body.result.as_str().len() > TOOL_RESULT_MAX_BYTES {
-        let detail =
-            format!("A result has at most {TOOL_RESULT_MAX_BYTES} bytes. Send less, or a part.");
-        return Err(Problem::new(Code::ResultTooLarge, detail));
-    }
+    checked_size(&body.result)?;
     let call = state.outside_tool(&caller, &path).await?;
     if call.record.call.kind() != ToolKind::Client {
         return Err(Problem::execution_not_found(&path.execution_id));
@@ -117,10 +99,7 @@ pub(super) async fn accept(
         .await?;
     Ok((
         StatusCode::ACCEPTED,
-        Json(StoredResultBody {
-            execution_id: path.execution_id,
-            status: "stored",
-        }),
+        Json(StoredResultBody::of(path.execution_id)),
     ))
 }
 
@@ -142,10 +121,11 @@ async fn store_result(
     let call = if call.needs_result() && !call.is_expired(now) {
         let (access, outside) = (&caller.access, &state.ports.outside);
         let stored = outside
-            .store_client_result(
+            .store_result(
                 access,
                 &path.conversation_id,
                 &path.execution_id,
+                ResultSender::Client,
                 end.clone(),
             )
             .await?;
@@ -174,13 +154,4 @@ fn duration_ms(call: &OutsideTool, now: DateTime<Utc>) -> u32 {
     let timeout = TimeDelta::milliseconds(i64::from(call.record.call.timeout_ms));
     let asked_at = call.expires_at.map_or(call.requested_at, |at| at - timeout);
     u32::try_from((now - asked_at).num_milliseconds().max(0)).unwrap_or(u32::MAX)
-}
-
-/// True when the stored end says the same. The values are compared, because a database may write JSON differently.
-fn is_ended_by(call: &OutsideTool, end: &ToolEnd) -> bool {
-    let is_same = |stored: &ToolEnd| {
-        (&stored.status, stored.is_error) == (&end.status, end.is_error)
-            && stored.result.to_value() == end.result.to_value()
-    };
-    call.record.end.as_ref().is_some_and(is_same)
 }

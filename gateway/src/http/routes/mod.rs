@@ -13,9 +13,11 @@ mod executions;
 mod health;
 mod home;
 mod messages;
+mod remote_tools;
 mod resume;
 mod session;
 mod status;
+mod stored_results;
 mod timeline;
 mod tool_results;
 mod waiting_calls;
@@ -73,6 +75,7 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(approvals::list))
         .routes(routes!(client_tools::list))
         .routes(routes!(client_tools::accept))
+        .routes(routes!(remote_tools::accept))
         .routes(routes!(tool_results::read))
         .routes(routes!(chat::chat))
         .route_layer(middleware::from_fn(auth::check_scope))

@@ -1,13 +1,16 @@
 //! Agent executions, and tool calls that someone outside answers.
 
 use async_trait::async_trait;
-use everturn_proto::Thread;
+use everturn_proto::{Thread, words::ToolStatus};
 use everturn_store::{
     Access, AgentExecution, AgentExecutionPlace, AgentExecutions, OutsideTool, OutsideTools,
-    PageLimit, ResultRange, ResultSlice, ToolEnd, ToolResults,
+    PageLimit, ResultRange, ResultSender, ResultSlice, ToolEnd, ToolResults,
 };
 
 use super::{MemoryStore, Result};
+
+/// The workflow run that has claimed every call which runs.
+const RUN_ID: &str = "run-1";
 
 #[async_trait]
 impl AgentExecutions for MemoryStore {
@@ -86,17 +89,24 @@ impl OutsideTools for MemoryStore {
             .map(|(_, tool)| tool.clone()))
     }
 
-    async fn store_client_result(
+    async fn store_result(
         &self,
         access: &Access,
         conversation_id: &str,
         execution_id: &str,
+        sender: ResultSender<'_>,
         end: ToolEnd,
     ) -> Result<Option<OutsideTool>> {
+        let is_awaited = |tool: &OutsideTool| match sender {
+            ResultSender::Client => tool.needs_result(),
+            ResultSender::RemoteTool { run_id } => {
+                tool.record.status == ToolStatus::Running && run_id == RUN_ID
+            }
+        };
         for (id, tool) in &mut self.open()?.outside {
             if id == conversation_id
                 && tool.record.call.execution_id == execution_id
-                && tool.needs_result()
+                && is_awaited(tool)
             {
                 tool.record.status.clone_from(&end.status);
                 tool.record.end = Some(end.clone());

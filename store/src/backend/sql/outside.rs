@@ -41,12 +41,12 @@ pub(crate) const OUTSIDE_TOOL: &str = concat!(
     from_outside_tools!("execution_id = $4")
 );
 
-macro_rules! store_client_result {
+macro_rules! store_result {
     ($is_runnable:literal) => {
         end_tool!(
             "conversation_id = $8 AND execution_id = $9 AND EXISTS (SELECT 1 FROM conversations \
              WHERE conversations.id = $8 AND tenant_id = $10 AND (CAST($11 AS TEXT) IS NULL OR owner_id = $11)) \
-             AND kind = $13 AND status = $14 AND approval ",
+             AND kind = $13 AND status = $14 AND (CAST($15 AS TEXT) IS NULL OR claimant = $15) AND approval ",
             $is_runnable,
             " RETURNING execution_id"
         )
@@ -54,10 +54,10 @@ macro_rules! store_client_result {
 }
 
 /// The parameters of [`ended`](super::tools::ended) come first. Then: `$8` conversation, `$9` tool execution, `$10`
-/// tenant, `$11` owner, `$12` list of approvals that let a tool run, `$13` kind client, `$14` status pending.
-pub(crate) const STORE_CLIENT_RESULT: SqlText = SqlText {
-    sqlite: store_client_result!("IN (SELECT value FROM json_each($12))"),
-    postgres: store_client_result!("= ANY($12)"),
+/// tenant, `$11` owner, `$12` list of approvals that let a tool run, `$13` kind, `$14` status, `$15` claimant or NULL.
+pub(crate) const STORE_RESULT: SqlText = SqlText {
+    sqlite: store_result!("IN (SELECT value FROM json_each($12))"),
+    postgres: store_result!("= ANY($12)"),
 };
 
 /// `$1` conversation, `$2` tool execution, `$3` approval, `$4` input hash, `$5` expires at, `$6` input.

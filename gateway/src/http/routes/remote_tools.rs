@@ -1,0 +1,88 @@
+//! Results of remote tools that are too large to travel through the engine: the tool's worker sends them here while its
+//! activity runs, and gives nothing back.
+
+use axum::{Json, extract::State, http::StatusCode};
+use chrono::Utc;
+use everturn_proto::{Json as RawJson, words::ToolKind};
+use everturn_store::{ResultSender, ToolEnd};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::stored_results::{StoredResultBody, checked_size, is_ended_by};
+use crate::{
+    http::{
+        extract::{Caller, ExecutionPath, JsonBody, checked_id},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::Id,
+};
+
+/// What came of a remote tool.
+#[derive(Deserialize, ToSchema)]
+#[schema(as = RemoteToolResult)]
+pub(super) struct RemoteToolResultBody {
+    /// The `run_id` that the tool was given.
+    #[schema(value_type = Id)]
+    run_id: String,
+    /// Any JSON, at most 1 MiB.
+    #[schema(value_type = serde_json::Value)]
+    result: RawJson,
+    /// True when it says what went wrong.
+    #[serde(default)]
+    is_error: bool,
+}
+
+problems!(Refusals: InvalidBody, InvalidId, ConversationNotFound, ExecutionNotFound, Conflict, ResultTooLarge,
+    BodyTooLarge);
+
+/// Takes the result of a remote tool that runs. The turn goes on when its activity ends, whatever that gives back.
+/// Repeating this is safe.
+#[utoipa::path(
+    post, path = "/conversations/{id}/remote-tools/{execution_id}", tag = "tools",
+    operation_id = "store_remote_tool_result", params(ExecutionPath), request_body = RemoteToolResultBody,
+    responses((status = 202, body = StoredResultBody, description = "Stored"), Refusals)
+)]
+pub(super) async fn accept(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    path: ExecutionPath,
+    JsonBody(body): JsonBody<RemoteToolResultBody>,
+) -> Result<(StatusCode, Json<StoredResultBody>), Problem> {
+    checked_size(&body.result)?;
+    let run_id = checked_id("run id", body.run_id)?;
+    let call = state.outside_tool(&caller, &path).await?;
+    if call.record.call.kind() != ToolKind::Remote {
+        return Err(Problem::execution_not_found(&path.execution_id));
+    }
+    let took = (Utc::now() - call.requested_at).num_milliseconds().max(0);
+    let end = ToolEnd::of_result(
+        &path.execution_id,
+        body.result,
+        body.is_error,
+        u32::try_from(took).unwrap_or(u32::MAX),
+    );
+    let stored = state
+        .ports
+        .outside
+        .store_result(
+            &caller.access,
+            &path.conversation_id,
+            &path.execution_id,
+            ResultSender::RemoteTool { run_id: &run_id },
+            end.clone(),
+        )
+        .await?;
+    if !stored.is_some_and(|call| is_ended_by(&call, &end)) {
+        return Err(Problem::new(
+            Code::Conflict,
+            "Another result was first, the turn has ended, or another run of it has claimed the call since. This result \
+             is not stored.",
+        ));
+    }
+    Ok((
+        StatusCode::ACCEPTED,
+        Json(StoredResultBody::of(path.execution_id)),
+    ))
+}
