@@ -21,7 +21,7 @@ pub const TURNS_EACH: usize = 5;
 const AT_ONCE: usize = 16;
 
 /// A turn that takes longer has stalled.
-const TURN_LIMIT: Duration = Duration::from_mins(3);
+const TURN_LIMIT: Duration = Duration::from_mins(5);
 
 /// The limits of tenants are off, because all conversations belong to one tenant here.
 const UNLIMITED: &str = "[limits]\nopen_streams = 0\nrequests_per_second = 0\n";

@@ -3,6 +3,14 @@
 use std::process::ExitCode;
 
 use everturn_worker::App;
+#[cfg(not(target_env = "msvc"))]
+use tikv_jemallocator::Jemalloc;
+
+/// A worker grows with glibc's allocator, although nothing is left in use (docs/libraries.md, jemalloc: freed memory stays
+/// in the arenas of glibc).
+#[cfg(not(target_env = "msvc"))]
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 #[tokio::main]
 async fn main() -> ExitCode {

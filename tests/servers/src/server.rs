@@ -14,7 +14,7 @@ use tokio::sync::Mutex;
 use crate::account::{self, Account};
 
 /// How long a server may take to answer, or to end; the machine may be busy with other tests.
-const START_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// How long a server may take to end when it is let go, until it is killed.
 const GRACE: Duration = Duration::from_secs(10);

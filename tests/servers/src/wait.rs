@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 /// The longest wait. What is waited for takes seconds; a busy machine may take far longer, and only a test that fails
 /// anyway waits to the end.
-const LIMIT: Duration = Duration::from_mins(3);
+const LIMIT: Duration = Duration::from_mins(5);
 
 /// Waits until `condition` gives something. Panics, naming `what`, when it does not in time.
 pub async fn until<T, F: Future<Output = Option<T>>>(

@@ -193,7 +193,7 @@ pub async fn frames_until(
             }
         }
     };
-    tokio::time::timeout(std::time::Duration::from_mins(3), collect)
+    tokio::time::timeout(std::time::Duration::from_mins(5), collect)
         .await
         .expect("the stream stays silent");
     seen

@@ -12,7 +12,7 @@ use tokio::{
 };
 
 /// Time limit, far more than a turn of the scripted model takes.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(3);
 
 /// The address that the README shows.
 const ADDRESS: &str = "localhost:8080";

@@ -54,7 +54,7 @@ const MAX_FIRST_LIMIT: usize = 4 * 1024;
 const MAX_LIMIT: usize = 1024 * 1024;
 
 /// Time limit of one conversation, from its first message to its end. It is far more than a slow machine needs.
-const SEED_LIMIT: Duration = Duration::from_mins(2);
+const SEED_LIMIT: Duration = Duration::from_mins(5);
 
 /// Everything that the conversations share.
 struct Run {
