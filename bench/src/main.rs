@@ -1,5 +1,5 @@
-//! `bench`: measurements on real processes, with one subcommand for each measurement. It asserts nothing: what must
-//! hold is checked by the tests.
+//! `bench`: measurements on real processes, with one subcommand for each measurement. It ends with exit code 1 when
+//! something that was measured is not as it must be. The tests check the same on a smaller scale.
 //!
 //! It runs the binary `everturn` in its own directory. Build both with `cargo build --workspace`, and add `--release`
 //! for numbers that can be compared.
@@ -7,6 +7,8 @@
 mod outage;
 mod soak;
 mod streams;
+
+use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
@@ -29,10 +31,18 @@ enum Command {
 }
 
 #[tokio::main]
-async fn main() {
-    match Cli::parse().command {
-        Command::Streams(options) => streams::run(&options).await,
+async fn main() -> ExitCode {
+    let is_as_it_must_be = match Cli::parse().command {
+        Command::Streams(options) => {
+            streams::run(&options).await;
+            true
+        }
         Command::Outage(options) => outage::run(&options).await,
         Command::Soak(options) => soak::run(&options).await,
+    };
+    if is_as_it_must_be {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
     }
 }

@@ -3,6 +3,9 @@
 use clap::Args;
 use everturn_tests::{events::contents, outage::Outage};
 
+/// Error of a measured rate, in calls a second.
+const RATE_ERROR: f64 = 1.0;
+
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -17,8 +20,9 @@ pub(crate) struct Options {
     calls_per_second: u32,
 }
 
-/// Sends the messages, and prints how they were answered.
-pub(crate) async fn run(options: &Options) {
+/// Sends the messages, and prints how they were answered. Returns whether each was answered in order and the engine was
+/// not asked more often than it may be.
+pub(crate) async fn run(options: &Options) -> bool {
     let tables = format!(
         "[limits]\nconcurrent_turns = 1000000\nrequests_per_second = 0\n[reconciler]\ncalls_per_second = {}\n",
         options.calls_per_second
@@ -33,14 +37,17 @@ pub(crate) async fn run(options: &Options) {
     let drained = outage.drain(each).await;
     let sent: Vec<_> = (0..each).map(|message| message.to_string()).collect();
     let in_order = |events: &&Vec<_>| contents(events, "user_message") == sent;
+    let answered = drained.events.iter().filter(in_order).count();
     println!(
-        "{} conversations have all answers in order, {:.1} s after its return",
-        drained.events.iter().filter(in_order).count(),
+        "{answered} conversations have all answers in order, {:.1} s after its return",
         drained.took.as_secs_f64()
     );
     println!(
         "{} calls to the engine, at most {:.1} a second (the limit is {})",
         drained.calls, drained.most_a_second, options.calls_per_second
     );
-    println!("{} calls of the model", outage.stack.model.requests().len());
+    let paid = outage.stack.model.requests().len();
+    println!("{paid} calls of the model");
+    let limit = f64::from(options.calls_per_second) + RATE_ERROR;
+    answered == conversations && paid == stored && drained.most_a_second <= limit
 }

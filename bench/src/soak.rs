@@ -8,6 +8,9 @@ use everturn_tests::soak::{Mark, Soak, TURNS_EACH};
 /// Number of rows of the table. The first one is what the others are compared with.
 const ROWS: usize = 4;
 
+/// The most that memory may grow from the first row of the table to the last, in per cent.
+const MAX_GROWTH: f64 = 10.0;
+
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -19,8 +22,8 @@ pub(crate) struct Options {
     renew_after_activities: Option<u32>,
 }
 
-/// Starts the stack and prints a table.
-pub(crate) async fn run(options: &Options) {
+/// Starts the stack and prints a table. Returns whether memory and rows stay as they are.
+pub(crate) async fn run(options: &Options) -> bool {
     let keys = options
         .renew_after_activities
         .map(|number| format!("renew_after_activities = {number}"));
@@ -45,13 +48,18 @@ pub(crate) async fn run(options: &Options) {
         marks.push(mark);
     }
     let (first, last) = (marks[1], marks[ROWS]);
+    let worker = growth(first.worker_bytes, last.worker_bytes);
+    let gateway = growth(first.gateway_bytes, last.gateway_bytes);
     println!(
-        "from {} to {} turns: worker {:+.1} %, gateway {:+.1} %",
-        first.turns,
-        last.turns,
-        growth(first.worker_bytes, last.worker_bytes),
-        growth(first.gateway_bytes, last.gateway_bytes),
+        "from {} to {} turns: worker {worker:+.1} %, gateway {gateway:+.1} % (at most {MAX_GROWTH:+.1} %)",
+        first.turns, last.turns,
     );
+    let (early, late) = (
+        first.rows_a_turn_since(&marks[0]),
+        last.rows_a_turn_since(&first),
+    );
+    println!("rows a turn: {early:.3}, then {late:.3}");
+    worker <= MAX_GROWTH && gateway <= MAX_GROWTH && (early - late).abs() < 0.01
 }
 
 #[allow(clippy::cast_precision_loss)]

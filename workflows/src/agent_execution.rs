@@ -23,6 +23,7 @@ use crate::{
     AgentExecution,
     calls::CallError,
     inbox::Message,
+    outside::Refusal,
     state::{CurrentTurn, Phase, TURN_STATUS, agent_execution_id},
     turn::{Outcome, Turn, TurnEnd},
 };
@@ -146,15 +147,22 @@ impl AgentExecution {
     pub async fn resolve_approval(
         ctx: &mut WorkflowContext<Self>,
         answer: Lenient<ResolveApproval>,
-    ) {
-        let Ok(answer) = answer.0 else { return };
+    ) -> Result<(), Box<dyn Error + Send + Sync>> {
+        let Ok(answer) = answer.0 else { return Ok(()) };
         let id = answer.execution_id.clone();
-        ctx.state_mut(|state| state.outside.resolve(answer));
-        if ctx.patched(ANSWERS_ARE_STORED) {
-            let is_settled = |state: &Self| state.outside.is_settled(&id);
-            // It fails when the run is cancelled. Then the end of the turn observes the call.
-            let _ = ctx.wait_condition(is_settled).await;
+        let taken = ctx.state_mut(|state| state.outside.resolve(answer));
+        if !ctx.patched(ANSWERS_ARE_STORED) {
+            return Ok(());
         }
+        let is_settled = |state: &Self| state.outside.is_settled(&id);
+        // It fails when the run is cancelled. Then the end of the turn observes the call.
+        let _ = ctx.wait_condition(is_settled).await;
+        // This answer may have been checked before another one was taken (docs/libraries.md, Temporal SDK: updates are
+        // checked before any of them is handled).
+        taken.map_err(|refusal| match refusal {
+            Refusal::BeingStored => Refusal::Answered.to_string().into(),
+            other => other.to_string().into(),
+        })
     }
 
     #[update_validator(resolve_approval)]
@@ -181,7 +189,7 @@ impl AgentExecution {
         answer: Lenient<ResolveApproval>,
     ) {
         if let Ok(answer) = answer.0 {
-            self.outside.resolve(answer);
+            let _ = self.outside.resolve(answer);
         }
     }
 

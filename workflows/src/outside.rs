@@ -88,7 +88,8 @@ impl Outside {
             }
         }
         for answer in std::mem::take(&mut self.early_answers) {
-            self.resolve(answer);
+            // One that does not fit is ignored: nobody waits for it any more.
+            let _ = self.resolve(answer);
         }
         for execution_id in std::mem::take(&mut self.early_results) {
             self.result_stored(execution_id);
@@ -119,16 +120,20 @@ impl Outside {
         Ok(())
     }
 
-    /// Takes an answer. Only the first one for a call counts.
-    pub(crate) fn resolve(&mut self, answer: ResolveApproval) {
+    /// Takes an answer. Only the first one for a call counts, and another one is refused.
+    pub(crate) fn resolve(&mut self, answer: ResolveApproval) -> Result<(), Refusal> {
         match self.check(&answer) {
             Ok(()) => {
                 if let Some(known) = self.approvals.get_mut(&answer.execution_id) {
                     known.answer = Some(answer);
                 }
+                Ok(())
             }
-            Err(Refusal::Unknown) => keep(&mut self.early_answers, answer),
-            Err(_) => {}
+            Err(Refusal::Unknown) => {
+                keep(&mut self.early_answers, answer);
+                Ok(())
+            }
+            Err(refusal) => Err(refusal),
         }
     }
 
@@ -273,16 +278,22 @@ mod tests {
             outside.check(&answer("a", "maybe", Some("hash"))),
             Err(Refusal::Invalid("`decision` is `approve` or `deny`"))
         );
-        outside.resolve(answer("a", "approve", Some("other")));
+        assert_eq!(
+            outside.resolve(answer("a", "approve", Some("other"))),
+            Err(Refusal::OtherInput)
+        );
         assert!(outside.answer("a").is_none());
-        outside.resolve(answer("a", "deny", Some("hash")));
+        assert_eq!(outside.resolve(answer("a", "deny", Some("hash"))), Ok(()));
         let another = answer("a", "approve", Some("hash"));
         assert_eq!(outside.check(&another), Err(Refusal::BeingStored));
         assert!(!outside.is_settled("a"));
         outside.answer_stored("a");
         assert_eq!(outside.check(&another), Err(Refusal::Answered));
         assert!(outside.is_settled("a"));
-        outside.resolve(answer("a", "approve", Some("hash")));
+        assert_eq!(
+            outside.resolve(answer("a", "approve", Some("hash"))),
+            Err(Refusal::Answered)
+        );
         assert_eq!(outside.answer("a").unwrap().decision, "deny");
         assert!(outside.waiting().is_empty());
     }
@@ -290,7 +301,7 @@ mod tests {
     #[test]
     fn an_answer_may_come_before_its_call() {
         let mut outside = Outside::default();
-        outside.resolve(answer("a", "approve", None));
+        assert_eq!(outside.resolve(answer("a", "approve", None)), Ok(()));
         outside.result_stored("a".to_owned());
         outside.begin_step(&[call("a", &ToolKind::Client)]);
         assert!(outside.answer("a").is_some() && outside.has_result("a"));
@@ -300,7 +311,8 @@ mod tests {
     fn what_is_kept_for_unknown_calls_is_bounded() {
         let mut outside = Outside::default();
         for number in 0..2 * MAX_EARLY {
-            outside.resolve(answer(&number.to_string(), "approve", None));
+            let early = answer(&number.to_string(), "approve", None);
+            assert_eq!(outside.resolve(early), Ok(()));
             outside.result_stored(number.to_string());
         }
         assert_eq!(
@@ -318,7 +330,7 @@ mod tests {
             (outside.status_change(), outside.status_change()),
             (Some(true), None)
         );
-        outside.resolve(answer("a", "approve", None));
+        assert_eq!(outside.resolve(answer("a", "approve", None)), Ok(()));
         assert_eq!(outside.status_change(), None, "another one waits");
         outside.expire("b");
         assert_eq!(

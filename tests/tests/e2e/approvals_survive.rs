@@ -5,6 +5,7 @@ use everturn_tests::{
     events::{data, types},
     model::Model,
     stack::Stack,
+    wait,
 };
 use serde_json::{Value, json};
 
@@ -195,4 +196,29 @@ async fn what_is_left_of_its_time_counts_after_a_resume() {
         !history.contains(r#""startToFireTimeout":"4s""#),
         "the new run does not wait all of the time again"
     );
+}
+
+/// The engine hands over both answers in one workflow task, because nobody took the first one.
+#[tokio::test]
+async fn of_two_answers_in_one_task_one_counts() {
+    let stack = Stack::with_agent(Model::start(one_call).await, ASKING).await;
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("do it").await;
+    let call = pending(&stack, &conversation, 1).await.remove(0);
+    worker.kill().await;
+    let answered = async |decision: &str| {
+        wait::until(&format!("{decision} is answered"), || async {
+            let body = json!({"decision": decision});
+            let answer = answer(&stack, &conversation, &call, body).await;
+            (answer.0 != 503).then_some(answer)
+        })
+        .await
+    };
+    let started = async { stack.worker() };
+    let (yes, no, _next) = tokio::join!(answered("approve"), answered("deny"), started);
+    stack.ended(&conversation, 1).await;
+    let mut statuses = [yes.0, no.0];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409], "{yes:?} {no:?}");
+    assert_eq!(stack.effects().len(), usize::from(yes.0 == 200));
 }
