@@ -115,10 +115,9 @@ async fn a_terminated_turn_ends_when_it_is_not_to_be_resumed() {
 async fn what_was_sent_while_the_engine_was_away_is_answered_in_order() {
     const CONVERSATIONS: usize = 10;
     const MESSAGES: usize = 4;
-    // Conversations that run are looked at again every two seconds. That must leave calls for the others.
-    const CALLS_PER_SECOND: u32 = 20;
-    let tables = format!("{QUICK}calls_per_second = {CALLS_PER_SECOND}\n");
-    let outage = Outage::start(&tables, CONVERSATIONS).await;
+    // The default of `calls_per_second`.
+    const CALLS_PER_SECOND: u32 = 50;
+    let outage = Outage::start(QUICK, CONVERSATIONS).await;
     let statuses = outage.send(MESSAGES).await;
     assert_eq!(
         statuses,
