@@ -17,6 +17,7 @@ use temporalio_common::protos::temporal::api::{
         RespondWorkflowTaskCompletedRequest, StartWorkflowExecutionRequest,
     },
 };
+use tokio_util::sync::CancellationToken;
 use tonic::Request;
 
 /// Id, type and task queue of the workflow that tries whether the search attributes can be used.
@@ -24,7 +25,8 @@ const PROBE: &str = "everturn-stack-probe";
 
 /// Registers the search attributes.
 pub(crate) async fn register(client: &Client) -> anyhow::Result<()> {
-    everturn_worker::connections::register_search_attributes(client).await
+    everturn_worker::connections::register_search_attributes(client, &CancellationToken::new())
+        .await
 }
 
 /// Runs a workflow without a worker. Succeeds when it can be started with the search attributes, so the frontend knows

@@ -110,9 +110,12 @@ impl Temporal {
             server,
         };
         let client = temporal.client().await;
-        everturn_worker::connections::register_search_attributes(&client)
-            .await
-            .unwrap();
+        everturn_worker::connections::register_search_attributes(
+            &client,
+            &CancellationToken::new(),
+        )
+        .await
+        .unwrap();
         temporal
     }
 

@@ -7,12 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
+use everturn_gateway::turns::RegisterError;
 use everturn_store::{PostgresOptions, Store, StoreError, StoreOptions};
 use everturn_stream::{
     InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
 };
 use temporalio_client::{
-    Client, ClientOptions, Connection, ConnectionOptions, envconfig::LoadClientConfigProfileOptions,
+    Client, ClientOptions, Connection, ConnectionOptions,
+    envconfig::LoadClientConfigProfileOptions,
+    tonic::{Code, Status},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -209,9 +212,32 @@ async fn connect(
     })
 }
 
-/// Registers the search attributes of turns. Those that exist stay as they are.
-pub async fn register_search_attributes(client: &Client) -> anyhow::Result<()> {
-    everturn_gateway::turns::register_search_attributes(client)
-        .await
-        .map_err(|error| anyhow!(error.0))
+/// Registers the search attributes of turns, waiting for Temporal while it is away. Those that exist stay as they are.
+pub async fn register_search_attributes(
+    client: &Client,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<()> {
+    let is_passing = |error: &RegisterError| is_away(&error.status);
+    let registered = retry_with_back_off("Temporal", shutdown, is_passing, || {
+        everturn_gateway::turns::register_search_attributes(client)
+    });
+    tokio::select! {
+        // The client tries each call for half a minute.
+        () = shutdown.cancelled() => bail!("stopped while waiting for Temporal"),
+        registered = registered => registered,
+    }
+}
+
+/// True when Temporal did not answer, or cannot answer now. False when it has refused the call, and would refuse it
+/// again.
+pub(crate) fn is_away(answer: &Status) -> bool {
+    !matches!(
+        answer.code(),
+        Code::InvalidArgument
+            | Code::NotFound
+            | Code::PermissionDenied
+            | Code::Unauthenticated
+            | Code::FailedPrecondition
+            | Code::Unimplemented
+    )
 }

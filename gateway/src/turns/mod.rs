@@ -12,6 +12,6 @@ pub use self::{
     port::{
         ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
     },
-    search_attributes::register_search_attributes,
+    search_attributes::{RegisterError, register_search_attributes},
     temporal::{TemporalTurns, TemporalTurnsOptions},
 };

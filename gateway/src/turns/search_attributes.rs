@@ -3,16 +3,29 @@
 use everturn_proto::words::search_attribute;
 use temporalio_client::{
     Client,
-    tonic::{Code, Request},
+    tonic::{Code, Request, Status},
 };
 use temporalio_common::protos::temporal::api::{
     enums::v1::IndexedValueType, operatorservice::v1::AddSearchAttributesRequest,
 };
 
-use super::port::TurnError;
+/// A search attribute that could not be registered, and the engine's answer.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot register search attribute {name}: {status}")]
+pub struct RegisterError {
+    /// Name of the search attribute.
+    pub name: &'static str,
+    /// The engine's answer, which tells whether it helps to try again.
+    #[source]
+    pub status: Status,
+}
 
 /// Registers the search attributes of turns. Those that exist stay as they are.
-pub async fn register_search_attributes(client: &Client) -> Result<(), TurnError> {
+///
+/// # Errors
+///
+/// The engine is away, or refuses.
+pub async fn register_search_attributes(client: &Client) -> Result<(), RegisterError> {
     for name in search_attribute::ALL {
         let request = AddSearchAttributesRequest {
             search_attributes: [(name.to_owned(), IndexedValueType::Keyword as i32)].into(),
@@ -34,10 +47,7 @@ pub async fn register_search_attributes(client: &Client) -> Result<(), TurnError
                     "not allowed to register search attributes; an operator must"
                 );
             }
-            Err(status) => {
-                let error = format!("cannot register search attribute {name}: {status}");
-                return Err(TurnError(error.into()));
-            }
+            Err(status) => return Err(RegisterError { name, status }),
         }
     }
     Ok(())

@@ -237,6 +237,7 @@ impl TurnStarter for TemporalTurns {
     async fn prepare(&self) -> Result<(), TurnError> {
         self.within(register_search_attributes(&self.client))
             .await?
+            .map_err(unavailable)
     }
 
     async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {

@@ -113,11 +113,12 @@ async fn a_terminated_turn_ends_when_it_is_not_to_be_resumed() {
 /// `bench outage` sends far more messages.
 #[tokio::test]
 async fn what_was_sent_while_the_engine_was_away_is_answered_in_order() {
-    const CONVERSATIONS: usize = 10;
+    const CONVERSATIONS: usize = 20;
     const MESSAGES: usize = 4;
-    // The default of `calls_per_second`.
-    const CALLS_PER_SECOND: u32 = 50;
-    let outage = Outage::start(QUICK, CONVERSATIONS).await;
+    // So few that a round through all conversations takes ten seconds.
+    const CALLS_PER_SECOND: u32 = 8;
+    let tables = format!("{QUICK}calls_per_second = {CALLS_PER_SECOND}\n");
+    let outage = Outage::start(&tables, CONVERSATIONS).await;
     let statuses = outage.send(MESSAGES).await;
     assert_eq!(
         statuses,

@@ -43,7 +43,7 @@ pub(super) async fn connect_temporal(
     if is_adopted {
         adopted::check(&client, &common.task_queue, &address).await?;
     }
-    connections::register_search_attributes(&client).await?;
+    connections::register_search_attributes(&client, shutdown).await?;
     waiting.done(&if is_adopted {
         format!("{address}, which ran already")
     } else {

@@ -41,7 +41,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
     let listener = bind(&options.listen)?;
     let store = connections::store(common, config.postgres.clone(), &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
-    connections::register_search_attributes(&client).await?;
+    connections::register_search_attributes(&client, &shutdown).await?;
     let stream = connections::stream(common)?;
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let parts = Parts {

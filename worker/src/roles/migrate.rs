@@ -13,7 +13,7 @@ pub async fn run(common: &Common) -> anyhow::Result<ExitCode> {
         connections::without_password(&common.database())
     );
     let client = connections::temporal(&shutdown).await?;
-    connections::register_search_attributes(&client).await?;
+    connections::register_search_attributes(&client, &shutdown).await?;
     println!(
         "temporal    search attributes are registered in namespace {}",
         client.options().namespace

@@ -17,11 +17,13 @@ use std::{
 use anyhow::Context;
 use futures::{StreamExt, future::LocalBoxFuture, stream::FuturesUnordered};
 use temporalio_sdk::{
-    Worker, WorkerRunError,
+    Worker, WorkerRunError, WorkerValidationError,
     interceptors::{ActivityInboundInterceptor, ExecuteActivityInput, ExecuteActivityOutput, Next},
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+
+use crate::connections::is_away;
 
 /// How many workers may wait for their last activities. With one more, no worker is replaced: tools that run for days
 /// would otherwise keep more and more of them. Each holds what the SDK keeps of its activities.
@@ -78,6 +80,17 @@ impl ActivityInboundInterceptor for ActivityCount {
     }
 }
 
+/// True when a worker could not begin because Temporal is away. It has run nothing.
+fn is_engine_away(error: &WorkerRunError) -> bool {
+    match error {
+        WorkerRunError::Validation(WorkerValidationError::NamespaceDescribeError {
+            source,
+            ..
+        }) => is_away(source),
+        _ => false,
+    }
+}
+
 /// A worker that takes tasks.
 struct Current {
     number: usize,
@@ -86,9 +99,11 @@ struct Current {
 }
 
 impl Current {
-    /// True for a worker that replaced another one and has run nothing: when it fails, the engine is away.
-    fn is_untried(&self) -> bool {
-        self.number > 0 && !self.count.has_begun()
+    /// True when this worker has failed because Temporal is away. One that replaced another one and has run nothing
+    /// fails for no other reason.
+    fn could_not_begin(&self, error: &WorkerRunError) -> bool {
+        let is_untried = self.number > 0 && !self.count.has_begun();
+        is_untried || is_engine_away(error)
     }
 }
 
@@ -99,7 +114,8 @@ type Ended = (usize, Result<(), WorkerRunError>);
 ///
 /// # Errors
 ///
-/// The first worker could not begin, or the current one ended although nobody stopped it.
+/// Temporal refused the first worker, or the current one ended although nobody stopped it. A Temporal that is away is waited
+/// for.
 pub(super) async fn run(
     make: impl Fn(ActivityCount) -> anyhow::Result<Worker>,
     renew_after: usize,
@@ -135,8 +151,10 @@ pub(super) async fn run(
                     tracing::warn!(%error, "a replaced worker of the SDK did not end well");
                 }
                 Ok(()) if number != current.number => {}
-                Err(error) if current.is_untried() => {
+                Err(error) if current.could_not_begin(&error) => {
                     tracing::warn!(%error, "a fresh worker of the SDK could not begin; trying again");
+                    // The SDK takes no second worker of a queue while it counts this one.
+                    (current.stop)();
                     current = begin(number + 1, PAUSE, &running)?;
                 }
                 ended => {
@@ -149,9 +167,59 @@ pub(super) async fn run(
     tracing::info!("stopping: what is in flight may end, the rest moves to other workers");
     (current.stop)();
     while let Some((number, ended)) = running.next().await {
-        if number == current.number && !current.is_untried() {
-            ended.context("the worker ended")?;
+        match ended {
+            Err(error) if number == current.number && !current.could_not_begin(&error) => {
+                return Err(error).context("the worker ended");
+            }
+            _ => {}
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::cell::Cell;
+
+    use everturn_workflows::AgentExecution;
+    use temporalio_client::{Client, ClientOptions, Connection, ConnectionOptions, RetryOptions};
+    use temporalio_sdk::{Runtime, WorkerOptions, runtime::RuntimeOptions};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A connection to an engine that goes away as soon as it is connected to.
+    async fn engine_that_goes_away() -> Client {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let mut options = ConnectionOptions::new(address.parse::<url::Url>().unwrap())
+            .retry_options(RetryOptions::no_retries())
+            .build();
+        options.set_skip_get_system_info(true);
+        let connection = Connection::connect(options).await.unwrap();
+        Client::new(connection, ClientOptions::new("default").build()).unwrap()
+    }
+
+    /// The window is small: the worker has connected, and has not begun to poll.
+    #[tokio::test(start_paused = true)]
+    async fn the_first_worker_waits_for_an_engine_that_is_away() {
+        const TRIES: usize = 3;
+        let runtime = Runtime::from_current_tokio(RuntimeOptions::default()).unwrap();
+        let client = engine_that_goes_away().await;
+        let (tries, stop) = (Cell::new(0), CancellationToken::new());
+        let make = |count| {
+            tries.set(tries.get() + 1);
+            if tries.get() == TRIES {
+                stop.cancel();
+            }
+            let options = WorkerOptions::new("queue".to_owned())
+                .register_workflow::<AgentExecution>()?
+                .activity_inbound_interceptor(count)
+                .build();
+            Ok(Worker::new(&runtime, client.clone(), options)?)
+        };
+        run(make, 100, stop.clone()).await.unwrap();
+        assert_eq!(tries.get(), TRIES);
+    }
 }

@@ -71,7 +71,7 @@ pub async fn run(
     }
     let store = connections::store(common, config.worker_pool(), &shutdown).await?;
     let client = connections::temporal(&shutdown).await?;
-    connections::register_search_attributes(&client).await?;
+    connections::register_search_attributes(&client, &shutdown).await?;
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
     let stream = connections::stream(common)?;
