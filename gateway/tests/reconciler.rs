@@ -291,6 +291,27 @@ async fn an_engine_that_is_away_is_waited_for() {
     }
 }
 
+/// The engine is so slow that a look reaches a few of the conversations that are due.
+#[tokio::test]
+async fn every_conversation_is_looked_at_however_slow_the_engine_is() {
+    const CONVERSATIONS: usize = 12;
+    let world = World::new().await;
+    for number in 0..CONVERSATIONS {
+        let id = format!("c{number}");
+        world.create(&id).await;
+        world.queue(&id, "m", OnBusy::Queue).await;
+        world.begin(&id, "m").await;
+    }
+    let config = quick();
+    *world.turns.look_takes.lock().unwrap() = config.every / 4;
+    let running = world.reconciler(config);
+    until(async || running.counts.numbers().checked >= 8 * CONVERSATIONS as u64).await;
+    let mut looks = world.asks_with("look");
+    looks.sort();
+    looks.dedup();
+    assert_eq!(looks.len(), CONVERSATIONS, "{looks:?}");
+}
+
 #[tokio::test]
 async fn several_gateways_ask_for_no_more_than_one_may() {
     const CONVERSATIONS: usize = 40;

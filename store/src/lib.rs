@@ -72,7 +72,7 @@ pub mod hot {
         messages::RESUME_POINT: &str,
         messages::SET_TOOL_RESULTS: SqlText,
         outside::WAITING_TOOLS: &str,
-        reconciliation::TAKE_CHECKS: &str,
+        reconciliation::DUE_CHECKS: &str,
         reconciliation::UNFINISHED_TURN: &str,
         reconciliation::WAITING_MESSAGES: &str,
         tool_results::TOOL_RESULT: SqlText,

@@ -349,7 +349,7 @@ async fn hot_queries_use_an_index() {
         ("list of conversations", hot::CONVERSATIONS_BEFORE),
         ("a turn that has not ended", hot::UNFINISHED_TURN),
         ("messages that wait", hot::WAITING_MESSAGES),
-        ("what is due", hot::TAKE_CHECKS),
+        ("what is due", hot::DUE_CHECKS),
         (
             "list of one owner's conversations",
             hot::OWN_CONVERSATIONS_BEFORE,

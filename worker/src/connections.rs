@@ -224,7 +224,10 @@ pub async fn register_search_attributes(
     tokio::select! {
         // The client tries each call for half a minute.
         () = shutdown.cancelled() => bail!("stopped while waiting for Temporal"),
-        registered = registered => registered,
+        registered = registered => registered.with_context(|| {
+            let namespace = &client.options().namespace;
+            format!("cannot prepare the namespace {namespace} (TEMPORAL_NAMESPACE)")
+        }),
     }
 }
 

@@ -17,7 +17,8 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::failure;
 use everturn_store::{
-    CheckNote, CheckPace, Reconciliation, StoreError, TurnFailure, Unfinished, WaitingMessage,
+    CheckNote, CheckPace, DueCheck, Reconciliation, StoreError, TurnFailure, Unfinished,
+    WaitingMessage,
 };
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -122,15 +123,31 @@ impl Reconciler {
             again: now + delta(config.again),
             limit: config.checks_a_look(),
         };
-        let due = self.store.due_checks(&pace).await?;
-        let mut calls = CallBudget::new(config);
+        let mut due = self.store.due_checks(&pace).await?.into_iter();
+        let looked = self.check_each(&mut due, &pace).await;
+        // With a slow engine, a look does not get far. What it did not reach keeps its place. Else the same ones might be
+        // reached again and again.
+        let rest = due.as_slice();
+        if !rest.is_empty() {
+            self.store.put_back_checks(rest).await?;
+        }
+        looked
+    }
+
+    /// Looks at one conversation after the other, until the time of the look is over. What is left of `due` was not
+    /// looked at.
+    async fn check_each(
+        &self,
+        due: &mut impl Iterator<Item = DueCheck>,
+        pace: &CheckPace,
+    ) -> Result<(), LookError> {
+        let mut calls = CallBudget::new(&self.config);
         let mut failures = 0;
-        for conversation_id in due {
-            if calls.is_over() {
-                // The rest is looked at the next time.
-                return Ok(());
-            }
-            match self.check(&conversation_id, &pace, &mut calls).await {
+        while !calls.is_over()
+            && let Some(check) = due.next()
+        {
+            let conversation_id = check.conversation_id;
+            match self.check(&conversation_id, pace, &mut calls).await {
                 Ok(()) => failures = 0,
                 // One conversation that the engine does not take must not keep the others waiting.
                 Err(LookError::Engine(error)) if failures < MAX_FAILURES => {

@@ -16,7 +16,6 @@ pub struct RegisterError {
     /// Name of the search attribute.
     pub name: &'static str,
     /// The engine's answer, which tells whether it helps to try again.
-    #[source]
     pub status: Status,
 }
 

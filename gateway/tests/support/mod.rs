@@ -34,6 +34,8 @@ pub struct RecordingTurns {
     pub calls: Mutex<Vec<String>>,
     pub is_down: Mutex<bool>,
     pub is_idle: Mutex<bool>,
+    /// How long it takes to tell whether a workflow runs.
+    pub look_takes: Mutex<Duration>,
     /// What becomes of an answer to an approval.
     pub approval_outcome: Mutex<Option<ApprovalOutcome>>,
     /// What a start finds.
@@ -150,6 +152,8 @@ impl TurnStarter for RecordingTurns {
 
     async fn is_running(&self, conversation_id: &str) -> Result<bool, TurnError> {
         self.record(format!("look {conversation_id}"))?;
+        let takes = *self.look_takes.lock().unwrap();
+        tokio::time::sleep(takes).await;
         Ok(!*self.is_idle.lock().unwrap())
     }
 

@@ -39,7 +39,7 @@ pub use self::{
     outside::{OutsideTool, OutsideTools, ResultSender},
     page_limit::PageLimit,
     reconciliation::{
-        CheckNote, CheckPace, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
+        CheckNote, CheckPace, DueCheck, Reconciliation, TurnFailure, Unfinished, WaitingMessage,
     },
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},

@@ -12,13 +12,17 @@ use super::{Result, conversations::UnfinishedTurn, lists::Conversation};
 /// All gateways share one schedule, which is a table.
 #[async_trait]
 pub trait Reconciliation: Send + Sync {
-    /// Returns the conversations to look at now: those that are due longest, in no order; none when a gateway has asked
-    /// after `asked_before`. None of them is returned again before `again`.
-    async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<String>>;
+    /// Returns the conversations to look at now: those that are due longest, these first; none when a gateway has asked after
+    /// `asked_before`. None of them is returned again before `again`.
+    async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<DueCheck>>;
 
     /// Returns what has not ended in the conversation. `None` when everything has, or there is no such conversation:
     /// then it is not looked at again.
     async fn unfinished(&self, conversation_id: &str) -> Result<Option<Unfinished>>;
+
+    /// Gives back what [`Self::due_checks`] has returned and nobody has looked at. It is due since the same time as
+    /// before.
+    async fn put_back_checks(&self, rest: &[DueCheck]) -> Result<()>;
 
     /// Notes what was done about a conversation.
     async fn note_check(&self, conversation_id: &str, note: &CheckNote) -> Result<()>;
@@ -46,6 +50,15 @@ pub struct CheckPace {
     pub again: DateTime<Utc>,
     /// The most conversations.
     pub limit: u32,
+}
+
+/// A conversation to look at.
+#[derive(Debug, Clone, PartialEq, Eq, sqlx::FromRow)]
+pub struct DueCheck {
+    /// The conversation.
+    pub conversation_id: String,
+    /// Since when it is due.
+    pub due_at: DateTime<Utc>,
 }
 
 /// What has not ended in a conversation.

@@ -66,7 +66,7 @@
 //! | `save`: end | 12; with open tools: 14, and 1 more in the middle of a step; of a sub-agent: 14 |
 //! | `save`: approval | as observe, and its record, its answer, its grant |
 //! | `save`, repeated | 4; a thought: 5 |
-//! | `due_checks` | 3 to 5 · `unfinished`: 6 · `note_check`: 1 · `fail_turn`: as a begin and an end |
+//! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 · `fail_turn`: as a begin and an end |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `store_result` | 2 |
 //! | a turn of two steps with two tools, all its calls together | 73 |

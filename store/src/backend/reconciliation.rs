@@ -1,13 +1,18 @@
 //! What has not ended, and the schedule by which gateways look at it.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_proto::{ids, limits::MAX_QUEUED_MESSAGES, turn::AgentDefinition};
 
-use super::{Connection, Database, begin, sql::reconciliation as sql};
+use super::{
+    Connection, Database, begin,
+    dialect::{list, words},
+    sql::reconciliation as sql,
+};
 use crate::{
     api::{
-        BeginTurn, CheckNote, CheckPace, Conversation, OnUnknownAgent, Reconciliation, Result,
-        TurnFailure, Unfinished, UnfinishedTurn, WaitingMessage,
+        BeginTurn, CheckNote, CheckPace, Conversation, DueCheck, OnUnknownAgent, Reconciliation,
+        Result, TurnFailure, Unfinished, UnfinishedTurn, WaitingMessage,
     },
     rows::conversations::UnfinishedTurnRow,
 };
@@ -18,7 +23,7 @@ const SCHEDULED_AT_ONCE: i64 = 10_000;
 
 #[async_trait]
 impl Reconciliation for Database {
-    async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<String>> {
+    async fn due_checks(&self, pace: &CheckPace) -> Result<Vec<DueCheck>> {
         self.transaction(async |connection| due_checks(connection, pace).await)
             .await
     }
@@ -26,6 +31,17 @@ impl Reconciliation for Database {
     async fn unfinished(&self, conversation_id: &str) -> Result<Option<Unfinished>> {
         self.transaction(async |connection| unfinished(connection, conversation_id).await)
             .await
+    }
+
+    async fn put_back_checks(&self, rest: &[DueCheck]) -> Result<()> {
+        self.transaction(async |connection| {
+            // What was scheduled or put off together is due at the same time, so there are few groups.
+            for group in rest.chunk_by(|one, other| one.due_at == other.due_at) {
+                set_due(connection, group, group[0].due_at).await?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     async fn note_check(&self, conversation_id: &str, note: &CheckNote) -> Result<()> {
@@ -67,7 +83,7 @@ impl Reconciliation for Database {
     }
 }
 
-async fn due_checks(connection: &mut Connection, pace: &CheckPace) -> Result<Vec<String>> {
+async fn due_checks(connection: &mut Connection, pace: &CheckPace) -> Result<Vec<DueCheck>> {
     let taken: Vec<(i64,)> = sqlx::query_as(sql::TAKE_TURN)
         .bind(pace.now)
         .bind(pace.asked_before)
@@ -82,11 +98,30 @@ async fn due_checks(connection: &mut Connection, pace: &CheckPace) -> Result<Vec
         .bind(SCHEDULED_AT_ONCE)
         .execute(&mut *connection)
         .await?;
-    let due = sqlx::query_scalar(sql::TAKE_CHECKS)
+    let due: Vec<DueCheck> = sqlx::query_as(sql::DUE_CHECKS)
         .bind(pace.now)
-        .bind(pace.again)
-        .bind(i64::from(pace.limit));
-    Ok(due.fetch_all(connection).await?)
+        .bind(i64::from(pace.limit))
+        .fetch_all(&mut *connection)
+        .await?;
+    set_due(connection, &due, pace.again).await?;
+    Ok(due)
+}
+
+async fn set_due(
+    connection: &mut Connection,
+    checks: &[DueCheck],
+    due_at: DateTime<Utc>,
+) -> Result<()> {
+    let conversation_ids: Vec<_> = checks
+        .iter()
+        .map(|check| check.conversation_id.clone())
+        .collect();
+    sqlx::query(words(sql::SET_DUE))
+        .bind(due_at)
+        .bind(list(&conversation_ids))
+        .execute(connection)
+        .await?;
+    Ok(())
 }
 
 async fn unfinished(

@@ -100,6 +100,7 @@ macro_rules! conformance_suite {
             reconciliation::what_has_stalled_is_looked_at_once_by_all_gateways,
             reconciliation::a_sub_agent_alone_is_no_turn,
             reconciliation::a_look_takes_those_due_longest_and_no_more,
+            reconciliation::what_a_look_did_not_reach_keeps_its_place,
             reconciliation::what_has_not_ended_is_told,
             reconciliation::a_turn_that_does_not_go_on_is_ended_with_an_error,
             resume_point::the_resume_point_names_what_waits,

@@ -3,7 +3,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use everturn_proto::words::{AgentExecutionStatus, Effect, OnBusy};
 use everturn_store::{
-    CheckNote, CheckPace, Conversations, NewMessage, Reconciliation, TurnFailure,
+    CheckNote, CheckPace, Conversations, DueCheck, NewMessage, Reconciliation, TurnFailure,
 };
 
 use super::{
@@ -34,9 +34,14 @@ fn soon() -> DateTime<Utc> {
 }
 
 async fn due(store: &impl Reconciliation, pace: CheckPace) -> Vec<String> {
-    let mut due = store.due_checks(&pace).await.unwrap();
+    let mut due = ids(&store.due_checks(&pace).await.unwrap());
     due.sort();
     due
+}
+
+fn ids(checks: &[DueCheck]) -> Vec<String> {
+    let ids = checks.iter().map(|check| check.conversation_id.clone());
+    ids.collect()
 }
 
 pub async fn what_has_stalled_is_looked_at_once_by_all_gateways(backend: &impl Backend) {
@@ -105,6 +110,33 @@ pub async fn a_look_takes_those_due_longest_and_no_more(backend: &impl Backend) 
         now += TimeDelta::seconds(2);
     }
     assert_eq!(seen, ["c0", "c1", "c2", "c3", "c4"]);
+}
+
+pub async fn what_a_look_did_not_reach_keeps_its_place(backend: &impl Backend) {
+    let store = backend.open().await;
+    for id in ["a", "b", "c"] {
+        Turn::begun(store.clone(), id, "m").await;
+    }
+    let now = soon();
+    let of = |limit, seconds| CheckPace {
+        limit,
+        ..pace(now + TimeDelta::seconds(seconds))
+    };
+    let taken = store.due_checks(&of(2, 0)).await.unwrap();
+    assert_eq!(ids(&taken), ["a", "b"]);
+    store.put_back_checks(&taken[1..]).await.unwrap();
+    store.put_back_checks(&[]).await.unwrap();
+    assert_eq!(due(&store, of(1, 2)).await, ["b"]);
+    assert_eq!(due(&store, of(10, 4)).await, ["c"]);
+    let taken = store.due_checks(&of(10, 70)).await.unwrap();
+    assert_eq!(ids(&taken), ["a", "b", "c"], "those due longest come first");
+    store.put_back_checks(&taken[1..]).await.unwrap();
+    let taken = store.due_checks(&of(10, 140)).await.unwrap();
+    assert_eq!(ids(&taken), ["b", "c", "a"]);
+    // PostgreSQL keeps microseconds.
+    let since = |seconds| (now + TimeDelta::seconds(seconds)).timestamp_micros();
+    let due = taken.iter().map(|check| check.due_at.timestamp_micros());
+    assert_eq!(due.collect::<Vec<_>>(), [since(62), since(64), since(130)]);
 }
 
 pub async fn what_has_not_ended_is_told(backend: &impl Backend) {

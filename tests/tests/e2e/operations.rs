@@ -101,3 +101,19 @@ async fn a_wrong_age_is_said() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("90d"));
 }
+
+/// A Temporal that is away is waited for. One that refuses is not.
+#[tokio::test]
+async fn a_namespace_that_does_not_exist_ends_the_command() {
+    let stack = Stack::new(Model::start(|_: &Request| Reply::text("Hi.")).await).await;
+    for role in ["worker", "gateway", "migrate"] {
+        let mut command = stack.command(&[role], &[("TEMPORAL_NAMESPACE", "nowhere")]);
+        let output = command.output().await.unwrap();
+        assert_eq!(output.status.code(), Some(1), "{role}");
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            text.contains("namespace nowhere (TEMPORAL_NAMESPACE)") && text.contains("not found"),
+            "{role}: {text}"
+        );
+    }
+}

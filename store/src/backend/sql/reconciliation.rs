@@ -1,5 +1,7 @@
 //! Texts about what has not ended, and about the schedule by which it is looked at.
 
+use super::SqlText;
+
 /// `$1` now, `$2` asked before. Changes a row for one of the gateways that ask at the same time.
 pub(crate) const TAKE_TURN: &str =
     "UPDATE reconciler SET asked_at = $1 WHERE asked_at <= $2 RETURNING id";
@@ -13,10 +15,16 @@ pub(crate) const SCHEDULE_CHECKS: &str = "INSERT INTO turn_checks (conversation_
      WHERE NOT EXISTS (SELECT 1 FROM turn_checks t WHERE t.conversation_id = stalled.conversation_id) LIMIT $3 \
      ON CONFLICT DO NOTHING";
 
-/// `$1` now, `$2` again, `$3` limit.
-pub(crate) const TAKE_CHECKS: &str = "UPDATE turn_checks SET due_at = $2 WHERE conversation_id IN \
-     (SELECT conversation_id FROM turn_checks WHERE due_at <= $1 ORDER BY due_at, conversation_id LIMIT $3) \
-     RETURNING conversation_id";
+/// `$1` now, `$2` limit.
+pub(crate) const DUE_CHECKS: &str = "SELECT conversation_id, due_at FROM turn_checks WHERE due_at <= $1 \
+     ORDER BY due_at, conversation_id LIMIT $2";
+
+/// `$1` due at, `$2` list of conversations.
+pub(crate) const SET_DUE: SqlText = among!(
+    "UPDATE turn_checks SET due_at = $1 WHERE conversation_id",
+    "$2",
+    ""
+);
 
 /// `$1` conversation.
 pub(crate) const UNFINISHED_CONVERSATION: &str = concat!(
