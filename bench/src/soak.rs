@@ -3,13 +3,10 @@
 use std::time::Instant;
 
 use clap::Args;
-use everturn_tests::soak::{Mark, Soak, TURNS_EACH};
+use everturn_tests::soak::{MAX_GROWTH, Mark, Soak, TURNS_EACH};
 
 /// Number of rows of the table. The first one is what the others are compared with.
 const ROWS: usize = 4;
-
-/// The most that memory may grow from the first row of the table to the last, in per cent.
-const MAX_GROWTH: f64 = 10.0;
 
 /// What to measure.
 #[derive(Debug, Args)]
@@ -51,7 +48,7 @@ pub(crate) async fn run(options: &Options) -> bool {
     let worker = growth(first.worker_bytes, last.worker_bytes);
     let gateway = growth(first.gateway_bytes, last.gateway_bytes);
     println!(
-        "from {} to {} turns: worker {worker:+.1} %, gateway {gateway:+.1} % (at most {MAX_GROWTH:+.1} %)",
+        "from {} to {} turns: worker {worker:+.1} %, gateway {gateway:+.1} % (at most {MAX_GROWTH:+} %)",
         first.turns, last.turns,
     );
     let (early, late) = (
@@ -59,7 +56,8 @@ pub(crate) async fn run(options: &Options) -> bool {
         last.rows_a_turn_since(&first),
     );
     println!("rows a turn: {early:.3}, then {late:.3}");
-    worker <= MAX_GROWTH && gateway <= MAX_GROWTH && (early - late).abs() < 0.01
+    let limit = f64::from(MAX_GROWTH);
+    worker <= limit && gateway <= limit && (early - late).abs() < 0.01
 }
 
 #[allow(clippy::cast_precision_loss)]

@@ -57,8 +57,7 @@ impl Outage {
     pub async fn start(tables: &str, conversations: usize) -> Self {
         let model = Model::start(|request: &Request| Reply::text(&request.last("user")));
         let mut stack = Stack::new(model.await).await;
-        let temporal: &'static Temporal = Box::leak(Box::new(Temporal::dev().await));
-        stack.temporal = temporal;
+        let temporal = stack.move_to_own_temporal().await;
         stack.configure(tables);
         let running = stack.start().await;
         let client = stack.client();

@@ -23,6 +23,9 @@ const AT_ONCE: usize = 16;
 /// A turn that takes longer has stalled.
 const TURN_LIMIT: Duration = Duration::from_mins(5);
 
+/// The most that memory may grow from an early mark to the last one, in per cent.
+pub const MAX_GROWTH: u8 = 10;
+
 /// The limits of tenants are off, because all conversations belong to one tenant here.
 const UNLIMITED: &str = "[limits]\nopen_streams = 0\nrequests_per_second = 0\n";
 
@@ -73,11 +76,7 @@ impl Soak {
     /// Starts everything, with these keys in `[worker]`.
     pub async fn start(worker_keys: &str) -> Self {
         let model = Model::start(short_turn).await;
-        let stack = match Stack::breakable(model.clone()).await {
-            Some(stack) => stack,
-            None => Stack::new(model).await,
-        };
-        let stack = stack.with_gateways(1);
+        let stack = Stack::apart(model).await.with_gateways(1);
         stack.configure(&format!("{UNLIMITED}[worker]\n{worker_keys}\n"));
         let gateway = stack.gateway_on(0, &[]).await;
         let worker = stack.spawn(&["worker"], "worker", &[]);

@@ -130,7 +130,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Runs one tool, and notes its end. `left` is the rest of the time to wait, when an earlier run of this turn asked for the call.
+    /// Runs one tool, and notes its end. `left` is the rest of the time to wait, when an earlier run of this turn asked
+    /// for the call.
     async fn run_tool(&self, call: &PlannedCall, left: Option<Duration>) -> Result<(), CallError> {
         let ended = self.run_one(call, left).await;
         self.ctx.state_mut(|state| state.step_calls.end_one());

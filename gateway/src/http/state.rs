@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use everturn_proto::Thread;
-use everturn_store::{Conversation, OutsideTool};
+use everturn_proto::{Thread, limits::MAX_QUEUED_MESSAGES};
+use everturn_store::{Conversation, OutsideTool, ResumePoint};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -71,6 +71,19 @@ impl GatewayState {
             .conversation(&caller.access, id)
             .await?;
         found.ok_or_else(|| Problem::conversation_not_found(id))
+    }
+
+    /// Returns where the caller's conversation could go on; `None` for one that they may not see.
+    pub async fn resume_point(
+        &self,
+        caller: &Caller,
+        id: &str,
+    ) -> Result<Option<ResumePoint>, Problem> {
+        let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
+        let conversations = &self.ports.conversations;
+        Ok(conversations
+            .resume_point(&caller.access, id, max_waiting)
+            .await?)
     }
 
     /// Returns the caller's tool call; one that they may not see does not exist.

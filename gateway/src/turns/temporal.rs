@@ -78,6 +78,18 @@ impl TemporalTurns {
         Self { client, options }
     }
 
+    /// Waits for a call about a workflow. Returns false when that workflow does not run.
+    async fn reached(
+        &self,
+        call: impl Future<Output = Result<(), WorkflowInteractionError>>,
+    ) -> Result<bool, TurnError> {
+        match self.within(call).await? {
+            Ok(()) => Ok(true),
+            Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+
     /// Waits for a call, for as long as one call may take.
     async fn within<T, E>(
         &self,
@@ -178,14 +190,8 @@ impl TurnStarter for TemporalTurns {
         let submit = submission(message_id, on_busy);
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
         let options = self.signal_options(format!("submit/{message_id}"));
-        match self
-            .within(handle.signal(AgentExecution::submit, submit.into(), options))
-            .await?
-        {
-            Ok(()) => Ok(true),
-            Err(WorkflowInteractionError::NotFound(_)) => Ok(false),
-            Err(error) => Err(unavailable(error)),
-        }
+        self.reached(handle.signal(AgentExecution::submit, submit.into(), options))
+            .await
     }
 
     async fn start(
@@ -257,14 +263,12 @@ impl TurnStarter for TemporalTurns {
         };
         let handle = handle(&self.client, AgentExecution::run, conversation_id);
         let options = self.signal_options(format!("cancel/{message_id}"));
-        match self
-            .within(handle.signal(AgentExecution::cancel, cancel.into(), options))
-            .await?
-        {
-            Ok(()) => Ok(CancelOutcome::Requested),
-            Err(WorkflowInteractionError::NotFound(_)) => Ok(CancelOutcome::NotRunning),
-            Err(error) => Err(unavailable(error)),
-        }
+        let call = handle.signal(AgentExecution::cancel, cancel.into(), options);
+        Ok(if self.reached(call).await? {
+            CancelOutcome::Requested
+        } else {
+            CancelOutcome::NotRunning
+        })
     }
 
     async fn resolve_approval(
@@ -319,13 +323,9 @@ impl TurnStarter for TemporalTurns {
             sub_agent,
         );
         let options = self.signal_options(format!("tool_result/{execution_id}"));
-        match self
-            .within(handle.signal(AgentExecution::tool_result, stored.into(), options))
-            .await?
-        {
-            Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
-            Err(error) => Err(unavailable(error)),
-        }
+        self.reached(handle.signal(AgentExecution::tool_result, stored.into(), options))
+            .await
+            .map(drop)
     }
 
     async fn terminate(&self, conversation_id: &str, reason: &str) -> Result<(), TurnError> {
@@ -333,10 +333,9 @@ impl TurnStarter for TemporalTurns {
         let options = WorkflowTerminateOptions::builder()
             .reason(reason.to_owned())
             .rpc_options(self.rpc_options());
-        match self.within(handle.terminate(options.build())).await? {
-            Ok(()) | Err(WorkflowInteractionError::NotFound(_)) => Ok(()),
-            Err(error) => Err(unavailable(error)),
-        }
+        self.reached(handle.terminate(options.build()))
+            .await
+            .map(drop)
     }
 }
 

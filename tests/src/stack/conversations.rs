@@ -142,6 +142,21 @@ impl Stack {
         self.post(&path, body).await
     }
 
+    /// Waits until the workflow of a conversation runs, and returns the id of its run.
+    pub async fn run_id(&self, conversation_id: &str) -> String {
+        let described = self.workflow_status(conversation_id, "RUNNING").await;
+        let execution = &described["workflowExecutionInfo"]["execution"];
+        execution["runId"].as_str().unwrap().to_owned()
+    }
+
+    /// Signals a message to the workflow of a conversation with the `temporal` CLI, without the gateway.
+    pub async fn signal_message(&self, conversation_id: &str, message: &Value) {
+        let (workflow_id, message) = (ids::workflow_id(conversation_id), message.to_string());
+        let signal = ["workflow", "signal", "--name", "submit"];
+        let to = ["--workflow-id", &workflow_id, "--input", &message];
+        self.temporal.succeed(&[signal, to].concat()).await;
+    }
+
     /// Terminates the workflow of a conversation, without any change in the store.
     pub async fn terminate(&self, conversation_id: &str) {
         let workflow_id = ids::workflow_id(conversation_id);

@@ -78,6 +78,23 @@ impl Stack {
         Some(Self::on(backends, model, DEFAULT_AGENT).await)
     }
 
+    /// Makes a stack on a PostgreSQL and a Redis that no other test uses. On the embedded backends, every stack has its
+    /// own anyway.
+    pub async fn apart(model: Model) -> Self {
+        match Self::breakable(model.clone()).await {
+            Some(stack) => stack,
+            None => Self::new(model).await,
+        }
+    }
+
+    /// Gives processes started from now on a new and empty Temporal server, which the test may stop. It ends with the
+    /// test's process.
+    pub async fn move_to_own_temporal(&mut self) -> &'static Temporal {
+        let temporal: &'static Temporal = Box::leak(Box::new(Temporal::dev().await));
+        self.temporal = temporal;
+        temporal
+    }
+
     async fn on(backends: Backends, model: Model, agent: &str) -> Self {
         // HTTP clients of the test panic without a TLS backend, even for http.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
@@ -213,31 +230,25 @@ impl Stack {
     /// is a condition on `NEW`.
     pub async fn refuse_events(&self, conversation_id: &str, rows: &str) {
         let when = format!("NEW.conversation_id = '{conversation_id}' AND {rows}");
-        let sqlite = format!(
-            "CREATE TRIGGER \"{conversation_id}\" BEFORE INSERT ON agent_execution_events WHEN {when} \
-             BEGIN SELECT RAISE(ABORT, 'refused'); END"
-        );
-        let postgres = format!(
-            "CREATE OR REPLACE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS \
-             $$ BEGIN RAISE EXCEPTION 'refused'; END $$; \
-             CREATE TRIGGER \"{conversation_id}\" BEFORE INSERT ON agent_execution_events FOR EACH ROW \
-             WHEN ({when}) EXECUTE FUNCTION refused()"
-        );
-        self.run_sql(&sqlite, &postgres).await;
+        self.refuse("INSERT", conversation_id, &when).await;
     }
 
     /// Makes the database refuse to remove the events of a conversation.
     pub async fn refuse_removal(&self, conversation_id: &str) {
         let when = format!("OLD.conversation_id = '{conversation_id}'");
-        let sqlite = format!(
-            "CREATE TRIGGER \"{conversation_id}\" BEFORE DELETE ON agent_execution_events WHEN {when} \
-             BEGIN SELECT RAISE(ABORT, 'refused'); END"
+        self.refuse("DELETE", conversation_id, &when).await;
+    }
+
+    /// Makes the database refuse a statement on the events of a conversation, for the rows of which `when` is true.
+    async fn refuse(&self, statement: &str, conversation_id: &str, when: &str) {
+        let trigger = format!(
+            "CREATE TRIGGER \"{conversation_id}\" BEFORE {statement} ON agent_execution_events"
         );
+        let sqlite = format!("{trigger} WHEN {when} BEGIN SELECT RAISE(ABORT, 'refused'); END");
         let postgres = format!(
             "CREATE OR REPLACE FUNCTION refused() RETURNS trigger LANGUAGE plpgsql AS \
              $$ BEGIN RAISE EXCEPTION 'refused'; END $$; \
-             CREATE TRIGGER \"{conversation_id}\" BEFORE DELETE ON agent_execution_events FOR EACH ROW \
-             WHEN ({when}) EXECUTE FUNCTION refused()"
+             {trigger} FOR EACH ROW WHEN ({when}) EXECUTE FUNCTION refused()"
         );
         self.run_sql(&sqlite, &postgres).await;
     }

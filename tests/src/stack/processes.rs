@@ -11,6 +11,9 @@ use tokio::process::{Child, Command};
 use super::Stack;
 use crate::wait;
 
+/// Name of the binary.
+const EVERTURN: &str = "everturn";
+
 /// The processes of one role. They are killed when this is dropped.
 pub struct Process {
     children: Vec<Child>,
@@ -64,16 +67,22 @@ impl Stack {
 
     /// Starts one of the gateways with additional environment variables, and waits until it answers.
     pub async fn gateway_on(&self, number: usize, environment: &[(&str, &str)]) -> Process {
-        let listen = format!("127.0.0.1:{}", self.gateway_port(number));
-        let process = self.spawn(&["gateway", "--listen", &listen], "gateway", environment);
-        ready(&self.gateway_url(number)).await;
-        process
+        self.gateway_of_build(EVERTURN, number, environment).await
     }
 
     /// Starts one of the gateways with another binary, and waits until it answers.
     pub async fn gateway_of(&self, program: &str, number: usize) -> Process {
+        self.gateway_of_build(program, number, &[]).await
+    }
+
+    async fn gateway_of_build(
+        &self,
+        program: &str,
+        number: usize,
+        environment: &[(&str, &str)],
+    ) -> Process {
         let listen = format!("127.0.0.1:{}", self.gateway_port(number));
-        let command = self.command_of(program, &["gateway", "--listen", &listen], &[]);
+        let command = self.command_of(program, &["gateway", "--listen", &listen], environment);
         let process = Process {
             children: vec![self.spawn_command(command, "gateway")],
         };
@@ -115,7 +124,7 @@ impl Stack {
 
     /// Makes a command of the binary with the configuration and environment of this stack.
     pub fn command(&self, args: &[&str], environment: &[(&str, &str)]) -> Command {
-        self.command_of("everturn", args, environment)
+        self.command_of(EVERTURN, args, environment)
     }
 
     fn command_of(&self, program: &str, args: &[&str], environment: &[(&str, &str)]) -> Command {

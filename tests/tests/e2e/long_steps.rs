@@ -9,7 +9,7 @@ use everturn_tests::{
     temporal::LONG_HISTORY,
 };
 use futures::{StreamExt, stream};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::approvals::{answer, pending};
 
@@ -79,12 +79,6 @@ fn both(request: &Request) -> Reply {
     }
 }
 
-/// The id of the run that a conversation's workflow has now.
-async fn run_id(stack: &Stack, conversation: &str) -> Value {
-    let described = stack.workflow_status(conversation, "RUNNING").await;
-    described["workflowExecutionInfo"]["execution"]["runId"].clone()
-}
-
 /// Signals that do nothing still are events. The engine ends a run with too many of them.
 #[tokio::test]
 async fn a_long_wait_goes_on_in_a_new_run() {
@@ -95,10 +89,10 @@ async fn a_long_wait_goes_on_in_a_new_run() {
     stack.saw(&conversation, "client_tool_requested").await;
     let steer = json!({"content": "rather two", "on_busy": "steer"});
     assert_eq!(stack.send(&conversation, &steer).await.0, 202);
-    let first = run_id(&stack, &conversation).await;
+    let first = stack.run_id(&conversation).await;
     let path = format!("/conversations/{conversation}/cancel");
     let mut number = 0;
-    while run_id(&stack, &conversation).await == first {
+    while stack.run_id(&conversation).await == first {
         let cancels = stream::iter(number..number + 40).map(|number| {
             let other = json!({"message_id": format!("other-{number}")});
             let (stack, path) = (&stack, &path);

@@ -33,9 +33,8 @@ fn story(events: &[Value]) -> Vec<String> {
 /// A stack with a Temporal server of its own, which the test may stop.
 async fn with_own_engine(model: Model) -> (Stack, &'static Temporal) {
     let mut stack = Stack::new(model).await;
-    stack.temporal = Box::leak(Box::new(Temporal::dev().await));
+    let temporal = stack.move_to_own_temporal().await;
     stack.configure(QUICK);
-    let temporal = stack.temporal;
     (stack, temporal)
 }
 

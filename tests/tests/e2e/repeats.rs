@@ -1,7 +1,6 @@
 //! Requests that clients repeat, and signals that overtake each other. What is repeated becomes no history: a history has
 //! limits (invariant 4, linear history).
 
-use everturn_proto::ids;
 use everturn_tests::{
     events::{data, types},
     model::{Model, Reply, Request},
@@ -79,13 +78,8 @@ async fn a_cancel_may_overtake_its_message() {
     let cancelled = stack.post(&path, &json!({"message_id": "second"})).await;
     assert_eq!(cancelled.0, 202);
     stack.has_in_history(&conversation, SIGNALED, 2).await;
-    let message = json!({"message_id": "second", "content": "two"}).to_string();
-    let signal = [
-        "workflow", "signal", "--name", "submit", "--input", &message,
-    ];
-    let workflow_id = ids::workflow_id(&conversation);
-    let signal = [&signal[..], &["--workflow-id", &workflow_id]].concat();
-    stack.temporal.succeed(&signal).await;
+    let message = json!({"message_id": "second", "content": "two"});
+    stack.signal_message(&conversation, &message).await;
     stack.model.release();
     let events = stack.ended(&conversation, 2).await;
     assert_eq!(

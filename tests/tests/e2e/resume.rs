@@ -7,7 +7,6 @@ use everturn_tests::{
     events::types,
     model::{Model, Reply, Request},
     stack::{Process, Stack},
-    temporal::Temporal,
     wait,
 };
 use everturn_worker::client::Frame;
@@ -190,9 +189,8 @@ async fn its_cluster_is_lost() {
     stack.asked(2).await;
     worker.kill().await;
     gateway.kill().await;
-    // The new Temporal server has an empty database, and does not know the conversation. It ends with the test's
-    // process.
-    stack.temporal = Box::leak(Box::new(Temporal::dev().await));
+    // The new Temporal server has an empty database, and does not know the conversation.
+    stack.move_to_own_temporal().await;
     let _running = stack.start().await;
     assert_eq!(resume(&stack, &conversation).await, resuming(0));
     ended_once(&stack, &conversation).await;

@@ -1,12 +1,9 @@
 //! What many short turns leave (invariant 4, linear history). `bench soak` measures far more of them.
 
-use everturn_tests::soak::Soak;
+use everturn_tests::soak::{MAX_GROWTH, Soak};
 
 /// The worker replaces Temporal's SDK some times in the test, as it does in a month.
 const RENEWED: &str = "renew_after_activities = 200";
-
-/// The most that memory may grow, in per cent.
-const MAX_GROWTH: usize = 10;
 
 #[tokio::test]
 async fn turns_leave_the_same_rows_and_keys_and_no_memory() {
@@ -27,7 +24,7 @@ async fn turns_leave_the_same_rows_and_keys_and_no_memory() {
         ("gateway", first.gateway_bytes, last.gateway_bytes),
     ] {
         assert!(
-            after * 100 <= before * (100 + MAX_GROWTH),
+            after * 100 <= before * (100 + usize::from(MAX_GROWTH)),
             "the {name} grew from {before} to {after} bytes"
         );
     }

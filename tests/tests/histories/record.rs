@@ -110,11 +110,7 @@ async fn record_histories_when_asked() {
         .submit(&conversation, "next", None)
         .await
         .unwrap();
-    let described = stack.workflow_status(&conversation, "RUNNING").await;
-    let first_run = described["workflowExecutionInfo"]["execution"]["runId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let first_run = stack.run_id(&conversation).await;
     stack.model.release();
     stack.ended(&conversation, 2).await;
     record(&stack, "queued-messages", &conversation, Some(&first_run)).await;
@@ -134,11 +130,7 @@ async fn record_histories_of_what_waits_or_was_lost_when_asked() {
         .submit(&conversation, "next", None)
         .await
         .unwrap();
-    let described = stack.workflow_status(&conversation, "RUNNING").await;
-    let first_run = described["workflowExecutionInfo"]["execution"]["runId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let first_run = stack.run_id(&conversation).await;
     stack
         .post(
             &format!("/conversations/{conversation}/cancel"),
@@ -221,18 +213,9 @@ async fn record_histories_of_answers_and_early_cancels_when_asked() {
     stack.asked(1).await;
     let path = format!("/conversations/{conversation}/cancel");
     stack.post(&path, &json!({"message_id": "second"})).await;
-    let described = stack.workflow_status(&conversation, "RUNNING").await;
-    let first_run = described["workflowExecutionInfo"]["execution"]["runId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let message = json!({"message_id": "second", "content": "hello"}).to_string();
-    let signal = [
-        "workflow", "signal", "--name", "submit", "--input", &message,
-    ];
-    let workflow_id = ids::workflow_id(&conversation);
-    let signal = [&signal[..], &["--workflow-id", &workflow_id]].concat();
-    stack.temporal.succeed(&signal).await;
+    let first_run = stack.run_id(&conversation).await;
+    let message = json!({"message_id": "second", "content": "hello"});
+    stack.signal_message(&conversation, &message).await;
     stack.model.release();
     stack.ended(&conversation, 2).await;
     record(&stack, "early-cancel", &conversation, Some(&first_run)).await;
@@ -249,10 +232,10 @@ async fn record_histories_of_a_long_wait_when_asked() {
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("approve").await;
     stack.saw(&conversation, "approval_requested").await;
-    let first_run = run_of(&stack, &conversation).await;
+    let first_run = stack.run_id(&conversation).await;
     let path = format!("/conversations/{conversation}/cancel");
     let mut number = 0;
-    while run_of(&stack, &conversation).await == first_run {
+    while stack.run_id(&conversation).await == first_run {
         number += 1;
         let other = json!({"message_id": format!("other-{number}")});
         stack.post(&path, &other).await;
@@ -260,12 +243,6 @@ async fn record_histories_of_a_long_wait_when_asked() {
     record(&stack, "long-wait", &conversation, Some(&first_run)).await;
     approve_and_deny_all(&stack, &conversation).await;
     record(&stack, "goes-on-among-tools", &conversation, None).await;
-}
-
-async fn run_of(stack: &Stack, conversation: &str) -> String {
-    let described = stack.workflow_status(conversation, "RUNNING").await;
-    let execution = &described["workflowExecutionInfo"]["execution"];
-    execution["runId"].as_str().unwrap().to_owned()
 }
 
 #[tokio::test]
@@ -399,11 +376,7 @@ async fn record_a_history_of_steers_after_the_end_when_asked() {
     let _worker = stack.worker_stopping_at("save.steer.before");
     let (conversation, message) = stack.ask("wait").await;
     stack.asked(1).await;
-    let described = stack.workflow_status(&conversation, "RUNNING").await;
-    let first_run = described["workflowExecutionInfo"]["execution"]["runId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let first_run = stack.run_id(&conversation).await;
     let steer = json!({"content": "and this", "on_busy": "steer"});
     stack.send(&conversation, &steer).await;
     stack.model.release();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    stored_results::{StoredResultBody, checked_size, is_ended_by},
+    stored_results::{StoredResultBody, checked_size, is_ended_by, milliseconds},
     waiting_calls::{WaitingCallBody, waiting_calls},
 };
 use crate::http::{
@@ -153,5 +153,5 @@ async fn store_result(
 fn duration_ms(call: &OutsideTool, now: DateTime<Utc>) -> u32 {
     let timeout = TimeDelta::milliseconds(i64::from(call.record.call.timeout_ms));
     let asked_at = call.expires_at.map_or(call.requested_at, |at| at - timeout);
-    u32::try_from((now - asked_at).num_milliseconds().max(0)).unwrap_or(u32::MAX)
+    milliseconds(asked_at, now)
 }

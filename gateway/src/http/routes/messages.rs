@@ -6,7 +6,6 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use everturn_proto::limits::MAX_QUEUED_MESSAGES;
 use everturn_store::{Conversation, NewMessage, QueuedMessage};
 use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
@@ -170,15 +169,12 @@ async fn join_others(
     queued: &QueuedMessage,
     on_busy: OnBusy,
 ) -> Result<(), Problem> {
-    let (turns, conversations) = (&state.ports.turns, &state.ports.conversations);
+    let turns = &state.ports.turns;
     let (id, message_id) = (&conversation.id, &queued.message_id);
     if turns.signal(id, message_id, on_busy).await? {
         return Ok(());
     }
-    let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
-    let point = conversations
-        .resume_point(&caller.access, id, max_waiting)
-        .await?;
+    let point = state.resume_point(caller, id).await?;
     let others = point.and_then(|mut point| {
         point.waiting.retain(|waiting| waiting != message_id);
         StartMessages::unfinished(point)

@@ -8,7 +8,7 @@ use everturn_store::{ResultSender, ToolEnd};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::stored_results::{StoredResultBody, checked_size, is_ended_by};
+use super::stored_results::{StoredResultBody, checked_size, is_ended_by, milliseconds};
 use crate::{
     http::{
         extract::{Caller, ExecutionPath, JsonBody, checked_id},
@@ -56,12 +56,11 @@ pub(super) async fn accept(
     if call.record.call.kind() != ToolKind::Remote {
         return Err(Problem::execution_not_found(&path.execution_id));
     }
-    let took = (Utc::now() - call.requested_at).num_milliseconds().max(0);
     let end = ToolEnd::of_result(
         &path.execution_id,
         body.result,
         body.is_error,
-        u32::try_from(took).unwrap_or(u32::MAX),
+        milliseconds(call.requested_at, Utc::now()),
     );
     let stored = state
         .ports

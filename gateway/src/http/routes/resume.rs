@@ -1,7 +1,6 @@
 //! Resuming: a conversation whose workflow is gone goes on from its last checkpoint.
 
 use axum::{Json, extract::State, http::StatusCode};
-use everturn_proto::limits::MAX_QUEUED_MESSAGES;
 use serde::Serialize;
 use utoipa::{ToSchema, openapi::schema::Object};
 
@@ -48,12 +47,7 @@ pub(super) async fn resume(
     ConversationId(id): ConversationId,
 ) -> Result<(StatusCode, Json<ResumedBody>), Problem> {
     let conversation = state.conversation(&caller, &id).await?;
-    let max_waiting = u32::try_from(MAX_QUEUED_MESSAGES).unwrap_or(u32::MAX);
-    let point = state
-        .ports
-        .conversations
-        .resume_point(&caller.access, &id, max_waiting)
-        .await?;
+    let point = state.resume_point(&caller, &id).await?;
     let point = point.ok_or_else(|| Problem::conversation_not_found(&id))?;
     let has_begun = point.has_begun;
     let messages = StartMessages::unfinished(point).ok_or_else(|| nothing_left(has_begun))?;

@@ -2,6 +2,7 @@
 //!
 //! Must not be here: who may send which result (`client_tools.rs`, `remote_tools.rs`).
 
+use chrono::{DateTime, Utc};
 use everturn_proto::{Json, limits::TOOL_RESULT_MAX_BYTES};
 use everturn_store::{OutsideTool, ToolEnd};
 use serde::Serialize;
@@ -34,6 +35,11 @@ impl StoredResultBody {
 
 fn statuses() -> Object {
     one_of(&["stored"])
+}
+
+/// The milliseconds from one time to another.
+pub(super) fn milliseconds(from: DateTime<Utc>, to: DateTime<Utc>) -> u32 {
+    u32::try_from((to - from).num_milliseconds().max(0)).unwrap_or(u32::MAX)
 }
 
 /// Refuses a result that is too large.

@@ -29,8 +29,9 @@ macro_rules! others {
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
-/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject. It inserts
-/// nothing when the message is there already or a limit is reached. The row says whether something else has not ended.
+/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject. It
+/// inserts nothing when the message is there already or a limit is reached. The row says whether something else has not
+/// ended.
 pub(crate) const QUEUE_MESSAGE: &str = concat!(
     "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
      client_message_id, created_at, on_busy, content, tool_calls, tool_results) \
@@ -68,8 +69,8 @@ pub(crate) fn queue<'q>(
         .bind(OnBusy::Reject.as_str())
 }
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject. When both ids match, the row with the client's id is
-/// returned. It also says whose turn took the message, and the status of that turn.
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject. When both ids match, the row with the
+/// client's id is returned. It also says whose turn took the message, and the status of that turn.
 pub(crate) const QUEUED_MESSAGE: &str = concat!(
     "SELECT found.id, found.content = $4 AS has_this_content, \
      e.message_id AS turn_message_id, e.status AS turn_status, ",

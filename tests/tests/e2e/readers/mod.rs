@@ -106,11 +106,7 @@ async fn readers_that_are_cut_see_what_others_see() {
     let script = Script::default();
     let says = script.clone();
     let model = Model::start(move |request: &Request| says.reply(request)).await;
-    let stack = match Stack::breakable(model.clone()).await {
-        Some(stack) => stack,
-        None => Stack::new(model).await,
-    };
-    let stack = stack.with_gateways(GATEWAYS);
+    let stack = Stack::apart(model).await.with_gateways(GATEWAYS);
     let _safe = stack.gateway_on(0, &[]).await;
     let mut gateways = Vec::new();
     for number in 1..GATEWAYS {
