@@ -15,7 +15,8 @@ use crate::{
     tools::Progress,
 };
 
-/// Between two heartbeats; the heartbeat time-out is 5 s, so that a worker may stall for a while.
+/// Between two heartbeats, and before the first one: most calls have ended by then, and each heartbeat is a write of the
+/// engine. The heartbeat time-out is 5 s, so that a worker may stall for a while.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// An attempt ends itself this long before the engine would, so that its end is recorded: at most this, at most
 /// a tenth of its time. It counts where the engine gives an attempt no more than its limit, as older workflows asked.
@@ -136,9 +137,9 @@ where
 
 async fn heartbeat(ctx: &ActivityContext, progress: &Progress) {
     loop {
+        tokio::time::sleep(HEARTBEAT_INTERVAL).await;
         if let Err(error) = ctx.record_heartbeat(progress.latest()).await {
             tracing::warn!(%error, "a heartbeat could not be encoded");
         }
-        tokio::time::sleep(HEARTBEAT_INTERVAL).await;
     }
 }
