@@ -34,6 +34,7 @@ history.timerProcessorMaxPollRPS: [{value: 2000}]
 matching.numTaskqueueReadPartitions: [{value: 1}]
 matching.numTaskqueueWritePartitions: [{value: 1}]
 system.enableActivityEagerExecution: [{value: true}]
+history.workflowIdReuseMinimalInterval: [{value: 0s}]
 system.namespaceCacheRefreshInterval: [{value: 500ms}]
 ";
 
@@ -64,7 +65,9 @@ impl TemporalCluster {
         let [one, two] = DATABASES.map(|(name, schema)| prepare_database(postgres, name, schema));
         tokio::try_join!(one, two)?;
         let (directory, ports, is_scratch) = match location {
-            ServerLocation::Scratch => (account::scratch("temporal", None)?, Ports::free(), true),
+            ServerLocation::Scratch | ServerLocation::Measured => {
+                (account::scratch("temporal", None)?, Ports::free(), true)
+            }
             ServerLocation::Lasting { directory, port } => {
                 account::lasting(&directory, None)?;
                 (directory, Ports::from(port), false)

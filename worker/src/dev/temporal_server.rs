@@ -24,9 +24,9 @@ pub(super) fn ui_port(port: u16) -> u16 {
     port.saturating_add(1000)
 }
 
-/// Settings of the dev server. Without them each activity waits 50 ms for its one shard, and the database file is
-/// synced on every write.
-const TUNING: [&str; 14] = [
+/// Settings of the dev server. Without them each activity waits 50 ms for its one shard, messages that wait have one turn
+/// a second (docs/engine.md, continue-as-new waits for a second), and the database file is synced on every write.
+const TUNING: [&str; 16] = [
     "--dynamic-config-value",
     "history.transferProcessorMaxPollRPS=2000",
     "--dynamic-config-value",
@@ -37,6 +37,8 @@ const TUNING: [&str; 14] = [
     "matching.numTaskqueueWritePartitions=1",
     "--dynamic-config-value",
     "system.enableActivityEagerExecution=true",
+    "--dynamic-config-value",
+    "history.workflowIdReuseMinimalInterval=\"0s\"",
     "--sqlite-pragma",
     "journal_mode=WAL",
     "--sqlite-pragma",
