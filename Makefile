@@ -15,7 +15,7 @@ ONCE ?=
 export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
-.PHONY: help run everturn stack test check fmt lint build unit e2e bench-streams bench-soak bench-outage deps temporal \
+.PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
 	temporal-server mcp-servers python python-tool openapi histories previous clean
 
 help: ## List the commands.
@@ -67,17 +67,36 @@ e2e: deps temporal temporal-server mcp-servers python python-tool previous build
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
-bench-streams: deps temporal ## Memory and latency of up to 10,000 open streams on one gateway (a release build).
-	@cargo build --release --workspace --locked
-	@target/release/bench streams
+# In this order; CASE names some of them.
+CASES := turn queue cancel streams outage soak
+CASE ?= $(CASES)
 
-bench-soak: deps temporal temporal-server ## 20,000 short turns on the production backends: memory, rows and keys (a release build).
+bench: deps temporal temporal-server bench-peers ## All measurements, on a release build. CASE=turn runs one, ARGS are its options.
+	@echo "▸ release build (the first time takes a quarter of an hour)"
 	@cargo build --release --workspace --locked
-	@EVERTURN_TEST_BACKENDS=production target/release/bench soak
+	@for case in $(CASE); do \
+		echo "▸ $$case"; \
+		EVERTURN_TEST_BACKENDS=production target/release/bench $$case $(ARGS) || exit 1; \
+	done
 
-bench-outage: deps temporal temporal-server ## 2,000 messages that come while the engine is away (a release build).
-	@cargo build --release --workspace --locked
-	@EVERTURN_TEST_BACKENDS=production target/release/bench outage
+BENCH_PYTHON := $(CURDIR)/.tools/bench-python
+BENCH_TYPESCRIPT := $(CURDIR)/.tools/bench-typescript
+PEER_FILES := package.json package-lock.json .npmrc worker.js workflows.js activities.js
+
+bench-peers: $(BENCH_PYTHON)/installed $(BENCH_TYPESCRIPT)/installed ## Install what `make bench` compares with into .tools, pinned (bench/peers).
+
+$(BENCH_PYTHON)/installed: bench/peers/python/requirements.txt
+	@echo "▸ Temporal's Python SDK and the client of OpenAI with pip (some seconds, once)"
+	@test -x "$(BENCH_PYTHON)/bin/python" || python3 -m venv "$(BENCH_PYTHON)"
+	@"$(BENCH_PYTHON)/bin/python" -m pip install --quiet --disable-pip-version-check -r $<
+	@touch "$@"
+
+# The sources lie beside the packages, where Node and the bundler of Temporal's worker look for them.
+$(BENCH_TYPESCRIPT)/installed: $(addprefix bench/peers/typescript/,$(PEER_FILES))
+	@echo "▸ Temporal's TypeScript SDK and the client of OpenAI with npm ci (some seconds, once)"
+	@mkdir -p "$(BENCH_TYPESCRIPT)" && cp $^ "$(BENCH_TYPESCRIPT)"
+	@cd "$(BENCH_TYPESCRIPT)" && npm ci --silent --no-audit --no-fund
+	@touch "$@"
 
 PYTHON_TOOL := $(CURDIR)/.tools/python-tool
 

@@ -10,6 +10,7 @@ use tokio::sync::OnceCell;
 use crate::{
     postgres::{self, Postgres},
     redis::Redis,
+    server::ServerLocation,
 };
 
 /// The backends of one stack.
@@ -55,6 +56,37 @@ impl Backends {
         }
         let (postgres, redis) = tokio::join!(Postgres::start(), Redis::start());
         Some(Self::production(Arc::new(postgres), Arc::new(redis)).await)
+    }
+
+    /// Makes backends for a measurement: PostgreSQL syncs what it commits. With `is_embedded`, the embedded ones.
+    pub async fn measured(is_embedded: bool) -> Self {
+        if is_embedded {
+            return Self::Embedded;
+        }
+        let postgres = Postgres::start_at(ServerLocation::Measured);
+        let (postgres, redis) = tokio::join!(postgres, Redis::start());
+        Self::production(Arc::new(postgres.unwrap()), Arc::new(redis)).await
+    }
+
+    /// Has processes connect to the database over this port, where a proxy listens.
+    #[must_use]
+    pub fn through(self, port: u16) -> Self {
+        match self {
+            Self::Embedded => Self::Embedded,
+            Self::Production {
+                postgres,
+                redis,
+                database,
+            } => {
+                let old = format!(":{}/", postgres.port());
+                let database = database.replace(&old, &format!(":{port}/"));
+                Self::Production {
+                    postgres,
+                    redis,
+                    database,
+                }
+            }
+        }
     }
 
     async fn production(postgres: Arc<Postgres>, redis: Arc<Redis>) -> Self {

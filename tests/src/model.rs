@@ -340,7 +340,9 @@ fn frames(
         rest.push(Bytes::from_static(b"data: [DONE]\n\n"));
     }
     let text = stream::iter(text).then(move |piece| async move {
-        tokio::time::sleep(pace).await;
+        if !pace.is_zero() {
+            tokio::time::sleep(pace).await;
+        }
         Some(piece)
     });
     text.chain(wait)

@@ -1,7 +1,7 @@
 //! Starts one Temporal server for all tests of a binary, the dev server or the production one, and runs the `temporal`
 //! CLI.
 
-use std::{path::Path, process::Output, sync::Mutex};
+use std::{collections::BTreeMap, path::Path, process::Output, sync::Mutex};
 
 use everturn_test_servers::{
     postgres::{self, Postgres},
@@ -26,6 +26,8 @@ pub struct Temporal {
     port: u16,
     /// Of a dev server: where its metrics are.
     metrics_port: Option<u16>,
+    /// Of a dev server: its settings.
+    dynamic_config: Vec<String>,
     server: Server,
 }
 
@@ -83,10 +85,9 @@ async fn prepare(cluster: &TemporalCluster) -> anyhow::Result<()> {
         .await
 }
 
-/// Starts a dev server that keeps everything in memory.
-fn dev_server(port: u16, metrics_port: Option<u16>) -> TemporalServer {
+/// Starts a dev server that keeps everything in memory. `dynamic_config` are settings, each `key=value`.
+fn dev_server(port: u16, metrics_port: Option<u16>, dynamic_config: Vec<String>) -> TemporalServer {
     let log = std::env::temp_dir().join(format!("everturn-test-temporal-{port}.log"));
-    let dynamic_config = vec![format!("{LONG_HISTORY_KEY}={LONG_HISTORY}")];
     let options = TemporalOptions {
         binary: binary(),
         port,
@@ -102,12 +103,22 @@ fn dev_server(port: u16, metrics_port: Option<u16>) -> TemporalServer {
 impl Temporal {
     /// Starts a dev server that keeps everything in memory.
     pub async fn dev() -> Self {
+        Self::dev_with(vec![format!("{LONG_HISTORY_KEY}={LONG_HISTORY}")]).await
+    }
+
+    /// Starts a dev server that keeps everything in memory, as `everturn dev` does for users.
+    pub async fn measured() -> Self {
+        Self::dev_with(Vec::new()).await
+    }
+
+    async fn dev_with(dynamic_config: Vec<String>) -> Self {
         let (port, metrics_port) = (free_port(), Some(free_port()));
-        let server = Server::Dev(Mutex::new(Some(dev_server(port, metrics_port))));
+        let server = dev_server(port, metrics_port, dynamic_config.clone());
         let temporal = Self {
             port,
             metrics_port,
-            server,
+            dynamic_config,
+            server: Server::Dev(Mutex::new(Some(server))),
         };
         let client = temporal.client().await;
         everturn_worker::connections::register_search_attributes(
@@ -140,7 +151,8 @@ impl Temporal {
 
     /// Starts a dev server again, after [`Temporal::stop`].
     pub async fn start_empty(&self) {
-        *self.dev_server().lock().unwrap() = Some(dev_server(self.port, self.metrics_port));
+        let server = dev_server(self.port, self.metrics_port, self.dynamic_config.clone());
+        *self.dev_server().lock().unwrap() = Some(server);
         self.client().await;
     }
 
@@ -160,6 +172,7 @@ impl Temporal {
         Self {
             port: cluster.port(),
             metrics_port: None,
+            dynamic_config: Vec::new(),
             server: Server::Production(cluster),
         }
     }
@@ -185,19 +198,30 @@ impl Temporal {
 
     /// Returns how many calls with these names a dev server has got from its clients since it started.
     pub async fn calls(&self, operations: &[&str]) -> u64 {
+        let counted = self.requests().await;
+        let calls = operations.iter().filter_map(|name| counted.get(*name));
+        calls.sum()
+    }
+
+    /// Returns how many calls of each kind a dev server has got from its clients since it started.
+    pub async fn requests(&self) -> BTreeMap<String, u64> {
+        let metrics = self.metrics().await;
+        let of_clients = |line: &&str| {
+            line.contains("namespace=\"default\"") && line.contains("service_name=\"frontend\"")
+        };
+        by_operation(metrics.lines().filter(of_clients), "service_requests{")
+    }
+
+    /// Returns how often a dev server has read or written its database since it started, by the name of the operation.
+    pub async fn persistence(&self) -> BTreeMap<String, u64> {
+        let metrics = self.metrics().await;
+        by_operation(metrics.lines(), "persistence_requests{")
+    }
+
+    async fn metrics(&self) -> String {
         let port = self.metrics_port.expect("a dev server");
         let url = format!("http://127.0.0.1:{port}/metrics");
-        let metrics = reqwest::get(url).await.unwrap().text().await.unwrap();
-        let is_counted = |line: &&str| {
-            line.starts_with("service_requests{")
-                && line.contains("namespace=\"default\"")
-                && line.contains("service_name=\"frontend\"")
-                && operations
-                    .iter()
-                    .any(|name| line.contains(&format!("operation=\"{name}\"")))
-        };
-        let calls = |line: &str| line.rsplit(' ').next()?.parse::<u64>().ok();
-        metrics.lines().filter(is_counted).filter_map(calls).sum()
+        reqwest::get(url).await.unwrap().text().await.unwrap()
     }
 
     /// Returns its port on 127.0.0.1.
@@ -249,4 +273,22 @@ impl Temporal {
         self.json(&["workflow", "show", "--workflow-id", workflow_id])
             .await
     }
+}
+
+/// Sums the counter `metric{` of the Prometheus format by its label `operation`.
+fn by_operation<'a>(lines: impl Iterator<Item = &'a str>, metric: &str) -> BTreeMap<String, u64> {
+    let mut counted = BTreeMap::new();
+    for line in lines.filter(|line| line.starts_with(metric)) {
+        let name = line
+            .split_once("operation=\"")
+            .and_then(|(_, rest)| rest.split_once('"'));
+        let count = line
+            .rsplit(' ')
+            .next()
+            .and_then(|count| count.parse::<u64>().ok());
+        if let (Some((name, _)), Some(count)) = (name, count) {
+            *counted.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    counted
 }

@@ -34,7 +34,7 @@ async fn watched() -> (Line, PostgresStore) {
 
 struct Costs<'a> {
     line: &'a Line,
-    measured: Vec<(&'static str, u32)>,
+    measured: Vec<(&'static str, u64)>,
 }
 
 impl Costs<'_> {
@@ -225,7 +225,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u32); 35] = [
+const COSTS: [(&str, u64); 35] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),

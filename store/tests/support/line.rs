@@ -2,13 +2,13 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use everturn_test_servers::proxy::{Direction, Inspector, Passing, Proxy, Verdict};
-
-/// The message `Sync` alone, with which sqlx pings a connection that comes back to its pool.
-const PING: &[u8] = b"S\0\0\0\x04";
+use everturn_test_servers::{
+    proxy::{Direction, Inspector, Passing, Proxy, Verdict},
+    round_trips::RoundTrips,
+};
 
 /// Passes connections on to a PostgreSQL of this machine.
 pub struct Line {
@@ -20,9 +20,7 @@ pub struct Line {
 /// What the proxy has understood of PostgreSQL's protocol.
 #[derive(Default)]
 struct Wire {
-    round_trips: AtomicU32,
-    /// True while the client was the last to send something.
-    is_asking: AtomicBool,
+    round_trips: RoundTrips,
     /// True when the next COMMIT shall reach the server, and its answer nobody.
     loses_commit: AtomicBool,
     /// The connection on which that COMMIT was sent; 0 before that.
@@ -40,11 +38,9 @@ impl Line {
         }
     }
 
-    /// Returns the number of round trips since the last call, that is, how often the client sent something after the
-    /// server.
-    pub fn round_trips(&self) -> u32 {
-        self.wire.is_asking.store(false, Ordering::SeqCst);
-        self.wire.round_trips.swap(0, Ordering::SeqCst)
+    /// Returns the number of round trips since the last call.
+    pub fn round_trips(&self) -> u64 {
+        self.wire.round_trips.take()
     }
 
     /// Stalls all connections, or ends the stall. While it lasts, nothing passes, and neither side is told.
@@ -69,18 +65,15 @@ impl Line {
 
 impl Inspector for Wire {
     fn inspect(&self, connection: u64, direction: Direction, piece: &[u8]) -> Verdict {
+        self.round_trips.inspect(connection, direction, piece);
         match direction {
             Direction::Requests => {
                 if is_commit(piece) && self.loses_commit.swap(false, Ordering::SeqCst) {
                     self.lost_connection.store(connection, Ordering::SeqCst);
                 }
-                if piece != PING && !self.is_asking.swap(true, Ordering::SeqCst) {
-                    self.round_trips.fetch_add(1, Ordering::SeqCst);
-                }
                 Verdict::Pass
             }
             Direction::Answers => {
-                self.is_asking.store(false, Ordering::SeqCst);
                 // The server has answered, so the COMMIT has taken effect.
                 if self.lost_connection.load(Ordering::SeqCst) == connection {
                     Verdict::End

@@ -6,6 +6,7 @@
 //! - [`temporal_cli`]: the `temporal` binary
 //! - [`server`]: what all of them have in common: a process with a directory and a log of its own
 //! - [`proxy`]: a TCP connection to a server, which holds back, loses or ends what is said
+//! - [`round_trips`]: how often clients of PostgreSQL wait for it
 //! - [`ports`]: ports that no other test gets
 //! - [`wait`]: waiting on conditions, never on time
 //!
@@ -21,6 +22,7 @@ pub mod ports;
 pub mod postgres;
 pub mod proxy;
 pub mod redis;
+pub mod round_trips;
 pub mod server;
 pub mod temporal_cli;
 pub mod temporal_cluster;

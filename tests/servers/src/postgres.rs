@@ -59,8 +59,11 @@ impl Postgres {
     pub async fn start_at(location: ServerLocation) -> anyhow::Result<Self> {
         let account = Account::unprivileged()?;
         let programs = programs()?;
+        let is_synced = !matches!(location, ServerLocation::Scratch);
         let (directory, port, is_scratch) = match location {
-            ServerLocation::Scratch => (account::scratch("postgres", account)?, free_port(), true),
+            ServerLocation::Scratch | ServerLocation::Measured => {
+                (account::scratch("postgres", account)?, free_port(), true)
+            }
             ServerLocation::Lasting { directory, port } => {
                 account::lasting(&directory, account)?;
                 (directory, port, false)
@@ -70,7 +73,7 @@ impl Postgres {
         let server = Server::new(ServerSpec {
             name: "PostgreSQL",
             program: programs.join("postgres"),
-            args: arguments(&data, port, is_scratch),
+            args: arguments(&data, port, is_synced),
             // Fast, or at once when nothing is kept: the default, SIGTERM, would wait for clients to leave.
             stop: if is_scratch {
                 Signal::SIGQUIT
@@ -255,7 +258,7 @@ impl Postgres {
     }
 }
 
-fn arguments(data: &Path, port: u16, is_scratch: bool) -> Vec<String> {
+fn arguments(data: &Path, port: u16, is_synced: bool) -> Vec<String> {
     let mut args = vec![
         "-D".to_owned(),
         data.display().to_string(),
@@ -267,7 +270,7 @@ fn arguments(data: &Path, port: u16, is_scratch: bool) -> Vec<String> {
     set("unix_socket_directories=");
     // Temporal takes up to 50, and each worker, gateway and test its own.
     set("max_connections=300");
-    if is_scratch {
+    if !is_synced {
         // A crash of the server loses nothing by these, only a crash of the machine does.
         set("fsync=off");
         set("full_page_writes=off");

@@ -43,7 +43,9 @@ impl Redis {
         );
         let account = Account::unprivileged()?;
         let (directory, port, is_scratch) = match location {
-            ServerLocation::Scratch => (account::scratch("redis", account)?, free_port(), true),
+            ServerLocation::Scratch | ServerLocation::Measured => {
+                (account::scratch("redis", account)?, free_port(), true)
+            }
             ServerLocation::Lasting { directory, port } => {
                 account::lasting(&directory, account)?;
                 (directory, port, false)

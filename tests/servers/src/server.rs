@@ -22,8 +22,10 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Where a server keeps its data, and on which port it listens.
 #[derive(Debug, Clone)]
 pub enum ServerLocation {
-    /// A free port, and a directory that is removed with the server.
+    /// A free port, and a directory that is removed with the server. A database need not sync what it commits.
     Scratch,
+    /// As [`Self::Scratch`], for measurements: a database syncs what it commits, as it does for users.
+    Measured,
     /// A port on 127.0.0.1, and a directory that stays.
     Lasting {
         /// Created when missing.

@@ -109,11 +109,9 @@ impl Stack {
     /// Waits until the history of the conversation's latest run has so many events of a type
     /// (`WORKFLOW_EXECUTION_SIGNALED`).
     pub async fn has_in_history(&self, conversation_id: &str, event_type: &str, count: usize) {
-        let workflow_id = ids::workflow_id(conversation_id);
         let event_type = format!("EVENT_TYPE_{event_type}");
         wait::until(&format!("{count} of {event_type}"), || async {
-            let history = self.temporal.history(&workflow_id).await;
-            let events = history["events"].as_array()?;
+            let events = self.history(conversation_id).await;
             let is_of_type = |event: &&Value| event["eventType"] == event_type.as_str();
             (events.iter().filter(is_of_type).count() == count).then_some(())
         })
@@ -147,6 +145,15 @@ impl Stack {
         let described = self.workflow_status(conversation_id, "RUNNING").await;
         let execution = &described["workflowExecutionInfo"]["execution"];
         execution["runId"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns the events in the history of the latest run of a conversation's workflow, as the JSON of the CLI.
+    pub async fn history(&self, conversation_id: &str) -> Vec<Value> {
+        let history = self
+            .temporal
+            .history(&ids::workflow_id(conversation_id))
+            .await;
+        history["events"].as_array().cloned().unwrap_or_default()
     }
 
     /// Signals a message to the workflow of a conversation with the `temporal` CLI, without the gateway.

@@ -95,10 +95,15 @@ impl Stack {
         temporal
     }
 
+    /// Makes a stack on these backends, with the Temporal server that all tests share.
     async fn on(backends: Backends, model: Model, agent: &str) -> Self {
+        Self::of(temporal::shared().await, backends, model, agent)
+    }
+
+    /// Makes a stack on this Temporal server and these backends, with these keys in `[agents.default]`.
+    pub fn of(temporal: &'static Temporal, backends: Backends, model: Model, agent: &str) -> Self {
         // HTTP clients of the test panic without a TLS backend, even for http.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
-        let temporal = temporal::shared().await;
         let directory = tempfile::Builder::new()
             .prefix("everturn-test-")
             .tempdir()
@@ -123,6 +128,11 @@ impl Stack {
             next_gateway,
             http: http_client(),
         }
+    }
+
+    /// The servers that its data is on.
+    pub fn backends(&self) -> &Backends {
+        &self.backends
     }
 
     /// Adds tables to the configuration of processes started from now on.

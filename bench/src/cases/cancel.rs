@@ -1,0 +1,77 @@
+//! A cancel while the model streams: the time from the request until the connection to the provider is closed.
+
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use everturn_tests::model::{Model, Reply};
+use futures::StreamExt;
+
+use crate::{
+    measure::{Latencies, Report, Samples},
+    world::{Setup, World},
+};
+
+/// The model speaks so often. It notices at its next word that nobody listens.
+const PACE: Duration = Duration::from_millis(1);
+
+/// Number of words, more than are said before the cancel comes.
+const WORDS: usize = 1_000_000;
+
+/// A cancel that takes longer has been lost.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Number of cancels.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    cancels: u32,
+    /// SQLite and memory instead of PostgreSQL and Redis.
+    #[arg(long)]
+    embedded: bool,
+}
+
+/// Runs the case.
+pub(crate) async fn run(options: &Options) -> Report {
+    let setup = Setup {
+        is_embedded: options.embedded,
+        counts_round_trips: false,
+    };
+    let words = || (0..WORDS).map(|_| "word ".to_owned()).collect();
+    let model = Model::start(move |_| Reply::pieces(words(), PACE)).await;
+    let world = World::start(setup, model).await;
+    let mut latencies = Latencies::default();
+    for _ in 0..options.cancels {
+        latencies.add(cancel(&world).await);
+    }
+    let mut samples = Samples::default();
+    latencies.tell("", &mut samples);
+    Report::of("cancel", samples)
+}
+
+/// Cancels a turn whose answer has begun.
+async fn cancel(world: &World) -> Duration {
+    let (client, model) = (&world.client, &world.stack.model);
+    let before = model.abandoned();
+    let conversation = client.create_conversation(None).await.unwrap();
+    client.submit(&conversation, "Speak.", None).await.unwrap();
+    let mut frames = pin!(client.follow(&conversation, 0));
+    while let Some(frame) = frames.next().await {
+        if frame.event.starts_with("text_") {
+            break;
+        }
+    }
+    let begun = Instant::now();
+    client.cancel(&conversation).await.unwrap();
+    while model.abandoned() == before {
+        assert!(
+            begun.elapsed() < LIMIT,
+            "the cancel of {conversation} is lost"
+        );
+        tokio::time::sleep(PACE).await;
+    }
+    begun.elapsed()
+}

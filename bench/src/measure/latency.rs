@@ -1,0 +1,27 @@
+//! Times that something took, and what most of them are below.
+
+use std::time::Duration;
+
+use everturn_tests::crowd::percentile;
+
+use super::Samples;
+
+/// Times of one sample.
+#[derive(Debug, Default)]
+pub(crate) struct Latencies(Vec<Duration>);
+
+impl Latencies {
+    /// Adds a time.
+    pub(crate) fn add(&mut self, took: Duration) {
+        self.0.push(took);
+    }
+
+    /// Adds median and 99th percentile to the samples, in milliseconds, as `p50_ms` and `p99_ms` after the prefix.
+    pub(crate) fn tell(mut self, prefix: &str, samples: &mut Samples) {
+        self.0.sort_unstable();
+        for per_cent in [50, 99] {
+            let value = percentile(&self.0, per_cent).as_secs_f64() * 1000.0;
+            samples.add(format!("{prefix}p{per_cent}_ms"), value);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What the cases run on: the processes of Everturn with servers of their own, and the model.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use everturn_tests::{
+    backends::Backends,
+    client::GatewayClient,
+    model::{Model, Reply, Request},
+    proxy::Proxy,
+    round_trips::RoundTrips,
+    stack::{Process, Stack},
+    temporal::Temporal,
+};
+use futures::StreamExt;
+use serde_json::json;
+
+/// A turn that takes longer has stalled.
+const TURN_LIMIT: Duration = Duration::from_mins(5);
+
+/// Tokens of the answer.
+const TOKENS: usize = 1000;
+
+/// Keys of `[agents.default]`.
+const AGENT: &str = "tools = [\"calculate\"]\n";
+
+/// The limits of tenants are off, because all conversations belong to one tenant here.
+const UNLIMITED: &str =
+    "[limits]\nconcurrent_turns = 1000000\nopen_streams = 0\nrequests_per_second = 0\n";
+
+/// How the world is set up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Setup {
+    /// SQLite and memory instead of PostgreSQL and Redis.
+    pub(crate) is_embedded: bool,
+    /// Whether a proxy counts the round trips to PostgreSQL. It costs time.
+    pub(crate) counts_round_trips: bool,
+}
+
+/// One worker and one gateway, with a Temporal server, a PostgreSQL and a Redis that nobody else uses.
+pub(crate) struct World {
+    pub(crate) stack: Stack,
+    pub(crate) client: GatewayClient,
+    pub(crate) round_trips: Arc<RoundTrips>,
+    _proxy: Option<Proxy>,
+    _worker: Process,
+    _gateway: Process,
+}
+
+/// Turn W: a call of the model that asks for two tools, both tools, and a call that streams the answer as fast as it can.
+pub(crate) fn turn_w(request: &Request) -> Reply {
+    let calculation = json!({"expression": "21 * 2"});
+    if request.results_since_user() > 0 {
+        let tokens = (0..TOKENS).map(|number| format!("token{number} "));
+        return Reply::pieces(tokens.collect(), Duration::ZERO);
+    }
+    Reply::text("I need two tools.")
+        .call("calculate", &calculation)
+        .call("calculate", &calculation)
+}
+
+impl World {
+    /// Starts everything.
+    pub(crate) async fn start(setup: Setup, model: Model) -> Self {
+        let temporal: &'static Temporal = Box::leak(Box::new(Temporal::measured().await));
+        let mut backends = Backends::measured(setup.is_embedded).await;
+        let round_trips = Arc::<RoundTrips>::default();
+        let mut proxy = None;
+        if let Some(postgres) = backends.postgres().filter(|_| setup.counts_round_trips) {
+            let counting = Proxy::inspected(postgres.port(), round_trips.clone()).await;
+            backends = backends.through(counting.port());
+            proxy = Some(counting);
+        }
+        let stack = Stack::of(temporal, backends, model, AGENT).with_gateways(1);
+        stack.configure(UNLIMITED);
+        let gateway = stack.gateway_on(0, &[]).await;
+        let worker = stack.spawn(&["worker"], "worker", &[]);
+        Self {
+            client: stack.client(),
+            stack,
+            round_trips,
+            _proxy: proxy,
+            _worker: worker,
+            _gateway: gateway,
+        }
+    }
+
+    /// Sends a message to a new conversation, and follows the stream until its turn has ended. Returns the
+    /// conversation.
+    pub(crate) async fn turn(&self) -> String {
+        let conversation = self.client.create_conversation(None).await.unwrap();
+        let message = self
+            .client
+            .submit(&conversation, "What is it?", None)
+            .await
+            .unwrap();
+        let ended = async {
+            let mut frames = pin!(self.client.follow(&conversation, 0));
+            while let Some(frame) = frames.next().await {
+                if frame.ends_turn(&conversation, &message) {
+                    return frame.event;
+                }
+            }
+            panic!("the stream of {conversation} has ended");
+        };
+        let ended = tokio::time::timeout(TURN_LIMIT, ended).await;
+        let ended = ended.unwrap_or_else(|_| panic!("the turn of {conversation} has stalled"));
+        assert_eq!(ended, "complete");
+        self.stack.model.forget_requests();
+        conversation
+    }
+}
