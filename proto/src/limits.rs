@@ -52,6 +52,10 @@ pub const MAX_APPROVAL_REASON_BYTES: usize = 4 * 1024;
 /// the tool may run again, and counts. The last one records why the tool failed.
 pub const TOOL_ATTEMPTS: u32 = 5;
 
+/// How long an inline tool may take, in milliseconds. It runs while a workflow task is open, and no signal reaches the turn
+/// meanwhile.
+pub const INLINE_LIMIT_MS: u32 = 2_000;
+
 /// The most tool calls of one step. A reply with more is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 

@@ -227,6 +227,32 @@ pub(crate) async fn run_tool(
     result.map(drop).map_err(|error| call_error(&error))
 }
 
+/// Runs a tool that is over at once, as a local activity. What another try may mend, an ordinary activity tries. The local
+/// one is not cancelled with the turn: no cancel reaches the run while it lasts.
+pub(crate) async fn run_inline_tool(
+    ctx: &WorkflowContext<AgentExecution>,
+    cancellation: &WorkflowCancellationToken,
+    call: &PlannedCall,
+    request: RunToolRequest,
+) -> Result<()> {
+    let timeout = Duration::from_millis(u64::from(call.timeout_ms));
+    let options = LocalActivityOptions::builder()
+        .start_to_close_timeout(timeout + ATTEMPT_GRACE)
+        .retry_policy(RetryPolicy::builder().maximum_attempts(1).build())
+        .cancellation_token(WorkflowCancellationToken::new())
+        .summary(call.tool_name.clone())
+        .build();
+    let result = ctx
+        .execute_local_activity(AgentActivities::tool_execution, request.clone(), options)
+        .await;
+    match &result {
+        Err(error) if reason_for_a_longer_try(error).is_some() => {
+            run_tool(ctx, cancellation, call, request).await
+        }
+        _ => result.map(drop).map_err(|error| call_error(&error)),
+    }
+}
+
 /// Returns the options of a save or load as a local activity, which costs one marker instead of a server round trip.
 /// The token is detached, so that cancelling the turn does not cancel its saves.
 fn local_options() -> LocalActivityOptions {

@@ -50,6 +50,11 @@ pub(crate) enum StepEnd {
 /// tools wait for a place. Older runs had all calls of a step in one run.
 const BOUNDED_STEPS: &str = "bounded-steps";
 
+/// Patch marker for runs in which inline tools are local activities. In older runs they are ordinary ones. A worker that
+/// does not know the marker cannot go on with such a run. So a worker that knows it and plans no inline call was released
+/// before the first one that does.
+const INLINE_TOOLS: &str = "inline-tools";
+
 impl Turn<'_> {
     /// Runs the step's tools, at most `max_parallel` at the same time, and observes each as it ends. `saved` is the
     /// answer to the save of the thought.
@@ -221,7 +226,12 @@ impl Turn<'_> {
     }
 
     async fn run_activity(&self, call: &PlannedCall) -> Result<(), CallError> {
-        calls::run_tool(self.ctx, &self.cancellation, call, self.tool_request(call)).await
+        let request = self.tool_request(call);
+        if call.inline && self.ctx.patched(INLINE_TOOLS) {
+            calls::run_inline_tool(self.ctx, &self.cancellation, call, request).await
+        } else {
+            calls::run_tool(self.ctx, &self.cancellation, call, request).await
+        }
     }
 
     pub(crate) fn tool_request(&self, call: &PlannedCall) -> RunToolRequest {

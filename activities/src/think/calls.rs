@@ -132,6 +132,7 @@ fn planned_call(
         tool_name,
         tool_input: Some(tool_input),
         timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
+        inline: false,
         signatures: call.signatures.into_iter().map(without_nul).collect(),
         // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
         effect: effect.map(String::from).unwrap_or_default(),
@@ -168,6 +169,7 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
             .tool_input
             .as_ref()
             .is_some_and(|input| input.as_str().len() > SMALL_REMOTE_INPUT_BYTES),
+        inline: call.inline,
         remote: call.remote.clone(),
     });
     ThinkResult {

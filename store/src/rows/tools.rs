@@ -74,6 +74,7 @@ impl From<ToolColumns> for ToolRecord {
                 approval_timeout_s: None,
                 input_hash: columns.input_hash,
                 // Only the plan says who runs it, and the plan is read from the checkpoint.
+                inline: false,
                 remote: None,
             },
             status: columns.status,
