@@ -135,6 +135,7 @@ mod tests {
             description: String::new(),
             parameters: json!({"type": "object"}),
             effect: Effect::Read,
+            is_inline: false,
         };
         (
             Arc::new(Stuck {

@@ -21,7 +21,26 @@ const TURN_LIMIT: Duration = Duration::from_mins(5);
 const TOKENS: usize = 1000;
 
 /// Keys of `[agents.default]`.
-const AGENT: &str = "tools = [\"calculate\"]\n";
+const AGENT: &str = "tools = [\"calculate\", \"test_read\"]\n";
+
+/// The tools of the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tools {
+    /// Each is an activity.
+    Ordinary,
+    /// They run as local activities.
+    Inline,
+}
+
+impl Tools {
+    /// What the user says, so that the model asks for these tools.
+    fn message(self) -> &'static str {
+        match self {
+            Self::Ordinary => "With ordinary tools.",
+            Self::Inline => "With inline tools.",
+        }
+    }
+}
 
 /// The limits of tenants are off, because all conversations belong to one tenant here.
 const UNLIMITED: &str =
@@ -48,14 +67,18 @@ pub(crate) struct World {
 
 /// Turn W: a call of the model that asks for two tools, both tools, and a call that streams the answer as fast as it can.
 pub(crate) fn turn_w(request: &Request) -> Reply {
-    let calculation = json!({"expression": "21 * 2"});
     if request.results_since_user() > 0 {
         let tokens = (0..TOKENS).map(|number| format!("token{number} "));
         return Reply::pieces(tokens.collect(), Duration::ZERO);
     }
+    let (tool, input) = if request.last("user") == Tools::Inline.message() {
+        ("calculate", json!({"expression": "21 * 2"}))
+    } else {
+        ("test_read", json!({}))
+    };
     Reply::text("I need two tools.")
-        .call("calculate", &calculation)
-        .call("calculate", &calculation)
+        .call(tool, &input)
+        .call(tool, &input)
 }
 
 impl World {
@@ -86,11 +109,11 @@ impl World {
 
     /// Sends a message to a new conversation, and follows the stream until its turn has ended. Returns the
     /// conversation.
-    pub(crate) async fn turn(&self) -> String {
+    pub(crate) async fn turn(&self, tools: Tools) -> String {
         let conversation = self.client.create_conversation(None).await.unwrap();
         let message = self
             .client
-            .submit(&conversation, "What is it?", None)
+            .submit(&conversation, tools.message(), None)
             .await
             .unwrap();
         let ended = async {

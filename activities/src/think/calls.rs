@@ -2,8 +2,9 @@
 
 use everturn_proto::{
     Json, ids,
-    limits::SMALL_REMOTE_INPUT_BYTES,
+    limits::{INLINE_LIMIT_MS, SMALL_REMOTE_INPUT_BYTES},
     turn::{AgentDefinition, AgentTool, LlmCompleteState, PlannedCall, ThinkResult, ToolCall},
+    words::ToolKind,
 };
 use temporalio_common::ActivityError;
 
@@ -121,6 +122,9 @@ fn planned_call(
     // A tool that was offered in an earlier step may have gone. It is then taken for a `once` tool, and running it says
     // that there is none.
     let effect = tool.map(|_| spec.map_or(Effect::Once, |spec| spec.effect.clone()));
+    let inline = spec.is_some_and(|spec| spec.is_inline)
+        && tool.is_some_and(|tool| tool.kind() == ToolKind::Worker);
+    let timeout_ms = tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms);
     let tool_name = bounded_name(call.tool_name);
     let tool_input = storable(call.arguments);
     ToolCall {
@@ -131,8 +135,12 @@ fn planned_call(
         input_hash: ids::input_hash(&tool_name, tool_input.as_str()),
         tool_name,
         tool_input: Some(tool_input),
-        timeout_ms: tool.map_or(UNKNOWN_TOOL_TIMEOUT_MS, |tool| tool.timeout_ms),
-        inline: false,
+        timeout_ms: if inline {
+            timeout_ms.min(INLINE_LIMIT_MS)
+        } else {
+            timeout_ms
+        },
+        inline,
         signatures: call.signatures.into_iter().map(without_nul).collect(),
         // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
         effect: effect.map(String::from).unwrap_or_default(),

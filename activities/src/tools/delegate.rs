@@ -44,6 +44,7 @@ pub fn spec(tool: &AgentTool, agents: &BTreeMap<String, AgentDefinition>) -> Too
         }),
         // Asked again it goes on with the sub-agent that it started.
         effect: Effect::Idempotent,
+        is_inline: false,
     }
 }
 

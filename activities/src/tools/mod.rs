@@ -71,6 +71,9 @@ pub struct ToolSpec {
     pub parameters: serde_json::Value,
     /// What a retry may do.
     pub effect: Effect,
+    /// Whether it is over at once, at the latest after [`INLINE_LIMIT_MS`](everturn_proto::limits::INLINE_LIMIT_MS). Such a
+    /// tool costs no round trip to the engine. One that takes longer is stopped, and its result is an error.
+    pub is_inline: bool,
 }
 
 /// Where a tool comes from. Who runs it is another question, which `everturn_proto::words::ToolKind` answers.
@@ -227,6 +230,7 @@ pub(crate) mod testing {
             description: String::new(),
             parameters,
             effect: Effect::Read,
+            is_inline: false,
         }))
     }
 }

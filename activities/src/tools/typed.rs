@@ -26,6 +26,9 @@ pub trait TypedTool: Send + Sync + 'static {
     const DESCRIPTION: &'static str;
     /// What a retry may do. A tool that does not say must not run twice.
     const EFFECT: Effect = Effect::Once;
+    /// Whether it is over at once, at the latest after two seconds: arithmetic, a look into memory. Such a tool costs
+    /// the engine almost nothing. One that takes longer is stopped, and its result is an error.
+    const INLINE: bool = false;
 
     /// Runs it.
     fn run(
@@ -42,6 +45,7 @@ pub fn typed<T: TypedTool>(tool: T) -> Arc<dyn Tool> {
         description: T::DESCRIPTION.to_owned(),
         parameters: schema_of::<T::Input>(),
         effect: T::EFFECT,
+        is_inline: T::INLINE,
     };
     Arc::new(Typed { tool, spec })
 }

@@ -11,7 +11,7 @@ use futures::StreamExt;
 
 use crate::{
     measure::{Report, Samples},
-    world::{Setup, World},
+    world::{Setup, Tools, World},
 };
 
 /// What to measure.
@@ -36,7 +36,7 @@ pub(crate) async fn run(options: &Options) -> Report {
     };
     let model = Model::start(|_| Reply::text("A short answer."));
     let world = World::start(setup, model.await).await;
-    world.turn().await;
+    world.turn(Tools::Inline).await;
     let mut samples = Samples::default();
     for _ in 0..options.samples {
         let begun = Instant::now();

@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use crate::{
     measure::{CpuTimes, DatabaseCounts, Latencies, Report, Role, Samples},
     peers::{Peer, Running},
-    world::{Setup, World, turn_w},
+    world::{Setup, Tools, World, turn_w},
 };
 
 /// The write of the engine that each workflow task and each activity needs.
@@ -34,6 +34,41 @@ const WARM_UP: usize = 64;
 
 /// Turns with a proxy that counts, one after the other.
 const COUNTED: usize = 20;
+
+/// Our own turns.
+const OURS: [Tools; 2] = [Tools::Ordinary, Tools::Inline];
+
+/// What the names of the figures of our own turns begin with.
+fn prefix(tools: Tools) -> &'static str {
+    match tools {
+        Tools::Ordinary => "",
+        Tools::Inline => "inline_",
+    }
+}
+
+/// Whose turns are measured.
+struct Who {
+    /// What the names of its figures begin with.
+    prefix: String,
+    /// A peer has no gateway and no store.
+    is_peer: bool,
+}
+
+impl Who {
+    fn ours(tools: Tools) -> Self {
+        Self {
+            prefix: prefix(tools).to_owned(),
+            is_peer: false,
+        }
+    }
+
+    fn peer(peer: Peer) -> Self {
+        Self {
+            prefix: format!("{}_", peer.prefix()),
+            is_peer: true,
+        }
+    }
+}
 
 /// What to measure.
 #[derive(Debug, Args)]
@@ -70,23 +105,30 @@ async fn counted(options: &Options, samples: &mut Samples) {
         counts_round_trips: true,
     };
     let world = World::start(setup, Model::start(turn_w).await).await;
-    for _ in 0..COUNTED {
-        world.turn().await;
+    for tools in OURS {
+        for _ in 0..COUNTED {
+            world.turn(tools).await;
+        }
     }
     // What the processes ask without a turn, as a gateway that looks for stalled turns does.
     let idle = Instant::now();
     world.round_trips.take();
     tokio::time::sleep(Duration::from_secs(10)).await;
     let a_second = float(world.round_trips.take()) / idle.elapsed().as_secs_f64();
-    for _ in 0..COUNTED {
-        let begun = Instant::now();
-        let conversation = world.turn().await;
-        let idle = a_second * begun.elapsed().as_secs_f64();
-        if !options.embedded {
-            samples.add("round_trips", float(world.round_trips.take()) - idle);
+    for tools in OURS {
+        for _ in 0..COUNTED {
+            world.round_trips.take();
+            let begun = Instant::now();
+            let conversation = world.turn(tools).await;
+            let idle = a_second * begun.elapsed().as_secs_f64();
+            let round_trips = float(world.round_trips.take()) - idle;
+            let prefix = prefix(tools);
+            if !options.embedded {
+                samples.add(format!("{prefix}round_trips"), round_trips);
+            }
+            let events = world.stack.history(&conversation).await.len();
+            samples.add(format!("{prefix}history_events"), float(events as u64));
         }
-        let events = world.stack.history(&conversation).await.len();
-        samples.add("history_events", float(events as u64));
     }
 }
 
@@ -102,7 +144,9 @@ async fn timed(options: &Options, samples: &mut Samples) -> anyhow::Result<()> {
     for peer in Peer::ALL.into_iter().filter(|_| !options.alone) {
         peers.push((peer, Running::start(peer, &address, &model_url).await?));
     }
-    crowd(&async || world.turn().await, WARM_UP, options.at_once).await;
+    for tools in OURS {
+        crowd(&async || world.turn(tools).await, WARM_UP, options.at_once).await;
+    }
     for (_, peer) in &peers {
         crowd(
             &async || peer.turn().await.unwrap(),
@@ -113,13 +157,16 @@ async fn timed(options: &Options, samples: &mut Samples) -> anyhow::Result<()> {
     }
     // Round by round, so that what the machine does beside it meets all of them.
     for _ in 0..options.samples {
-        alone(async || world.turn().await, "", samples).await;
-        loaded(&world, async || world.turn().await, "", options, samples).await;
+        for tools in OURS {
+            let turn = async || world.turn(tools).await;
+            alone(turn, prefix(tools), samples).await;
+            loaded(&world, turn, &Who::ours(tools), options, samples).await;
+        }
         for (peer, running) in &peers {
-            let prefix = format!("{}_", peer.prefix());
+            let who = Who::peer(*peer);
             let turn = async || running.turn().await.unwrap();
-            alone(turn, &prefix, samples).await;
-            loaded(&world, turn, &prefix, options, samples).await;
+            alone(turn, &who.prefix, samples).await;
+            loaded(&world, turn, &who, options, samples).await;
             world.stack.model.forget_requests();
         }
     }
@@ -141,11 +188,11 @@ async fn alone<T>(turn: impl AsyncFn() -> T, prefix: &str, samples: &mut Samples
 async fn loaded<T>(
     world: &World,
     turn: impl AsyncFn() -> T,
-    prefix: &str,
+    who: &Who,
     options: &Options,
     samples: &mut Samples,
 ) {
-    let is_peer = !prefix.is_empty();
+    let (prefix, is_peer) = (&who.prefix, who.is_peer);
     let before = Counts::of(world, is_peer).await;
     let cpu = CpuTimes::now();
     let begun = Instant::now();

@@ -23,6 +23,7 @@ mod every_exit;
 mod faults;
 mod gateway_crash;
 mod http_tools;
+mod inline_tools;
 mod isolation;
 mod keys;
 mod long_steps;

@@ -20,13 +20,15 @@ const PLACES: [&str; 5] = [
     "tool.after_record",
 ];
 const TOOLS: [&str; 3] = ["test_read", "test_idempotent", "test_once"];
+/// The tool that runs as a local activity. It must not run twice either.
+const INLINE: &str = "test_inline";
 const CALLS: usize = 4;
 const FAILURE: &str = "no such account";
 
 /// An agent with the test tools, and a worker with more slots than by default. A tool execution that is held sends no
 /// heartbeats, so the engine tries it again, and each try takes a slot.
 const AGENT: &str = r#"
-tools = ["test_once", "test_read", "test_idempotent"]
+tools = ["test_once", "test_read", "test_idempotent", "test_inline"]
 
 [worker]
 max_concurrent_activities = 1000
@@ -61,16 +63,20 @@ impl Case {
         }
     }
 
+    fn is_once(&self) -> bool {
+        self.tool == "test_once" || self.tool == INLINE
+    }
+
     /// Returns whether the outcome is unknown: only of a `once` tool that was claimed and whose end was not recorded.
     fn is_unknown(&self) -> bool {
-        self.tool == "test_once" && !matches!(self.place, "tool.before_claim" | "tool.after_record")
+        self.is_once() && !matches!(self.place, "tool.before_claim" | "tool.after_record")
     }
 
     /// Returns whether a tool execution may have had its effect this many times.
     fn may_have_effects(&self, count: usize) -> bool {
-        match (self.tool, self.place) {
-            ("test_once", "tool.after_claim") => count == 0,
-            ("test_once", _) | (_, "tool.after_record") => count == 1,
+        match (self.is_once(), self.place) {
+            (true, "tool.after_claim") => count == 0,
+            (true, _) | (_, "tool.after_record") => count == 1,
             // It was tried again. How often depends on how long it took until the others were held.
             _ => count >= 1,
         }
@@ -124,10 +130,10 @@ impl Case {
     }
 }
 
-async fn begin(stack: &Stack, places: &[&'static str]) -> Vec<Case> {
+async fn begin(stack: &Stack, places: &[&'static str], tools: &[&'static str]) -> Vec<Case> {
     let pairs = places
         .iter()
-        .flat_map(|place| TOOLS.iter().map(move |tool| (*place, *tool)));
+        .flat_map(|place| tools.iter().map(move |tool| (*place, *tool)));
     let cases = join_all(pairs.map(|(place, tool)| Case::ask(stack, place, tool))).await;
     join_all(
         cases
@@ -154,7 +160,19 @@ async fn a_killed_worker_does_nothing_twice_and_forgets_nothing() {
     let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
     let _gateway = stack.gateway().await;
     let worker = stack.worker_holding(&[]);
-    let cases = begin(&stack, &PLACES).await;
+    let cases = begin(&stack, &PLACES, &TOOLS).await;
+    worker.kill().await;
+    let _next = stack.worker();
+    judge(&stack, &cases).await;
+}
+
+/// A local activity ends after twelve seconds, held or not. So these calls are not among the many of the test above.
+#[tokio::test]
+async fn nor_with_inline_tools() {
+    let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
+    let _gateway = stack.gateway().await;
+    let worker = stack.worker_holding(&[]);
+    let cases = begin(&stack, &PLACES, &[INLINE]).await;
     worker.kill().await;
     let _next = stack.worker();
     judge(&stack, &cases).await;
@@ -165,7 +183,7 @@ async fn nor_does_a_reset_after_the_kill() {
     let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
     let _gateway = stack.gateway().await;
     let worker = stack.worker_holding(&[]);
-    let cases = begin(&stack, &PLACES).await;
+    let cases = begin(&stack, &PLACES, &TOOLS).await;
     worker.kill().await;
     join_all(cases.iter().map(|case| stack.reset(&case.conversation))).await;
     let _next = stack.worker();
@@ -180,7 +198,7 @@ async fn a_lost_completion_changes_nothing() {
     let _worker =
         stack.worker_holding(&[("TEMPORAL_ADDRESS", &format!("127.0.0.1:{}", proxy.port()))]);
     for direction in [Direction::Requests, Direction::Answers] {
-        let cases = begin(&stack, &["tool.after_record"]).await;
+        let cases = begin(&stack, &["tool.after_record"], &TOOLS).await;
         proxy.lose(direction);
         for case in &cases {
             stack.let_go(&case.conversation);

@@ -19,7 +19,8 @@ const BUSY: usize = 3;
 /// So many turns end in each phase of the rollout.
 const TURNS: usize = 4;
 
-const EACH_TURN: &str = "user_message thought act act observe observe assistant_message complete";
+const EACH_TURN: &str =
+    "user_message thought act act act observe observe observe assistant_message complete";
 
 fn previous() -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/previous/everturn");
@@ -29,11 +30,12 @@ fn previous() -> String {
     found.to_str().unwrap().to_owned()
 }
 
-fn two_tools(request: &Request) -> Reply {
+fn three_tools(request: &Request) -> Reply {
     match request.results_since_user() {
         0 => Reply::text("Both.")
             .call("test_once", &json!({"effect": true, "sleep_ms": 50}))
-            .call("test_read", &json!({"sleep_ms": 20})),
+            .call("test_read", &json!({"sleep_ms": 20}))
+            .call("calculate", &json!({"expression": "21 * 2"})),
         _ => Reply::tokens(20),
     }
 }
@@ -87,7 +89,7 @@ async fn roll_out_and_back(stack: &Stack, load: &Load<'_>, old: Process) -> Proc
 
 #[tokio::test]
 async fn no_turn_fails_while_one_build_replaces_the_other() {
-    let model = Model::start(two_tools).await;
+    let model = Model::start(three_tools).await;
     let stack = Stack::new(model).await.with_gateways(2);
     let _old_gateway = stack.gateway_of(&previous(), 0).await;
     let old_worker = stack.worker_of(&previous());

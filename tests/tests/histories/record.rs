@@ -18,6 +18,9 @@ fn script(request: &Request) -> Reply {
     let user = request.last("user");
     match (user.as_str(), request.results_since_user()) {
         ("use two tools", 0) => Reply::text("I need two tools.")
+            .call("test_read", &json!({}))
+            .call("test_once", &json!({})),
+        ("use two inline tools", 0) => Reply::text("I need two tools.")
             .call("calculate", &json!({"expression": "21 * 2"}))
             .call("current_time", &json!({"time_zone": "Asia/Tokyo"})),
         ("wait", _) => Reply::text("As far as this").held(),
@@ -88,6 +91,7 @@ async fn record_histories_when_asked() {
     for (name, content) in [
         ("plain", "hello"),
         ("parallel-tools", "use two tools"),
+        ("inline-tools", "use two inline tools"),
         ("retried-step", "fail once"),
     ] {
         let stack = Stack::new(Model::start(script).await).await;

@@ -72,6 +72,7 @@ impl TypedTool for Calculate {
     const DESCRIPTION: &'static str = "Calculates an arithmetic expression exactly. Knows + - * / ^ ! %, \
                                        parentheses, functions (sqrt, ln, log10, sin, …), constants (pi, e) and units.";
     const EFFECT: Effect = Effect::Read;
+    const INLINE: bool = true;
 
     async fn run(&self, _: ToolContext, input: Input) -> Result<Output, ToolError> {
         let Input { expression } = input;

@@ -57,6 +57,7 @@ impl TypedTool for CurrentTime {
     const DESCRIPTION: &'static str =
         "Tells the date, time and day of the week in a time zone, now.";
     const EFFECT: Effect = Effect::Read;
+    const INLINE: bool = true;
 
     async fn run(&self, _: ToolContext, input: Input) -> Result<Output, ToolError> {
         let zone = match input.time_zone.as_deref() {

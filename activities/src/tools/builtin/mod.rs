@@ -35,17 +35,16 @@ pub fn all() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// Tools for tests, one for each effect: `test_read`, `test_idempotent` and `test_once`. Their effects are lines
-/// in `effect_file`. And `test_hostile`, which does what a tool must not do.
+/// Tools for tests, one for each effect: `test_read`, `test_idempotent` and `test_once`, and `test_inline`, which runs once
+/// and inline. Their effects are lines in `effect_file`. And `test_hostile`, which does what a tool must not do.
 pub fn test_tools(effect_file: impl Into<PathBuf>) -> Vec<Arc<dyn Tool>> {
     let effect_file = effect_file.into();
-    let tool = |name, effect| {
-        Arc::new(TestTool::new(name, effect, Some(effect_file.clone()))) as Arc<dyn Tool>
-    };
+    let tool = |name, effect| TestTool::new(name, effect, Some(effect_file.clone()));
     vec![
-        tool("test_read", Effect::Read),
-        tool("test_idempotent", Effect::Idempotent),
-        tool("test_once", Effect::Once),
+        Arc::new(tool("test_read", Effect::Read)) as Arc<dyn Tool>,
+        Arc::new(tool("test_idempotent", Effect::Idempotent)),
+        Arc::new(tool("test_once", Effect::Once)),
+        Arc::new(tool("test_inline", Effect::Once).inline()),
         typed(HostileTool::new(effect_file.clone())),
     ]
 }
@@ -65,6 +64,7 @@ mod tests {
                 "current_time",
                 "test_hostile",
                 "test_idempotent",
+                "test_inline",
                 "test_once",
                 "test_read",
                 "work_plan"

@@ -66,6 +66,7 @@ impl TypedTool for ReadResult {
     const DESCRIPTION: &'static str =
         "Reads a piece of a tool's result that was too long to be shown whole.";
     const EFFECT: Effect = Effect::Read;
+    const INLINE: bool = true;
 
     async fn run(&self, context: ToolContext, input: Input) -> Result<Output, ToolError> {
         let thread = Thread::of(

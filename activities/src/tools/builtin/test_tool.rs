@@ -60,9 +60,17 @@ impl TestTool {
                 description,
                 parameters,
                 effect,
+                is_inline: false,
             },
             effect_file,
         }
+    }
+
+    /// The same tool, run inline.
+    #[must_use]
+    pub fn inline(mut self) -> Self {
+        self.spec.is_inline = true;
+        self
     }
 }
 

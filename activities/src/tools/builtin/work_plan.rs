@@ -82,6 +82,7 @@ impl TypedTool for WorkPlan {
     const DESCRIPTION: &'static str = "Shows the user a plan and how it goes. First `create` with title and steps; then \
                                        `start_step` and `end_step` for each step as you work on it.";
     const EFFECT: Effect = Effect::Idempotent;
+    const INLINE: bool = true;
 
     async fn run(&self, context: ToolContext, input: Input) -> Result<Output, ToolError> {
         match input.action {

@@ -64,6 +64,7 @@ impl Service {
                 description: String::new(),
                 parameters: json!({"type": "object"}),
                 effect,
+                is_inline: false,
             },
             method,
             url: UrlTemplate::parse(&format!("http://127.0.0.1:{}{path}", self.port)).unwrap(),

@@ -81,6 +81,7 @@ fn checked(link: &Arc<Link>, listed: Listed) -> Result<CheckedTool, String> {
         description: description.chars().take(MAX_DESCRIPTION_CHARS).collect(),
         parameters,
         effect: effect(&link.options, &listed.name, listed.annotations.as_ref()),
+        is_inline: false,
     };
     let tool = McpTool::new(Arc::clone(link), listed.name.into_owned(), spec);
     CheckedTool::new(Arc::new(tool)).map_err(|error| error.to_string())

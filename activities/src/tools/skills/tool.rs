@@ -83,6 +83,8 @@ impl SkillTool {
             ),
             parameters,
             effect: Effect::Read,
+            // A file system may be slow.
+            is_inline: false,
         };
         Self {
             spec,

@@ -40,6 +40,7 @@ pub(super) fn checked_spec(
         description: checked_description(check, description),
         parameters: checked_schema(check, name, Json::of(input).to_value()),
         effect: effect.unwrap_or(WrittenEffect::Once).into(),
+        is_inline: false,
     }
 }
 

@@ -46,6 +46,7 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
             description: "Tells the weather.".into(),
             parameters: json!({"type": "object", "properties": {"city": {"type": "string"}}}),
             effect: Effect::Read,
+            is_inline: false,
         }],
         max_output_tokens: None,
     }

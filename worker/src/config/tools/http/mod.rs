@@ -103,6 +103,7 @@ impl HttpToolTable {
                 effect: self
                     .effect
                     .map_or_else(|| default_effect(&method), Effect::from),
+                is_inline: false,
             },
             method,
             url: url.ok()?,
