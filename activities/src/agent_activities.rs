@@ -3,13 +3,13 @@
 // The macro generates undocumented markers beside each activity.
 #![allow(missing_docs)]
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use everturn_proto::{
     activities::declared,
     turn::{
-        AgentDefinition, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest,
-        RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+        ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest,
+        RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
     },
 };
 use everturn_store::TurnStore;
@@ -18,7 +18,7 @@ use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use crate::{
-    Stopping, ToolThreads, load, model::ModelClient, remote, run_tool, save, think,
+    KnownAgents, Stopping, ToolThreads, load, model::ModelClient, remote, run_tool, save, think,
     tools::ToolRegistry,
 };
 
@@ -35,8 +35,8 @@ pub struct AgentActivities {
     pub tools: Arc<ToolRegistry>,
     /// The threads that tools run on.
     pub tool_threads: ToolThreads,
-    /// The agents this worker knows, by name.
-    pub agents: Arc<BTreeMap<String, AgentDefinition>>,
+    /// The agents this worker knows.
+    pub agents: Arc<KnownAgents>,
     /// How long an attempt that needs what this worker does not know is left to other workers.
     pub wait_for_peer: Duration,
     /// Whether this worker stops, and until when its attempts may go on.

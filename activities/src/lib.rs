@@ -18,6 +18,7 @@ pub mod egress;
 mod elsewhere;
 pub mod failpoint;
 mod failure;
+mod known_agents;
 mod load;
 pub mod model;
 mod remote;
@@ -30,5 +31,6 @@ mod tool_threads;
 pub mod tools;
 
 pub use agent_activities::AgentActivities;
+pub use known_agents::KnownAgents;
 pub use stopping::Stopping;
 pub use tool_threads::ToolThreads;

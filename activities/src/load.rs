@@ -32,7 +32,7 @@ pub(crate) async fn load_turn(
         return load_sub_agent(activities, ctx, call).await;
     }
     let name = agent_name(activities, ctx, &request).await?;
-    let known = activities.agents.get(&name).cloned();
+    let known = activities.agents.by_name().get(&name).cloned();
     let unknown_agent = unknown_agent(activities, &name);
     let tenant_id = request.tenant_id.filter(|tenant| !tenant.is_empty());
     let begin = BeginTurn {
@@ -80,7 +80,11 @@ async fn load_sub_agent(
 ) -> Result<LoadedTurn, ActivityError> {
     let begun = activities
         .turns
-        .begin_sub_agent(&call, &activities.agents, activities.on_unknown_agent(ctx))
+        .begin_sub_agent(
+            &call,
+            activities.agents.by_name(),
+            activities.on_unknown_agent(ctx),
+        )
         .await;
     let begun = begun.map_err(|error| failed(activities, ctx, &error))?;
     failpoint::reach("load.sub_agent.after").await;
@@ -149,7 +153,12 @@ async fn agent_name(
 }
 
 fn unknown_agent(activities: &AgentActivities, name: &str) -> String {
-    let known: Vec<_> = activities.agents.keys().map(String::as_str).collect();
+    let known: Vec<_> = activities
+        .agents
+        .by_name()
+        .keys()
+        .map(String::as_str)
+        .collect();
     format!(
         "There is no agent `{name}` in this worker's configuration; it knows: {}.",
         known.join(", ")

@@ -3,6 +3,7 @@
 
 use crate::{
     event::Event,
+    ids,
     turn::{
         AgentDefinition, AgentTool, LlmCompleteState, LoadedTurn, PlannedCall, ResolveApproval,
         RunToolResult, SaveApproval, SaveEnd, SaveResult, ThinkResult, ToolCall, TurnOutput,
@@ -42,6 +43,15 @@ typed! {
 }
 
 impl AgentDefinition {
+    /// Returns the hash by which the definition is stored, and by which a turn is pinned to it: that of its JSON.
+    ///
+    /// # Errors
+    ///
+    /// It has no JSON form.
+    pub fn hash(&self) -> Result<String, serde_json::Error> {
+        Ok(ids::definition_hash(&serde_json::to_string(self)?))
+    }
+
     /// Returns what becomes of an answer that the provider cut.
     pub fn policy_on_cut_reply(&self) -> OnCutReply {
         let word = self.on_cut_reply.as_deref();

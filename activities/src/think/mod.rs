@@ -114,8 +114,11 @@ struct ModelCall<'a> {
 }
 
 impl ModelCall<'_> {
-    /// The agent this turn is pinned to.
+    /// The agent this turn is pinned to. Only that of another configuration is read from the store.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
+        if let Some(agent) = self.activities.agents.with_hash(self.agent_hash) {
+            return Ok(agent.clone());
+        }
         let agent = self
             .attempt
             .insist(|| self.activities.turns.agent_definition(self.agent_hash))
@@ -193,7 +196,7 @@ impl ModelCall<'_> {
         tools.extend(
             delegate
                 .into_iter()
-                .map(|tool| delegate::spec(tool, &self.activities.agents)),
+                .map(|tool| delegate::spec(tool, self.activities.agents.by_name())),
         );
         let results = messages.iter().flat_map(|message| &message.tool_results);
         if results.into_iter().any(ToolResult::is_cut) {

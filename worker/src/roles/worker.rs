@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, Stopping, ToolThreads,
+    AgentActivities, KnownAgents, Stopping, ToolThreads,
     egress::Egress,
     model::{GenaiClient, Providers},
     tools::{
@@ -121,8 +121,6 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
     let tools = Arc::new(tools);
-    let agents = parts.config.agents.iter();
-    let agents = agents.map(|agent| (agent.name.clone(), agent.clone()));
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
@@ -131,7 +129,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         ),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
-        agents: Arc::new(agents.collect()),
+        agents: Arc::new(KnownAgents::of(parts.config.agents)?),
         wait_for_peer: limits.wait_for_peer,
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };

@@ -1,0 +1,58 @@
+//! The agents of this worker's configuration, by their names and by the hashes that turns are pinned to.
+
+use std::collections::{BTreeMap, HashMap};
+
+use everturn_proto::turn::AgentDefinition;
+
+/// The agents that a worker knows. They do not change while it runs.
+#[derive(Debug, Default)]
+pub struct KnownAgents {
+    by_name: BTreeMap<String, AgentDefinition>,
+    names: HashMap<String, String>,
+}
+
+impl KnownAgents {
+    /// Keeps these agents.
+    ///
+    /// # Errors
+    ///
+    /// A definition has no JSON form, which its hash is made of.
+    pub fn of(
+        agents: impl IntoIterator<Item = AgentDefinition>,
+    ) -> Result<Self, serde_json::Error> {
+        let mut known = Self::default();
+        for agent in agents {
+            known.names.insert(agent.hash()?, agent.name.clone());
+            known.by_name.insert(agent.name.clone(), agent);
+        }
+        Ok(known)
+    }
+
+    /// The agents by their names.
+    pub(crate) fn by_name(&self) -> &BTreeMap<String, AgentDefinition> {
+        &self.by_name
+    }
+
+    /// Returns the definition with this hash. What a turn of an older configuration is pinned to is only in the store.
+    pub(crate) fn with_hash(&self, hash: &str) -> Option<&AgentDefinition> {
+        self.by_name.get(self.names.get(hash)?)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_known_by_the_hash_of_its_definition() {
+        let agent = |model: &str| AgentDefinition {
+            model: Some(model.to_owned()),
+            ..AgentDefinition::only_a_name("a".to_owned())
+        };
+        let (now, before) = (agent("new"), agent("old"));
+        let known = KnownAgents::of([now.clone()]).unwrap();
+        assert_eq!(known.with_hash(&now.hash().unwrap()), Some(&now));
+        assert_eq!(known.with_hash(&before.hash().unwrap()), None);
+    }
+}
