@@ -68,7 +68,7 @@ e2e: deps temporal temporal-server mcp-servers python python-tool previous build
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
 # In this order; CASE names some of them.
-CASES := turn queue cancel streams outage soak
+CASES := turn first-delta queue cancel streams outage soak
 CASE ?= $(CASES)
 
 bench: deps temporal temporal-server bench-peers ## All measurements, on a release build. CASE=turn runs one, ARGS are its options.

@@ -23,7 +23,7 @@ use anyhow::Context;
 use clap::{Parser, Subcommand};
 
 use self::{
-    cases::{cancel, outage, queue, soak, streams, turn},
+    cases::{cancel, first_delta, outage, queue, soak, streams, turn},
     measure::Report,
     peers::floor,
 };
@@ -51,6 +51,8 @@ enum Command {
     Floor(floor::Options),
     /// Messages that wait in one conversation: how fast one turn follows the other.
     Queue(queue::Options),
+    /// How long a token takes from the model to a reader, alone and with 32 turns that speak.
+    FirstDelta(first_delta::Options),
     /// A cancel while the model streams: the time until the connection to the provider is closed.
     Cancel(cancel::Options),
     /// Open event streams on one gateway: the memory of each, and how late a text reaches them.
@@ -71,6 +73,7 @@ async fn main() -> ExitCode {
         },
         Command::Floor(options) => floor::run(options).await.map(|()| true),
         Command::Queue(options) => tell(&cli, &queue::run(options).await),
+        Command::FirstDelta(options) => tell(&cli, &first_delta::run(options).await),
         Command::Cancel(options) => tell(&cli, &cancel::run(options).await),
         Command::Streams(options) => {
             streams::run(options).await;

@@ -249,6 +249,13 @@ pub fn stamp(padding: usize) -> String {
     )
 }
 
+/// Returns the times since the tokens of a text were made, each a [`stamp`] without padding.
+pub fn ages(text: &str) -> impl Iterator<Item = Duration> {
+    let now = started().elapsed();
+    let made = text.split('@').filter_map(|part| part.parse().ok());
+    made.map(move |made| now.saturating_sub(Duration::from_micros(made)))
+}
+
 /// Returns the time since the text of a frame was made, if the text is a [`stamp`].
 fn age(data: &[u8]) -> Option<Duration> {
     let data = std::str::from_utf8(data).ok()?;

@@ -22,13 +22,23 @@ use futures::{Stream, StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::watch};
 
+use crate::crowd::stamp;
+
 /// The time between two pieces of a reply, so that they arrive as a stream and not in one read.
 const PACE: Duration = Duration::from_micros(200);
+
+/// A piece of a text.
+#[derive(Debug, Clone)]
+enum Piece {
+    Text(String),
+    /// The time at which it is sent.
+    Stamp,
+}
 
 /// The model's answer to one request.
 #[derive(Debug, Clone, Default)]
 pub struct Reply {
-    pieces: Vec<String>,
+    pieces: Vec<Piece>,
     /// The time between two pieces; [`PACE`] when there is none.
     pace: Option<Duration>,
     calls: Vec<(String, String, String)>,
@@ -45,7 +55,10 @@ impl Reply {
     /// Makes a reply with a text that is streamed word by word.
     pub fn text(text: &str) -> Self {
         Self {
-            pieces: text.split_inclusive(' ').map(str::to_owned).collect(),
+            pieces: text
+                .split_inclusive(' ')
+                .map(|word| Piece::Text(word.to_owned()))
+                .collect(),
             ..Self::default()
         }
     }
@@ -53,7 +66,9 @@ impl Reply {
     /// Makes a reply with a text of `count` tokens.
     pub fn tokens(count: usize) -> Self {
         Self {
-            pieces: (0..count).map(|n| format!("token{n} ")).collect(),
+            pieces: (0..count)
+                .map(|n| Piece::Text(format!("token{n} ")))
+                .collect(),
             ..Self::default()
         }
     }
@@ -61,7 +76,16 @@ impl Reply {
     /// Makes a reply with a text that is streamed in these pieces, with the time `pace` between two.
     pub fn pieces(pieces: Vec<String>, pace: Duration) -> Self {
         Self {
-            pieces,
+            pieces: pieces.into_iter().map(Piece::Text).collect(),
+            pace: Some(pace),
+            ..Self::default()
+        }
+    }
+
+    /// Makes a reply whose tokens are the times at which they are sent ([`stamp`]), with the time `pace` between two.
+    pub fn stamps(count: usize, pace: Duration) -> Self {
+        Self {
+            pieces: vec![Piece::Stamp; count],
             pace: Some(pace),
             ..Self::default()
         }
@@ -310,10 +334,6 @@ fn frames(
     mut released: watch::Receiver<bool>,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
     let (is_held, pace) = (reply.is_held, reply.pace.unwrap_or(PACE));
-    let text = reply
-        .pieces
-        .into_iter()
-        .map(|piece| delta(&json!({"role": "assistant", "content": piece}), None));
     let wait = stream::once(async move {
         if is_held {
             let _ = released.wait_for(|released| *released).await;
@@ -339,11 +359,15 @@ fn frames(
         ));
         rest.push(Bytes::from_static(b"data: [DONE]\n\n"));
     }
-    let text = stream::iter(text).then(move |piece| async move {
+    let text = stream::iter(reply.pieces).then(move |piece| async move {
         if !pace.is_zero() {
             tokio::time::sleep(pace).await;
         }
-        Some(piece)
+        let piece = match piece {
+            Piece::Text(text) => text,
+            Piece::Stamp => stamp(0),
+        };
+        Some(delta(&json!({"role": "assistant", "content": piece}), None))
     });
     text.chain(wait)
         .chain(stream::iter(rest.into_iter().map(Some)))

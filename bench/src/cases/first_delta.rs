@@ -1,0 +1,79 @@
+//! How long a token takes from the model to a reader: through the worker, the stream and a gateway. Each token is the time
+//! at which the model sent it.
+
+use std::{pin::pin, time::Duration};
+
+use clap::Args;
+use everturn_tests::{
+    crowd::ages,
+    model::{Model, Reply},
+};
+use futures::{StreamExt, stream};
+
+use crate::{
+    measure::{Latencies, Report, Samples},
+    world::{Setup, World},
+};
+
+/// The time between two tokens: longer than the worker joins them for (`TextWriter`), so that each travels alone.
+const PACE: Duration = Duration::from_millis(25);
+
+/// Number of tokens of an answer.
+const TOKENS: usize = 80;
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Number of turns that speak at the same time in the second half.
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=1_000))]
+    at_once: u32,
+    /// Number of samples.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    samples: u32,
+    /// SQLite and memory instead of PostgreSQL and Redis.
+    #[arg(long)]
+    embedded: bool,
+}
+
+/// Runs the case.
+pub(crate) async fn run(options: &Options) -> Report {
+    let setup = Setup {
+        is_embedded: options.embedded,
+        counts_round_trips: false,
+    };
+    let model = Model::start(|_| Reply::stamps(TOKENS, PACE)).await;
+    let world = World::start(setup, model).await;
+    listen(&world).await;
+    let mut samples = Samples::default();
+    for _ in 0..options.samples {
+        for (prefix, at_once) in [("", 1), ("loaded_", options.at_once as usize)] {
+            let mut latencies = Latencies::default();
+            let turns = stream::iter(0..at_once).map(|_| listen(&world));
+            let heard: Vec<_> = turns.buffer_unordered(at_once).collect().await;
+            heard
+                .into_iter()
+                .flatten()
+                .for_each(|took| latencies.add(took));
+            latencies.tell(prefix, &mut samples);
+        }
+    }
+    Report::of("first-delta", samples)
+}
+
+/// Has a turn, and returns how long each of its tokens took.
+async fn listen(world: &World) -> Vec<Duration> {
+    let client = &world.client;
+    let conversation = client.create_conversation(None).await.unwrap();
+    let mut frames = pin!(client.follow(&conversation, 0));
+    let message = client.submit(&conversation, "Speak.", None).await.unwrap();
+    let mut took = Vec::new();
+    while let Some(frame) = frames.next().await {
+        if frame.event.starts_with("text_") {
+            took.extend(ages(frame.data["text"].as_str().unwrap_or_default()));
+        }
+        if frame.ends_turn(&conversation, &message) {
+            break;
+        }
+    }
+    took
+}
