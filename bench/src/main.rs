@@ -67,10 +67,10 @@ enum Command {
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let is_as_it_must_be = match &cli.command {
-        Command::Turn(options) => match turn::run(options).await {
-            Ok(report) => tell(&cli, &report),
-            Err(error) => Err(error),
-        },
+        Command::Turn(options) => {
+            let report = turn::run(options).await;
+            report.and_then(|report| tell(&cli, &report))
+        }
         Command::Floor(options) => floor::run(options).await.map(|()| true),
         Command::Queue(options) => tell(&cli, &queue::run(options).await),
         Command::FirstDelta(options) => tell(&cli, &first_delta::run(options).await),

@@ -2,6 +2,7 @@
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
+use clap::Args;
 use everturn_tests::{
     backends::Backends,
     client::GatewayClient,
@@ -46,21 +47,18 @@ impl Tools {
 const UNLIMITED: &str =
     "[limits]\nconcurrent_turns = 1000000\nopen_streams = 0\nrequests_per_second = 0\n";
 
-/// How the world is set up.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Setup {
+/// Where the data is.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Place {
     /// SQLite and memory instead of PostgreSQL and Redis.
-    pub(crate) is_embedded: bool,
-    /// Whether a proxy counts the round trips to PostgreSQL. It costs time.
-    pub(crate) counts_round_trips: bool,
+    #[arg(long)]
+    pub(crate) embedded: bool,
 }
 
 /// One worker and one gateway, with a Temporal server, a PostgreSQL and a Redis that nobody else uses.
 pub(crate) struct World {
     pub(crate) stack: Stack,
     pub(crate) client: GatewayClient,
-    pub(crate) round_trips: Arc<RoundTrips>,
-    _proxy: Option<Proxy>,
     _worker: Process,
     _gateway: Process,
 }
@@ -83,16 +81,23 @@ pub(crate) fn turn_w(request: &Request) -> Reply {
 
 impl World {
     /// Starts everything.
-    pub(crate) async fn start(setup: Setup, model: Model) -> Self {
-        let temporal: &'static Temporal = Box::leak(Box::new(Temporal::measured().await));
-        let mut backends = Backends::measured(setup.is_embedded).await;
+    pub(crate) async fn start(place: Place, model: Model) -> Self {
+        Self::on(Backends::measured(place.embedded).await, model).await
+    }
+
+    /// Starts everything, with a proxy that counts the round trips to PostgreSQL. It costs time.
+    pub(crate) async fn counting(place: Place, model: Model) -> (Self, Arc<RoundTrips>) {
         let round_trips = Arc::<RoundTrips>::default();
-        let mut proxy = None;
-        if let Some(postgres) = backends.postgres().filter(|_| setup.counts_round_trips) {
-            let counting = Proxy::inspected(postgres.port(), round_trips.clone()).await;
-            backends = backends.through(counting.port());
-            proxy = Some(counting);
+        let mut backends = Backends::measured(place.embedded).await;
+        if let Some(postgres) = backends.postgres() {
+            let proxy = Proxy::inspected(postgres.port(), round_trips.clone()).await;
+            backends = backends.through(proxy.port());
         }
+        (Self::on(backends, model).await, round_trips)
+    }
+
+    async fn on(backends: Backends, model: Model) -> Self {
+        let temporal = Temporal::measured().await.lasting();
         let stack = Stack::of(temporal, backends, model, AGENT).with_gateways(1);
         stack.configure(UNLIMITED);
         let gateway = stack.gateway_on(0, &[]).await;
@@ -100,8 +105,6 @@ impl World {
         Self {
             client: stack.client(),
             stack,
-            round_trips,
-            _proxy: proxy,
             _worker: worker,
             _gateway: gateway,
         }

@@ -79,6 +79,18 @@ impl World {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
 
+    /// Makes so many conversations, `c0` and so on, in each of which the message `m` waits.
+    async fn queue_in(&self, conversations: usize) -> Vec<String> {
+        let ids: Vec<_> = (0..conversations)
+            .map(|number| format!("c{number}"))
+            .collect();
+        for id in &ids {
+            self.create(id).await;
+            self.queue(id, "m", OnBusy::Queue).await;
+        }
+        ids
+    }
+
     /// Begins the turn of a message as a worker does.
     async fn begin(&self, conversation: &str, message: &str) {
         let begin = BeginTurn {
@@ -270,11 +282,7 @@ async fn a_message_that_was_to_be_rejected_never_runs_later() {
 #[tokio::test]
 async fn an_engine_that_is_away_is_waited_for() {
     let world = World::new().await;
-    for number in 0..5 {
-        let id = format!("c{number}");
-        world.create(&id).await;
-        world.queue(&id, "m", OnBusy::Queue).await;
-    }
+    world.queue_in(5).await;
     world.no_workflow_runs();
     world.engine_is_down(true);
     let _running = world.reconciler(quick());
@@ -296,10 +304,7 @@ async fn an_engine_that_is_away_is_waited_for() {
 async fn every_conversation_is_looked_at_however_slow_the_engine_is() {
     const CONVERSATIONS: usize = 12;
     let world = World::new().await;
-    for number in 0..CONVERSATIONS {
-        let id = format!("c{number}");
-        world.create(&id).await;
-        world.queue(&id, "m", OnBusy::Queue).await;
+    for id in world.queue_in(CONVERSATIONS).await {
         world.begin(&id, "m").await;
     }
     let config = quick();
@@ -316,11 +321,7 @@ async fn every_conversation_is_looked_at_however_slow_the_engine_is() {
 async fn several_gateways_ask_for_no_more_than_one_may() {
     const CONVERSATIONS: usize = 40;
     let world = World::new().await;
-    for number in 0..CONVERSATIONS {
-        let id = format!("c{number}");
-        world.create(&id).await;
-        world.queue(&id, "m", OnBusy::Queue).await;
-    }
+    world.queue_in(CONVERSATIONS).await;
     world.no_workflow_runs();
     let config = ReconcilerConfig {
         again: Duration::from_mins(1),

@@ -70,23 +70,15 @@ impl Backends {
 
     /// Has processes connect to the database over this port, where a proxy listens.
     #[must_use]
-    pub fn through(self, port: u16) -> Self {
-        match self {
-            Self::Embedded => Self::Embedded,
-            Self::Production {
-                postgres,
-                redis,
-                database,
-            } => {
-                let old = format!(":{}/", postgres.port());
-                let database = database.replace(&old, &format!(":{port}/"));
-                Self::Production {
-                    postgres,
-                    redis,
-                    database,
-                }
-            }
+    pub fn through(mut self, port: u16) -> Self {
+        if let Self::Production {
+            postgres, database, ..
+        } = &mut self
+        {
+            let old = format!(":{}/", postgres.port());
+            *database = database.replace(&old, &format!(":{port}/"));
         }
+        self
     }
 
     async fn production(postgres: Arc<Postgres>, redis: Arc<Redis>) -> Self {

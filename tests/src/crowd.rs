@@ -260,8 +260,7 @@ pub fn ages(text: &str) -> impl Iterator<Item = Duration> {
 fn age(data: &[u8]) -> Option<Duration> {
     let data = std::str::from_utf8(data).ok()?;
     let (_, text) = data.split_once(r#""text":"@"#)?;
-    let made = Duration::from_micros(text.split('@').next()?.parse().ok()?);
-    Some(started().elapsed().saturating_sub(made))
+    ages(text).next()
 }
 
 fn started() -> Instant {

@@ -111,6 +111,11 @@ impl Temporal {
         Self::dev_with(Vec::new()).await
     }
 
+    /// Keeps the server until the process ends.
+    pub fn lasting(self) -> &'static Self {
+        Box::leak(Box::new(self))
+    }
+
     async fn dev_with(dynamic_config: Vec<String>) -> Self {
         let (port, metrics_port) = (free_port(), Some(free_port()));
         let server = dev_server(port, metrics_port, dynamic_config.clone());

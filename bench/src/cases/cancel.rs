@@ -11,7 +11,7 @@ use futures::StreamExt;
 
 use crate::{
     measure::{Latencies, Report, Samples},
-    world::{Setup, World},
+    world::{Place, World},
 };
 
 /// The model speaks so often. It notices at its next word that nobody listens.
@@ -29,20 +29,15 @@ pub(crate) struct Options {
     /// Number of cancels.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     cancels: u32,
-    /// SQLite and memory instead of PostgreSQL and Redis.
-    #[arg(long)]
-    embedded: bool,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
-    let setup = Setup {
-        is_embedded: options.embedded,
-        counts_round_trips: false,
-    };
     let words = || (0..WORDS).map(|_| "word ".to_owned()).collect();
     let model = Model::start(move |_| Reply::pieces(words(), PACE)).await;
-    let world = World::start(setup, model).await;
+    let world = World::start(options.place, model).await;
     let mut latencies = Latencies::default();
     for _ in 0..options.cancels {
         latencies.add(cancel(&world).await);

@@ -12,7 +12,7 @@ use futures::{StreamExt, stream};
 
 use crate::{
     measure::{Latencies, Report, Samples},
-    world::{Setup, World},
+    world::{Place, World},
 };
 
 /// The time between two tokens: longer than the worker joins them for (`TextWriter`), so that each travels alone.
@@ -30,19 +30,14 @@ pub(crate) struct Options {
     /// Number of samples.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     samples: u32,
-    /// SQLite and memory instead of PostgreSQL and Redis.
-    #[arg(long)]
-    embedded: bool,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
-    let setup = Setup {
-        is_embedded: options.embedded,
-        counts_round_trips: false,
-    };
     let model = Model::start(|_| Reply::stamps(TOKENS, PACE)).await;
-    let world = World::start(setup, model).await;
+    let world = World::start(options.place, model).await;
     listen(&world).await;
     let mut samples = Samples::default();
     for _ in 0..options.samples {

@@ -11,7 +11,7 @@ use futures::StreamExt;
 
 use crate::{
     measure::{Report, Samples},
-    world::{Setup, Tools, World},
+    world::{Place, Tools, World},
 };
 
 /// What to measure.
@@ -23,19 +23,14 @@ pub(crate) struct Options {
     /// Number of samples.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     samples: u32,
-    /// SQLite and memory instead of PostgreSQL and Redis.
-    #[arg(long)]
-    embedded: bool,
+    #[command(flatten)]
+    place: Place,
 }
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
-    let setup = Setup {
-        is_embedded: options.embedded,
-        counts_round_trips: false,
-    };
     let model = Model::start(|_| Reply::text("A short answer."));
-    let world = World::start(setup, model.await).await;
+    let world = World::start(options.place, model.await).await;
     world.turn(Tools::Inline).await;
     let mut samples = Samples::default();
     for _ in 0..options.samples {

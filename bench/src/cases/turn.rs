@@ -13,7 +13,7 @@ use futures::{StreamExt, stream};
 use crate::{
     measure::{CpuTimes, DatabaseCounts, Latencies, Report, Role, Samples},
     peers::{Peer, Running},
-    world::{Setup, Tools, World, turn_w},
+    world::{Place, Tools, World, turn_w},
 };
 
 /// The write of the engine that each workflow task and each activity needs.
@@ -82,9 +82,8 @@ pub(crate) struct Options {
     /// Number of samples.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     samples: u32,
-    /// SQLite and memory instead of PostgreSQL and Redis.
-    #[arg(long)]
-    embedded: bool,
+    #[command(flatten)]
+    place: Place,
     /// Without the peers.
     #[arg(long)]
     alone: bool,
@@ -100,11 +99,8 @@ pub(crate) async fn run(options: &Options) -> anyhow::Result<Report> {
 
 /// Counts what does not depend on the load: round trips and history events.
 async fn counted(options: &Options, samples: &mut Samples) {
-    let setup = Setup {
-        is_embedded: options.embedded,
-        counts_round_trips: true,
-    };
-    let world = World::start(setup, Model::start(turn_w).await).await;
+    let model = Model::start(turn_w).await;
+    let (world, round_trips) = World::counting(options.place, model).await;
     for tools in OURS {
         for _ in 0..COUNTED {
             world.turn(tools).await;
@@ -112,19 +108,19 @@ async fn counted(options: &Options, samples: &mut Samples) {
     }
     // What the processes ask without a turn, as a gateway that looks for stalled turns does.
     let idle = Instant::now();
-    world.round_trips.take();
+    round_trips.take();
     tokio::time::sleep(Duration::from_secs(10)).await;
-    let a_second = float(world.round_trips.take()) / idle.elapsed().as_secs_f64();
+    let a_second = float(round_trips.take()) / idle.elapsed().as_secs_f64();
     for tools in OURS {
         for _ in 0..COUNTED {
-            world.round_trips.take();
+            round_trips.take();
             let begun = Instant::now();
             let conversation = world.turn(tools).await;
             let idle = a_second * begun.elapsed().as_secs_f64();
-            let round_trips = float(world.round_trips.take()) - idle;
+            let asked = float(round_trips.take()) - idle;
             let prefix = prefix(tools);
-            if !options.embedded {
-                samples.add(format!("{prefix}round_trips"), round_trips);
+            if !options.place.embedded {
+                samples.add(format!("{prefix}round_trips"), asked);
             }
             let events = world.stack.history(&conversation).await.len();
             samples.add(format!("{prefix}history_events"), float(events as u64));
@@ -134,11 +130,7 @@ async fn counted(options: &Options, samples: &mut Samples) {
 
 /// Measures time, processor time and writes, and the same of the peers on the same engine.
 async fn timed(options: &Options, samples: &mut Samples) -> anyhow::Result<()> {
-    let setup = Setup {
-        is_embedded: options.embedded,
-        counts_round_trips: false,
-    };
-    let world = World::start(setup, Model::start(turn_w).await).await;
+    let world = World::start(options.place, Model::start(turn_w).await).await;
     let (address, model_url) = (world.stack.temporal.address(), world.stack.model.base_url());
     let mut peers = Vec::new();
     for peer in Peer::ALL.into_iter().filter(|_| !options.alone) {

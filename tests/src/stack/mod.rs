@@ -90,9 +90,8 @@ impl Stack {
     /// Gives processes started from now on a new and empty Temporal server, which the test may stop. It ends with the
     /// test's process.
     pub async fn move_to_own_temporal(&mut self) -> &'static Temporal {
-        let temporal: &'static Temporal = Box::leak(Box::new(Temporal::dev().await));
-        self.temporal = temporal;
-        temporal
+        self.temporal = Temporal::dev().await.lasting();
+        self.temporal
     }
 
     /// Makes a stack on these backends, with the Temporal server that all tests share.

@@ -155,27 +155,26 @@ async fn judge(stack: &Stack, cases: &[Case]) {
     }
 }
 
-#[tokio::test]
-async fn a_killed_worker_does_nothing_twice_and_forgets_nothing() {
+/// Kills the worker while calls of these tools are held at every place.
+async fn survives_a_kill(tools: &[&'static str]) {
     let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
     let _gateway = stack.gateway().await;
     let worker = stack.worker_holding(&[]);
-    let cases = begin(&stack, &PLACES, &TOOLS).await;
+    let cases = begin(&stack, &PLACES, tools).await;
     worker.kill().await;
     let _next = stack.worker();
     judge(&stack, &cases).await;
 }
 
+#[tokio::test]
+async fn a_killed_worker_does_nothing_twice_and_forgets_nothing() {
+    survives_a_kill(&TOOLS).await;
+}
+
 /// A local activity ends after twelve seconds, held or not. So these calls are not among the many of the test above.
 #[tokio::test]
 async fn nor_with_inline_tools() {
-    let stack = Stack::with_agent(Model::start(four_calls).await, AGENT).await;
-    let _gateway = stack.gateway().await;
-    let worker = stack.worker_holding(&[]);
-    let cases = begin(&stack, &PLACES, &[INLINE]).await;
-    worker.kill().await;
-    let _next = stack.worker();
-    judge(&stack, &cases).await;
+    survives_a_kill(&[INLINE]).await;
 }
 
 #[tokio::test]
