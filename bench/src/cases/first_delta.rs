@@ -21,6 +21,9 @@ const PACE: Duration = Duration::from_millis(25);
 /// Number of tokens of an answer.
 const TOKENS: usize = 80;
 
+/// Without a Redis, no live text passes from a worker to a gateway in another process.
+const PLACE: Place = Place { embedded: false };
+
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -30,14 +33,12 @@ pub(crate) struct Options {
     /// Number of samples.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     samples: u32,
-    #[command(flatten)]
-    place: Place,
 }
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
     let model = Model::start(|_| Reply::stamps(TOKENS, PACE)).await;
-    let world = World::start(options.place, model).await;
+    let world = World::start(PLACE, model).await;
     listen(&world).await;
     let mut samples = Samples::default();
     for _ in 0..options.samples {
