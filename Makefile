@@ -68,12 +68,12 @@ e2e: deps temporal temporal-server mcp-servers python python-tool previous build
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
 # In this order; CASE names some of them.
-CASES := turn first-delta queue cancel streams outage soak
+CASES := turn stream first-delta fanout replay append long recovery queue cancel outage soak
 CASE ?= $(CASES)
 
 bench: deps temporal temporal-server bench-peers ## All measurements, on a release build. CASE=turn runs one, ARGS are its options.
 	@echo "▸ release build (the first time takes a quarter of an hour)"
-	@cargo build --release --workspace --locked
+	@cargo build --release --package everturn-worker --package everturn-bench --locked
 	@for case in $(CASE); do \
 		echo "▸ $$case"; \
 		EVERTURN_TEST_BACKENDS=production target/release/bench $$case $(ARGS) || exit 1; \

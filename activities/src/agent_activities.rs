@@ -8,18 +8,19 @@ use std::{sync::Arc, time::Duration};
 use everturn_proto::{
     activities::declared,
     turn::{
-        ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest,
-        RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+        AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn,
+        RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
+        ThinkRequest, ThinkResult,
     },
 };
-use everturn_store::TurnStore;
-use everturn_stream::StreamWriter;
+use everturn_store::{TurnStore, WorkerId};
+use everturn_stream::{CancelNews, StreamWriter};
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use crate::{
-    KnownAgents, Stopping, ToolThreads, load, model::ModelClient, remote, run_tool, save, think,
-    tools::ToolRegistry,
+    Cancels, KnownAgents, Stopping, ToolThreads, cancels, load, model::ModelClient, remote,
+    run_tool, save, think, tools::ToolRegistry,
 };
 
 /// Everything the activities work with. One for the life of a worker; its clones share it.
@@ -29,6 +30,10 @@ pub struct AgentActivities {
     pub turns: Arc<dyn TurnStore>,
     /// Where texts go while they are written.
     pub stream: Arc<dyn StreamWriter>,
+    /// Where cancels are announced.
+    pub cancel_news: Arc<dyn CancelNews>,
+    /// The attempts that are told of announced cancels.
+    pub cancels: Cancels,
     /// The client of the models.
     pub model: Arc<dyn ModelClient>,
     /// The tools that agents can use.
@@ -39,6 +44,8 @@ pub struct AgentActivities {
     pub agents: Arc<KnownAgents>,
     /// How long an attempt that needs what this worker does not know is left to other workers.
     pub wait_for_peer: Duration,
+    /// This process, for its claims.
+    pub worker: WorkerId,
     /// Whether this worker stops, and until when its attempts may go on.
     pub stopping: Stopping,
 }
@@ -97,5 +104,17 @@ impl AgentActivities {
         request: SaveRequest,
     ) -> Result<SaveResult, ActivityError> {
         save::save(&self, &ctx, request).await
+    }
+
+    // The SDK runs an activity that is not async on a thread of its own.
+    #[allow(clippy::unused_async)]
+    #[activity(definition = declared::AnnounceCancel)]
+    pub async fn announce_cancel(
+        self: Arc<Self>,
+        _ctx: ActivityContext,
+        request: AnnounceCancelRequest,
+    ) -> Result<(), ActivityError> {
+        cancels::announce(&self, request);
+        Ok(())
     }
 }

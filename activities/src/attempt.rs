@@ -10,14 +10,19 @@ use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use crate::{
-    Stopping,
+    AgentActivities, Stopping,
+    cancels::Watched,
+    failpoint,
     failure::{self as fail, Tries},
     tools::Progress,
 };
 
 /// Between two heartbeats, and before the first one: most calls have ended by then, and each heartbeat is a write of the
-/// engine. The heartbeat time-out is 5 s, so that a worker may stall for a while.
-const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
+/// engine. Gateways see sooner that a worker is dead, because it has a lease.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(10);
+/// So many heartbeats fit into the time-out of an activity, if not more: a worker may stall for a while. A workflow of the
+/// release before gives its activities 5 s.
+const HEARTBEATS_A_TIMEOUT: u32 = 3;
 /// An attempt ends itself this long before the engine would, so that its end is recorded: at most this, at most
 /// a tenth of its time. It counts where the engine gives an attempt no more than its limit, as older workflows asked.
 const DEADLINE_MARGIN: Duration = Duration::from_secs(2);
@@ -43,23 +48,31 @@ pub(crate) enum Ended<T> {
 pub(crate) struct Attempt<'a> {
     pub(crate) ctx: &'a ActivityContext,
     stopping: &'a Stopping,
+    /// `None` for a local activity, which the engine does not know.
+    watched: Option<Watched>,
     begun: Instant,
     /// How long the engine gives it; `None`: any time.
     limit: Option<Duration>,
 }
 
 impl<'a> Attempt<'a> {
-    /// Begins the attempt of this activity.
+    /// Begins the attempt of this activity of an agent execution.
     ///
     /// The engine says by its own clock when the attempt began and when it is over. Only the time between the two
     /// counts here, by the worker's monotonic clock: a worker whose wall clock is wrong would end its attempts at once,
     /// or long after the engine has made them again.
-    pub(crate) fn begin(ctx: &'a ActivityContext, stopping: &'a Stopping) -> Self {
+    pub(crate) fn begin(
+        activities: &'a AgentActivities,
+        ctx: &'a ActivityContext,
+        agent_execution_id: &str,
+    ) -> Self {
         let info = ctx.info();
         let limit = info.deadline.zip(info.started_time);
+        let watch = || activities.cancels.watch(agent_execution_id);
         Self {
             ctx,
-            stopping,
+            stopping: &activities.stopping,
+            watched: (!info.is_local).then(watch),
             begun: Instant::now(),
             limit: limit.map(|(end, start)| end.duration_since(start).unwrap_or_default()),
         }
@@ -77,9 +90,18 @@ impl<'a> Attempt<'a> {
             biased;
             done = work => Ended::Done(done),
             () = self.ctx.cancelled() => Ended::Stopped,
+            () = self.announced(progress) => Ended::Stopped,
             () = self.stopping.is_over() => Ended::Stopped,
             () = tokio::time::sleep(limit.min(self.time_left())) => Ended::OutOfTime,
             () = heartbeat(self.ctx, progress) => Ended::Stopped,
+        }
+    }
+
+    /// Waits until a cancel is announced that the engine confirms.
+    async fn announced(&self, progress: &Progress) {
+        match &self.watched {
+            Some(watched) => watched.cancelled(self.ctx, progress).await,
+            None => std::future::pending().await,
         }
     }
 
@@ -135,11 +157,38 @@ where
     }
 }
 
+/// Returns the time between two heartbeats of an activity with this heartbeat time-out.
+fn heartbeat_interval(timeout: Option<Duration>) -> Duration {
+    // The engine means no time-out by a zero.
+    timeout
+        .filter(|timeout| !timeout.is_zero())
+        .map_or(HEARTBEAT_INTERVAL, |timeout| {
+            HEARTBEAT_INTERVAL.min(timeout / HEARTBEATS_A_TIMEOUT)
+        })
+}
+
 async fn heartbeat(ctx: &ActivityContext, progress: &Progress) {
+    let interval = heartbeat_interval(ctx.info().heartbeat_timeout);
     loop {
-        tokio::time::sleep(HEARTBEAT_INTERVAL).await;
+        tokio::time::sleep(interval).await;
+        failpoint::reach("attempt.heartbeat").await;
         if let Err(error) = ctx.record_heartbeat(progress.latest()).await {
             tracing::warn!(%error, "a heartbeat could not be encoded");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heartbeats_are_rare_and_in_time() {
+        let of = |seconds| heartbeat_interval(Some(Duration::from_secs(seconds)));
+        assert_eq!(of(30), Duration::from_secs(10));
+        assert_eq!(of(300), HEARTBEAT_INTERVAL);
+        assert!(of(5) < Duration::from_secs(2), "{:?}", of(5));
+        assert_eq!(of(0), HEARTBEAT_INTERVAL);
+        assert_eq!(heartbeat_interval(None), HEARTBEAT_INTERVAL);
     }
 }

@@ -6,6 +6,7 @@
 //! - [`tools`]: the port to tools, their registry, and the built-in ones
 //! - [`egress`]: where tools may connect to
 //! - [`ToolThreads`]: where tools run, apart from the worker
+//! - [`Cancels`]: how attempts hear of a cancel at once
 //! - [`failpoint`]: places where a test can stop the process
 //!
 //! Must not be here: decisions about what happens next in a turn (`everturn-workflows`), SQL
@@ -14,6 +15,7 @@
 mod agent_activities;
 mod approval;
 mod attempt;
+mod cancels;
 pub mod egress;
 mod elsewhere;
 pub mod failpoint;
@@ -31,6 +33,7 @@ mod tool_threads;
 pub mod tools;
 
 pub use agent_activities::AgentActivities;
+pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
 pub use stopping::Stopping;
 pub use tool_threads::ToolThreads;

@@ -37,12 +37,12 @@ pub(crate) async fn run_tool(
     ctx: &ActivityContext,
     request: RunToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
-    let attempt = &Attempt::begin(ctx, &activities.stopping);
     let key = key_of(request);
+    let attempt = &Attempt::begin(activities, ctx, &key.agent_execution_id);
     let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
     at("tool.before_claim").await;
     // One name for all tries of this attempt: when the answer of a try is lost, the next one still gets the claim.
-    let claimant = uuid::Uuid::new_v4().to_string();
+    let claimant = activities.worker.claimant();
     let claim = attempt
         .insist(|| activities.turns.claim_tool(&key, &claimant))
         .await?;

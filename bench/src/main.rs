@@ -7,6 +7,7 @@
 //! - `cases`: what is run
 //! - `measure`: what is measured, and the report
 //! - `peers`: what the turn costs without Everturn
+//! - `turns`: one turn after the other, and many at the same time
 //! - `world`: the processes and servers that the cases run on
 
 // A measurement that cannot be made should stop with a message.
@@ -15,15 +16,19 @@
 mod cases;
 mod measure;
 mod peers;
+mod turns;
 mod world;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 
 use self::{
-    cases::{cancel, first_delta, outage, queue, soak, streams, turn},
+    cases::{
+        append, cancel, fanout, first_delta, long, outage, queue, recovery, replay, soak, stream,
+        turn,
+    },
     measure::Report,
     peers::floor,
 };
@@ -46,6 +51,8 @@ struct Cli {
 enum Command {
     /// Turn W: what it costs, alone and with 32 at the same time.
     Turn(turn::Options),
+    /// Turn W with its answer spread over two seconds, beside the plain turn.
+    Stream(stream::Options),
     /// A peer of `turn`: the worker of the bare SDK. It reads TEMPORAL_ADDRESS, TASK_QUEUE and MODEL_URL.
     #[command(hide = true)]
     Floor(floor::Options),
@@ -55,8 +62,16 @@ enum Command {
     FirstDelta(first_delta::Options),
     /// A cancel while the model streams: the time until the connection to the provider is closed.
     Cancel(cancel::Options),
-    /// Open event streams on one gateway: the memory of each, and how late a text reaches them.
-    Streams(streams::Options),
+    /// Many readers on one gateway: the memory of each, how late a text reaches them, and all coming back at once.
+    Fanout(fanout::Options),
+    /// A long conversation: how fast all of it is replayed, and how long its latest page takes.
+    Replay(replay::Options),
+    /// 64 writers that save events through the store, to one conversation and to many.
+    Append(append::Options),
+    /// A turn of many tool calls, one after the other: how long each step takes, and what it adds to the history.
+    Long(long::Options),
+    /// Workers that are killed in the middle of a turn, and one that stands still: how soon another one takes over.
+    Recovery(recovery::Options),
     /// Messages that come while the engine is away: how fast they are answered, and how often the engine is asked.
     Outage(outage::Options),
     /// Many short turns on one worker and one gateway: what they leave in memory, in the store and in Redis.
@@ -66,23 +81,14 @@ enum Command {
 #[tokio::main]
 async fn main() -> ExitCode {
     let cli = Cli::parse();
-    let is_as_it_must_be = match &cli.command {
-        Command::Turn(options) => {
-            let report = turn::run(options).await;
-            report.and_then(|report| tell(&cli, &report))
-        }
+    let told = match &cli.command {
         Command::Floor(options) => floor::run(options).await.map(|()| true),
-        Command::Queue(options) => tell(&cli, &queue::run(options).await),
-        Command::FirstDelta(options) => tell(&cli, &first_delta::run(options).await),
-        Command::Cancel(options) => tell(&cli, &cancel::run(options).await),
-        Command::Streams(options) => {
-            streams::run(options).await;
-            Ok(true)
-        }
-        Command::Outage(options) => Ok(outage::run(options).await),
-        Command::Soak(options) => Ok(soak::run(options).await),
+        command => match measured(command).await {
+            Ok(report) => tell(&cli, &report),
+            Err(error) => Err(error),
+        },
     };
-    match is_as_it_must_be {
+    match told {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -92,7 +98,26 @@ async fn main() -> ExitCode {
     }
 }
 
-/// Prints the report, and saves it when asked.
+/// Runs a case.
+async fn measured(command: &Command) -> anyhow::Result<Report> {
+    Ok(match command {
+        Command::Turn(options) => turn::run(options).await?,
+        Command::Stream(options) => stream::run(options).await,
+        Command::Floor(_) => bail!("a peer has no report"),
+        Command::Queue(options) => queue::run(options).await,
+        Command::FirstDelta(options) => first_delta::run(options).await,
+        Command::Cancel(options) => cancel::run(options).await,
+        Command::Fanout(options) => fanout::run(options).await,
+        Command::Replay(options) => replay::run(options).await?,
+        Command::Append(options) => append::run(options).await,
+        Command::Long(options) => long::run(options).await,
+        Command::Recovery(options) => recovery::run(options).await,
+        Command::Outage(options) => outage::run(options).await,
+        Command::Soak(options) => soak::run(options).await,
+    })
+}
+
+/// Prints the report, and saves it when asked. Returns whether everything is as it must be.
 fn tell(cli: &Cli, report: &Report) -> anyhow::Result<bool> {
     let earlier = cli.compare.as_ref().map(|file| {
         let text =
@@ -103,5 +128,8 @@ fn tell(cli: &Cli, report: &Report) -> anyhow::Result<bool> {
     if let Some(file) = &cli.save {
         report.save(file)?;
     }
-    Ok(true)
+    for fault in report.faults() {
+        eprintln!("bench: {fault}");
+    }
+    Ok(report.faults().is_empty())
 }

@@ -16,7 +16,7 @@ use futures::StreamExt;
 use serde_json::json;
 
 /// A turn that takes longer has stalled.
-const TURN_LIMIT: Duration = Duration::from_mins(5);
+const TURN_LIMIT: Duration = Duration::from_mins(15);
 
 /// Tokens of the answer.
 const TOKENS: usize = 1000;
@@ -24,24 +24,30 @@ const TOKENS: usize = 1000;
 /// Keys of `[agents.default]`.
 const AGENT: &str = "tools = [\"calculate\", \"test_read\"]\n";
 
-/// The tools of the turn.
+/// How the turn goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Tools {
-    /// Each is an activity.
+pub(crate) enum TurnKind {
+    /// Each tool is an activity, and the model answers as fast as it can.
     Ordinary,
-    /// They run as local activities.
+    /// The tools run as local activities.
     Inline,
+    /// As the ordinary turn, and the model spreads its answer over [`SPREAD_OVER`].
+    Spread,
 }
 
-impl Tools {
-    /// What the user says, so that the model asks for these tools.
+impl TurnKind {
+    /// What the user says, so that the model does this.
     fn message(self) -> &'static str {
         match self {
             Self::Ordinary => "With ordinary tools.",
             Self::Inline => "With inline tools.",
+            Self::Spread => "With ordinary tools, and slowly.",
         }
     }
 }
+
+/// The time that the model takes for an answer that it spreads.
+pub(crate) const SPREAD_OVER: Duration = Duration::from_secs(2);
 
 /// The limits of tenants are off, because all conversations belong to one tenant here.
 const UNLIMITED: &str =
@@ -63,26 +69,47 @@ pub(crate) struct World {
     _gateway: Process,
 }
 
-/// Turn W: a call of the model that asks for two tools, both tools, and a call that streams the answer as fast as it can.
+/// Turn W: a call of the model that asks for two tools, both tools, and a call that streams the answer.
 pub(crate) fn turn_w(request: &Request) -> Reply {
+    let says = |kind: TurnKind| request.last("user") == kind.message();
     if request.results_since_user() > 0 {
         let tokens = (0..TOKENS).map(|number| format!("token{number} "));
-        return Reply::pieces(tokens.collect(), Duration::ZERO);
+        return if says(TurnKind::Spread) {
+            Reply::spread(tokens.collect(), SPREAD_OVER)
+        } else {
+            Reply::pieces(tokens.collect(), Duration::ZERO)
+        };
     }
-    let (tool, input) = if request.last("user") == Tools::Inline.message() {
-        ("calculate", json!({"expression": "21 * 2"}))
-    } else {
+    // The peers have one tool.
+    let (tool, input) = if says(TurnKind::Ordinary) || says(TurnKind::Spread) {
         ("test_read", json!({}))
+    } else {
+        ("calculate", json!({"expression": "21 * 2"}))
     };
     Reply::text("I need two tools.")
         .call(tool, &input)
         .call(tool, &input)
 }
 
+/// Makes a stack with one gateway, a Temporal server of its own and no limits of tenants. `keys` are those of
+/// `[agents.default]`.
+pub(crate) async fn measured_stack(backends: Backends, model: Model, keys: &str) -> Stack {
+    let temporal = Temporal::measured().await.lasting();
+    let agent = format!("{AGENT}{keys}\n");
+    let stack = Stack::of(temporal, backends, model, &agent).with_gateways(1);
+    stack.configure(UNLIMITED);
+    stack
+}
+
 impl World {
     /// Starts everything.
     pub(crate) async fn start(place: Place, model: Model) -> Self {
-        Self::on(Backends::measured(place.embedded).await, model).await
+        Self::with_agent(place, model, "").await
+    }
+
+    /// Starts everything, with these keys in `[agents.default]`.
+    pub(crate) async fn with_agent(place: Place, model: Model, keys: &str) -> Self {
+        Self::on(Backends::measured(place.embedded).await, model, keys).await
     }
 
     /// Starts everything, with a proxy that counts the round trips to PostgreSQL. It costs time.
@@ -93,13 +120,11 @@ impl World {
             let proxy = Proxy::inspected(postgres.port(), round_trips.clone()).await;
             backends = backends.through(proxy.port());
         }
-        (Self::on(backends, model).await, round_trips)
+        (Self::on(backends, model, "").await, round_trips)
     }
 
-    async fn on(backends: Backends, model: Model) -> Self {
-        let temporal = Temporal::measured().await.lasting();
-        let stack = Stack::of(temporal, backends, model, AGENT).with_gateways(1);
-        stack.configure(UNLIMITED);
+    async fn on(backends: Backends, model: Model, keys: &str) -> Self {
+        let stack = measured_stack(backends, model, keys).await;
         let gateway = stack.gateway_on(0, &[]).await;
         let worker = stack.spawn(&["worker"], "worker", &[]);
         Self {
@@ -110,13 +135,18 @@ impl World {
         }
     }
 
+    /// Has a turn in a new conversation, and returns the conversation.
+    pub(crate) async fn turn(&self, kind: TurnKind) -> String {
+        self.ask(kind.message()).await
+    }
+
     /// Sends a message to a new conversation, and follows the stream until its turn has ended. Returns the
     /// conversation.
-    pub(crate) async fn turn(&self, tools: Tools) -> String {
+    pub(crate) async fn ask(&self, content: &str) -> String {
         let conversation = self.client.create_conversation(None).await.unwrap();
         let message = self
             .client
-            .submit(&conversation, tools.message(), None)
+            .submit(&conversation, content, None)
             .await
             .unwrap();
         let ended = async {

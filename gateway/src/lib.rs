@@ -5,6 +5,7 @@
 //!
 //! - [`http`]: routes, extraction, problems, the document, who may do what
 //! - [`live`]: what readers of a conversation get: feed, hub, tail, watcher, frames, timeline
+//! - [`lost_workers`], [`reconciler`]: what is left of dead workers, and turns that have stalled
 //! - [`turns`]: the port to the engine, and its Temporal implementation
 //! - `limits`: what one tenant may use
 //! - [`config`]: the settings and their defaults
@@ -21,6 +22,7 @@ mod limits;
 pub mod listener;
 pub mod live;
 mod loopback;
+pub mod lost_workers;
 mod ports;
 pub mod reconciler;
 mod schema;
@@ -33,6 +35,7 @@ pub use http::{
     routes::{openapi_document, router},
     state::GatewayState,
 };
+pub use lost_workers::LostWorkerWatch;
 pub use ports::Ports;
 pub use reconciler::Reconciler;
 pub use server::serve;

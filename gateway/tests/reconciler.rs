@@ -24,7 +24,7 @@ use everturn_store::{
     Access, BeginTurn, Conversations, EventReader, NewConversation, NewMessage, OnUnknownAgent,
     PageLimit, TurnStore, sqlite::SqliteStore,
 };
-use support::RecordingTurns;
+use support::{RecordingTurns, until};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 /// A store, an engine, and gateways that look at both.
@@ -177,17 +177,6 @@ fn quick() -> ReconcilerConfig {
         again: Duration::from_millis(20),
         calls_per_second: NonZeroU32::new(1000).unwrap(),
         lost_turns: LostTurns::Resume,
-    }
-}
-
-async fn until(is_so: impl AsyncFn() -> bool) {
-    let begun = Instant::now();
-    while !is_so().await {
-        assert!(
-            begun.elapsed() < Duration::from_secs(30),
-            "it took too long"
-        );
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

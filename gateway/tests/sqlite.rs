@@ -99,7 +99,7 @@ impl Stack {
         };
         let StepClaim::Call {
             log_id, generation, ..
-        } = self.store.claim_step(&step).await.unwrap()
+        } = self.store.claim_step(&step, None).await.unwrap()
         else {
             panic!("paid before")
         };

@@ -10,8 +10,8 @@ use temporalio_common::ActivityError;
 use temporalio_macros::activity_definitions;
 
 use crate::turn::{
-    ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest, RunToolRequest,
-    RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+    AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, RecordRemoteToolRequest,
+    RunToolRequest, RunToolResult, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
 };
 
 /// The activities of a turn.
@@ -54,11 +54,18 @@ impl AgentActivities {
     pub fn save_event(_: SaveRequest) -> Result<SaveResult, ActivityError> {
         unimplemented!()
     }
+
+    /// Announces to all workers that an agent execution is cancelled. A local activity, which waits for nobody.
+    #[activity(name = "announce_cancel_activity")]
+    pub fn announce_cancel(_: AnnounceCancelRequest) -> Result<(), ActivityError> {
+        unimplemented!()
+    }
 }
 
 /// Markers of the declarations, for `#[activity(definition = …)]`.
 pub mod declared {
     pub use super::agent_activities::{
-        ClaimRemoteTool, LlmThinking, LoadTurn, RecordRemoteTool, SaveEvent, ToolExecution,
+        AnnounceCancel, ClaimRemoteTool, LlmThinking, LoadTurn, RecordRemoteTool, SaveEvent,
+        ToolExecution,
     };
 }

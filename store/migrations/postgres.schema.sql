@@ -31,7 +31,8 @@ CREATE TABLE public.agent_executions (
     finished_at timestamp with time zone,
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     called_step bigint DEFAULT '-1'::integer NOT NULL,
-    step_calls bigint DEFAULT 0 NOT NULL
+    step_calls bigint DEFAULT 0 NOT NULL,
+    worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -156,6 +157,13 @@ CREATE TABLE public.work_plans (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.worker_leases (
+    id text NOT NULL COLLATE pg_catalog."C",
+    identity text NOT NULL,
+    lease_ms bigint NOT NULL,
+    renewals bigint DEFAULT 0 NOT NULL,
+    takes bigint DEFAULT 0 NOT NULL
+);
 ALTER TABLE ONLY public.agent_definitions
     ADD CONSTRAINT agent_definitions_pkey PRIMARY KEY (hash);
 ALTER TABLE ONLY public.agent_execution_events
@@ -196,6 +204,8 @@ ALTER TABLE ONLY public.turn_checks
     ADD CONSTRAINT turn_checks_pkey PRIMARY KEY (conversation_id);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
+ALTER TABLE ONLY public.worker_leases
+    ADD CONSTRAINT worker_leases_pkey PRIMARY KEY (id);
 CREATE INDEX agent_executions_by_message ON public.agent_executions USING btree (conversation_id, message_id);
 CREATE INDEX agent_executions_by_parent ON public.agent_executions USING btree (parent_execution_id) WHERE (parent_execution_id IS NOT NULL);
 CREATE INDEX agent_executions_by_root ON public.agent_executions USING btree (root_execution_id);

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Reconciliation, Result,
-        Retention, ToolResults, TurnStore,
+        AgentExecutions, Conversations, EventReader, Keys, LostWorkers, OutsideTools,
+        Reconciliation, Result, Retention, ToolResults, TurnStore, WorkerLeases,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -29,6 +29,10 @@ pub struct Store {
     pub results: Arc<dyn ToolResults>,
     /// For gateways.
     pub reconciliation: Arc<dyn Reconciliation>,
+    /// For workers.
+    pub leases: Arc<dyn WorkerLeases>,
+    /// For gateways.
+    pub lost_workers: Arc<dyn LostWorkers>,
     /// For operators.
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
@@ -45,6 +49,8 @@ impl Store {
         + AgentExecutions
         + ToolResults
         + Reconciliation
+        + WorkerLeases
+        + LostWorkers
         + Retention
         + Keys
         + 'static,
@@ -58,6 +64,8 @@ impl Store {
             executions: store.clone(),
             results: store.clone(),
             reconciliation: store.clone(),
+            leases: store.clone(),
+            lost_workers: store.clone(),
             retention: store.clone(),
             keys: store,
         }

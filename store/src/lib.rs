@@ -40,45 +40,48 @@ pub use sqlite::{SqliteOptions, SqliteStore};
 pub mod hot {
     pub use crate::sql_text::SqlText;
 
-    use crate::postgres::backend::sql;
+    use crate::postgres::{as_read, backend::sql};
 
     macro_rules! texts {
-        ($($module:ident::$name:ident: $type:ty,)*) => {
-            $(#[allow(missing_docs)] pub const $name: $type = sql::$module::$name;)*
+        ($($parent:ident::$module:ident::$name:ident: $type:ty,)*) => {
+            $(#[allow(missing_docs)] pub const $name: $type = $parent::$module::$name;)*
         };
     }
 
     texts! {
-        agent_executions::AGENT_EXECUTIONS: &str,
-        agent_executions::BEGUN_TURNS: &str,
-        agent_executions::DELEGATOR: &str,
-        agent_executions::SAVE_STATE: &str,
-        checkpoints::CHECKPOINT: &str,
-        checkpoints::CLAIM_STEP: &str,
-        conversations::ADVANCE_CONVERSATION: &str,
-        conversations::CONVERSATIONS_BEFORE: &str,
-        conversations::LOCK_CONVERSATION: SqlText,
-        conversations::LOCK_VISIBLE_CONVERSATION: SqlText,
-        conversations::OWN_CONVERSATIONS_BEFORE: &str,
-        events::CONVERSATION_STATUS: &str,
-        events::EVENTS: SqlText,
-        events::INSERT_EVENTS: &str,
-        events::LAST_SEQUENCES: SqlText,
-        keys::KEY: &str,
-        keys::KEYS: &str,
-        messages::CONTEXT: &str,
-        messages::QUEUED_MESSAGE: &str,
-        messages::QUEUE_MESSAGE: &str,
-        messages::RESUME_POINT: &str,
-        messages::SET_TOOL_RESULTS: SqlText,
-        outside::WAITING_TOOLS: &str,
-        reconciliation::DUE_CHECKS: &str,
-        reconciliation::UNFINISHED_TURN: &str,
-        reconciliation::WAITING_MESSAGES: &str,
-        tool_results::TOOL_RESULT: SqlText,
-        tool_results::TOOL_RESULT_OF_THREAD: SqlText,
-        tools::OPEN_TOOLS: SqlText,
-        tools::RECORDED: SqlText,
-        tools::START_TOOL: SqlText,
+        as_read::read::ENDED_TOOL: &str,
+        as_read::read::REPLY: &str,
+        as_read::read::WAITING_MESSAGE: &str,
+        sql::agent_executions::AGENT_EXECUTIONS: &str,
+        sql::agent_executions::BEGUN_TURNS: &str,
+        sql::agent_executions::DELEGATOR: &str,
+        sql::agent_executions::SAVE_STATE: &str,
+        sql::checkpoints::CHECKPOINT: &str,
+        sql::checkpoints::CLAIM_STEP: &str,
+        sql::conversations::ADVANCE_CONVERSATION: &str,
+        sql::conversations::CONVERSATIONS_BEFORE: &str,
+        sql::conversations::LOCK_CONVERSATION: SqlText,
+        sql::conversations::LOCK_VISIBLE_CONVERSATION: SqlText,
+        sql::conversations::OWN_CONVERSATIONS_BEFORE: &str,
+        sql::events::CONVERSATION_STATUS: &str,
+        sql::events::EVENTS: SqlText,
+        sql::events::INSERT_EVENTS: &str,
+        sql::events::LAST_SEQUENCES: SqlText,
+        sql::keys::KEY: &str,
+        sql::keys::KEYS: &str,
+        sql::messages::CONTEXT: &str,
+        sql::messages::QUEUED_MESSAGE: &str,
+        sql::messages::QUEUE_MESSAGE: &str,
+        sql::messages::RESUME_POINT: &str,
+        sql::messages::SET_TOOL_RESULTS: SqlText,
+        sql::outside::WAITING_TOOLS: &str,
+        sql::reconciliation::DUE_CHECKS: &str,
+        sql::reconciliation::UNFINISHED_TURN: &str,
+        sql::reconciliation::WAITING_MESSAGES: &str,
+        sql::tool_results::TOOL_RESULT: SqlText,
+        sql::tool_results::TOOL_RESULT_OF_THREAD: SqlText,
+        sql::tools::OPEN_TOOLS: SqlText,
+        sql::tools::RECORDED: SqlText,
+        sql::tools::START_TOOL: SqlText,
     }
 }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "postgres/as_read.rs"]
+mod as_read;
 mod conformance;
 mod support;
 
@@ -344,7 +346,7 @@ async fn a_full_pool_is_unavailable_in_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
+async fn a_claim_whose_answer_was_lost_is_still_the_claimants() {
     let database = Database::migrated().await;
     let line = Line::to(database.port()).await;
     let store = PostgresStore::connect(&database.url_at(line.port), PostgresOptions::default())
@@ -353,7 +355,7 @@ async fn a_claim_whose_answer_was_lost_at_the_commit_is_still_the_claimants() {
     let turn = Turn::begun(store, "c", "m").await;
     turn.asks(0, "", &[Effect::Once]).await;
     let key = turn.tool(0, 0);
-    line.lose_commit();
+    line.lose_answer();
     let lost = turn.store.claim_tool(&key, "a").await.unwrap_err();
     assert!(lost.is_retryable(), "{lost}");
     let other = turn.store.claim_tool(&key, "b").await.unwrap();

@@ -104,6 +104,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "tool_grants",
         "turn_checks",
         "work_plans",
+        "worker_leases",
     ];
     let mut connection = raw(&file.path()).await;
     assert_eq!(tables(&mut connection).await, expected);

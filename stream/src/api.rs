@@ -1,4 +1,4 @@
-//! What a stream back end can do: publish and follow.
+//! What a stream back end can do: publish and follow, and announce cancels.
 
 use async_trait::async_trait;
 use everturn_proto::{LogId, SealedStep};
@@ -110,6 +110,22 @@ pub trait StreamReader: Send + Sync {
     /// Cancel safe.
     async fn may_follow(&self) {}
 }
+
+/// Announces to workers that agent executions are cancelled. An announcement is a hint: it may be lost, repeated, or
+/// wrong. So whoever receives one asks the engine, and who does not is told by the engine a little later.
+#[async_trait]
+pub trait CancelNews: Send + Sync {
+    /// Announces to everybody who follows that this agent execution is cancelled.
+    async fn announce_cancel(&self, agent_execution_id: &str) -> Result<(), StreamError>;
+
+    /// Returns the agent executions whose cancel is announced from now on, of all conversations. It is called once in a
+    /// process, within a tokio runtime. While the back end is away, announcements are lost; when it is back, they come
+    /// again. A receiver that has [`UNREAD_CANCELS`] of them before it loses those that follow.
+    fn follow_cancels(&self) -> mpsc::Receiver<String>;
+}
+
+/// Announced cancels that a receiver has not taken yet: more than a worker has activities.
+pub const UNREAD_CANCELS: usize = 1024;
 
 /// A followed conversation.
 #[derive(Debug)]

@@ -1,6 +1,7 @@
-//! The stream: texts while they are being written, and the news that events were saved.
+//! The stream: texts while they are being written, the news that events were saved, and the news of cancels.
 //!
-//! - [`api`]: the two traits, [`StreamWriter`] and [`StreamReader`], and what travels through them
+//! - [`api`]: the traits, [`StreamWriter`] and [`StreamReader`], and what travels through them; [`CancelNews`], by which
+//!   workers hear at once of a cancel
 //! - [`in_process`]: the back end of a single process
 //! - [`redis`]: the back end of many processes
 //! - [`text_writer`]: joins a model's pieces into few publications

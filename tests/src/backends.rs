@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use everturn_store::StoreOptions;
+use everturn_store::{Store, StoreOptions};
 use sqlx::{Row, postgres::PgPool};
 use tokio::sync::OnceCell;
 
@@ -140,6 +140,12 @@ impl Backends {
             Self::Embedded => None,
             Self::Production { redis, .. } => Some(redis),
         }
+    }
+
+    /// Opens the store, as a process does; `None` for the embedded one.
+    pub async fn store(&self) -> Option<Store> {
+        let opened = everturn_store::connect(self.database()?, StoreOptions::default());
+        Some(opened.await.unwrap())
     }
 
     /// Runs a statement on PostgreSQL; false for the embedded store.

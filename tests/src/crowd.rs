@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use futures::{StreamExt, stream};
+use futures::{StreamExt, future::join_all, stream};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpSocket, TcpStream},
@@ -26,6 +26,8 @@ use crate::wait;
 
 /// Number of streams that are being opened at the same time.
 const OPENING: usize = 64;
+/// Bytes that a replay reads at a time.
+const REPLAY_BYTES: usize = 256 * 1024;
 /// Number of file descriptors that a process needs beside those of its streams.
 const OTHER_FILES: usize = 500;
 
@@ -36,6 +38,7 @@ pub struct Crowd {
 }
 
 struct Reader {
+    path: String,
     seen: Arc<Seen>,
     task: JoinHandle<()>,
 }
@@ -46,6 +49,8 @@ struct Seen {
     is_open: AtomicBool,
     has_ended: AtomicBool,
     last_event: AtomicU32,
+    /// Number of events that did not come right after the one before.
+    misplaced: AtomicU64,
     texts: AtomicU64,
     /// Hash of all frames in their order, so that the readers of one conversation can be compared.
     digest: AtomicU64,
@@ -60,6 +65,9 @@ pub struct Sight {
     pub min_texts: u64,
     /// Number of different sequences of frames that readers got.
     pub sequences: usize,
+    /// Number of events, of all readers, that did not come right after the one before: something between them is lost,
+    /// or came twice.
+    pub misplaced: u64,
     /// Number of readers whose stream has ended.
     pub ended: usize,
 }
@@ -74,15 +82,50 @@ impl Crowd {
             .collect()
             .await;
         let crowd = Self { readers, latencies };
+        crowd.have_begun().await;
+        crowd
+    }
+
+    async fn have_begun(&self) {
+        let is_open = |reader: &Reader| reader.seen.is_open.load(Ordering::Relaxed);
         wait::until("all streams have begun", || async {
-            crowd
-                .readers
-                .iter()
-                .all(|reader| reader.seen.is_open.load(Ordering::Relaxed))
-                .then_some(())
+            self.readers.iter().all(is_open).then_some(())
         })
         .await;
-        crowd
+    }
+
+    /// Closes all streams. The readers remember the last events that they have seen.
+    pub fn close(&self) {
+        for reader in &self.readers {
+            reader.task.abort();
+        }
+    }
+
+    /// Opens all streams again at the same time, each behind the last event of its reader, and waits until all have
+    /// begun.
+    pub async fn come_back(&mut self, address: SocketAddr) {
+        let latencies = Arc::clone(&self.latencies);
+        let back = self.readers.iter_mut().map(|reader| {
+            let latencies = Arc::clone(&latencies);
+            async move {
+                reader.seen.is_open.store(false, Ordering::Relaxed);
+                let last = reader.seen.last_event.load(Ordering::Relaxed);
+                let path = format!("{}?cursor={last}", reader.path);
+                let (connection, buffer) = served(address, &path).await;
+                let seen = Arc::clone(&reader.seen);
+                reader.task = tokio::spawn(read(connection, buffer, seen, latencies));
+            }
+        });
+        join_all(back).await;
+        self.have_begun().await;
+    }
+
+    /// Returns how many events up to this one are missing, over all readers.
+    pub fn missing(&self, last_event: u32) -> u64 {
+        let last_events = self.readers.iter().map(|reader| &reader.seen.last_event);
+        last_events
+            .map(|seen| u64::from(last_event.saturating_sub(seen.load(Ordering::Relaxed))))
+            .sum()
     }
 
     /// Returns what all readers have seen so far.
@@ -105,6 +148,9 @@ impl Crowd {
                 .min()
                 .unwrap_or(0),
             sequences: digests.len(),
+            misplaced: seen()
+                .map(|seen| seen.misplaced.load(Ordering::Relaxed))
+                .sum(),
             ended: seen()
                 .filter(|seen| seen.has_ended.load(Ordering::Relaxed))
                 .count(),
@@ -133,22 +179,26 @@ impl Crowd {
 }
 
 impl Reader {
-    /// Opens a stream. A gateway that cannot serve it now (503) is asked again, as clients do.
     async fn open(address: SocketAddr, path: String, latencies: Arc<Mutex<Vec<Duration>>>) -> Self {
-        let (connection, buffer) = wait::until(&format!("{path} is served"), || async {
-            let (connection, buffer) = ask(address, &path).await.unwrap();
-            let head = String::from_utf8_lossy(&buffer);
-            match head.split(' ').nth(1) {
-                Some("200") => Some((connection, buffer)),
-                Some("503") => None,
-                _ => panic!("{path}: {head}"),
-            }
-        })
-        .await;
+        let (connection, buffer) = served(address, &path).await;
         let seen = Arc::new(Seen::default());
         let task = tokio::spawn(read(connection, buffer, Arc::clone(&seen), latencies));
-        Self { seen, task }
+        Self { path, seen, task }
     }
+}
+
+/// Asks for a stream until it is served: again when the gateway cannot serve it now (503), as clients do.
+async fn served(address: SocketAddr, path: &str) -> (TcpStream, Vec<u8>) {
+    wait::until(&format!("{path} is served"), || async {
+        let (connection, buffer) = ask(address, path).await.unwrap();
+        let head = String::from_utf8_lossy(&buffer);
+        match head.split(' ').nth(1) {
+            Some("200") => Some((connection, buffer)),
+            Some("503") => None,
+            _ => panic!("{path}: {head}"),
+        }
+    })
+    .await
 }
 
 /// Sends the request for a stream, and returns the connection with the first bytes of the response, which hold its
@@ -170,6 +220,30 @@ async fn ask(address: SocketAddr, path: &str) -> io::Result<(TcpStream, Vec<u8>)
 impl Drop for Reader {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Reads a stream from its beginning until so many events have come, which must be in order and without a gap. Returns
+/// the number of bytes.
+pub async fn replay(address: SocketAddr, path: &str, events: u32) -> usize {
+    let (mut connection, mut buffer) = ask(address, path).await.unwrap();
+    let (mut bytes, mut last) = (buffer.len(), 0);
+    loop {
+        let end = buffer.iter().rposition(|byte| *byte == b'\n').unwrap_or(0);
+        for line in buffer[..end].split(|byte| *byte == b'\n') {
+            if let Some(number) = event_number(line) {
+                assert_eq!(number, last + 1, "an event is lost or comes twice");
+                last = number;
+            }
+        }
+        if last >= events {
+            return bytes;
+        }
+        buffer.drain(..end);
+        buffer.reserve(REPLAY_BYTES);
+        let read = connection.read_buf(&mut buffer).await.unwrap();
+        assert!(read > 0, "the stream has ended behind event {last}");
+        bytes += read;
     }
 }
 
@@ -218,10 +292,11 @@ async fn read(
 
 impl Seen {
     fn take(&self, line: &[u8], digest: &mut DefaultHasher, latencies: &Mutex<Vec<Duration>>) {
-        if let Some(id) = line.strip_prefix(b"id: ") {
-            let number = id.split(|byte| *byte == b'-').next().unwrap_or_default();
-            let number = std::str::from_utf8(number).unwrap().parse().unwrap();
-            self.last_event.store(number, Ordering::Relaxed);
+        if let Some(number) = event_number(line) {
+            let before = self.last_event.swap(number, Ordering::Relaxed);
+            if number != before + 1 {
+                self.misplaced.fetch_add(1, Ordering::Relaxed);
+            }
         }
         let Some(data) = line.strip_prefix(b"data: ") else {
             return;
@@ -238,6 +313,13 @@ impl Seen {
             latencies.lock().unwrap().push(latency);
         }
     }
+}
+
+/// Returns the sequence number of the event whose `id:` a line is.
+fn event_number(line: &[u8]) -> Option<u32> {
+    let id = line.strip_prefix(b"id: ")?;
+    let number = id.split(|byte| *byte == b'-').next()?;
+    Some(std::str::from_utf8(number).unwrap().parse().unwrap())
 }
 
 /// Returns a text that contains the time at which it was made.
@@ -317,4 +399,29 @@ pub fn percentile(sorted: &[Duration], per_cent: usize) -> Duration {
         .get((sorted.len() * per_cent / 100).min(sorted.len().saturating_sub(1)))
         .copied()
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_are_lost_or_come_twice_are_counted() {
+        let misplaced = |ids: &[&str]| {
+            let seen = Seen::default();
+            for id in ids {
+                let line = format!("id: {id}");
+                seen.take(
+                    line.as_bytes(),
+                    &mut DefaultHasher::new(),
+                    &Mutex::default(),
+                );
+            }
+            seen.misplaced.load(Ordering::Relaxed)
+        };
+        assert_eq!(misplaced(&["1-aa", "2-bb", "3-cc"]), 0);
+        assert_eq!(misplaced(&["1-aa", "3-cc"]), 1);
+        assert_eq!(misplaced(&["1-aa", "2-bb", "2-bb", "3-cc"]), 1);
+        assert_eq!(misplaced(&["2-bb"]), 1);
+    }
 }

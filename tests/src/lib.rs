@@ -10,6 +10,7 @@
 //! - [`events`]: helpers that read the events of a conversation
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and the processes that they read from
+//! - [`append`]: turns that nobody runs, whose batches are saved without a worker
 //! - [`outage`]: messages that come while the engine is away
 //! - [`soak`]: many short turns, and what they leave
 //! - [`random`]: pseudo-random numbers from a seed
@@ -20,6 +21,7 @@
 // A test that cannot set up its stack should stop with a message and not return an error, so it may panic.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
+pub mod append;
 pub mod arena;
 pub mod backends;
 pub mod crowd;

@@ -7,14 +7,14 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use axum::{
     Router,
     body::{Body, Bytes},
     extract::State,
-    http::{HeaderName, StatusCode},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header::AUTHORIZATION},
     response::{IntoResponse, Response},
     routing::post,
 };
@@ -41,6 +41,8 @@ pub struct Reply {
     pieces: Vec<Piece>,
     /// The time between two pieces; [`PACE`] when there is none.
     pace: Option<Duration>,
+    /// The time over which the pieces are spread evenly, instead of a pace.
+    over: Option<Duration>,
     calls: Vec<(String, String, String)>,
     /// Whether the rest of the reply is held back until [`Model::release`].
     is_held: bool,
@@ -79,6 +81,15 @@ impl Reply {
             pieces: pieces.into_iter().map(Piece::Text).collect(),
             pace: Some(pace),
             ..Self::default()
+        }
+    }
+
+    /// Makes a reply with a text that is streamed in these pieces, which are spread evenly over a time: the last one is
+    /// sent at its end. Unlike [`Reply::pieces`], it does not take longer because timers are late.
+    pub fn spread(pieces: Vec<String>, over: Duration) -> Self {
+        Self {
+            over: Some(over),
+            ..Self::pieces(pieces, Duration::ZERO)
         }
     }
 
@@ -172,6 +183,8 @@ pub struct Request {
     pub number: usize,
     /// The body of the request.
     pub body: Value,
+    /// The API key of who asks.
+    pub key: String,
 }
 
 impl Request {
@@ -222,6 +235,8 @@ struct Shared {
     requests: Arc<Mutex<Vec<Request>>>,
     released: watch::Sender<bool>,
     abandoned: Arc<AtomicUsize>,
+    /// When each reply that was read to its end has begun, and how long it took.
+    spoken: Arc<Mutex<Vec<(Instant, Duration)>>>,
 }
 
 /// A running model.
@@ -241,6 +256,7 @@ impl Model {
             requests: Arc::default(),
             released: watch::Sender::new(false),
             abandoned: Arc::default(),
+            spoken: Arc::default(),
         };
         let app = Router::new()
             .route("/v1/chat/completions", post(complete))
@@ -259,9 +275,17 @@ impl Model {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// Forgets all requests so far, and counts from 1 again: a long measurement must not keep them all.
+    /// Forgets all requests and replies so far, and counts from 1 again: a long measurement must not keep them all.
     pub fn forget_requests(&self) {
         self.shared.requests.lock().unwrap().clear();
+        self.shared.spoken.lock().unwrap().clear();
+    }
+
+    /// Returns how long the replies took in all that have begun since then, and were read to their end.
+    pub fn spoken_since(&self, since: Instant) -> Duration {
+        let spoken = self.shared.spoken.lock().unwrap();
+        let later = spoken.iter().filter(|(begun, _)| *begun >= since);
+        later.map(|(_, took)| *took).sum()
     }
 
     /// Returns the number of replies whose reader left before their end.
@@ -275,13 +299,17 @@ impl Model {
     }
 }
 
-async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
+async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
     let body = serde_json::from_slice(&body).unwrap_or_default();
+    let authorization = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    let authorization = String::from_utf8_lossy(authorization.unwrap_or_default());
+    let key = authorization.trim_start_matches("Bearer ").to_owned();
     let request = {
         let mut requests = shared.requests.lock().unwrap();
         let request = Request {
             number: requests.len() + 1,
             body,
+            key,
         };
         requests.push(request.clone());
         request
@@ -299,7 +327,8 @@ async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
     }
     let reading = Reading {
         is_over: false,
-        abandoned: shared.abandoned.clone(),
+        begun: Instant::now(),
+        shared: shared.clone(),
     };
     let end = stream::once(async move {
         reading.end();
@@ -312,19 +341,22 @@ async fn complete(State(shared): State<Shared>, body: Bytes) -> Response {
 /// A reply that is being read. If it is dropped before its end, it counts as abandoned.
 struct Reading {
     is_over: bool,
-    abandoned: Arc<AtomicUsize>,
+    begun: Instant,
+    shared: Shared,
 }
 
 impl Reading {
     fn end(mut self) {
         self.is_over = true;
+        let spoken = (self.begun, self.begun.elapsed());
+        self.shared.spoken.lock().unwrap().push(spoken);
     }
 }
 
 impl Drop for Reading {
     fn drop(&mut self) {
         if !self.is_over {
-            self.abandoned.fetch_add(1, Ordering::Relaxed);
+            self.shared.abandoned.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
@@ -359,8 +391,14 @@ fn frames(
         ));
         rest.push(Bytes::from_static(b"data: [DONE]\n\n"));
     }
-    let text = stream::iter(reply.pieces).then(move |piece| async move {
-        if !pace.is_zero() {
+    let (begun, count) = (Instant::now(), reply.pieces.len());
+    let over = reply.over;
+    let pieces = stream::iter(reply.pieces).enumerate();
+    let text = pieces.then(move |(index, piece)| async move {
+        if let Some(over) = over {
+            let due = begun + due(over, index + 1, count);
+            tokio::time::sleep_until(due.into()).await;
+        } else if !pace.is_zero() {
             tokio::time::sleep(pace).await;
         }
         let piece = match piece {
@@ -372,6 +410,12 @@ fn frames(
     text.chain(wait)
         .chain(stream::iter(rest.into_iter().map(Some)))
         .filter_map(|piece| async { piece.map(Ok) })
+}
+
+/// When this one of `count` pieces is sent that are spread over a time.
+fn due(over: Duration, number: usize, count: usize) -> Duration {
+    let share = |of: usize| u32::try_from(of).unwrap_or(u32::MAX);
+    over * share(number) / share(count)
 }
 
 fn delta(delta: &Value, finish: Option<&str>) -> Bytes {

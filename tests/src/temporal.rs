@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path, process::Output, sync::Mutex};
 
+use everturn_proto::ids;
 use everturn_test_servers::{
     postgres::{self, Postgres},
     server::ServerLocation,
@@ -271,6 +272,14 @@ impl Temporal {
         let args: Vec<_> = args.iter().copied().chain(["--output", "json"]).collect();
         let output = self.succeed(&args).await;
         serde_json::from_slice(&output.stdout).unwrap_or_default()
+    }
+
+    /// Returns the history of one run of a conversation's workflow, as the JSON of the CLI.
+    pub async fn history_of_run(&self, conversation_id: &str, run_id: &str) -> Value {
+        let workflow_id = ids::workflow_id(conversation_id);
+        let show = ["workflow", "show", "--workflow-id", &workflow_id];
+        self.json(&[&show[..], &["--run-id", run_id]].concat())
+            .await
     }
 
     /// Returns the history of a workflow's latest run, as the JSON of the CLI.

@@ -1,5 +1,5 @@
 //! Thousands of streams on one gateway: a real one, with a real worker and Redis, read over raw TCP. The numbers up to
-//! 10 000 streams are those of `bench streams`.
+//! 10 000 streams are those of `bench fanout`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -41,7 +41,7 @@ async fn two_thousand_streams_on_one_gateway() {
     // One stream for what the first one costs anybody.
     let first = Crowd::open(arena.address, 1, |_| Arena::path(&conversation)).await;
     let before = arena.gateway_bytes();
-    let crowd = Crowd::open(arena.address, STREAMS, |_| Arena::path(&conversation)).await;
+    let mut crowd = Crowd::open(arena.address, STREAMS, |_| Arena::path(&conversation)).await;
     let each = (arena.gateway_bytes() - before) / STREAMS;
     println!("{} KB for each of {STREAMS} idle streams", each / 1024);
     assert!(each < MAX_BYTES, "{each} bytes for each stream");
@@ -66,6 +66,14 @@ async fn two_thousand_streams_on_one_gateway() {
 
     a_reader_that_stops_is_cut_and_nobody_notices(&arena).await;
     assert_eq!(crowd.sight().ended, 0);
+
+    // All of them go, miss a turn, and come back at once.
+    crowd.close();
+    client.submit(&conversation, "speak", None).await.unwrap();
+    let events = arena.stack.ended(&conversation, 2).await;
+    crowd.come_back(arena.address).await;
+    crowd.saw(u32::try_from(events.len()).unwrap()).await;
+    assert_eq!(crowd.sight().misplaced, 0);
 }
 
 async fn a_reader_that_stops_is_cut_and_nobody_notices(arena: &Arena) {
@@ -77,7 +85,12 @@ async fn a_reader_that_stops_is_cut_and_nobody_notices(arena: &Arena) {
         .unwrap();
     let path = Arena::path(&conversation);
     let crowd = Crowd::open(arena.address, BESIDE, |_| path.clone()).await;
-    let round = async || arena.speak(&conversation, &crowd, BESIDE, SPEECH).await;
+    let conversations = [conversation];
+    let round = async || {
+        let spoken = arena.speak(&conversations, &crowd, BESIDE, SPEECH).await;
+        assert_eq!(spoken.lost, 0);
+        spoken
+    };
     round().await; // until everything is warm
     let (mut alone, mut beside) = (Vec::new(), Vec::new());
     // In turn, so that what else the machine does is in both; and again, when it did much in one of them.

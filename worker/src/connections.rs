@@ -10,10 +10,10 @@ use anyhow::{Context, anyhow, bail};
 use everturn_gateway::turns::RegisterError;
 use everturn_store::{PostgresOptions, Store, StoreError, StoreOptions};
 use everturn_stream::{
-    InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
+    CancelNews, InProcessStream, RedisStream, RedisStreamOptions, StreamReader, StreamWriter,
 };
 use temporalio_client::{
-    Client, ClientOptions, Connection, ConnectionOptions,
+    Client, ClientOptions, Connection, ConnectionOptions, GrpcCompression,
     envconfig::LoadClientConfigProfileOptions,
     tonic::{Code, Status},
 };
@@ -31,11 +31,13 @@ const NEWSWORTHY_WAIT: Duration = Duration::from_secs(1);
 /// How long a server on this machine may take to answer. What listens there and does not answer is no Temporal server.
 const LOCAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// The two sides of the stream of texts that are still being written.
+/// The sides of the stream of texts that are still being written.
 #[derive(Clone)]
 pub struct Stream {
     /// Used by workers.
     pub writer: Arc<dyn StreamWriter>,
+    /// How workers hear of cancels.
+    pub cancels: Arc<dyn CancelNews>,
     /// Used by gateways.
     pub reader: Arc<dyn StreamReader>,
     /// Whether announcements of workers in other processes arrive.
@@ -49,6 +51,7 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
         let stream = Arc::new(InProcessStream::default());
         return Ok(Stream {
             writer: stream.clone(),
+            cancels: stream.clone(),
             reader: stream,
             is_shared: false,
         });
@@ -58,6 +61,7 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
     let stream = Arc::new(stream);
     Ok(Stream {
         writer: stream.clone(),
+        cancels: stream.clone(),
         reader: stream,
         is_shared: true,
     })
@@ -192,11 +196,13 @@ pub async fn local_temporal(port: u16, shutdown: &CancellationToken) -> anyhow::
 }
 
 async fn connect(
-    options: ConnectionOptions,
+    mut options: ConnectionOptions,
     address: &str,
     limit: Option<Duration>,
     shutdown: &CancellationToken,
 ) -> anyhow::Result<Connection> {
+    // What passes is small, because texts go by reference. To compress it would cost both sides more than it saves.
+    options.grpc_compression = GrpcCompression::None;
     let started = Instant::now();
     let is_passing = |_: &_| limit.is_none_or(|limit| started.elapsed() <= limit);
     let what = format!("Temporal at {address}");

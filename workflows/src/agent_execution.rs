@@ -87,7 +87,7 @@ impl AgentExecution {
         let ended = match turn.load(&input).await {
             Ok(loaded) if loaded.status() == AgentExecutionStatus::Running => {
                 set_search_attributes(ctx, &input, &loaded.agent);
-                turn.run_in_time(&loaded).await
+                turn.run_announced(&loaded).await
             }
             // The message was delivered twice and its turn has ended, or the sub-agent has ended or may not begin.
             Ok(loaded) => Ok(Outcome::Ended(TurnEnd {

@@ -7,8 +7,9 @@ use std::time::Duration;
 use everturn_proto::{
     activities::AgentActivities,
     turn::{
-        ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall, RecordRemoteToolRequest,
-        RunToolRequest, SaveRequest, SaveResult, ThinkRequest, ThinkResult,
+        AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall,
+        RecordRemoteToolRequest, RunToolRequest, SaveRequest, SaveResult, ThinkRequest,
+        ThinkResult,
     },
     words::failure,
 };
@@ -22,9 +23,9 @@ use temporalio_workflow::{
 
 use crate::AgentExecution;
 
-/// A worker that sends no heartbeat for this long is taken for dead, so that another one takes over within 10 s. Workers
-/// send a heartbeat every second.
-const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(5);
+/// A worker that sends no heartbeat for this long is taken for dead. This is the second net: a gateway sees sooner that the
+/// worker's lease is over. Workers send a heartbeat every ten seconds.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a save or load is tried as a local activity, before it is tried as an ordinary one. A store that is down
 /// must not hold the workflow task (invariant 3, idempotent saves).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -32,6 +33,8 @@ const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// activity whose time is over while it waits for its next try (docs/libraries.md, Temporal SDK: a local activity
 /// outlives its time).
 const LOCAL_SAVE_ATTEMPTS: u32 = 8;
+/// How long the announcement of a cancel may take. The activity only hands it over, and waits for nobody.
+const ANNOUNCEMENT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long one try of a save as an ordinary activity may take.
 const SAVE_TIMEOUT: Duration = Duration::from_secs(15);
 /// How long a turn waits for its store to come back before it fails: longer than any maintenance window.
@@ -251,6 +254,24 @@ pub(crate) async fn run_inline_tool(
         }
         _ => result.map(drop).map_err(|error| call_error(&error)),
     }
+}
+
+/// Announces that this agent execution is cancelled, so that its activities ask the engine at once, and not with their next
+/// heartbeat. Nothing depends on it: it is tried once, and its failure means nothing.
+pub(crate) async fn announce_cancel(
+    ctx: &WorkflowContext<AgentExecution>,
+    agent_execution_id: String,
+) {
+    let options = LocalActivityOptions::builder()
+        .schedule_to_close_timeout(ANNOUNCEMENT_TIMEOUT)
+        .start_to_close_timeout(ANNOUNCEMENT_TIMEOUT)
+        .retry_policy(RetryPolicy::builder().maximum_attempts(1).build())
+        .cancellation_token(WorkflowCancellationToken::new())
+        .build();
+    let request = AnnounceCancelRequest { agent_execution_id };
+    let _ = ctx
+        .execute_local_activity(AgentActivities::announce_cancel, request, options)
+        .await;
 }
 
 /// Returns the options of a save or load as a local activity, which costs one marker instead of a server round trip.

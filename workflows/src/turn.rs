@@ -12,7 +12,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, FinishReason, failure},
 };
 use temporalio_workflow::{
-    TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join,
+    TimerOptions, TimerResult, WorkflowCancellationToken, WorkflowContext, join, select,
 };
 
 use crate::{
@@ -135,8 +135,34 @@ impl<'a> Turn<'a> {
         }))
     }
 
+    /// Runs the turn. A cancel of it is announced, whoever asked for it: the workflow is the one place that knows of all.
+    pub(crate) async fn run_announced(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
+        // A turn that is cancelled before it begins calls no model and no tool.
+        if !loaded.announces_cancel || self.cancellation.is_cancelled() {
+            return self.run_in_time(loaded).await;
+        }
+        let (ctx, id) = (self.ctx, self.agent_execution_id.clone());
+        let (cancellation, over) = (self.cancellation.clone(), WorkflowCancellationToken::new());
+        let announce = async {
+            select! {
+                () = over.cancelled() => return,
+                () = cancellation.cancelled() => {}
+            }
+            if ctx.patched(ANNOUNCED_CANCELS) {
+                calls::announce_cancel(ctx, id).await;
+            }
+        };
+        let run = async {
+            let outcome = self.run_in_time(loaded).await;
+            over.cancel();
+            outcome
+        };
+        let (outcome, ()) = join!(run, announce);
+        outcome
+    }
+
     /// Runs the turn. When its time is over, its work and its sub-agents are cancelled, and the turn ends as failed.
-    pub(crate) async fn run_in_time(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
+    async fn run_in_time(self, loaded: &LoadedTurn) -> Result<Outcome, CallError> {
         let Some(time_left_ms) = loaded.time_left_ms else {
             return self.run(loaded).await;
         };
@@ -383,6 +409,11 @@ const EVERY_EXIT_TELLS: &str = "every-exit-tells";
 /// Patch marker for runs in which a message that came to a turn which had ended has a turn of its own. Older runs forgot
 /// it.
 const STEERS_AFTER_END: &str = "steers-after-end";
+
+/// Patch marker for runs that announce their cancel. In older runs the activities heard of it with their next heartbeat. A
+/// worker that does not know the marker cannot go on with such a run. So a worker that knows it, and loads no turn that
+/// announces its cancel, was released before the first one that does.
+const ANNOUNCED_CANCELS: &str = "announced-cancels";
 
 /// How often a run asks for its turn again with a new epoch. Once is enough, unless another run began in between, and
 /// only the newest run gets so far.

@@ -39,7 +39,7 @@ pub(crate) async fn think(
         step: request.step,
         epoch: request.epoch,
     };
-    let attempt = &Attempt::begin(ctx, &activities.stopping);
+    let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
     let (log_id, generation, calls) = match claim(activities, attempt, &step).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
@@ -97,7 +97,10 @@ async fn claim(
     attempt: &Attempt<'_>,
     step: &StepKey,
 ) -> Result<StepClaim, ActivityError> {
-    let claim = attempt.insist(|| activities.turns.claim_step(step)).await?;
+    let worker = Some(&activities.worker);
+    let claim = attempt
+        .insist(|| activities.turns.claim_step(step, worker))
+        .await?;
     match claim {
         StepClaim::Call { calls, .. } if calls > fail::STEP_CALLS => Err(fail::called_too_often()),
         claim => Ok(claim),

@@ -1,9 +1,14 @@
 //! The cases, one in each file. A case starts what it needs, and ends with a report.
 
+pub(crate) mod append;
 pub(crate) mod cancel;
+pub(crate) mod fanout;
 pub(crate) mod first_delta;
+pub(crate) mod long;
 pub(crate) mod outage;
 pub(crate) mod queue;
+pub(crate) mod recovery;
+pub(crate) mod replay;
 pub(crate) mod soak;
-pub(crate) mod streams;
+pub(crate) mod stream;
 pub(crate) mod turn;

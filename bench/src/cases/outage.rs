@@ -3,6 +3,8 @@
 use clap::Args;
 use everturn_tests::{events::contents, outage::Outage};
 
+use crate::measure::{Report, Samples, float};
+
 /// Error of a measured rate, in calls a second.
 const RATE_ERROR: f64 = 1.0;
 
@@ -20,9 +22,9 @@ pub(crate) struct Options {
     calls_per_second: u32,
 }
 
-/// Sends the messages, and prints how they were answered. Returns whether each was answered in order and the engine was
-/// not asked more often than it may be.
-pub(crate) async fn run(options: &Options) -> bool {
+/// Sends the messages, and tells how they were answered. Each must be answered in order, and the engine must not be asked
+/// more often than it may be.
+pub(crate) async fn run(options: &Options) -> Report {
     let tables = format!(
         "[limits]\nconcurrent_turns = 1000000\nrequests_per_second = 0\n[reconciler]\ncalls_per_second = {}\n",
         options.calls_per_second
@@ -38,16 +40,27 @@ pub(crate) async fn run(options: &Options) -> bool {
     let sent: Vec<_> = (0..each).map(|message| message.to_string()).collect();
     let in_order = |events: &&Vec<_>| contents(events, "user_message") == sent;
     let answered = drained.events.iter().filter(in_order).count();
-    println!(
-        "{answered} conversations have all answers in order, {:.1} s after its return",
-        drained.took.as_secs_f64()
-    );
-    println!(
-        "{} calls to the engine, at most {:.1} a second (the limit is {})",
-        drained.calls, drained.most_a_second, options.calls_per_second
-    );
     let paid = outage.stack.model.requests().len();
-    println!("{paid} calls of the model");
-    let limit = f64::from(options.calls_per_second) + RATE_ERROR;
-    answered == conversations && paid == stored && drained.most_a_second <= limit
+    let (rate, limit) = (drained.most_a_second, options.calls_per_second);
+    let mut samples = Samples::default();
+    samples.add("messages", float(stored as u64));
+    samples.add("conversations", float(conversations as u64));
+    samples.add("conversations_in_order", float(answered as u64));
+    samples.add("model_calls", float(paid as u64));
+    samples.add("drained_s", drained.took.as_secs_f64());
+    samples.add("engine_calls", float(drained.calls));
+    samples.add("most_engine_calls_a_s", rate);
+    Report::of("outage", samples)
+        .expect(
+            answered == conversations,
+            format!("{answered} of {conversations} conversations have all messages in order"),
+        )
+        .expect(
+            paid == stored,
+            format!("the model was called {paid} times for {stored} messages"),
+        )
+        .expect(
+            rate <= f64::from(limit) + RATE_ERROR,
+            format!("the engine got {rate:.1} calls a second, and the limit is {limit}"),
+        )
 }

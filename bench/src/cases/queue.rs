@@ -11,7 +11,7 @@ use futures::StreamExt;
 
 use crate::{
     measure::{Report, Samples},
-    world::{Place, Tools, World},
+    world::{Place, TurnKind, World},
 };
 
 /// What to measure.
@@ -31,7 +31,7 @@ pub(crate) struct Options {
 pub(crate) async fn run(options: &Options) -> Report {
     let model = Model::start(|_| Reply::text("A short answer."));
     let world = World::start(options.place, model.await).await;
-    world.turn(Tools::Inline).await;
+    world.turn(TurnKind::Inline).await;
     let mut samples = Samples::default();
     for _ in 0..options.samples {
         let begun = Instant::now();

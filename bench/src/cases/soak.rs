@@ -5,6 +5,8 @@ use std::time::Instant;
 use clap::Args;
 use everturn_tests::soak::{MAX_GROWTH, Mark, Soak, TURNS_EACH};
 
+use crate::measure::{Report, Samples, float};
+
 /// Number of rows of the table. The first one is what the others are compared with.
 const ROWS: usize = 4;
 
@@ -19,8 +21,8 @@ pub(crate) struct Options {
     renew_after_activities: Option<u32>,
 }
 
-/// Starts the stack and prints a table. Returns whether memory and rows stay as they are.
-pub(crate) async fn run(options: &Options) -> bool {
+/// Starts the stack and prints a table. Memory and rows must stay as they are.
+pub(crate) async fn run(options: &Options) -> Report {
     let keys = options
         .renew_after_activities
         .map(|number| format!("renew_after_activities = {number}"));
@@ -44,20 +46,33 @@ pub(crate) async fn run(options: &Options) -> bool {
         );
         marks.push(mark);
     }
+    report(&marks)
+}
+
+/// Compares the last mark with the one after the first quarter, which comes after the one of the first turns.
+fn report(marks: &[Mark]) -> Report {
     let (first, last) = (marks[1], marks[ROWS]);
     let worker = growth(first.worker_bytes, last.worker_bytes);
     let gateway = growth(first.gateway_bytes, last.gateway_bytes);
-    println!(
-        "from {} to {} turns: worker {worker:+.1} %, gateway {gateway:+.1} % (at most {MAX_GROWTH:+} %)",
-        first.turns, last.turns,
-    );
-    let (early, late) = (
-        first.rows_a_turn_since(&marks[0]),
-        last.rows_a_turn_since(&first),
-    );
-    println!("rows a turn: {early:.3}, then {late:.3}");
-    let limit = f64::from(MAX_GROWTH);
-    worker <= limit && gateway <= limit && (early - late).abs() < 0.01
+    let most = worker.max(gateway);
+    let early = first.rows_a_turn_since(&marks[0]);
+    let late = last.rows_a_turn_since(&first);
+    let mut samples = Samples::default();
+    samples.add("turns", float(last.turns as u64));
+    samples.add("rss_growth_pct", most);
+    samples.add("worker_growth_pct", worker);
+    samples.add("gateway_growth_pct", gateway);
+    samples.add("rows_a_turn", late);
+    samples.add("redis_keys", float(last.keys));
+    Report::of("soak", samples)
+        .expect(
+            most <= f64::from(MAX_GROWTH),
+            format!("memory grew by {most:.1} %, and {MAX_GROWTH} % are allowed"),
+        )
+        .expect(
+            (early - late).abs() < 0.01,
+            format!("a turn left {early:.3} rows at first, and then {late:.3}"),
+        )
 }
 
 #[allow(clippy::cast_precision_loss)]

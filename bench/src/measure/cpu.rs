@@ -38,7 +38,9 @@ impl Role {
 
     /// Tells a process by its command line.
     fn of(command: &[String]) -> Option<Self> {
-        let program = command.first()?.rsplit('/').next()?;
+        // Redis and PostgreSQL write other words behind their name, into the same argument.
+        let path = command.first()?.split(' ').next()?;
+        let program = path.rsplit('/').next()?;
         let has = |word: &str| command.iter().any(|argument| argument == word);
         Some(match program {
             "everturn" if has("worker") => Self::Worker,
@@ -150,7 +152,8 @@ mod tests {
             role("postgres: everturn db [local] idle"),
             Some(Role::Database)
         );
-        assert_eq!(role("/usr/bin/redis-server 127.0.0.1:1"), Some(Role::Redis));
+        let redis = "/usr/bin/redis-server 127.0.0.1:1".to_owned();
+        assert_eq!(Role::of(&[redis]), Some(Role::Redis));
         assert_eq!(role("/x/bench floor"), Some(Role::Worker));
         assert_eq!(role("/x/bench turn"), None);
         assert_eq!(role("sh -c true"), None);

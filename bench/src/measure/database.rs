@@ -15,7 +15,8 @@ pub(crate) struct DatabaseCounts {
 }
 
 impl DatabaseCounts {
-    /// Reads the counters; `None` for the embedded store. A session tells what it did within a second.
+    /// Reads the counters; `None` for the embedded store. A connection may tell what it did up to ten
+    /// seconds later.
     pub(crate) async fn of(backends: &Backends) -> Option<Self> {
         let (postgres, database) = (backends.postgres()?, backends.database()?);
         Some(read(postgres, database.rsplit('/').next()?).await)

@@ -16,6 +16,18 @@ impl Latencies {
         self.0.push(took);
     }
 
+    /// The median, in milliseconds.
+    pub(crate) fn median_ms(mut self) -> f64 {
+        self.0.sort_unstable();
+        percentile(&self.0, 50).as_secs_f64() * 1000.0
+    }
+
+    /// The median and the longest.
+    pub(crate) fn median_and_most(mut self) -> (Duration, Duration) {
+        self.0.sort_unstable();
+        (percentile(&self.0, 50), percentile(&self.0, 100))
+    }
+
     /// Adds median and 99th percentile to the samples, in milliseconds, as `p50_ms` and `p99_ms` after the prefix.
     pub(crate) fn tell(mut self, prefix: &str, samples: &mut Samples) {
         self.0.sort_unstable();

@@ -12,5 +12,5 @@ pub(crate) use self::{
     cpu::{CpuTimes, Role},
     database::DatabaseCounts,
     latency::Latencies,
-    report::{Report, Samples},
+    report::{Report, Samples, float},
 };

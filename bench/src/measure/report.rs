@@ -21,6 +21,8 @@ impl Samples {
 pub(crate) struct Report {
     case: &'static str,
     figures: Vec<(String, Figure)>,
+    /// What is not as it must be.
+    faults: Vec<String>,
 }
 
 /// Median, smallest and largest of the samples.
@@ -58,7 +60,22 @@ impl Report {
         Self {
             case,
             figures: figures.collect(),
+            faults: Vec::new(),
         }
+    }
+
+    /// Notes a fault of what was measured, unless it is as it must be.
+    #[must_use]
+    pub(crate) fn expect(mut self, is_as_it_must_be: bool, fault: impl Into<String>) -> Self {
+        if !is_as_it_must_be {
+            self.faults.push(fault.into());
+        }
+        self
+    }
+
+    /// What is not as it must be.
+    pub(crate) fn faults(&self) -> &[String] {
+        &self.faults
     }
 
     /// Prints the table, with the ratio to an earlier report when there is one, and then the line `RESULT {json}`.
@@ -102,6 +119,12 @@ impl Report {
         std::fs::write(file, format!("{all:#}\n"))
             .with_context(|| format!("cannot write {}", file.display()))
     }
+}
+
+/// A count as a figure.
+#[allow(clippy::cast_precision_loss)]
+pub(crate) fn float(count: u64) -> f64 {
+    count as f64
 }
 
 /// More digits than these say nothing.

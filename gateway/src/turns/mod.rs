@@ -2,13 +2,16 @@
 //!
 //! - `port`: what the gateway asks of the engine
 //! - `temporal`: the implementation of the port with Temporal
+//! - `activities`: what has activities of dead workers begin again
 //! - `search_attributes`: what the engine must know before a turn is started
 
+mod activities;
 mod port;
 mod search_attributes;
 mod temporal;
 
 pub use self::{
+    activities::ActivityRestarter,
     port::{
         ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError, TurnStarter,
     },

@@ -91,7 +91,7 @@ impl TemporalTurns {
     }
 
     /// Waits for a call, for as long as one call may take.
-    async fn within<T, E>(
+    pub(super) async fn within<T, E>(
         &self,
         call: impl Future<Output = Result<T, E>>,
     ) -> Result<Result<T, E>, TurnError> {
@@ -100,7 +100,17 @@ impl TemporalTurns {
             .map_err(unavailable)
     }
 
-    fn rpc_options(&self) -> RpcOptions {
+    /// The connection to Temporal.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The namespace of all turns.
+    pub(super) fn namespace(&self) -> String {
+        self.client.options().namespace.clone()
+    }
+
+    pub(super) fn rpc_options(&self) -> RpcOptions {
         RpcOptions::builder().timeout(self.options.timeout).build()
     }
 
@@ -386,6 +396,6 @@ fn is_out_of_time(status: &Status) -> bool {
     matches!(status.code(), Code::DeadlineExceeded | Code::Cancelled)
 }
 
-fn unavailable(error: impl Error + Send + Sync + 'static) -> TurnError {
+pub(super) fn unavailable(error: impl Error + Send + Sync + 'static) -> TurnError {
     TurnError(Box::new(error))
 }

@@ -8,7 +8,7 @@ pub mod world;
 use std::{
     net::SocketAddr,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -27,6 +27,18 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
 use self::memory::MemoryStore;
+
+/// Waits until something is so.
+pub async fn until(is_so: impl AsyncFn() -> bool) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "it took too long"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
 
 /// An engine that records calls, and is down or idle when told.
 #[derive(Default)]

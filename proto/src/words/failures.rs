@@ -45,12 +45,15 @@ pub mod failure {
     /// This worker does not know the agent, a tool or the provider, and another one may. Only operators see it, as the
     /// failure of an attempt that the engine gives to another worker.
     pub const NOT_HERE: &str = "not_here";
+    /// The worker that had begun gives no sign of life. Only operators see it, as the failure of an attempt that the
+    /// engine gives to another worker.
+    pub const WORKER_LOST: &str = "worker_lost";
     /// The message has neither a row nor content.
     pub const UNKNOWN_MESSAGE: &str = "unknown_message";
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 23] = [
+    pub const ALL: [&str; 24] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -72,6 +75,7 @@ pub mod failure {
         INVALID_INPUT,
         UNKNOWN_AGENT,
         NOT_HERE,
+        WORKER_LOST,
         UNKNOWN_MESSAGE,
         INTERNAL,
     ];

@@ -123,6 +123,16 @@ pub struct QueuedMessage {
 }
 
 impl QueuedMessage {
+    /// What became of a message that is stored now.
+    pub(crate) fn new(message_id: &str, has_others: bool) -> Self {
+        Self {
+            message_id: message_id.to_owned(),
+            is_new: true,
+            turn: None,
+            has_others,
+        }
+    }
+
     /// False when a turn has already taken it.
     pub fn is_waiting(&self) -> bool {
         self.turn.is_none()

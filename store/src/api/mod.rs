@@ -8,6 +8,7 @@
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
 //! - `page_limit`: how much is read at a time
 //! - `keys`: API keys and browser sessions. For gateways and operators
+//! - `leases`: which worker processes live. For workers and gateways
 //! - `reconciliation`: what was accepted and has not ended. For gateways
 //! - `retention`: the removal of what is old. For operators
 //!
@@ -18,6 +19,7 @@ mod conversations;
 mod events;
 mod executions;
 mod keys;
+mod leases;
 mod lists;
 mod outside;
 mod page_limit;
@@ -35,6 +37,7 @@ pub use self::{
     events::{ConversationStatus, EventLog, EventPage, EventReader},
     executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall},
     keys::{ApiKey, KeyKind, Keys, NewKey},
+    leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{Conversation, ListFilter, ListPage, ListPlace, ListQuery, MAX_SCANNED},
     outside::{OutsideTool, OutsideTools, ResultSender},
     page_limit::PageLimit,

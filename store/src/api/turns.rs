@@ -10,7 +10,7 @@ use everturn_proto::{
 };
 
 use super::{
-    PageLimit, Result,
+    PageLimit, Result, WorkerId,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -79,7 +79,8 @@ pub trait TurnStore: Send + Sync {
     ) -> Result<Vec<String>>;
 
     /// Claims the LLM call of a step: gives the stored `llm_complete`, or a new generation (invariant 5, paid once).
-    async fn claim_step(&self, step: &StepKey) -> Result<StepClaim>;
+    /// `worker` is the process that makes the call; `None` when it has no lease.
+    async fn claim_step(&self, step: &StepKey, worker: Option<&WorkerId>) -> Result<StepClaim>;
 
     /// Gives back a claim whose call was not made: the call does not count. It changes nothing when the step was claimed
     /// again.
@@ -101,7 +102,8 @@ pub trait TurnStore: Send + Sync {
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()>;
 
     /// Claims a tool execution before it runs, and writes the checkpoint `tool_start` when it may run (invariant 6,
-    /// done once). `claimant` names who asks; it is not empty and nobody else ever uses it. When the answer of a claim
+    /// done once). `claimant` names the attempt that asks ([`WorkerId::claimant`], or the run of a remote tool); it is not
+    /// empty and no other attempt ever uses it. When the answer of a claim
     /// was lost (a connection broke at the commit), the same claimant asks again and may run the tool.
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim>;
 
@@ -179,6 +181,26 @@ pub struct BegunTurn {
     pub sealed: Vec<SealedStep>,
     /// How long ago it began.
     pub age: Duration,
+}
+
+impl BegunTurn {
+    /// A turn, or a sub-agent, that begins now.
+    pub(crate) fn now(
+        agent: PinnedAgent,
+        epoch: Option<u32>,
+        log_id: LogId,
+        last_sequence: u32,
+    ) -> Self {
+        Self {
+            status: AgentExecutionStatus::Running,
+            agent: Some(agent),
+            epoch,
+            log_id,
+            last_sequence,
+            sealed: Vec::new(),
+            age: Duration::ZERO,
+        }
+    }
 }
 
 /// The agent of a turn or a sub-agent, as it was when that began.

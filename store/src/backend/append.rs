@@ -4,20 +4,17 @@
 
 use std::pin::Pin;
 
+use chrono::{DateTime, Utc};
 use everturn_proto::{
     SealedStep, ids,
     turn::SaveResult,
     words::{AgentExecutionStatus, failure},
 };
 
-use super::{
-    Connection, snapshot,
-    sql::agent_executions::SAVE_STATE,
-    write::{advance_execution, write_batch},
-};
+use super::{Connection, dialect::Parts, snapshot, sql::agent_executions::SAVE_STATE, write};
 use crate::{
     api::{Result, StepKey},
-    batch::{self, AgentExecutionEnd, BatchRequest, Save, Snapshot},
+    batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot},
     columns::now,
     rows::turns::SaveStateRow,
 };
@@ -52,23 +49,32 @@ pub(super) async fn append(
         ..loaded
     };
     let batch = batch::build(request, &snapshot)?;
-    let mut result = SaveResult {
-        status: AgentExecutionStatus::Running.into(),
-        last_sequence,
-        ..SaveResult::default()
-    };
     if !batch.events.is_empty() {
-        write_batch(connection, request, &batch, now).await?;
-        if batch.end.is_some() || batch.steps != snapshot.steps {
-            advance_execution(connection, request, &batch, now).await?;
-        }
-        if let Some(end) = batch.end {
-            result.status = end.status.into();
-        }
-        result.last_sequence = batch.last_sequence;
+        write(connection, request, &batch, steps, now).await?;
         sealed.extend(batch::sealed(request));
     }
-    Ok(Appended { result, sealed })
+    Ok(Appended {
+        result: batch.result(),
+        sealed,
+    })
+}
+
+async fn write(
+    connection: &mut Connection,
+    request: &BatchRequest,
+    batch: &Batch,
+    saved_steps: u32,
+    now: DateTime<Utc>,
+) -> Result<()> {
+    let step = &request.step;
+    let mut parts = Parts::default();
+    write::batch(&mut parts, request, batch, now);
+    write::advance_conversation(&mut parts, step, batch, now);
+    write::advance_execution(&mut parts, step, batch, saved_steps, now);
+    parts.execute(&mut *connection).await?;
+    let mut results = Parts::default();
+    write::results(&mut results, step, batch);
+    results.execute(connection).await
 }
 
 /// Reads the status of the agent execution, and whether the batch is stored: it is when its first event is. Returns

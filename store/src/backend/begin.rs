@@ -1,22 +1,22 @@
 //! Begins a turn: in one transaction the message is taken, the agent pinned and the agent execution inserted.
 
-use std::time::Duration;
-
+use chrono::{DateTime, Utc};
 use everturn_proto::words::{AgentExecutionStatus, failure};
 
 use super::{
     Connection,
     append::{Appended, append},
     definitions,
+    dialect::Parts,
     lock::{LockedConversation, lock_conversation, lock_known},
     runs::{self, Entry},
     snapshot::load_message,
     sql::{
         agent_executions::{BEGUN_TURNS, InsertAgentExecution},
-        conversations::{self, INSERT_CONVERSATION_UNLESS_DELETED, SET_EMPTY_TITLE},
+        conversations::{self, INSERT_CONVERSATION_UNLESS_DELETED},
         removal::IS_DELETED,
     },
-    write::write_batch,
+    write,
 };
 use crate::{
     api::{
@@ -75,24 +75,16 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
         ))));
     }
     let hash = definitions::hash(&begin.agent)?;
-    let mut turn = BegunTurn {
-        status: AgentExecutionStatus::Running,
-        agent: Some(PinnedAgent {
-            definition: begin.agent.clone(),
-            hash: hash.clone(),
-        }),
-        epoch,
-        log_id,
-        last_sequence,
-        sealed: Vec::new(),
-        age: Duration::ZERO,
+    let agent = PinnedAgent {
+        definition: begin.agent.clone(),
+        hash: hash.clone(),
     };
+    let mut turn = BegunTurn::now(agent, epoch, log_id, last_sequence);
     if is_answered {
         turn.status = AgentExecutionStatus::Completed;
     } else {
         let message = message.map(|row| row.message);
         end_lost(connection, &begin.conversation_id, &begun, &mut turn).await?;
-        definitions::insert(connection, &hash, &begin.agent).await?;
         turn.last_sequence =
             take_message(connection, &begin, &hash, turn.last_sequence, message).await?;
     }
@@ -115,8 +107,8 @@ async fn end_lost(
     Ok(())
 }
 
-/// Writes the turn's agent execution, its first message and the conversation's title; returns the largest sequence
-/// number.
+/// Writes the turn's agent execution with its agent, its first message and the conversation's title; returns the largest
+/// sequence number.
 async fn take_message(
     connection: &mut Connection,
     begin: &BeginTurn,
@@ -125,37 +117,66 @@ async fn take_message(
     message: Option<StoredMessage>,
 ) -> Result<u32> {
     let now = now();
-    let stored = message.as_ref().map(|message| message.content.as_str());
-    let title = title(stored.or(begin.content.as_deref()).unwrap_or_default());
-    let request = BatchRequest {
-        step: first_step(begin),
-        save: Save::UserMessage {
-            message_id: begin.message_id.clone(),
-            content: begin.content.clone(),
-        },
-    };
-    let snapshot = Snapshot {
-        last_sequence,
-        message,
-        ..Snapshot::default()
-    };
-    let batch: Batch = batch::build(&request, &snapshot)?;
-    write_batch(connection, &request, &batch, now).await?;
-    let agent_execution = InsertAgentExecution {
-        id: &begin.agent_execution_id,
-        conversation_id: &begin.conversation_id,
-        message_id: &begin.message_id,
-        agent: &begin.agent.name,
-        agent_hash,
-        now,
-    };
-    agent_execution.of_turn().execute(&mut *connection).await?;
-    sqlx::query(SET_EMPTY_TITLE)
-        .bind(&begin.conversation_id)
-        .bind(title)
-        .execute(connection)
-        .await?;
-    Ok(batch.last_sequence)
+    let first = FirstBatch::of(begin, last_sequence, message)?;
+    let mut parts = Parts::default();
+    first.add_to(&mut parts, begin, agent_hash, now);
+    write::advance_conversation(&mut parts, &first.request.step, &first.batch, now);
+    parts.execute(connection).await?;
+    Ok(first.batch.last_sequence)
+}
+
+/// The batch that begins a turn.
+pub(crate) struct FirstBatch {
+    pub(crate) request: BatchRequest,
+    pub(crate) batch: Batch,
+}
+
+impl FirstBatch {
+    /// Builds the batch of a message, which is stored or comes with the request.
+    pub(crate) fn of(
+        begin: &BeginTurn,
+        last_sequence: u32,
+        message: Option<StoredMessage>,
+    ) -> Result<Self> {
+        let stored = message.as_ref().map(|message| message.content.as_str());
+        let title = title(stored.or(begin.content.as_deref()).unwrap_or_default());
+        let request = BatchRequest {
+            step: first_step(begin),
+            save: Save::UserMessage {
+                message_id: begin.message_id.clone(),
+                content: begin.content.clone(),
+            },
+        };
+        let snapshot = Snapshot {
+            last_sequence,
+            message,
+            ..Snapshot::default()
+        };
+        let mut batch = batch::build(&request, &snapshot)?;
+        batch.title = Some(title);
+        Ok(Self { request, batch })
+    }
+
+    /// Adds everything but what changes of the conversation.
+    pub(crate) fn add_to(
+        &self,
+        parts: &mut Parts,
+        begin: &BeginTurn,
+        agent_hash: &str,
+        now: DateTime<Utc>,
+    ) {
+        definitions::insert(parts, agent_hash, &begin.agent);
+        write::batch(parts, &self.request, &self.batch, now);
+        let agent_execution = InsertAgentExecution {
+            id: &begin.agent_execution_id,
+            conversation_id: &begin.conversation_id,
+            message_id: &begin.message_id,
+            agent: &begin.agent.name,
+            agent_hash,
+            now,
+        };
+        agent_execution.add_turn_to(parts);
+    }
 }
 
 /// Locks the conversation, which is created when it is unknown. When several create it at once, the others wait for the
@@ -224,7 +245,6 @@ pub(super) async fn fail_turn(
         return Ok(false);
     };
     let hash = definitions::hash(&begin.agent)?;
-    definitions::insert(connection, &hash, &begin.agent).await?;
     let last_sequence =
         take_message(connection, &begin, &hash, last_sequence, Some(message)).await?;
     end_failed(connection, first_step(&begin), failure, last_sequence).await?;

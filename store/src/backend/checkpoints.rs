@@ -15,13 +15,17 @@ use super::{
     },
 };
 use crate::{
-    api::{Result, StepClaim, StepKey},
+    api::{Result, StepClaim, StepKey, WorkerId},
     columns::{narrow, now},
     error::{Missing, StoreError},
 };
 
 /// Claims the call of a step with one statement. When that claims nothing, further statements find out why.
-pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> Result<StepClaim> {
+pub(super) async fn claim_step(
+    connection: &mut Connection,
+    step: &StepKey,
+    worker: Option<&WorkerId>,
+) -> Result<StepClaim> {
     // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
     // its transaction, only when it was read to its end.
     let mut claimed: Vec<(i64, i64, String)> = sqlx::query_as(CLAIM_STEP)
@@ -31,6 +35,7 @@ pub(super) async fn claim_step(connection: &mut Connection, step: &StepKey) -> R
         .bind(AgentExecutionStatus::Running.as_str())
         .bind(CheckpointType::LlmComplete.as_str())
         .bind(runs::newest(step.epoch))
+        .bind(worker.map(WorkerId::as_str).unwrap_or_default())
         .fetch_all(&mut *connection)
         .await?;
     if let Some((generation, calls, log_id)) = claimed.pop() {

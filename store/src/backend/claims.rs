@@ -8,7 +8,7 @@ use everturn_proto::{
 use super::{
     Connection,
     checkpoints::insert_or_replace,
-    dialect::{list, words},
+    dialect::{WRITES_IN_PARTS, list, words},
     runnable_approvals, runs,
     snapshot::load_assistants,
     sql::{
@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     api::{Result, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord},
-    batch::ToolRow,
+    batch::{ToolRow, checkpoint_id},
     columns::now,
     error::{Missing, StoreError},
     rows::tools::{StartedRow, ToolColumns},
@@ -32,20 +32,44 @@ pub(super) async fn claim_tool(
     claimant: &str,
 ) -> Result<ToolClaim> {
     let (runnable, repeatable) = (runnable_approvals(), Effect::REPEATABLE.map(String::from));
-    let mut started: Vec<StartedRow> = of_tool(words(START_TOOL), key)
+    let step = key.step_key();
+    let mut start = of_tool(words(START_TOOL), key)
         .bind(now())
         .bind(claimant)
         .bind(list(&runnable))
         .bind(list(&repeatable))
         .bind(ToolStatus::Pending.as_str())
         .bind(ToolStatus::Running.as_str())
-        .bind(runs::newest(key.epoch))
-        .fetch_all(&mut *connection)
-        .await?;
+        .bind(runs::newest(key.epoch));
+    if WRITES_IN_PARTS {
+        start = start
+            .bind(checkpoint_id(
+                &key.agent_execution_id,
+                key.step,
+                &CheckpointType::ToolStart,
+                Some(&key.execution_id),
+            ))
+            .bind(&step.message_id)
+            .bind(i64::from(key.step))
+            .bind(CheckpointType::ToolStart.as_str());
+    }
+    let mut started: Vec<StartedRow> = start.fetch_all(&mut *connection).await?;
     let Some(StartedRow { columns, depth }) = started.pop() else {
         return not_started(connection, key).await;
     };
     let record = ToolRecord::from(columns);
+    if !WRITES_IN_PARTS {
+        note_start(connection, &step, &record).await?;
+    }
+    Ok(ToolClaim::Run { record, depth })
+}
+
+/// Stores the checkpoint `tool_start`.
+async fn note_start(
+    connection: &mut Connection,
+    step: &StepKey,
+    record: &ToolRecord,
+) -> Result<()> {
     let state = ToolStartState {
         execution_id: record.call.execution_id.clone(),
         tool_name: record.call.tool_name.clone(),
@@ -53,17 +77,16 @@ pub(super) async fn claim_tool(
         attempt: record.attempt,
     };
     let checkpoint = CheckpointRow {
-        step: &key.step_key(),
+        step,
         checkpoint_type: CheckpointType::ToolStart,
-        execution_id: Some(&key.execution_id),
+        execution_id: Some(&record.call.execution_id),
         generation: record.attempt,
         input_tokens: 0,
         output_tokens: 0,
         now: now(),
         state: &state,
     };
-    insert_or_replace(connection, &checkpoint).await?;
-    Ok(ToolClaim::Run { record, depth })
+    insert_or_replace(connection, &checkpoint).await
 }
 
 /// Returns the reason why a tool was not started.
@@ -113,7 +136,7 @@ pub(super) async fn finish_tool(
         return Err(StoreError::Conflict(message));
     }
     let open = ToolStatus::OPEN.map(String::from);
-    let mut finished: Vec<ToolColumns> = ended(words(FINISH_TOOL), &end, now())
+    let mut finished: Vec<ToolColumns> = ended(words(FINISH_TOOL), &end, now())?
         .bind(&key.conversation_id)
         .bind(&key.execution_id)
         .bind(&key.agent_execution_id)

@@ -97,6 +97,9 @@ impl Conversations for Database {
     }
 
     async fn queue_message(&self, access: &Access, new: NewMessage) -> Result<QueuedMessage> {
+        if let Some(queued) = self.queue_as_read(access, &new).await? {
+            return Ok(queued);
+        }
         let key = key_of_caller(access, &new.conversation_id);
         self.locking(&key, async |connection| {
             messages::queue(connection, access, &new).await

@@ -25,17 +25,12 @@ pub(super) async fn queue(
     if !lock_visible_conversation(connection, access, id).await? {
         return Err(StoreError::not_found(Missing::Conversation, id));
     }
-    let inserted = messages::queue(new, &access.tenant_id, now())
+    let inserted = messages::queue(new, new.max_queued, access, now())
         .fetch_optional(&mut *connection)
         .await
         .map_err(missing(Missing::Conversation, id))?;
     if let Some(has_others) = inserted {
-        return Ok(QueuedMessage {
-            message_id: new.message_id.clone(),
-            is_new: true,
-            turn: None,
-            has_others,
-        });
+        return Ok(QueuedMessage::new(&new.message_id, has_others));
     }
     let stored: Option<QueuedRow> = sqlx::query_as(QUEUED_MESSAGE)
         .bind(&new.conversation_id)

@@ -3,10 +3,11 @@
 //! sqlx, the choice of a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
-//!   `reconciliation.rs`, `retention.rs`: the traits
+//!   `leases.rs`, `reconciliation.rs`, `retention.rs`: the traits
 //! - `messages.rs`: the transactions behind `Conversations`
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
-//! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes
+//! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes. The
+//!   `parts.rs` beside each `dialect.rs` runs what `write/` collects
 //! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; which run has the conversation; agents by their
 //!   hash; whole conversations
 //! - `sql/`: the texts, by subject
@@ -32,19 +33,22 @@
 //! 4. A claim that was in the database when a newer run took over counts as made before: it reads the epoch of the
 //!    conversation's run (`runs.rs`) without the lock.
 //! 5. `rename_conversation` writes the conversation's row and nothing else.
+//! 6. `begin_turn` and the common kinds of `save` first try without waiting for the lock to read (`postgres/as_read/`). The
+//!    statement that writes begins with the conversation's row, so it takes the lock, and takes it first. `queue_message`
+//!    first tries without the lock, as long as few messages wait.
 //!
 //! # Connections
 //!
 //! A call that waits for a row holds its connection. So that the calls of one conversation never hold all connections of
-//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1 and 5
+//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1, 5 and 6
 //! have one connection together, those under 2 the rest of half the pool. What only reads waits for no row and needs no share.
 //! SQLite needs none of this: whoever has its one connection that writes waits for no conversation.
 //!
 //! # What a call costs
 //!
 //! Round trips to PostgreSQL, whatever the size of the batch, on a connection that has prepared its statements. The
-//! first time each statement costs one more, as does every time an insert of more than 8 rows. A connection that idled
-//! for a second is pinged first. `tests/postgres_cost/` holds the numbers.
+//! first time each statement costs one more, as does every time a statement that inserts more than 8 rows of a kind. A
+//! connection that idled for a second is pinged first. `tests/postgres_cost/` holds the numbers.
 //!
 //! | call | round trips |
 //! |---|---|
@@ -53,47 +57,49 @@
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
 //! | `delete_conversation` | 14 |
-//! | `queue_message` | 4; repeated: 5 |
+//! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6 |
 //! | `withdraw_message` | 4 |
-//! | `begin_turn` | 11 (conversation and message are there), 13 (neither is); where a turn runs: 5, and again with the epoch: 5, or 19 when the other turn is ended as lost |
-//! | `begin_sub_agent` | 12; repeated: 4 |
+//! | `begin_turn` | 2 (conversation and message are there), 9 (neither is); where a turn runs: 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
+//! | `begin_sub_agent` | 7; repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
-//! | `claim_tool` | 4 |
-//! | `save`: thought and acts | 11 |
-//! | `save`: observe | 10 |
-//! | `save`: steer | 8 |
-//! | `save`: end | 12; with open tools: 14, and 1 more in the middle of a step; of a sub-agent: 14 |
-//! | `save`: approval | as observe, and its record, its answer, its grant |
-//! | `save`, repeated | 4; a thought: 5 |
+//! | `claim_tool` | 1 |
+//! | `save`: thought and acts, observe, cut reply, end of a turn that has completed | 2 |
+//! | `save`: steer | 6 |
+//! | `save`: any other end | about 10 |
+//! | `save`: approval | 7 |
+//! | `save`, repeated | 6 |
 //! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 · `fail_turn`: as a begin and an end |
+//! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_executions` | 1; the first `renew_lease`: 2 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `store_result` | 2 |
-//! | a turn of two steps with two tools, all its calls together | 73 |
+//! | a turn of two steps with two tools, all calls of its worker together | 21 |
 
 mod agent_executions;
 mod append;
-mod begin;
+pub(crate) mod begin;
 mod checkpoints;
 mod claims;
 mod conversations;
-mod definitions;
+pub(crate) mod definitions;
 mod events;
 mod keys;
+mod leases;
 mod lock;
 mod messages;
 mod outside;
 mod reconciliation;
 mod removal;
 mod retention;
-mod runs;
+pub(crate) mod runs;
 mod save;
 mod snapshot;
+#[macro_use]
 pub(crate) mod sql;
 mod sub_agents;
 mod tool_results;
 mod turns;
-mod write;
+pub(crate) mod write;
 
 use everturn_proto::words::ApprovalState;
 
@@ -110,7 +116,7 @@ impl Database {
     }
 
     /// Runs what is to be committed together. An error rolls it back.
-    async fn transaction<T>(
+    pub(super) async fn transaction<T>(
         &self,
         work: impl AsyncFnOnce(&mut Connection) -> Result<T>,
     ) -> Result<T> {
@@ -148,7 +154,7 @@ impl Database {
 
 /// Stands for the conversation in calls of this tenant. A tenant that names a conversation which is not theirs makes
 /// none of its own calls wait.
-fn key_of_caller(access: &Access, conversation_id: &str) -> String {
+pub(crate) fn key_of_caller(access: &Access, conversation_id: &str) -> String {
     format!("{}\n{conversation_id}", access.tenant_id)
 }
 

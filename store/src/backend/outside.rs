@@ -59,7 +59,7 @@ impl OutsideTools for Database {
             }
         };
         // One statement decides. The end of the turn locks the same record, so it comes before or after this statement.
-        let query = tools::ended::<(String,)>(words(outside::STORE_RESULT), &end, now())
+        let query = tools::ended::<(String,)>(words(outside::STORE_RESULT), &end, now())?
             .bind(conversation_id)
             .bind(execution_id)
             .bind(&access.tenant_id)

@@ -16,7 +16,7 @@ use super::{
 use crate::{api::Result, error::StoreError};
 
 /// The epoch in the first request of a run, which has none yet. The store gives those from 1 on.
-const NONE_YET: u32 = 0;
+pub(crate) const NONE_YET: u32 = 0;
 
 /// How a run comes to its epoch.
 pub(super) enum Entry {
@@ -96,7 +96,7 @@ pub(super) async fn check_unlocked(
 }
 
 /// Returns the parameter of a statement that changes nothing when the conversation's run has a larger epoch.
-pub(super) fn newest(epoch: Option<u32>) -> i64 {
+pub(crate) fn newest(epoch: Option<u32>) -> i64 {
     epoch.map_or(i64::MAX, i64::from)
 }
 

@@ -12,10 +12,11 @@ use super::{
     Connection,
     claims::{claim_tool, finish_tool},
     definitions,
+    dialect::Parts,
     lock::{LockedConversation, lock_known},
     runs,
     sql::agent_executions::{BEGUN_SUB_AGENT, DELEGATOR, InsertAgentExecution, Parentage},
-    write::write_batch,
+    write,
 };
 use crate::{
     api::{
@@ -108,7 +109,8 @@ async fn start(
     };
     let batch = batch::build(&request, &snapshot)?;
     let agent_hash = definitions::hash(&agent)?;
-    definitions::insert(connection, &agent_hash, &agent).await?;
+    let mut parts = Parts::default();
+    definitions::insert(&mut parts, &agent_hash, &agent);
     let agent_execution = InsertAgentExecution {
         id: &request.step.agent_execution_id,
         conversation_id: &call.conversation_id,
@@ -123,23 +125,16 @@ async fn start(
         depth,
         call_id: &record.call.call_id,
     };
-    agent_execution
-        .of_sub_agent(&parentage)
-        .execute(&mut *connection)
-        .await?;
-    write_batch(connection, &request, &batch, now).await?;
-    Ok(BegunTurn {
-        status: AgentExecutionStatus::Running,
-        agent: Some(PinnedAgent {
-            definition: agent,
-            hash: agent_hash,
-        }),
-        epoch: call.epoch,
-        log_id: conversation.log_id,
-        last_sequence: batch.last_sequence,
-        sealed: Vec::new(),
-        age: Duration::ZERO,
-    })
+    agent_execution.add_sub_agent_to(&mut parts, &parentage);
+    write::batch(&mut parts, &request, &batch, now);
+    write::advance_conversation(&mut parts, &request.step, &batch, now);
+    parts.execute(connection).await?;
+    let agent = PinnedAgent {
+        definition: agent,
+        hash: agent_hash,
+    };
+    let (epoch, log_id) = (call.epoch, conversation.log_id);
+    Ok(BegunTurn::now(agent, epoch, log_id, batch.last_sequence))
 }
 
 async fn find_delegator(connection: &mut Connection, call: &ToolKey) -> Result<DelegatorRow> {

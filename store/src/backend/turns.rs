@@ -27,7 +27,7 @@ use super::{
 use crate::{
     api::{
         BeginTurn, BegunTurn, ContextMessage, OnUnknownAgent, PageLimit, Result, Saved, StepClaim,
-        StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
+        StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
     },
     context::context_window,
     rows::measured::MeasuredRow,
@@ -36,6 +36,9 @@ use crate::{
 #[async_trait]
 impl TurnStore for Database {
     async fn begin_turn(&self, turn: BeginTurn) -> Result<TurnStart> {
+        if let Some(begun) = self.begin_as_read(&turn).await? {
+            return Ok(TurnStart::Begun(Box::new(begun)));
+        }
         let conversation_id = turn.conversation_id.clone();
         // On the heap, because it is large: it holds two definitions of an agent.
         self.locking(&conversation_id, async |connection| {
@@ -110,9 +113,10 @@ impl TurnStore for Database {
         self.read(query.fetch_all(self.reader())).await
     }
 
-    async fn claim_step(&self, step: &StepKey) -> Result<StepClaim> {
-        let call =
-            self.in_time(async { checkpoints::claim_step(&mut *self.single().await?, step).await });
+    async fn claim_step(&self, step: &StepKey, worker: Option<&WorkerId>) -> Result<StepClaim> {
+        let call = self.in_time(async {
+            checkpoints::claim_step(&mut *self.single().await?, step, worker).await
+        });
         self.in_claim_share(&step.conversation_id, call).await
     }
 
@@ -151,8 +155,8 @@ impl TurnStore for Database {
     }
 
     async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim> {
-        let call = self
-            .transaction(async |connection| claims::claim_tool(connection, key, claimant).await);
+        let call =
+            self.together(async |connection| claims::claim_tool(connection, key, claimant).await);
         self.in_claim_share(&key.conversation_id, call).await
     }
 
@@ -170,6 +174,9 @@ impl TurnStore for Database {
     }
 
     async fn save(&self, request: &SaveRequest) -> Result<Saved> {
+        if let Some(saved) = self.save_as_read(request).await? {
+            return Ok(saved);
+        }
         self.locking(&request.conversation_id, async |connection| {
             save::save(connection, request).await
         })

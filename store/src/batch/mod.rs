@@ -33,7 +33,9 @@ pub use delegation::{Delegator, Refusal, Task, task};
 pub use emitted::changed_plan;
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
-pub use rows::{Batch, DelegateCallEnd, NewEvent, NewStatus, ObservedStep, TakenMessage};
+pub use rows::{
+    Batch, DelegateCallEnd, NewEvent, NewStatus, ObservedStep, ObservedTool, TakenMessage,
+};
 pub use snapshot::{
     AssistantRow, DelegateCall, Needs, Snapshot, StoredMessage, ToolRow, ToolsNeeded, Totals,
 };

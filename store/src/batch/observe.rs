@@ -7,7 +7,7 @@ use everturn_proto::{
 };
 use serde_json::json;
 
-use super::{ObservedStep, ToolRow, builder::Builder};
+use super::{ObservedStep, ObservedTool, ToolRow, builder::Builder};
 use crate::{
     api::{Result, ToolEnd, ToolRecord},
     error::{Missing, StoreError},
@@ -68,6 +68,8 @@ impl Builder<'_> {
         if tool.observed_sequence.is_some() {
             return Ok(());
         }
+        let stored = self.snapshot.tool(&tool.record.call.execution_id);
+        let is_recorded = tool.record.end.is_some() && stored == Some(tool);
         let mut tool = tool.clone();
         let end = match tool.record.end.take() {
             Some(end) => end,
@@ -92,7 +94,8 @@ impl Builder<'_> {
         tool.record.status = end.status.clone();
         tool.record.end = Some(end);
         tool.observed_sequence = Some(sequence);
-        self.batch.observed_tools.push(tool);
+        let observed = ObservedTool { tool, is_recorded };
+        self.batch.observed_tools.push(observed);
         Ok(())
     }
 

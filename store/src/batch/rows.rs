@@ -3,7 +3,7 @@
 use everturn_proto::{
     Json,
     event::WorkPlan,
-    turn::ToolCall,
+    turn::{SaveResult, ToolCall},
     words::{AgentExecutionStatus, EventType},
 };
 
@@ -30,7 +30,7 @@ pub struct Batch {
     /// The tool that the conversation asks no more approvals for.
     pub granted_tool: Option<String>,
     /// Tool records that have ended and are observed now. Those that are missing are inserted.
-    pub observed_tools: Vec<ToolRow>,
+    pub observed_tools: Vec<ObservedTool>,
     /// The steps of these records.
     pub observed_steps: Vec<ObservedStep>,
     /// Work plans to insert or replace.
@@ -46,6 +46,21 @@ pub struct Batch {
     pub delegate_call_end: Option<DelegateCallEnd>,
     /// The conversation's largest sequence number after this batch.
     pub last_sequence: u32,
+    /// The title that the conversation gets, unless it has one.
+    pub title: Option<String>,
+}
+
+impl Batch {
+    /// Returns what a save answers that has written this batch.
+    pub(crate) fn result(&self) -> SaveResult {
+        let end = self.end.as_ref();
+        let status = end.map_or(&AgentExecutionStatus::Running, |end| &end.status);
+        SaveResult {
+            status: status.into(),
+            last_sequence: self.last_sequence,
+            ..SaveResult::default()
+        }
+    }
 }
 
 /// An event to append.
@@ -72,6 +87,15 @@ pub struct TakenMessage {
     pub new_content: Option<String>,
     /// Sequence number of its event.
     pub sequence_number: u32,
+}
+
+/// A tool that the batch observes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObservedTool {
+    /// Its record, with its end.
+    pub tool: ToolRow,
+    /// True when this end is stored already, so that nothing of the record but its observe is new.
+    pub is_recorded: bool,
 }
 
 /// A step with calls that the batch observes. With the last of them, its assistant row gets the results of all its calls

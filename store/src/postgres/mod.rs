@@ -4,13 +4,18 @@
 //! - `shares.rs`: how many connections the calls of one conversation may hold
 //! - `server.rs`: what the server and a pooler must allow
 //! - `schema.rs`: migrating the tables; refusing those of another version
+//! - `as_read/`: begins and saves that wait for no lock when all is as expected
 //! - `dialect.rs`: what PostgreSQL does its own way
+//! - `parts.rs`: how the statements of a batch are run
 //! - `../backend/`: the bodies of the traits, the same text for both databases; also how rows are locked
 
+#[macro_use]
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;
+pub(crate) mod as_read;
 mod dialect;
 mod options;
+mod parts;
 mod schema;
 mod server;
 mod shares;
@@ -25,7 +30,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::{Connection, PgPool, Postgres, Transaction, pool::PoolConnection};
+use sqlx::{Connection, PgConnection, PgPool, Postgres, Transaction, pool::PoolConnection};
 
 pub use options::PostgresOptions;
 
@@ -111,6 +116,15 @@ impl PostgresStore {
     /// Begins a transaction. Dropping it rolls it back.
     async fn begin(&self) -> Result<Transaction<'static, Postgres>> {
         Ok(self.pool.begin_with(BEGIN).await?)
+    }
+
+    /// Runs statements of which only one writes, so that they need no transaction.
+    async fn together<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut PgConnection) -> Result<T>,
+    ) -> Result<T> {
+        self.in_time(async { work(&mut *self.single().await?).await })
+            .await
     }
 
     async fn begin_removal(&self) -> Result<Transaction<'static, Postgres>> {

@@ -24,12 +24,16 @@ const PING_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_LIFETIME: Duration = Duration::from_secs(30 * 60);
 /// A connection that was idle for this long is closed: the pool shrinks after a peak.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// Statements that a connection keeps prepared: some 40 texts, and inserts of 1 to 8 rows in four kinds.
+/// Statements that a connection keeps prepared: some 40 texts, and batches with 1 to 8 events in some kinds.
 const PREPARED_STATEMENTS: usize = 150;
 
 /// Every query that matters walks one index in order. Without statistics of a table that has just grown, a bitmap scan
 /// would be taken, which reads a conversation to its end to give one page.
 const NO_BITMAP_SCANS: &str = "SET enable_bitmapscan = off";
+
+/// Each text is planned once for a connection, and not anew for the values of each call, which costs more than most of
+/// the texts do. The tests of the plans look at both.
+const PLANNED_ONCE: &str = "SET plan_cache_mode = force_generic_plan";
 
 /// How to connect. What the URL says about TLS (`sslmode`, `sslrootcert`, …) holds.
 #[derive(Debug, Clone)]
@@ -137,7 +141,7 @@ impl PostgresOptions {
     fn settings(&self) -> String {
         format!(
             "SET statement_timeout = {}; SET idle_in_transaction_session_timeout = {}; \
-             {NO_BITMAP_SCANS}",
+             {NO_BITMAP_SCANS}; {PLANNED_ONCE}",
             self.statement_timeout.as_millis(),
             self.idle_transaction_timeout.as_millis(),
         )

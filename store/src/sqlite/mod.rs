@@ -7,15 +7,18 @@
 //!
 //! - `options.rs`: opening the file
 //! - `dialect.rs`: what SQLite does its own way
+//! - `parts.rs`: how the statements of a batch are run
 //! - `../backend/`: the bodies of the traits, the same text for both databases
 
 #[path = "../backend/mod.rs"]
 pub(crate) mod backend;
 mod dialect;
 mod options;
+mod parts;
 
-use std::{future::Future, path::Path};
+use std::{future::Future, path::Path, time::Duration};
 
+use everturn_proto::turn::SaveRequest;
 use sqlx::{
     Sqlite, SqliteConnection, SqlitePool, Transaction, migrate::Migrator, pool::PoolConnection,
 };
@@ -23,7 +26,8 @@ use sqlx::{
 pub use options::SqliteOptions;
 
 use crate::{
-    api::Result,
+    api::{Access, BeginTurn, BegunTurn, NewMessage, QueuedMessage, Result, Saved},
+    error::StoreError,
     schema_range::{self, Tables},
 };
 
@@ -78,6 +82,36 @@ impl SqliteStore {
         Ok(self.write.begin_with("BEGIN IMMEDIATE").await?)
     }
 
+    /// Runs statements that are to be committed together.
+    async fn together<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T>,
+    ) -> Result<T> {
+        self.transaction(work).await
+    }
+
+    /// Saves nothing: a transaction has no round trips here that could be saved.
+    #[allow(clippy::unused_async)]
+    async fn save_as_read(&self, _request: &SaveRequest) -> Result<Option<Saved>> {
+        Ok(None)
+    }
+
+    /// Begins nothing, as `save_as_read`.
+    #[allow(clippy::unused_async)]
+    async fn begin_as_read(&self, _begin: &BeginTurn) -> Result<Option<BegunTurn>> {
+        Ok(None)
+    }
+
+    /// Queues nothing, as `save_as_read`.
+    #[allow(clippy::unused_async)]
+    async fn queue_as_read(
+        &self,
+        _access: &Access,
+        _new: &NewMessage,
+    ) -> Result<Option<QueuedMessage>> {
+        Ok(None)
+    }
+
     /// Makes a call that locks a conversation. It needs no share: whoever has the one connection that writes waits for
     /// no other conversation, and those who wait for it get it in the order in which they ask.
     async fn in_lock_share<T>(
@@ -104,6 +138,19 @@ impl SqliteStore {
 
     async fn in_removal_time<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         call.await
+    }
+
+    /// Gives up on a call that must not wait for other writers for so long.
+    async fn within<T>(
+        &self,
+        timeout: Duration,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let done = tokio::time::timeout(timeout, call).await;
+        done.unwrap_or_else(|_| {
+            let why = format!("the file was not free within {timeout:?}");
+            Err(StoreError::Unavailable(why.into()))
+        })
     }
 
     /// A file always answers; what may wait has time-outs of its own (`SqliteOptions`).

@@ -12,7 +12,7 @@ use super::{
 
 pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    let claim = async |step| turn.store.claim_step(&turn.step(step)).await.unwrap();
+    let claim = async |step| turn.store.claim_step(&turn.step(step), None).await.unwrap();
     let log_id = turn.conversation().await.log_id;
     let call = |generation, calls| StepClaim::Call {
         log_id: log_id.clone(),
@@ -33,7 +33,7 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let mut unknown = turn.step(0);
     unknown.agent_execution_id = "run_unknown".into();
     assert!(matches!(
-        turn.store.claim_step(&unknown).await,
+        turn.store.claim_step(&unknown, None).await,
         Err(StoreError::NotFound { .. })
     ));
 }
@@ -41,7 +41,7 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
 pub async fn a_page_of_events_says_the_newest_generations(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let other = Turn::begun(turn.store.clone(), "other", "m").await;
-    other.store.claim_step(&other.step(0)).await.unwrap();
+    other.store.claim_step(&other.step(0), None).await.unwrap();
     let conversation = turn.conversation().await;
     let (access, log) = (Access::tenant(&conversation.tenant_id), conversation.log());
     let newest = async |from| {
@@ -52,7 +52,7 @@ pub async fn a_page_of_events_says_the_newest_generations(backend: &impl Backend
     let id = turn.step(0).agent_execution_id;
     assert_eq!(newest(1).await, [(id.clone(), 0)], "nothing is claimed yet");
     for generation in [1, 2] {
-        turn.store.claim_step(&turn.step(0)).await.unwrap();
+        turn.store.claim_step(&turn.step(0), None).await.unwrap();
         assert_eq!(newest(1).await, [(id.clone(), generation)]);
     }
     assert_eq!(newest(1000).await, [], "no event is there");
@@ -67,7 +67,7 @@ pub async fn racing_claims_get_different_generations(backend: &impl Backend) {
     let tasks: Vec<_> = (0..16)
         .map(|number| {
             let (store, step) = (handles[number % 2].clone(), turn.step(0));
-            tokio::spawn(async move { store.claim_step(&step).await.unwrap() })
+            tokio::spawn(async move { store.claim_step(&step, None).await.unwrap() })
         })
         .collect();
     let mut generations = HashSet::new();
@@ -121,7 +121,7 @@ pub async fn the_newest_partial_wins(backend: &impl Backend) {
             .await
             .unwrap();
     }
-    let claim = turn.store.claim_step(&turn.step(0)).await.unwrap();
+    let claim = turn.store.claim_step(&turn.step(0), None).await.unwrap();
     assert!(
         matches!(claim, StepClaim::Call { .. }),
         "a partial text is not a paid call"
@@ -139,11 +139,11 @@ pub async fn an_ended_execution_gives_no_claim(backend: &impl Backend) {
     turn.end(0, AgentExecutionStatus::Completed).await;
     assert!(!turn.store.holds_claim(&turn.step(0), 9).await.unwrap());
     assert!(matches!(
-        turn.store.claim_step(&turn.step(0)).await,
+        turn.store.claim_step(&turn.step(0), None).await,
         Ok(StepClaim::Stored(_))
     ));
     assert!(matches!(
-        turn.store.claim_step(&turn.step(1)).await,
+        turn.store.claim_step(&turn.step(1), None).await,
         Err(StoreError::Conflict(_))
     ));
 }

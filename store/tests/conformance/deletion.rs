@@ -110,7 +110,7 @@ pub async fn who_still_works_on_it_finds_nothing(backend: &impl Backend) {
     let turn = running(store.clone(), "c").await;
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     let rows = backend.row_count().await;
-    assert!(is_missing(&store.claim_step(&turn.step(1)).await));
+    assert!(is_missing(&store.claim_step(&turn.step(1), None).await));
     assert!(is_missing(
         &store
             .complete_step(&turn.step(1), state("late", vec![]))
@@ -173,7 +173,7 @@ pub async fn a_deletion_amid_its_turn(backend: &impl Backend) {
             let turn = turn.clone();
             tasks.spawn(async move {
                 let done = match task {
-                    0 => turn.store.claim_step(&turn.step(1)).await.map(drop),
+                    0 => turn.store.claim_step(&turn.step(1), None).await.map(drop),
                     1 => turn
                         .store
                         .complete_step(&turn.step(1), state("answer", vec![]))

@@ -18,7 +18,7 @@ use super::{
 
 pub async fn a_call_that_was_not_made_does_not_count(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
-    let claim = async || match turn.store.claim_step(&turn.step(0)).await.unwrap() {
+    let claim = async || match turn.store.claim_step(&turn.step(0), None).await.unwrap() {
         StepClaim::Call {
             generation, calls, ..
         } => (generation, calls),

@@ -60,7 +60,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
             .complete_step(&turn.step(0), state("", vec![call]))
             .await
             .unwrap();
-        let StepClaim::Stored(stored) = turn.store.claim_step(&turn.step(0)).await.unwrap() else {
+        let StepClaim::Stored(stored) = store.claim_step(&turn.step(0), None).await.unwrap() else {
             panic!()
         };
         // JSON null and a missing input are the same input.

@@ -67,7 +67,7 @@ pub async fn a_lost_turn_ends_when_the_next_one_begins(backend: &impl Backend) {
         AgentExecutionStatus::Failed
     );
     assert!(matches!(
-        lost.store.claim_step(&lost.step(1)).await,
+        lost.store.claim_step(&lost.step(1), None).await,
         Err(StoreError::Conflict(_))
     ));
     assert_eq!(
@@ -125,7 +125,7 @@ pub async fn a_lost_turn_that_still_works_ends_whole(backend: &impl Backend) {
             let other = turn.clone();
             tasks.spawn(async move { drop(turn.runs(0, number).await) });
             tasks.spawn(async move {
-                let claim = other.store.claim_step(&other.step(1)).await;
+                let claim = other.store.claim_step(&other.step(1), None).await;
                 assert!(
                     matches!(claim, Ok(_) | Err(StoreError::Conflict(_))),
                     "{claim:?}"

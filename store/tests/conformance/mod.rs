@@ -16,6 +16,7 @@ pub mod elsewhere;
 pub mod fixture;
 pub mod json;
 pub mod keys;
+pub mod leases;
 pub mod lists;
 pub mod log;
 pub mod lost;
@@ -34,8 +35,8 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, Reconciliation, Retention,
-    ToolResults, TurnStore,
+    AgentExecutions, Conversations, EventReader, Keys, LostWorkers, OutsideTools, Reconciliation,
+    Retention, ToolResults, TurnStore, WorkerLeases,
 };
 
 /// An empty database of one back end.
@@ -47,6 +48,8 @@ pub trait Backend: Send + Sync {
         + AgentExecutions
         + ToolResults
         + Reconciliation
+        + WorkerLeases
+        + LostWorkers
         + Retention
         + Keys
         + Clone
@@ -103,6 +106,11 @@ macro_rules! conformance_suite {
             reconciliation::what_a_look_did_not_reach_keeps_its_place,
             reconciliation::what_has_not_ended_is_told,
             reconciliation::a_turn_that_does_not_go_on_is_ended_with_an_error,
+            leases::a_lease_lasts_as_long_as_it_is_renewed,
+            leases::one_gateway_takes_a_lease_that_is_over,
+            leases::a_worker_that_renews_is_not_removed,
+            leases::what_a_worker_held_comes_first,
+            leases::a_sub_agent_is_named_by_its_call,
             resume_point::the_resume_point_names_what_waits,
             resume_point::the_resume_point_is_at_the_last_checkpoint,
             resume_point::the_resume_point_is_for_those_who_see_the_conversation,

@@ -213,7 +213,7 @@ pub async fn everything_at_once_ends_without_a_deadlock(backend: &impl Backend) 
         tasks.spawn(async move { drop(turn.runs(0, number).await) });
         tasks.spawn(async move {
             let step = other.step(u32::try_from(number % 4).unwrap() + 1);
-            other.store.claim_step(&step).await.unwrap();
+            other.store.claim_step(&step, None).await.unwrap();
             other
                 .store
                 .save_partial(&step, state("so far", vec![]))

@@ -56,7 +56,7 @@ pub async fn checkpoints_and_what_they_name_are_enough_to_go_on(backend: &impl B
         step: unfinished.checkpoint_step.unwrap(),
         epoch: None,
     };
-    let StepClaim::Stored(reply) = store.claim_step(&step).await.unwrap() else {
+    let StepClaim::Stored(reply) = store.claim_step(&step, None).await.unwrap() else {
         panic!("the call was paid")
     };
     let pinned = store.agent_definition(&reply.agent_hash).await;

@@ -82,7 +82,7 @@ pub async fn the_resume_point_is_at_the_last_checkpoint(backend: &impl Backend) 
         turn.asks(step, "look", &[Effect::Read]).await;
         assert_eq!(point(store).await.turn, Some(unfinished(Some(step))));
         turn.runs(step, 0).await;
-        store.claim_step(&turn.step(step + 1)).await.unwrap();
+        store.claim_step(&turn.step(step + 1), None).await.unwrap();
     }
     store
         .save_partial(&turn.step(2), state("so f", vec![]))

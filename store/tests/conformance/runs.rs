@@ -73,7 +73,7 @@ pub async fn a_replaced_run_changes_nothing(backend: &impl Backend) {
     let newer = first.clone().under(taken_over.epoch);
     let (rows, events) = (backend.row_count().await, newer.events().await);
     let store = &older.store;
-    assert!(is_replaced(&store.claim_step(&older.step(1)).await));
+    assert!(is_replaced(&store.claim_step(&older.step(1), None).await));
     for index in 0..2 {
         let claim = store.claim_tool(&older.tool(0, index), "b").await;
         assert!(is_replaced(&claim), "{index}: {claim:?}");
@@ -115,7 +115,7 @@ pub async fn a_replaced_run_changes_nothing(backend: &impl Backend) {
         store.claim_tool(&newer.tool(0, 1), "b").await.unwrap(),
         ToolClaim::OutcomeUnknown(_)
     ));
-    let claim = store.claim_step(&newer.step(1)).await.unwrap();
+    let claim = store.claim_step(&newer.step(1), None).await.unwrap();
     assert!(
         matches!(claim, StepClaim::Call { generation: 1, .. }),
         "{claim:?}"
@@ -187,7 +187,7 @@ pub async fn of_runs_that_begin_at_once_one_has_the_turn(backend: &impl Backend)
     for epoch in epochs {
         let claim = turn
             .store
-            .claim_step(&turn.clone().under(epoch).step(0))
+            .claim_step(&turn.clone().under(epoch).step(0), None)
             .await;
         assert_eq!(claim.is_ok(), epoch == newest, "{epoch:?}: {claim:?}");
     }

@@ -16,11 +16,11 @@ pub async fn a_turn_with_one_tool_writes_six_events_and_few_rows(backend: &impl 
     let turn = Turn::new(backend.open().await, "c", "m");
     let before = backend.row_count().await;
     turn.begin_as_run("hello").await.unwrap();
-    turn.store.claim_step(&turn.step(0)).await.unwrap();
+    turn.store.claim_step(&turn.step(0), None).await.unwrap();
     let saved = turn.asks(0, "let me look", &[Effect::Read]).await;
     assert_eq!(saved.sealed, [turn.sealed(0)]);
     assert_eq!(turn.runs(0, 0).await.sealed, []);
-    turn.store.claim_step(&turn.step(1)).await.unwrap();
+    turn.store.claim_step(&turn.step(1), None).await.unwrap();
     turn.complete(1, "the answer", &[]).await;
     let saved = turn.end(1, AgentExecutionStatus::Completed).await;
     assert_eq!(saved.sealed, [turn.sealed(1)]);

@@ -49,6 +49,7 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
     let subjects = [
         of_events(),
         of_turns(),
+        of_batches(),
         of_reconciliation(),
         of_tools(),
         of_messages(),
@@ -68,6 +69,18 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
                 println!("{}: {did:?}", query.name);
                 did.check(query.name, query.most_rows);
             }
+        }
+    }
+
+    // A long turn saves many replies.
+    let long = "INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, \
+                checkpoint_type, step_number, created_at, execution_state) \
+                SELECT 'l' || k, 'c5000', 'm1', 'e1c5000', 'llm_complete', k, now(), '{}' FROM generate_series(3, 5000) k";
+    sqlx::raw_sql(long).execute(&mut *connection).await.unwrap();
+    for query in &of_batches()[..1] {
+        for did in explain(&mut connection, query.text, query.types, &query.values).await {
+            println!("{}, after 5000 steps: {did:?}", query.name);
+            did.check(query.name, query.most_rows);
         }
     }
 
@@ -127,7 +140,7 @@ fn of_events() -> Vec<Query> {
 }
 
 fn of_turns() -> Vec<Query> {
-    let step = "text, text, bigint, text, text, bigint";
+    let step = "text, text, bigint, text, text, bigint, text";
     vec![
         query(
             "is the batch stored",
@@ -148,7 +161,7 @@ fn of_turns() -> Vec<Query> {
             "claim of a step",
             hot::CLAIM_STEP,
             step,
-            "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0",
+            "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0, 'w'",
             // The checkpoint and the log, and the epoch of the conversation's run.
             3,
         ),
@@ -156,7 +169,7 @@ fn of_turns() -> Vec<Query> {
             "claim of a stored step",
             hot::CLAIM_STEP,
             step,
-            "'e1c5000', 'c5000', 2, 'running', 'llm_complete', 0",
+            "'e1c5000', 'c5000', 2, 'running', 'llm_complete', 0, 'w'",
             3,
         ),
         query(
@@ -186,6 +199,41 @@ fn of_turns() -> Vec<Query> {
             "text, text, text, bigint, text",
             "'c5000', 't', NULL, 100, 'reject'",
             7,
+        ),
+    ]
+}
+
+/// What the batches of a turn are built from.
+fn of_batches() -> Vec<Query> {
+    let step = "'c5000', 'e1c5000', 'm1', 'running', 0, md5('new')";
+    vec![
+        query(
+            "a reply to save",
+            hot::REPLY,
+            "text, text, text, text, bigint, text, bigint, text, boolean",
+            &format!("{step}, 2, 'llm_complete', false"),
+            3,
+        ),
+        query(
+            "an answer to save, with the sums of three calls, of an agent execution with an open tool",
+            hot::REPLY,
+            "text, text, text, text, bigint, text, bigint, text, boolean",
+            &format!("{step}, 2, 'llm_complete', true"),
+            7,
+        ),
+        query(
+            "a tool to observe",
+            hot::ENDED_TOOL,
+            "text, text, text, text, bigint, text, text, text, text[]",
+            &format!("{step}, 'exec_3', 'm1', '{{pending}}'"),
+            4,
+        ),
+        query(
+            "a message to begin with",
+            hot::WAITING_MESSAGE,
+            "text, text, text",
+            "'c5000', 'new', 'e9c5000'",
+            3,
         ),
     ]
 }
@@ -228,16 +276,16 @@ fn of_tools() -> Vec<Query> {
         query(
             "results of a step",
             hot::SET_TOOL_RESULTS.postgres,
-            "text, text, text[]",
-            "'c5000', 'm2', '{exec_1,exec_2,exec_3}'",
+            "text, text, text[], text[]",
+            "'c5000', 'm2', '{exec_1,exec_2,exec_3}', '{}'",
             4,
         ),
         query(
             "claim of a tool",
             hot::START_TOOL.postgres,
-            "text, text, text, timestamptz, text, text[], text[], text, text, bigint",
+            "text, text, text, timestamptz, text, text[], text[], text, text, bigint, text, text, bigint, text",
             "'c5000', 'exec_3', 'e1c5000', now(), 'x', '{\"\",approved}', '{read,idempotent}', \
-             'pending', 'running', 0",
+             'pending', 'running', 0, 'start', 'm1', 0, 'tool_start'",
             // The rows are the record, its agent execution for the depth, and the conversation for the epoch.
             3,
         ),
@@ -284,8 +332,8 @@ fn of_messages() -> Vec<Query> {
         query(
             "accepted message, far over the limit of turns",
             hot::QUEUE_MESSAGE,
-            "text, text, text, text, timestamptz, bigint, text, bigint, text, text",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject'",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL",
             20,
         ),
     ]
@@ -315,8 +363,8 @@ fn of_conversations() -> Vec<Query> {
         query(
             "append: counter",
             hot::ADVANCE_CONVERSATION,
-            "text, bigint, bigint, timestamptz",
-            "'c5000', 95, 0, now()",
+            "text, bigint, bigint, timestamptz, text",
+            "'c5000', 95, 0, now(), ''",
             1,
         ),
         query(

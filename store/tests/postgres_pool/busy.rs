@@ -81,7 +81,7 @@ impl Scene {
         let end = tool_end("\"found\"");
         turn.store.finish_tool(&key, end).await.unwrap();
         turn.observe(0, 0, "").await;
-        let claimed = turn.store.claim_step(&turn.step(1)).await.unwrap();
+        let claimed = turn.store.claim_step(&turn.step(1), None).await.unwrap();
         assert!(matches!(claimed, StepClaim::Call { .. }), "{claimed:?}");
         turn.complete(1, "answer", &[]).await;
         turn.end(1, AgentExecutionStatus::Completed).await;
@@ -213,7 +213,7 @@ async fn no_call_of_a_conversation_takes_every_connection() {
         turn.store.delete_conversation(&tenant(), "busy").await
     });
     starve!(calls, busy, |turn| async move {
-        turn.store.claim_step(&turn.step(1)).await
+        turn.store.claim_step(&turn.step(1), None).await
     });
     starve!(calls, busy, |turn| async move {
         turn.store

@@ -1,4 +1,4 @@
-//! A proxy in front of PostgreSQL that counts round trips, stalls, cuts connections, or loses the answer to a COMMIT.
+//! A proxy in front of PostgreSQL that counts round trips, stalls, cuts connections, or loses the answer to a statement.
 
 use std::sync::{
     Arc,
@@ -21,9 +21,9 @@ pub struct Line {
 #[derive(Default)]
 struct Wire {
     round_trips: RoundTrips,
-    /// True when the next COMMIT shall reach the server, and its answer nobody.
-    loses_commit: AtomicBool,
-    /// The connection on which that COMMIT was sent; 0 before that.
+    /// True when the next statement shall reach the server, and its answer nobody.
+    loses_answer: AtomicBool,
+    /// The connection on which that statement was sent; 0 before that.
     lost_connection: AtomicU64,
 }
 
@@ -52,9 +52,9 @@ impl Line {
         });
     }
 
-    /// Loses the answer to the next COMMIT: the COMMIT takes effect, but the client sees its connection end.
-    pub fn lose_commit(&self) {
-        self.wire.loses_commit.store(true, Ordering::SeqCst);
+    /// Loses the answer to the next statement with parameters: it takes effect, but the client sees its connection end.
+    pub fn lose_answer(&self) {
+        self.wire.loses_answer.store(true, Ordering::SeqCst);
     }
 
     /// Ends every connection.
@@ -68,13 +68,13 @@ impl Inspector for Wire {
         self.round_trips.inspect(connection, direction, piece);
         match direction {
             Direction::Requests => {
-                if is_commit(piece) && self.loses_commit.swap(false, Ordering::SeqCst) {
+                if is_statement(piece) && self.loses_answer.swap(false, Ordering::SeqCst) {
                     self.lost_connection.store(connection, Ordering::SeqCst);
                 }
                 Verdict::Pass
             }
             Direction::Answers => {
-                // The server has answered, so the COMMIT has taken effect.
+                // The server has answered, so the statement has taken effect.
                 if self.lost_connection.load(Ordering::SeqCst) == connection {
                     Verdict::End
                 } else {
@@ -85,8 +85,7 @@ impl Inspector for Wire {
     }
 }
 
-fn is_commit(bytes: &[u8]) -> bool {
-    // The NUL ends the text of the query, so that `BEGIN … READ COMMITTED` does not match.
-    const COMMIT: &[u8] = b"COMMIT\0";
-    bytes.windows(COMMIT.len()).any(|part| part == COMMIT)
+/// True for the message `Bind`, with which sqlx runs a statement that is prepared.
+fn is_statement(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&b'B')
 }

@@ -13,11 +13,12 @@ use std::{
 
 use async_trait::async_trait;
 use everturn_proto::LogId;
-use tokio::time::Instant;
+use tokio::{sync::mpsc, time::Instant};
 
 use self::conversation::Conversation;
 use crate::api::{
-    Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
+    Announcement, CancelNews, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
+    UNREAD_CANCELS,
 };
 
 /// Limits of a stream (invariant 10, nothing grows without a bound). Bytes of one text are limited by
@@ -65,6 +66,8 @@ pub struct InProcessStream {
 struct Inner {
     options: StreamOptions,
     conversations: Mutex<Conversations>,
+    /// Who follows cancels.
+    cancels: Mutex<Vec<mpsc::Sender<String>>>,
 }
 
 #[derive(Debug)]
@@ -99,6 +102,7 @@ impl InProcessStream {
             inner: Arc::new(Inner {
                 options,
                 conversations: Mutex::new(conversations),
+                cancels: Mutex::default(),
             }),
         }
     }
@@ -106,6 +110,11 @@ impl InProcessStream {
     /// Conversations held now, for metrics and tests.
     pub fn conversations(&self) -> usize {
         self.lock(Instant::now()).by_log.len()
+    }
+
+    fn cancel_followers(&self) -> MutexGuard<'_, Vec<mpsc::Sender<String>>> {
+        let followers = self.inner.cancels.lock();
+        followers.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The map, swept when that is due. A panic elsewhere leaves it usable: every change to it is whole.
@@ -203,5 +212,24 @@ impl StreamReader for InProcessStream {
     async fn forget(&self, log: &LogId) -> Result<(), StreamError> {
         self.lock(Instant::now()).by_log.remove(log);
         Ok(())
+    }
+}
+
+#[async_trait]
+impl CancelNews for InProcessStream {
+    async fn announce_cancel(&self, agent_execution_id: &str) -> Result<(), StreamError> {
+        for follower in self.cancel_followers().iter() {
+            // One whose buffer is full hears of the cancel from the engine.
+            let _ = follower.try_send(agent_execution_id.to_owned());
+        }
+        Ok(())
+    }
+
+    fn follow_cancels(&self) -> mpsc::Receiver<String> {
+        let (sender, receiver) = mpsc::channel(UNREAD_CANCELS);
+        let mut followers = self.cancel_followers();
+        followers.retain(|follower| !follower.is_closed());
+        followers.push(sender);
+        receiver
     }
 }

@@ -4,6 +4,7 @@
 //! - [`commands`]: runs them in bounded time, whatever Redis does
 //! - [`outage`]: whether Redis is away, and who finds out whether it is back
 //! - [`hub`]: one subscriber connection, which serves all followers of this process
+//! - [`cancels`]: a worker's subscriber connection, over which it hears of cancels
 //! - [`known`]: what this process has seen, and **what the fence holds after Redis has lost everything**
 //! - [`wire`] and [`names`]: messages, keys and channels
 //!
@@ -13,6 +14,7 @@
 //! what was. A stream would keep each piece a second time beside the text, and one blocked read is needed for each
 //! conversation. What pub/sub may lose is found by counting (`wire::Place`).
 
+mod cancels;
 mod commands;
 mod error;
 mod hub;
@@ -28,7 +30,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use everturn_proto::LogId;
 use redis::{Client, IntoConnectionInfo};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::timeout,
+};
 
 pub use self::options::RedisStreamOptions;
 use self::{
@@ -41,7 +46,7 @@ use self::{
     scripts::{RawSnapshot, Snapshot},
 };
 use crate::api::{
-    Announcement, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
+    Announcement, CancelNews, Following, Piece, Published, StreamError, StreamReader, StreamWriter,
 };
 
 /// The most snapshots that are taken at once. It limits the memory and the requests when thousands of readers come back
@@ -52,6 +57,7 @@ const MAX_SNAPSHOTS: usize = 32;
 const JOINS: usize = 3;
 
 /// The back end on Redis. Clones share its two connections and its followers; the followers end with the last one.
+/// Whoever follows cancels has a connection besides.
 #[derive(Debug, Clone)]
 pub struct RedisStream {
     inner: Arc<Inner>,
@@ -59,6 +65,7 @@ pub struct RedisStream {
 
 #[derive(Debug)]
 struct Inner {
+    client: Client,
     options: RedisStreamOptions,
     names: Names,
     commands: Commands,
@@ -84,10 +91,11 @@ impl RedisStream {
             Arc::clone(&known),
             Arc::clone(&outage),
         );
-        let commands = Commands::new(client, options.command_timeout, Arc::clone(&outage));
+        let commands = Commands::new(client.clone(), options.command_timeout, Arc::clone(&outage));
         let snapshots = Semaphore::new(MAX_SNAPSHOTS);
         Ok(Self {
             inner: Arc::new(Inner {
+                client,
                 options,
                 names,
                 commands,
@@ -191,5 +199,18 @@ impl StreamReader for RedisStream {
         // The subscriber's connection comes back by itself, and then has one caller try a snapshot.
         self.inner.hub.is_reachable().await;
         self.inner.outage.may_try().await;
+    }
+}
+
+#[async_trait]
+impl CancelNews for RedisStream {
+    async fn announce_cancel(&self, agent_execution_id: &str) -> Result<(), StreamError> {
+        let script = scripts::announce_cancel(&self.inner.names, agent_execution_id);
+        Ok(self.inner.commands.run::<()>(&script).await?)
+    }
+
+    fn follow_cancels(&self) -> mpsc::Receiver<String> {
+        let inner = &self.inner;
+        cancels::follow(inner.client.clone(), &inner.names, &inner.options)
     }
 }

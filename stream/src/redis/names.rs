@@ -14,6 +14,8 @@ const FORMAT: u32 = 2;
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     before: String,
+    /// The channel on which cancels are announced, of all conversations.
+    pub cancels: String,
 }
 
 /// The names of one conversation.
@@ -27,6 +29,7 @@ impl Names {
     pub(super) fn new(prefix: &str) -> Self {
         Self {
             before: format!("{prefix}:{FORMAT}:{{"),
+            cancels: format!("{prefix}:{FORMAT}:cancels"),
         }
     }
 

@@ -37,7 +37,7 @@ pub struct RedisStreamOptions {
     pub follow_timeout: Duration,
     /// Longest pause between two tries to reach a Redis that is away; until then calls fail at once. Default 250 ms:
     /// live texts are back within a second, also when a try still waits for its time-out as Redis comes back. Each of
-    /// a process's two connections is tried some five times a second, however many texts are written and read there.
+    /// a process's connections is tried some five times a second, however many texts are written and read there.
     pub max_backoff: Duration,
     /// How often conversations nobody follows any more are unsubscribed, and the subscriber's connection is
     /// checked. Default 5 s.

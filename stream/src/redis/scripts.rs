@@ -8,7 +8,7 @@ use redis::{Script, ScriptInvocation};
 use super::{
     error::Error,
     known::Mark,
-    names::{ConversationNames, field, other, parse_field},
+    names::{ConversationNames, Names, field, other, parse_field},
     options::RedisStreamOptions,
     wire::{self, Place},
 };
@@ -30,6 +30,9 @@ static SNAPSHOT: LazyLock<Script> =
     LazyLock::new(|| Script::new(include_str!("scripts/snapshot.lua")));
 
 static FORGET: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/forget.lua")));
+
+static ANNOUNCE_CANCEL: LazyLock<Script> =
+    LazyLock::new(|| Script::new("return redis.call('PUBLISH', ARGV[1], ARGV[2])"));
 
 /// Fences, appends and publishes a piece. `known`: what this process has seen of its agent execution.
 pub(super) fn publish(
@@ -110,6 +113,16 @@ pub(super) fn snapshot(names: &ConversationNames) -> ScriptInvocation<'static> {
 pub(super) fn forget(names: &ConversationNames) -> ScriptInvocation<'static> {
     let mut script = FORGET.prepare_invoke();
     script.key(names.open()).arg(names.text_prefix());
+    script
+}
+
+/// Tells workers that an agent execution is cancelled.
+pub(super) fn announce_cancel(
+    names: &Names,
+    agent_execution_id: &str,
+) -> ScriptInvocation<'static> {
+    let mut script = ANNOUNCE_CANCEL.prepare_invoke();
+    script.arg(&names.cancels).arg(agent_execution_id);
     script
 }
 

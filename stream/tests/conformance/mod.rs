@@ -1,11 +1,13 @@
 //! What every back end of the stream must do. A back end's test file names it with `conformance_suite!`.
 //!
+//! - `cancels`: cancels that are announced
 //! - `fence`: late writers are refused (invariant 7, fenced deltas)
 //! - `texts`: texts that grow, side by side
 //! - `joining`: readers that join at any moment (invariant 8, a cursor never expires)
 //! - `limits`: what a stream holds no more of (invariant 10, nothing grows without a bound)
 //! - `reader`: a reader that objects to every gap and double
 
+pub mod cancels;
 pub mod fence;
 pub mod joining;
 pub mod limits;
@@ -14,12 +16,12 @@ pub mod texts;
 
 use std::{future::Future, sync::Arc};
 
-use everturn_stream::{StreamOptions, StreamReader, StreamWriter};
+use everturn_stream::{CancelNews, StreamOptions, StreamReader, StreamWriter};
 
 /// A back end under test.
 pub trait Backend {
     /// Its stream.
-    type Stream: StreamWriter + StreamReader + 'static;
+    type Stream: StreamWriter + StreamReader + CancelNews + 'static;
     /// Cases of a property test: fewer where each step is a round trip.
     const CASES: u32;
     /// A stream that holds nothing.
@@ -46,6 +48,8 @@ macro_rules! conformance_suite {
             limits::slow_follower_is_cut_and_others_are_not,
             limits::too_many_followers_are_refused,
             limits::untouched_texts_expire,
+            cancels::everybody_hears_of_a_cancel,
+            cancels::who_takes_no_cancels_holds_up_nobody,
         );
 
         #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod away;
+mod cancels;
 mod comes_back;
 mod fence;
 mod followers;

@@ -8,6 +8,15 @@ use serde_json::Value;
 use super::Stack;
 use crate::{events::assert_gap_free, wait};
 
+/// The size of a run's history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySize {
+    /// Number of events.
+    pub events: u64,
+    /// As the engine counts them.
+    pub bytes: u64,
+}
+
 impl Stack {
     /// Returns a client of the gateway.
     pub fn client(&self) -> GatewayClient {
@@ -154,6 +163,42 @@ impl Stack {
             .history(&ids::workflow_id(conversation_id))
             .await;
         history["events"].as_array().cloned().unwrap_or_default()
+    }
+
+    /// Waits until the workflow of a conversation has completed, and returns the sizes of the histories of all its runs.
+    pub async fn histories(&self, conversation_id: &str) -> Vec<HistorySize> {
+        let latest = self.workflow_status(conversation_id, "COMPLETED").await;
+        let latest = &latest["workflowExecutionInfo"]["execution"]["runId"];
+        let workflow_id = ids::workflow_id(conversation_id);
+        let query = format!("WorkflowId = '{workflow_id}'");
+        let run_ids = wait::until("all runs are listed", || async {
+            let list = ["workflow", "list", "--query", &query];
+            let listed = self.temporal.json(&list).await;
+            let listed = listed.as_array().cloned().unwrap_or_default();
+            let run_ids = listed.iter().map(|run| run["execution"]["runId"].clone());
+            let run_ids: Vec<_> = run_ids.collect();
+            run_ids.contains(latest).then_some(run_ids)
+        })
+        .await;
+        let mut sizes = Vec::new();
+        for run_id in run_ids {
+            let run_id = run_id.as_str().unwrap();
+            let describe = ["workflow", "describe", "--workflow-id", &workflow_id];
+            let describe = [&describe[..], &["--run-id", run_id]].concat();
+            let described = self.temporal.json(&describe).await;
+            // Protobuf's JSON has numbers of 64 bits as text.
+            let number = |key: &str| {
+                described["workflowExecutionInfo"][key]
+                    .as_str()?
+                    .parse()
+                    .ok()
+            };
+            sizes.push(HistorySize {
+                events: number("historyLength").unwrap_or(0),
+                bytes: number("historySizeBytes").unwrap_or(0),
+            });
+        }
+        sizes
     }
 
     /// Signals a message to the workflow of a conversation with the `temporal` CLI, without the gateway.

@@ -26,7 +26,7 @@ use crate::{
 };
 
 pub use self::{
-    conversations::frames_until,
+    conversations::{HistorySize, frames_until},
     processes::{Process, binary, ready},
 };
 

@@ -157,6 +157,22 @@ impl Process {
         }
     }
 
+    /// Stops the processes where they are (SIGSTOP). Their connections stay open.
+    pub fn pause(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets the processes go on after [`Process::pause`].
+    pub fn resume(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        for id in self.ids() {
+            kill(Pid::from_raw(i32::try_from(id).unwrap()), signal).unwrap();
+        }
+    }
+
     /// Returns the largest amount of memory that one of the processes has held at a time.
     pub fn peak_memory_bytes(&self) -> u64 {
         let peak = |child: &Child| {
@@ -179,10 +195,7 @@ impl Process {
     /// Sends SIGTERM and waits for the end. Returns 0 if all processes exited with 0, else the exit code of one that
     /// did not.
     pub async fn terminate(mut self) -> Option<i32> {
-        for id in self.ids() {
-            let process = Pid::from_raw(i32::try_from(id).unwrap());
-            kill(process, Signal::SIGTERM).unwrap();
-        }
+        self.signal(Signal::SIGTERM);
         let mut worst = Some(0);
         for child in &mut self.children {
             let code = child.wait().await.unwrap().code();

@@ -33,6 +33,7 @@ const GATEWAY: Rooms = &[
     ),
     ("live", &["limits", "config", "schema", "fields"]),
     ("reconciler", &["turns", "config"]),
+    ("lost_workers", &["turns"]),
     ("ports", &["turns"]),
     ("limits", &["config"]),
     ("turns", &[]),

@@ -70,13 +70,17 @@ async fn a_call_that_another_worker_makes_again_is_stopped() {
     assert_eq!(stack.model.requests().len(), 2);
 }
 
-#[tokio::test]
-async fn while_the_model_streams() {
-    let model = Model::start(|request: &Request| match request.number {
+/// Never ends its first answer.
+pub(super) fn half_at_first(request: &Request) -> Reply {
+    match request.number {
         1 => Reply::text("This half is lost with its wor").held(),
         _ => Reply::text("This is the whole answer."),
-    });
-    let stack = Stack::new(model.await).await;
+    }
+}
+
+#[tokio::test]
+async fn while_the_model_streams() {
+    let stack = Stack::new(Model::start(half_at_first).await).await;
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("hello").await;
     stack.asked(1).await;

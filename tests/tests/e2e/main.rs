@@ -27,6 +27,7 @@ mod inline_tools;
 mod isolation;
 mod keys;
 mod long_steps;
+mod lost_workers;
 mod mcp;
 mod operations;
 mod own_tools;

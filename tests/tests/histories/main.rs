@@ -72,6 +72,7 @@ async fn stored_histories_replay() {
         "steers-after-end",
         "taken-over",
         "early-cancel",
+        "announced-cancel",
         "long-wait",
         "goes-on-among-tools",
     ];

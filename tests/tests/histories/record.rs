@@ -100,12 +100,7 @@ async fn record_histories_when_asked() {
     }
     let stack = Stack::new(Model::start(script).await).await;
     let _running = stack.start().await;
-    let (conversation, _) = stack.ask("wait").await;
-    stack.asked(1).await;
-    stack.client().cancel(&conversation).await.unwrap();
-    stack.ended(&conversation, 1).await;
-    stack.workflow_status(&conversation, "COMPLETED").await;
-    record(&stack, "cancel", &conversation, None).await;
+    record_cancel(&stack, "cancel").await;
 
     let (conversation, _) = stack.ask("wait").await;
     stack.asked(2).await;
@@ -156,6 +151,26 @@ async fn record_histories_of_what_waits_or_was_lost_when_asked() {
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
     record(&stack, "taken-over", &conversation, None).await;
+}
+
+#[tokio::test]
+async fn record_a_history_of_an_announced_cancel_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let stack = Stack::new(Model::start(script).await).await;
+    let _running = stack.start().await;
+    record_cancel(&stack, "announced-cancel").await;
+}
+
+/// Records a turn that is cancelled while the model speaks. It is the first one of the stack.
+async fn record_cancel(stack: &Stack, name: &str) {
+    let (conversation, _) = stack.ask("wait").await;
+    stack.asked(1).await;
+    stack.client().cancel(&conversation).await.unwrap();
+    stack.ended(&conversation, 1).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(stack, name, &conversation, None).await;
 }
 
 /// Two calls that a person must approve, or one that the client runs.

@@ -13,6 +13,9 @@ const MAX_SLOTS: usize = 100_000;
 /// A worker that is replaced more often would mostly begin. With the most, what the SDK keeps is 4.5 GB.
 const RENEWALS: RangeInclusive<usize> = 10..=10_000_000;
 
+/// With a longer lease, heartbeats tell sooner that a worker is dead.
+const MAX_LEASE: Duration = Duration::from_secs(30);
+
 /// Limits of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerLimits {
@@ -28,6 +31,10 @@ pub struct WorkerLimits {
     /// How long a turn that needs an agent, a tool or a provider that this worker does not know is left to other
     /// workers. Default 5 min: a rollout has replaced some of the workers by then.
     pub wait_for_peer: Duration,
+    /// How long other processes take this worker for alive after its last sign of life. Default 2 s: it gives four signs
+    /// in this time, so a database or a machine that stalls for a second costs nothing. What a dead worker did begins
+    /// again elsewhere after this time and some half a second.
+    pub lease: Duration,
     /// After how many activities, saves included, the SDK's worker is replaced by a fresh one. Default 10,000: the SDK keeps
     /// some 450 bytes of each until then, 4.5 MB.
     pub renew_after_activities: usize,
@@ -41,6 +48,7 @@ impl Default for WorkerLimits {
             max_cached_workflows: 1000,
             graceful_shutdown: Duration::from_secs(20),
             wait_for_peer: Duration::from_mins(5),
+            lease: Duration::from_secs(2),
             renew_after_activities: 10_000,
         }
     }
@@ -54,6 +62,7 @@ pub(super) struct WorkerTable {
     max_cached_workflows: Option<Spanned<usize>>,
     graceful_shutdown: Option<Spanned<String>>,
     wait_for_peer: Option<Spanned<String>>,
+    lease: Option<Spanned<String>>,
     renew_after_activities: Option<Spanned<usize>>,
 }
 
@@ -91,6 +100,7 @@ impl WorkerTable {
                 default.wait_for_peer,
                 Duration::ZERO..=HOUR,
             ),
+            lease: check.duration("lease", &self.lease, default.lease, SECOND..=MAX_LEASE),
             renew_after_activities: check.number(
                 "renew_after_activities",
                 &self.renew_after_activities,

@@ -4,8 +4,8 @@ use std::{process::ExitCode, sync::Arc};
 
 use anyhow::{Context, bail};
 use everturn_gateway::{
-    GatewayState, Ports, Reconciler, TemporalTurns, config::ANNOUNCED_POLL_INTERVAL, listener,
-    turns::TemporalTurnsOptions,
+    GatewayState, LostWorkerWatch, Ports, Reconciler, TemporalTurns,
+    config::ANNOUNCED_POLL_INTERVAL, listener, turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
 use temporalio_client::Client;
@@ -97,6 +97,7 @@ pub async fn serve(
         turns.clone(),
         config.reconciler.clone(),
     );
+    let lost_workers = LostWorkerWatch::new(parts.store.lost_workers, turns.clone());
     let ports = Ports {
         events: parts.store.events,
         conversations: parts.store.conversations,
@@ -113,10 +114,12 @@ pub async fn serve(
         None => config.poll_interval,
     };
     let reconciling = tokio::spawn(reconciler.run(shutdown.clone()));
+    let watching = tokio::spawn(lost_workers.run(shutdown.clone()));
     let served = everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown)
         .await
         .context("the gateway ended");
     reconciling.abort();
+    watching.abort();
     served
 }
 

@@ -3,6 +3,7 @@
 pub mod config;
 pub mod gateway;
 pub mod keys;
+mod lease;
 pub mod migrate;
 pub mod retention;
 mod sdk_workers;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, KnownAgents, Stopping, ToolThreads,
+    AgentActivities, Cancels, KnownAgents, Stopping, ToolThreads,
     egress::Egress,
     model::{GenaiClient, Providers},
     tools::{
@@ -24,7 +24,10 @@ use temporalio_sdk::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::sdk_workers::{self, ActivityCount};
+use super::{
+    lease::LeaseKeeper,
+    sdk_workers::{self, ActivityCount},
+};
 use crate::{
     cli::{Common, WorkerOptions},
     config::Config,
@@ -32,9 +35,9 @@ use crate::{
     shutdown,
 };
 
-/// A dead worker's workflow tasks wait on its sticky queue for this long (a killed worker's turn is taken over within 10 s).
+/// A dead worker's workflow tasks wait on its sticky queue for this long.
 const STICKY_TIMEOUT: Duration = Duration::from_secs(1);
-/// Activities learn of a cancel with a heartbeat: at most this often, whatever the heartbeat time-out.
+/// A heartbeat that is asked for is sent within this time, whatever the heartbeat time-out: a cancel arrives with its answer.
 const HEARTBEAT_THROTTLE: Duration = Duration::from_secs(1);
 
 /// What a worker works with.
@@ -121,9 +124,13 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
     let tools = Arc::new(tools);
+    let lease = LeaseKeeper::begin(parts.store.leases, limits.lease).await;
+    let cancels = Cancels::default();
     let activities = AgentActivities {
         turns: parts.store.turns,
         stream: parts.stream.writer,
+        cancel_news: Arc::clone(&parts.stream.cancels),
+        cancels: cancels.clone(),
         model: Arc::new(
             GenaiClient::new(parts.providers).context("cannot set up the model client")?,
         ),
@@ -131,6 +138,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),
         wait_for_peer: limits.wait_for_peer,
+        worker: lease.worker().clone(),
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
     let tuner = TunerHolder::builder()
@@ -154,11 +162,16 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .tuner(tuner.clone())
             .sticky_queue_schedule_to_start_timeout(STICKY_TIMEOUT)
             .max_heartbeat_throttle_interval(HEARTBEAT_THROTTLE)
+            .client_identity_override(lease.identity().to_owned())
             .build();
         anyhow::Ok(Worker::new(&runtime, parts.client.clone(), options)?)
     };
     tracing::info!(task_queue = parts.task_queue, "worker is running");
-    let ended = sdk_workers::run(make, limits.renew_after_activities, shutdown).await;
+    let ended = tokio::select! {
+        ended = sdk_workers::run(make, limits.renew_after_activities, shutdown) => ended,
+        never = cancels.follow(parts.stream.cancels.follow_cancels()) => match never {},
+    };
     tools.close().await;
+    lease.end().await;
     ended
 }

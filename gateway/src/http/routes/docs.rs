@@ -43,6 +43,7 @@ pages! {
     "step_limit" "store_unavailable" "sub_agent_lost" "temporal_unavailable" "too_many_streams"
     "too_many_streams_of_tenant" "too_many_turns" "tool_unavailable" "turn_complete" "turn_lost" "turn_not_running"
     "turn_not_started" "turn_running" "turn_timeout" "turn_unavailable" "unauthenticated" "unknown_agent" "unknown_message"
+    "worker_lost"
 }
 
 /// The text of the OpenAPI document.

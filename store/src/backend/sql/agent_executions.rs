@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use everturn_proto::words::AgentExecutionStatus;
 
-use super::Statement;
+use super::super::{dialect::Parts, write::values::Values};
 
 /// `$1` agent execution, `$2` conversation. Returns this turn, if it has begun, and every other turn that says that it
 /// runs.
@@ -56,22 +56,26 @@ impl InsertAgentExecution<'_> {
          parent_execution_id, root_execution_id, depth, parent_tool_call_id, status) \
          VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10, $11, $7)";
 
-    /// Returns the statement that inserts the turn's own agent execution.
-    pub(crate) fn of_turn(&self) -> Statement {
-        self.statement(Self::OF_TURN)
+    /// Adds the turn's own agent execution.
+    pub(crate) fn add_turn_to(&self, parts: &mut Parts) {
+        parts.add(Self::OF_TURN, |values| {
+            self.bind(values);
+        });
     }
 
-    /// Returns the statement that inserts a sub-agent's agent execution.
-    pub(crate) fn of_sub_agent(&self, parentage: &Parentage<'_>) -> Statement {
-        self.statement(Self::OF_SUB_AGENT)
-            .bind(parentage.parent_execution_id)
-            .bind(parentage.root_execution_id)
-            .bind(i64::from(parentage.depth))
-            .bind(parentage.call_id)
+    /// Adds a sub-agent's agent execution.
+    pub(crate) fn add_sub_agent_to(&self, parts: &mut Parts, parentage: &Parentage<'_>) {
+        parts.add(Self::OF_SUB_AGENT, |values| {
+            self.bind(values)
+                .bind(parentage.parent_execution_id)
+                .bind(parentage.root_execution_id)
+                .bind(i64::from(parentage.depth))
+                .bind(parentage.call_id);
+        });
     }
 
-    fn statement(&self, text: &'static str) -> Statement {
-        sqlx::query(text)
+    fn bind<'v, 'a>(&self, values: &'v mut Values<'a>) -> &'v mut Values<'a> {
+        values
             .bind(self.id)
             .bind(self.conversation_id)
             .bind(self.message_id)

@@ -9,11 +9,11 @@ use super::Statement;
 use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
-/// run. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
+/// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
 /// (invariant 5, paid once). Returns the generation, the number of calls of the step, and the log that it is saved in.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
-     step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END \
+     step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END, worker_id = $7 \
      WHERE id = $1 AND conversation_id = $2 AND status = $4 AND ",
     run_is_newest!("$2", "$6"),
     " AND NOT EXISTS \
@@ -39,10 +39,9 @@ pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
 
 /// The first row wins. The clause names no key, so that PostgreSQL waits for another writer of the same checkpoint at
 /// each of the table's two keys: at a key that a clause does not name, it reports a conflict instead.
-const INSERT_CHECKPOINT: &str = "INSERT INTO execution_checkpoints \
-     (id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, generation, \
-      input_tokens, output_tokens, created_at, execution_state) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING";
+const INSERT_CHECKPOINT: &str = insert_checkpoint!(
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
+);
 
 /// `$1` id, `$2` generation, `$3` input tokens, `$4` output tokens, `$5` now, `$6` state. The newest generation wins.
 const REPLACE_CHECKPOINT: &str = "UPDATE execution_checkpoints SET generation = $2, input_tokens = $3, \

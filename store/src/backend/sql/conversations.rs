@@ -113,10 +113,5 @@ pub(crate) const RENAME_CONVERSATION: &str = concat!(
     conversation_columns!()
 );
 
-/// `$1` id, `$2` title.
-pub(crate) const SET_EMPTY_TITLE: &str =
-    "UPDATE conversations SET title = $2 WHERE id = $1 AND title = ''";
-
-/// `$1` id, `$2` last sequence, `$3` added messages, `$4` now.
-pub(crate) const ADVANCE_CONVERSATION: &str = "UPDATE conversations SET last_sequence = $2, \
-     message_count = message_count + $3, updated_at = $4 WHERE id = $1";
+/// `$1` id, `$2` last sequence, `$3` added messages, `$4` now, `$5` the title of a conversation that has none, or empty.
+pub(crate) const ADVANCE_CONVERSATION: &str = advance_conversation!("");

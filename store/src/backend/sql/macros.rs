@@ -176,3 +176,26 @@ macro_rules! end_tool {
         )
     };
 }
+
+/// Inserts a checkpoint with these values.
+macro_rules! insert_checkpoint {
+    ($($values:tt)*) => {
+        concat!(
+            "INSERT INTO execution_checkpoints \
+             (id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, \
+              generation, input_tokens, output_tokens, created_at, execution_state) ",
+            $($values)*
+        )
+    };
+}
+
+/// Changes what a batch changes of its conversation.
+macro_rules! advance_conversation {
+    ($($condition:tt)*) => {
+        concat!(
+            "UPDATE conversations SET last_sequence = $2, message_count = message_count + $3, updated_at = $4, \
+             title = CASE title WHEN '' THEN $5 ELSE title END WHERE id = $1",
+            $($condition)*
+        )
+    };
+}

@@ -7,8 +7,8 @@ use everturn_proto::{
 };
 use sqlx::types::Json as Column;
 
-use super::{Scalar, SqlText, Statement};
-use crate::api::NewMessage;
+use super::{super::dialect::Parts, Scalar, SqlText};
+use crate::api::{Access, NewMessage};
 
 /// True when a turn of the conversation runs, or another message than this one waits to be answered. The last parameter
 /// is `reject`.
@@ -29,14 +29,16 @@ macro_rules! others {
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
-/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject. It
-/// inserts nothing when the message is there already or a limit is reached. The row says whether something else has not
-/// ended.
+/// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject.
+/// `$11` owner. It inserts nothing when the caller may not see the conversation, when the message is there already or
+/// when a limit is reached. The row says whether something else has not ended.
 pub(crate) const QUEUE_MESSAGE: &str = concat!(
     "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
      client_message_id, created_at, on_busy, content, tool_calls, tool_results) \
      SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]' \
-     WHERE (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
+     WHERE EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND tenant_id = $7 \
+      AND (CAST($11 AS TEXT) IS NULL OR owner_id = $11)) \
+     AND (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
      AND ($8 = 0 OR (SELECT COUNT(*) FROM \
       (SELECT conversation_id FROM \
        (SELECT DISTINCT conversation_id FROM messages \
@@ -50,10 +52,11 @@ pub(crate) const QUEUE_MESSAGE: &str = concat!(
     others!("$1", "$2", "$10")
 );
 
-/// Returns [`QUEUE_MESSAGE`] with its parameters.
+/// Returns [`QUEUE_MESSAGE`] with its parameters. `max_queued` is the limit that this call counts to.
 pub(crate) fn queue<'q>(
     new: &'q NewMessage,
-    tenant_id: &'q str,
+    max_queued: u32,
+    access: &'q Access,
     now: DateTime<Utc>,
 ) -> Scalar<'q, bool> {
     sqlx::query_scalar(QUEUE_MESSAGE)
@@ -62,11 +65,12 @@ pub(crate) fn queue<'q>(
         .bind(&new.client_message_id)
         .bind(&new.content)
         .bind(now)
-        .bind(i64::from(new.max_queued))
-        .bind(tenant_id)
+        .bind(i64::from(max_queued))
+        .bind(&access.tenant_id)
         .bind(new.max_turns.map_or(0, |most| i64::from(most.get())))
         .bind(new.on_busy.as_str())
         .bind(OnBusy::Reject.as_str())
+        .bind(&access.owner_id)
 }
 
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject. When both ids match, the row with the
@@ -139,18 +143,20 @@ impl InsertTakenMessage<'_> {
          VALUES ($1, $2, (SELECT tenant_id FROM conversations WHERE id = $1), $3, 'taken', $4, $5, $6, $7, $8, $9, \
          $10, '[]')";
 
-    pub(crate) fn statement(&self) -> Statement {
-        sqlx::query(Self::TEXT)
-            .bind(self.conversation_id)
-            .bind(self.id)
-            .bind(self.role.as_str())
-            .bind(self.agent_execution_id)
-            .bind(self.step.map(i64::from))
-            .bind(i64::from(self.sequence_number))
-            .bind(self.now)
-            .bind(self.sub_agent.unwrap_or_default())
-            .bind(self.content)
-            .bind(Column(self.tool_calls))
+    pub(crate) fn add_to(&self, parts: &mut Parts) {
+        parts.add(Self::TEXT, |values| {
+            values
+                .bind(self.conversation_id)
+                .bind(self.id)
+                .bind(self.role.as_str())
+                .bind(self.agent_execution_id)
+                .bind(self.step.map(i64::from))
+                .bind(i64::from(self.sequence_number))
+                .bind(self.now)
+                .bind(self.sub_agent.unwrap_or_default())
+                .bind(self.content)
+                .bind(Column(self.tool_calls));
+        });
     }
 }
 
@@ -173,7 +179,7 @@ pub(crate) const ASSISTANT_ROWS: SqlText = among!(
 );
 
 macro_rules! set_tool_results {
-    ($results:literal, $is_of_step:literal) => {
+    ($results:literal, $is_of_step:literal, $is_not_observed_now:literal) => {
         concat!(
             "UPDATE messages SET tool_results = (SELECT ",
             $results,
@@ -181,12 +187,15 @@ macro_rules! set_tool_results {
             $is_of_step,
             ") WHERE conversation_id = $1 AND id = $2 AND NOT EXISTS (SELECT 1 FROM tool_execution_records o \
              WHERE o.agent_execution_id = messages.agent_execution_id AND o.step = messages.step \
-             AND o.observed_sequence IS NULL)"
+             AND o.observed_sequence IS NULL AND o.execution_id ",
+            $is_not_observed_now,
+            ")"
         )
     };
 }
 
-/// `$1` conversation, `$2` id, `$3` list of the tool executions of its calls. When all of them are observed, copies their
+/// `$1` conversation, `$2` id, `$3` list of the tool executions of its calls, `$4` list of those that are observed in the same
+/// transaction. When all are observed, copies their
 /// results, in call order, so that a context is read from one table. No context is read before. A row of the copy is an
 /// `api::ToolResult`. SQLite joins texts, because its functions for JSON refuse what is deeply nested.
 pub(crate) const SET_TOOL_RESULTS: SqlText = SqlText {
@@ -195,12 +204,14 @@ pub(crate) const SET_TOOL_RESULTS: SqlText = SqlText {
          || ',\"call_id\":' || json_quote(call_id) || ',\"tool_name\":' || json_quote(tool_name) \
          || ',\"is_error\":' || CASE WHEN is_error THEN 'true' ELSE 'false' END \
          || ',\"result\":' || result || '}', ',' ORDER BY call_index) || ']'",
-        "IN (SELECT value FROM json_each($3))"
+        "IN (SELECT value FROM json_each($3))",
+        "NOT IN (SELECT value FROM json_each($4))"
     ),
     postgres: set_tool_results!(
         "jsonb_agg(jsonb_build_object('execution_id', execution_id, 'call_id', call_id, 'tool_name', tool_name, \
          'is_error', is_error, 'result', result) ORDER BY call_index)",
-        "= ANY($3)"
+        "= ANY($3)",
+        "<> ALL($4)"
     ),
 };
 

@@ -19,6 +19,7 @@ pub(crate) mod checkpoints;
 pub(crate) mod conversations;
 pub(crate) mod events;
 pub(crate) mod keys;
+pub(crate) mod leases;
 pub(crate) mod messages;
 pub(crate) mod outside;
 pub(crate) mod plans;
@@ -33,7 +34,7 @@ use super::dialect::Db;
 use crate::{api::Access, sql_text::SqlText};
 
 /// Parameters of a statement.
-type Arguments = <Db as sqlx::Database>::Arguments;
+pub(super) type Arguments = <Db as sqlx::Database>::Arguments;
 
 /// A statement with its parameters.
 pub(super) type Statement = sqlx::query::Query<'static, Db, Arguments>;

@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 use sqlx::{FromRow, types::Json as Column};
 
-use super::{Db, Select, SqlText};
+use super::{
+    super::write::values::{Refusal, Values},
+    Arguments, Db, Select, SqlText,
+};
 use crate::api::{ToolEnd, ToolKey};
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution.
@@ -37,12 +40,26 @@ macro_rules! start_tool {
 /// let a tool run, `$7` list of effects with which a tool may run again, `$8` status pending, `$9` status running, `$10`
 /// epoch of the run. Returns the record when the tool may run. A claimant that asks again did not hear the answer, so
 /// nothing ran: it is still the same attempt.
+///
+/// PostgreSQL writes the checkpoint `tool_start` in the same statement: `$11` its id, `$12` message, `$13` step, `$14` type.
+/// Whoever writes it has the record's lock, so it can name one of the table's two keys. The state is a `ToolStartState`.
 pub(crate) const START_TOOL: SqlText = SqlText {
     sqlite: start_tool!(
         "IN (SELECT value FROM json_each($6))",
         "IN (SELECT value FROM json_each($7))"
     ),
-    postgres: start_tool!("= ANY($6)", "= ANY($7)"),
+    postgres: concat!(
+        "WITH started AS (",
+        start_tool!("= ANY($6)", "= ANY($7)"),
+        "), checkpoint AS (",
+        insert_checkpoint!(
+            "SELECT $11, $1, $12, $3, $14, execution_id, $13, attempt, 0, 0, $4, \
+             jsonb_build_object('execution_id', execution_id, 'tool_name', tool_name, 'tool_input', tool_input, \
+             'attempt', attempt) FROM started ON CONFLICT (id) DO UPDATE SET generation = excluded.generation, \
+             created_at = excluded.created_at, execution_state = excluded.execution_state"
+        ),
+        ") SELECT * FROM started"
+    ),
 };
 
 /// `$1` conversation, `$2` tool execution, `$3` agent execution, `$4` claimant, `$5` status pending, `$6` status running.
@@ -70,22 +87,18 @@ pub(crate) const FINISH_TOOL: SqlText = SqlText {
     postgres: finish_tool!("= ANY($11)"),
 };
 
-/// Ends the call that started a sub-agent. The parameters of [`ended`] come first. Then: `$8` conversation, `$9` tool
+/// Ends the call that started a sub-agent. The parameters of [`bind_end`] come first. Then: `$8` conversation, `$9` tool
 /// execution.
-pub(crate) const END_DELEGATE_CALL: &str =
-    end_tool!("conversation_id = $8 AND execution_id = $9 RETURNING execution_id");
+pub(crate) const END_DELEGATE_CALL: &str = end_tool!("conversation_id = $8 AND execution_id = $9");
 
-/// Returns one of the texts that end a tool execution, with the first of its parameters: `$1` status, `$2` is error,
-/// `$3` duration, `$4` now, `$5` events, `$6` result, `$7` full result.
-pub(crate) fn ended<'q, T>(
-    text: &'static str,
-    end: &'q ToolEnd,
+/// Binds the first parameters of a text that ends a tool execution: `$1` status, `$2` is error, `$3` duration, `$4` now,
+/// `$5` events, `$6` result, `$7` full result.
+pub(crate) fn bind_end<'v, 'a>(
+    values: &'v mut Values<'a>,
+    end: &ToolEnd,
     now: DateTime<Utc>,
-) -> Select<'q, T>
-where
-    T: for<'r> FromRow<'r, <Db as sqlx::Database>::Row>,
-{
-    sqlx::query_as(text)
+) -> &'v mut Values<'a> {
+    values
         .bind(end.status.as_str())
         .bind(end.is_error)
         .bind(i64::from(end.duration_ms))
@@ -93,6 +106,21 @@ where
         .bind(Column(&end.events))
         .bind(Column(&end.result))
         .bind(end.full_result.as_ref().map(Column))
+}
+
+/// Returns one of the texts that end a tool execution, with the parameters of [`bind_end`].
+pub(crate) fn ended<'q, T>(
+    text: &'static str,
+    end: &ToolEnd,
+    now: DateTime<Utc>,
+) -> sqlx::Result<Select<'q, T>>
+where
+    T: for<'r> FromRow<'r, <Db as sqlx::Database>::Row>,
+{
+    let (mut arguments, mut refusal) = (Arguments::default(), Refusal::default());
+    bind_end(&mut Values::of(&mut arguments, &mut refusal), end, now);
+    let arguments = refusal.or(arguments).map_err(sqlx::Error::Encode)?;
+    Ok(sqlx::query_as_with(text, arguments))
 }
 
 /// Returns one of the texts about a tool execution of one agent execution, with the first of its parameters: `$1`
@@ -145,6 +173,10 @@ pub(crate) const USED_CALL_IDS: SqlText = among!(
     "$2",
     ""
 );
+
+/// `$1` conversation, `$2` tool execution, `$3` sequence number of the observe.
+pub(crate) const OBSERVE_TOOL: &str = "UPDATE tool_execution_records SET observed_sequence = $3 \
+     WHERE conversation_id = $1 AND execution_id = $2";
 
 /// The rows to insert follow this text.
 pub(crate) const INSERT_TOOLS: &str = "INSERT INTO tool_execution_records (conversation_id, execution_id, \

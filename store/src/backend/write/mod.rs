@@ -1,7 +1,11 @@
-//! Writes a batch, in a number of statements that does not depend on the number of its rows.
+//! Writes a batch: its statements, whose number does not depend on the number of its rows, and their parameters.
+//!
+//! `Parts`, beside the dialects, runs them: PostgreSQL in one round trip. So no statement of [`batch`] reads what another
+//! one of it writes; [`results`] reads what those have written.
 
 mod rows;
 mod tools;
+pub(crate) mod values;
 
 pub(super) use tools::insert_ended;
 
@@ -13,147 +17,159 @@ use everturn_proto::{
 use sqlx::types::Json as Column;
 
 use super::{
-    Connection,
-    dialect::{list, words},
+    dialect::{Parts, list, words},
     sql::{
         agent_executions::ADVANCE_EXECUTION,
         conversations::ADVANCE_CONVERSATION,
         events::INSERT_EVENTS,
         messages::{InsertTakenMessage, SET_TOOL_RESULTS, TAKE_MESSAGE},
         plans::{INSERT_PLANS, OR_UPDATE_PLANS},
-        tools::OR_OBSERVE_TOOLS,
     },
 };
 use crate::{
-    api::{Result, StepKey},
+    api::StepKey,
     batch::{AssistantRow, Batch, BatchRequest, TakenMessage},
 };
 use rows::insert_rows;
+use values::Values;
 
-/// Writes every row of the batch, in the order of their foreign keys.
-pub(super) async fn write_batch(
-    connection: &mut Connection,
-    request: &BatchRequest,
+impl Parts {
+    /// Adds a statement.
+    pub(crate) fn add(&mut self, text: &'static str, bind: impl FnOnce(&mut Values<'_>)) {
+        self.add_made(true, |values| {
+            bind(values);
+            text.into()
+        });
+    }
+}
+
+/// Adds every row of the batch but those of [`advance_conversation`] and [`results`], in the order of their foreign keys.
+pub(crate) fn batch(parts: &mut Parts, request: &BatchRequest, batch: &Batch, now: DateTime<Utc>) {
+    let step = &request.step;
+    if let Some(taken) = &batch.taken {
+        take_message(parts, request, taken, now);
+    }
+    if let Some(row) = &batch.assistant {
+        insert_assistant(parts, request, row, now);
+    }
+    insert_events(parts, step, batch, now);
+    tools::insert_pending(parts, step, &batch.pending_tools, now);
+    tools::answer_approval(parts, step, batch, now);
+    tools::observe(parts, step, &batch.observed_tools, now);
+    insert_plans(parts, step, batch, now);
+    tools::end_delegate_call(parts, step, batch, now);
+}
+
+/// Adds what the batch changes of its conversation.
+pub(crate) fn advance_conversation(
+    parts: &mut Parts,
+    step: &StepKey,
     batch: &Batch,
     now: DateTime<Utc>,
-) -> Result<()> {
-    if batch.events.is_empty() {
-        return Ok(());
-    }
-    let step = &request.step;
-    write_messages(connection, request, batch, now).await?;
-    write_events(connection, step, batch, now).await?;
-    tools::write_tools(connection, step, &batch.pending_tools, "", now).await?;
-    tools::write_approval(connection, step, batch, now).await?;
-    tools::write_tools(
-        connection,
-        step,
-        &batch.observed_tools,
-        OR_OBSERVE_TOOLS,
-        now,
-    )
-    .await?;
-    write_results(connection, step, batch).await?;
-    write_plans(connection, step, batch, now).await?;
-    tools::write_delegate_call_end(connection, step, batch, now).await?;
-    sqlx::query(ADVANCE_CONVERSATION)
+) {
+    parts.add(ADVANCE_CONVERSATION, |values| {
+        bind_advance(values, step, batch, now);
+    });
+}
+
+/// Binds what the batch changes of its conversation.
+pub(crate) fn bind_advance(
+    values: &mut Values<'_>,
+    step: &StepKey,
+    batch: &Batch,
+    now: DateTime<Utc>,
+) {
+    values
         .bind(&step.conversation_id)
         .bind(i64::from(batch.last_sequence))
         .bind(i64::from(batch.new_messages))
         .bind(now)
-        .execute(connection)
-        .await?;
-    Ok(())
+        .bind(batch.title.as_deref().unwrap_or_default());
 }
 
-/// Counts the batch's steps. If the batch ends the agent execution, writes that end, too.
-pub(super) async fn advance_execution(
-    connection: &mut Connection,
-    request: &BatchRequest,
+/// Adds what the batch changes of its agent execution, which has saved `saved_steps` steps: the number of these, and the
+/// end, if it is one.
+pub(crate) fn advance_execution(
+    parts: &mut Parts,
+    step: &StepKey,
     batch: &Batch,
+    saved_steps: u32,
     now: DateTime<Utc>,
-) -> Result<()> {
+) {
     let end = batch.end.as_ref();
+    if end.is_none() && batch.steps == saved_steps {
+        return;
+    }
     let status = end.map_or(&AgentExecutionStatus::Running, |end| &end.status);
-    sqlx::query(ADVANCE_EXECUTION)
-        .bind(&request.step.agent_execution_id)
-        .bind(i64::from(batch.steps))
-        .bind(status.as_str())
-        .bind(end.and_then(|end| end.error_code.as_ref()))
-        .bind(end.map(|_| now))
-        .execute(connection)
-        .await?;
-    Ok(())
+    parts.add(ADVANCE_EXECUTION, |values| {
+        values
+            .bind(&step.agent_execution_id)
+            .bind(i64::from(batch.steps))
+            .bind(status.as_str())
+            .bind(end.and_then(|end| end.error_code.as_ref()))
+            .bind(end.map(|_| now));
+    });
 }
 
-async fn write_messages(
-    connection: &mut Connection,
-    request: &BatchRequest,
-    batch: &Batch,
-    now: DateTime<Utc>,
-) -> Result<()> {
-    if let Some(taken) = &batch.taken {
-        take_message(connection, request, taken, now).await?;
-    }
-    if let Some(row) = &batch.assistant {
-        insert_assistant(connection, request, row, now).await?;
-    }
-    Ok(())
-}
-
-/// Copies the results of a step into its assistant row, when none of its calls is open any more. A step with many large
-/// results would otherwise be written anew with each of them.
-async fn write_results(connection: &mut Connection, step: &StepKey, batch: &Batch) -> Result<()> {
-    // Only one step at a time has open tools, so this loop makes one statement at the most.
+/// Adds the copy of the results of a step into its assistant row, which is made when none of its calls is open any more.
+/// A step with many large results would otherwise be written anew with each of them.
+pub(crate) fn results(parts: &mut Parts, step: &StepKey, batch: &Batch) {
+    let observed_now: Vec<_> = batch
+        .observed_tools
+        .iter()
+        .map(|observed| observed.tool.record.call.execution_id.clone())
+        .collect();
+    // Only one step at a time has open tools, so this loop adds one statement at the most.
     for observed in &batch.observed_steps {
-        sqlx::query(words(SET_TOOL_RESULTS))
-            .bind(&step.conversation_id)
-            .bind(&observed.assistant_message_id)
-            .bind(list(&observed.execution_ids))
-            .execute(&mut *connection)
-            .await?;
+        parts.add(words(SET_TOOL_RESULTS), |values| {
+            values
+                .bind(&step.conversation_id)
+                .bind(&observed.assistant_message_id)
+                .bind(list(&observed.execution_ids))
+                .bind(list(&observed_now));
+        });
     }
-    Ok(())
 }
 
 /// Takes a user's message into the timeline, with its row when it has none yet.
-async fn take_message(
-    connection: &mut Connection,
+fn take_message(
+    parts: &mut Parts,
     request: &BatchRequest,
     taken: &TakenMessage,
     now: DateTime<Utc>,
-) -> Result<()> {
+) {
     let step = &request.step;
-    let statement = match &taken.new_content {
-        Some(content) => InsertTakenMessage {
-            conversation_id: &step.conversation_id,
-            id: &taken.id,
-            role: MessageRole::User,
-            agent_execution_id: &step.agent_execution_id,
-            step: None,
-            sequence_number: taken.sequence_number,
-            now,
-            sub_agent: request.thread().sub_agent(),
-            content,
-            tool_calls: &[],
-        }
-        .statement(),
-        None => sqlx::query(TAKE_MESSAGE)
-            .bind(&step.conversation_id)
-            .bind(&taken.id)
-            .bind(&step.agent_execution_id)
-            .bind(i64::from(taken.sequence_number)),
+    let Some(content) = &taken.new_content else {
+        return parts.add(TAKE_MESSAGE, |values| {
+            values
+                .bind(&step.conversation_id)
+                .bind(&taken.id)
+                .bind(&step.agent_execution_id)
+                .bind(i64::from(taken.sequence_number));
+        });
     };
-    statement.execute(connection).await?;
-    Ok(())
+    let thread = request.thread();
+    let insert = InsertTakenMessage {
+        conversation_id: &step.conversation_id,
+        id: &taken.id,
+        role: MessageRole::User,
+        agent_execution_id: &step.agent_execution_id,
+        step: None,
+        sequence_number: taken.sequence_number,
+        now,
+        sub_agent: thread.sub_agent(),
+        content,
+        tool_calls: &[],
+    };
+    insert.add_to(parts);
 }
 
-async fn insert_assistant(
-    connection: &mut Connection,
+fn insert_assistant(
+    parts: &mut Parts,
     request: &BatchRequest,
     row: &AssistantRow,
     now: DateTime<Utc>,
-) -> Result<()> {
+) {
     let thread = request.thread();
     let insert = InsertTakenMessage {
         conversation_id: &request.step.conversation_id,
@@ -167,34 +183,22 @@ async fn insert_assistant(
         content: &row.content,
         tool_calls: &row.tool_calls,
     };
-    insert.statement().execute(connection).await?;
-    Ok(())
+    insert.add_to(parts);
 }
 
-async fn write_events(
-    connection: &mut Connection,
-    step: &StepKey,
-    batch: &Batch,
-    now: DateTime<Utc>,
-) -> Result<()> {
-    insert_rows(
-        connection,
-        INSERT_EVENTS,
-        &batch.events,
-        "",
-        |row, event| {
-            row.push_bind(&event.id)
-                .push_bind(&step.conversation_id)
-                .push_bind(&event.message_id)
-                .push_bind(event.event_type.as_str())
-                .push_bind(i64::from(event.sequence_number))
-                .push_bind(&batch.key)
-                .push_bind(now)
-                .push_bind(length(&event.data))
-                .push_bind(Column(&event.data));
-        },
-    )
-    .await
+fn insert_events(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {
+    insert_rows(parts, INSERT_EVENTS, &batch.events, "", |values, event| {
+        values
+            .bind(&event.id)
+            .bind(&step.conversation_id)
+            .bind(&event.message_id)
+            .bind(event.event_type.as_str())
+            .bind(i64::from(event.sequence_number))
+            .bind(&batch.key)
+            .bind(now)
+            .bind(length(&event.data))
+            .bind(Column(&event.data));
+    });
 }
 
 /// Returns how many bytes a read of this returns.
@@ -202,27 +206,22 @@ fn length(data: &Json) -> i64 {
     i64::try_from(data.stored_len()).unwrap_or(i64::MAX)
 }
 
-async fn write_plans(
-    connection: &mut Connection,
-    step: &StepKey,
-    batch: &Batch,
-    now: DateTime<Utc>,
-) -> Result<()> {
+fn insert_plans(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {
     let plans = &batch.plans;
     insert_rows(
-        connection,
+        parts,
         INSERT_PLANS,
         plans,
         OR_UPDATE_PLANS,
-        |row, plan| {
-            row.push_bind(&step.conversation_id)
-                .push_bind(&plan.plan_id)
-                .push_bind(&step.message_id)
-                .push_bind(&plan.title)
-                .push_bind(Column(&plan.steps))
-                .push_bind(now)
-                .push_bind(now);
+        |values, plan| {
+            values
+                .bind(&step.conversation_id)
+                .bind(&plan.plan_id)
+                .bind(&step.message_id)
+                .bind(&plan.title)
+                .bind(Column(&plan.steps))
+                .bind(now)
+                .bind(now);
         },
-    )
-    .await
+    );
 }

@@ -1,9 +1,6 @@
 //! Inserts of many rows in one statement.
 
-use sqlx::{QueryBuilder, query_builder::Separated};
-
-use super::super::{Connection, dialect::Db};
-use crate::api::Result;
+use super::{super::dialect::Parts, values::Values};
 
 /// The most rows of one insert: 25 columns of each stay below SQLite's 32 766 parameters and PostgreSQL's 65 535. Only
 /// a tool that emits more than this many events of its own needs a second insert.
@@ -13,20 +10,40 @@ const ROWS_AN_INSERT: usize = 1000;
 /// needs a text of its own, and a connection keeps about a hundred texts.
 const ROWS_KEPT_PREPARED: usize = 8;
 
-/// Inserts rows. `bind` binds the columns of one row, and `on_conflict` ends the text.
-pub(super) async fn insert_rows<T: Sync>(
-    connection: &mut Connection,
+/// Adds inserts of rows. `bind` binds the columns of one row, and `on_conflict` ends the text.
+pub(super) fn insert_rows<T>(
+    parts: &mut Parts,
     insert_into: &'static str,
     rows: &[T],
     on_conflict: &'static str,
-    bind: impl Fn(&mut Separated<'_, Db, &'static str>, &T) + Send,
-) -> Result<()> {
+    bind: impl Fn(&mut Values<'_>, &T),
+) {
     for rows in rows.chunks(ROWS_AN_INSERT) {
-        let mut query = QueryBuilder::<Db>::new(insert_into);
-        query.push_values(rows, |mut columns, row| bind(&mut columns, row));
-        query.push(on_conflict);
-        let insert = query.build().persistent(rows.len() <= ROWS_KEPT_PREPARED);
-        insert.execute(&mut *connection).await?;
+        parts.add_made(rows.len() <= ROWS_KEPT_PREPARED, |values| {
+            for row in rows {
+                bind(values, row);
+            }
+            let columns = values.count() / rows.len();
+            let places = places(rows.len(), columns);
+            format!("{insert_into}VALUES {places}{on_conflict}").into()
+        });
     }
-    Ok(())
+}
+
+/// Returns the places of the parameters of so many rows: `($1, $2), ($3, $4)`.
+fn places(rows: usize, columns: usize) -> String {
+    let row = |row: usize| {
+        let numbers = 1 + row * columns..=(row + 1) * columns;
+        let places: Vec<_> = numbers.map(|number| format!("${number}")).collect();
+        format!("({})", places.join(", "))
+    };
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn rows_have_their_places() {
+        assert_eq!(super::places(2, 3), "($1, $2, $3), ($4, $5, $6)");
+    }
 }

@@ -6,131 +6,185 @@ use sqlx::types::Json as Column;
 use super::{
     super::{
         Connection,
+        dialect::Parts,
         sql::{
             messages::SET_TOOL_CALLS,
             outside::{APPROVE_TOOL, INSERT_GRANT},
-            tools::{END_DELEGATE_CALL, INSERT_TOOLS, UNLESS_RECORDED, ended},
+            tools::{
+                END_DELEGATE_CALL, INSERT_TOOLS, OBSERVE_TOOL, OR_OBSERVE_TOOLS, UNLESS_RECORDED,
+                bind_end,
+            },
         },
     },
     rows::insert_rows,
+    values::Values,
 };
 use crate::{
     api::{Result, StepKey, ToolEnd},
-    batch::{Batch, DelegateCallEnd, ToolRow},
+    batch::{Batch, DelegateCallEnd, ObservedTool, ToolRow},
 };
 
-/// Inserts records. The end of the text, `on_conflict`, says what happens to records that exist.
-pub(in super::super) async fn write_tools(
-    connection: &mut Connection,
+/// Adds records of tools that have not started.
+pub(super) fn insert_pending(
+    parts: &mut Parts,
     step: &StepKey,
     tools: &[ToolRow],
-    on_conflict: &'static str,
     now: DateTime<Utc>,
-) -> Result<()> {
-    insert_rows(connection, INSERT_TOOLS, tools, on_conflict, |row, tool| {
-        let (call, end) = (&tool.record.call, tool.record.end.as_ref());
-        row.push_bind(&step.conversation_id)
-            .push_bind(&call.execution_id)
-            .push_bind(&step.message_id)
-            .push_bind(&step.agent_execution_id)
-            .push_bind(i64::from(tool.step))
-            .push_bind(i64::from(tool.call_index))
-            .push_bind(&call.call_id)
-            .push_bind(&call.tool_name)
-            .push_bind(&call.effect)
-            .push_bind(i64::from(call.timeout_ms))
-            .push_bind(tool.record.status.as_str())
-            .push_bind(end.is_some_and(|end| end.is_error))
-            .push_bind(i64::from(end.map_or(0, |end| end.duration_ms)))
-            .push_bind(tool.observed_sequence.map(i64::from))
-            .push_bind(now)
-            .push_bind(end.map(|_| now))
-            .push_bind(&call.kind)
-            .push_bind(tool.record.approval.as_str())
-            .push_bind(&call.input_hash)
-            .push_bind(tool.expires_at)
-            .push_bind(Column(&call.signatures))
-            .push_bind(Column(call.tool_input.clone().unwrap_or_default()))
-            .push_bind(Column(end.map_or(&[][..], |end| &end.events)))
-            .push_bind(end.map(|end| Column(&end.result)))
-            .push_bind(end.and_then(|end| end.full_result.as_ref()).map(Column));
-    })
-    .await
+) {
+    insert_rows(parts, INSERT_TOOLS, tools, "", |values, tool| {
+        bind_tool(values, step, tool, now);
+    });
 }
 
-/// Writes an approval that was given. One that was denied or has expired is written with the observe of its call.
-pub(super) async fn write_approval(
-    connection: &mut Connection,
+/// Adds the ends and observes of tools. Records that are missing are inserted. Of one tool whose end is stored, which is
+/// what happens in a turn where all goes well, only the observe is written.
+pub(super) fn observe(
+    parts: &mut Parts,
+    step: &StepKey,
+    tools: &[ObservedTool],
+    now: DateTime<Utc>,
+) {
+    if let [observed] = tools
+        && observed.is_recorded
+    {
+        let tool = &observed.tool;
+        return parts.add(OBSERVE_TOOL, |values| {
+            values
+                .bind(&step.conversation_id)
+                .bind(&tool.record.call.execution_id)
+                .bind(tool.observed_sequence.map(i64::from));
+        });
+    }
+    insert_rows(
+        parts,
+        INSERT_TOOLS,
+        tools,
+        OR_OBSERVE_TOOLS,
+        |values, observed| {
+            bind_tool(values, step, &observed.tool, now);
+        },
+    );
+}
+
+/// Binds the columns of [`INSERT_TOOLS`].
+fn bind_tool(values: &mut Values<'_>, step: &StepKey, tool: &ToolRow, now: DateTime<Utc>) {
+    let (call, end) = (&tool.record.call, tool.record.end.as_ref());
+    values
+        .bind(&step.conversation_id)
+        .bind(&call.execution_id)
+        .bind(&step.message_id)
+        .bind(&step.agent_execution_id)
+        .bind(i64::from(tool.step))
+        .bind(i64::from(tool.call_index))
+        .bind(&call.call_id)
+        .bind(&call.tool_name)
+        .bind(&call.effect)
+        .bind(i64::from(call.timeout_ms))
+        .bind(tool.record.status.as_str())
+        .bind(end.is_some_and(|end| end.is_error))
+        .bind(i64::from(end.map_or(0, |end| end.duration_ms)))
+        .bind(tool.observed_sequence.map(i64::from))
+        .bind(now)
+        .bind(end.map(|_| now))
+        .bind(&call.kind)
+        .bind(tool.record.approval.as_str())
+        .bind(&call.input_hash)
+        .bind(tool.expires_at)
+        .bind(Column(&call.signatures))
+        .bind(Column(call.tool_input.clone().unwrap_or_default()))
+        .bind(Column(end.map_or(&[][..], |end| &end.events)))
+        .bind(end.map(|end| Column(&end.result)))
+        .bind(end.and_then(|end| end.full_result.as_ref()).map(Column));
+}
+
+/// Adds an approval that was given. One that was denied or has expired is written with the observe of its call.
+pub(super) fn answer_approval(
+    parts: &mut Parts,
     step: &StepKey,
     batch: &Batch,
     now: DateTime<Utc>,
-) -> Result<()> {
+) {
     if let Some(tool) = &batch.approved_tool {
         let call = &tool.record.call;
-        sqlx::query(APPROVE_TOOL)
-            .bind(&step.conversation_id)
-            .bind(&call.execution_id)
-            .bind(tool.record.approval.as_str())
-            .bind(&call.input_hash)
-            .bind(tool.expires_at)
-            .bind(Column(call.tool_input.clone().unwrap_or_default()))
-            .execute(&mut *connection)
-            .await?;
+        parts.add(APPROVE_TOOL, |values| {
+            values
+                .bind(&step.conversation_id)
+                .bind(&call.execution_id)
+                .bind(tool.record.approval.as_str())
+                .bind(&call.input_hash)
+                .bind(tool.expires_at)
+                .bind(Column(call.tool_input.clone().unwrap_or_default()));
+        });
     }
     if let Some((assistant_message_id, calls)) = &batch.edited_calls {
-        sqlx::query(SET_TOOL_CALLS)
-            .bind(&step.conversation_id)
-            .bind(assistant_message_id)
-            .bind(Column(calls))
-            .execute(&mut *connection)
-            .await?;
+        parts.add(SET_TOOL_CALLS, |values| {
+            values
+                .bind(&step.conversation_id)
+                .bind(assistant_message_id)
+                .bind(Column(calls));
+        });
     }
     if let Some(tool_name) = &batch.granted_tool {
-        sqlx::query(INSERT_GRANT)
-            .bind(&step.conversation_id)
-            .bind(tool_name)
-            .bind(now)
-            .execute(connection)
-            .await?;
+        parts.add(INSERT_GRANT, |values| {
+            values.bind(&step.conversation_id).bind(tool_name).bind(now);
+        });
     }
-    Ok(())
 }
 
-/// Writes the end of the call that started this sub-agent. A missing record is inserted.
-pub(super) async fn write_delegate_call_end(
-    connection: &mut Connection,
+/// Adds the end of the call that started this sub-agent. A missing record is inserted.
+pub(super) fn end_delegate_call(
+    parts: &mut Parts,
     step: &StepKey,
     batch: &Batch,
     now: DateTime<Utc>,
-) -> Result<()> {
+) {
     let Some(DelegateCallEnd {
         tool,
         end,
         missing_of,
     }) = &batch.delegate_call_end
     else {
-        return Ok(());
+        return;
     };
     if let Some(asked_by) = missing_of {
-        return insert_ended(connection, asked_by, tool.clone(), end.clone(), now).await;
+        return add_ended(parts, asked_by, tool.clone(), end.clone(), now);
     }
-    ended::<(String,)>(END_DELEGATE_CALL, end, now)
-        .bind(&step.conversation_id)
-        .bind(&tool.record.call.execution_id)
-        .fetch_all(connection)
-        .await?;
-    Ok(())
+    parts.add(END_DELEGATE_CALL, |values| {
+        bind_end(values, end, now)
+            .bind(&step.conversation_id)
+            .bind(&tool.record.call.execution_id);
+    });
 }
 
 /// Inserts the record of a tool that ended while its row was missing. A record that exists by now stays as it is.
 pub(in super::super) async fn insert_ended(
     connection: &mut Connection,
     step: &StepKey,
-    mut tool: ToolRow,
+    tool: ToolRow,
     end: ToolEnd,
     now: DateTime<Utc>,
 ) -> Result<()> {
+    let mut parts = Parts::default();
+    add_ended(&mut parts, step, tool, end, now);
+    parts.execute(connection).await
+}
+
+fn add_ended(
+    parts: &mut Parts,
+    step: &StepKey,
+    mut tool: ToolRow,
+    end: ToolEnd,
+    now: DateTime<Utc>,
+) {
     tool.record.status = end.status.clone();
     tool.record.end = Some(end);
-    write_tools(connection, step, &[tool], UNLESS_RECORDED, now).await
+    insert_rows(
+        parts,
+        INSERT_TOOLS,
+        &[tool],
+        UNLESS_RECORDED,
+        |values, tool| {
+            bind_tool(values, step, tool, now);
+        },
+    );
 }

@@ -131,7 +131,10 @@ fn a_saved_step_is_not_saved_again_by_the_end() {
     };
     let batch = build(&end(0, failed()), &snapshot).unwrap();
     assert_eq!(types(&batch), ["observe", "error"]);
-    assert_eq!(batch.observed_tools[0].record.status, ToolStatus::Cancelled);
+    assert_eq!(
+        batch.observed_tools[0].tool.record.status,
+        ToolStatus::Cancelled
+    );
     let expected = NewStatus {
         status: AgentExecutionStatus::Failed,
         error_code: Some("code".into()),

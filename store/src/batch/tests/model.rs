@@ -91,7 +91,7 @@ impl Model {
                 .unwrap();
             self.tools[place] = approved;
         }
-        for observed in batch.observed_tools {
+        for observed in batch.observed_tools.into_iter().map(|one| one.tool) {
             let id = &observed.record.call.execution_id;
             let place = self
                 .tools

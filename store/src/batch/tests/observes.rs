@@ -34,7 +34,10 @@ fn a_tool_without_an_end_is_ended_by_its_effect_and_status() {
             ..Snapshot::default()
         };
         let batch = build(&observe(0, "exec_a", Some("timed out")), &snapshot).unwrap();
-        assert_eq!(batch.observed_tools[0].record.status, expected, "{case}");
+        assert_eq!(
+            batch.observed_tools[0].tool.record.status, expected,
+            "{case}"
+        );
         assert_eq!(field(&batch, 0, "is_error"), true);
         let result = field(&batch, 0, "result");
         assert!(
@@ -158,7 +161,7 @@ fn a_lost_record_is_made_anew_from_the_assistants_row() {
     for (execution_id, call_index, status) in statuses {
         let batch = build(&observe(0, execution_id, None), &snapshot).unwrap();
         assert_eq!(types(&batch), ["observe"]);
-        let made = &batch.observed_tools[0];
+        let made = &batch.observed_tools[0].tool;
         assert_eq!(
             (made.call_index, &made.record.status),
             (call_index, &status)

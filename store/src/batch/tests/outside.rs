@@ -105,7 +105,7 @@ fn a_denied_or_expired_call_is_observed_at_once() {
                 .unwrap()
                 .contains(said)
         );
-        let ended = &batch.observed_tools[0].record;
+        let ended = &batch.observed_tools[0].tool.record;
         assert_eq!(
             (&ended.approval, &ended.status),
             (&decision, &ToolStatus::Failed)

@@ -87,7 +87,7 @@ pub async fn an_observe_ends_a_lost_sub_agent(backend: &impl Backend) {
         "{observe}"
     );
     assert!(matches!(
-        lost.store.claim_step(&lost.step(1)).await,
+        lost.store.claim_step(&lost.step(1), None).await,
         Err(StoreError::Conflict(_))
     ));
     // A sub-agent that never began has nothing to end.

@@ -1,5 +1,5 @@
-//! The subscriber's connection. It is made when someone first wants to follow, given up at the first error, and made
-//! again, however often that must be tried.
+//! A subscriber's connection: that of the hub, and that over which a worker hears of cancels. It is made when someone first
+//! wants to follow, given up at the first error, and made again, however often that must be tried.
 
 use std::{future::pending, time::Duration};
 
@@ -21,7 +21,7 @@ use crate::redis::{
 
 /// A request over this connection. The conversations come back with the outcome.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(in crate::redis) enum Request {
     Subscribe(Vec<LogId>),
     Unsubscribe(Vec<LogId>),
     /// A ping, which finds a connection whose other end has gone without closing it.
@@ -29,7 +29,7 @@ pub(super) enum Request {
 }
 
 /// What comes over the connection.
-pub(super) enum News {
+pub(in crate::redis) enum News {
     Connected,
     Message(Msg),
     Done(Request),
@@ -37,7 +37,7 @@ pub(super) enum News {
     Lost(Error),
 }
 
-pub(super) struct Link {
+pub(in crate::redis) struct Link {
     client: Client,
     /// How long connecting may take.
     connect_timeout: Duration,
@@ -69,7 +69,7 @@ struct InFlight {
 }
 
 impl Link {
-    pub(super) fn new(client: Client, options: &RedisStreamOptions) -> Self {
+    pub(in crate::redis) fn new(client: Client, options: &RedisStreamOptions) -> Self {
         Self {
             client,
             connect_timeout: options.command_timeout,
@@ -81,7 +81,7 @@ impl Link {
     }
 
     /// Begins to connect at the first call; fails while Redis is known to be away.
-    pub(super) fn connect(&mut self) -> Result<(), Error> {
+    pub(in crate::redis) fn connect(&mut self) -> Result<(), Error> {
         match self.state {
             State::Idle => self.begin(),
             State::Down { retry_at } => {
@@ -101,12 +101,12 @@ impl Link {
     }
 
     /// True when a request can be sent.
-    pub(super) fn is_free(&self) -> bool {
+    pub(in crate::redis) fn is_free(&self) -> bool {
         matches!(self.state, State::Up { request: None, .. })
     }
 
     /// Sends a request for these channels; nothing unless the link is free.
-    pub(super) fn send(&mut self, asked: Request, channels: Vec<String>) {
+    pub(in crate::redis) fn send(&mut self, asked: Request, channels: Vec<String>) {
         let State::Up {
             sink,
             request: request @ None,
@@ -129,7 +129,7 @@ impl Link {
     }
 
     /// Returns what comes next. Cancel safe.
-    pub(super) async fn next(&mut self) -> News {
+    pub(in crate::redis) async fn next(&mut self) -> News {
         if let State::Down { retry_at } = self.state {
             sleep_until(retry_at).await;
             self.begin();

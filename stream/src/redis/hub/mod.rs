@@ -7,7 +7,7 @@
 //! scripts.
 
 mod followers;
-mod link;
+pub(super) mod link;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 

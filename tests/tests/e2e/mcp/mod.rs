@@ -134,13 +134,13 @@ async fn progress(stack: &Stack, conversation: &str) -> String {
 #[tokio::test]
 async fn progress_keeps_a_long_call_alive() {
     let files = TempDir::new().unwrap();
-    // The call takes longer than the heartbeat time-out (5 s), and each of its steps less than the idle time-out.
-    let calls = vec![(LONG, json!({"duration": 8, "steps": 16}))];
+    // The call takes longer than the heartbeat time-out (30 s), and each of its steps less than the idle time-out.
+    let calls = vec![(LONG, json!({"duration": 32, "steps": 64}))];
     let stack = slow_stack(calls, files.path(), "once", "idle_timeout = \"3s\"").await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
     let progress = progress(&stack, &conversation).await;
-    assert!(progress.contains("/16"), "{progress}");
+    assert!(progress.contains("/64"), "{progress}");
     let events = stack.ended(&conversation, 1).await;
     assert!(
         result(&events, LONG)

@@ -1,0 +1,176 @@
+//! Cancels that are announced, and the attempts of this worker that they are for.
+//!
+//! An attempt hears of a cancel from the engine, with the answer to a heartbeat. That takes as long as the pause between two
+//! heartbeats. So the workflow announces on the stream that its agent execution is cancelled, and the attempt then asks the
+//! engine at once. The engine remains the only judge: an announcement that it does not confirm stops nothing, and when one
+//! is lost, the next heartbeat tells.
+
+use std::{
+    collections::HashMap,
+    convert::Infallible,
+    future::pending,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_proto::turn::AnnounceCancelRequest;
+use temporalio_client::{ActivityIdentifier, RpcOptions};
+use temporalio_common::protos::TaskToken;
+use temporalio_sdk::activities::ActivityContext;
+use tokio::{
+    sync::{mpsc, watch},
+    time::{sleep, timeout},
+};
+
+use crate::{AgentActivities, tools::Progress};
+
+/// The pause before the engine is asked for the first time. The announcement is ahead of the engine by about so long
+/// (docs/engine.md, a cancel comes with the end of a workflow task), and each question is a write of the engine.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// The longest pause between two questions.
+const MAX_PAUSE: Duration = Duration::from_millis(250);
+/// How long the engine is asked after an announcement. After that, the next heartbeat tells.
+const ASKING: Duration = Duration::from_secs(2);
+
+/// The attempts of this worker, by agent execution. Clones share them. There are never more than activities.
+#[derive(Debug, Clone, Default)]
+pub struct Cancels {
+    watched: Arc<Mutex<HashMap<String, watch::Sender<()>>>>,
+}
+
+impl Cancels {
+    /// Tells the attempts of each agent execution whose cancel is announced. Never returns.
+    pub async fn follow(&self, mut announced: mpsc::Receiver<String>) -> Infallible {
+        while let Some(agent_execution_id) = announced.recv().await {
+            if let Some(watched) = self.lock().get(&agent_execution_id) {
+                watched.send_replace(());
+            }
+        }
+        pending().await
+    }
+
+    /// Watches for a cancel of this agent execution from now on.
+    pub(crate) fn watch(&self, agent_execution_id: &str) -> Watched {
+        let mut watched = self.lock();
+        let watched = watched.entry(agent_execution_id.to_owned()).or_default();
+        Watched {
+            cancels: self.clone(),
+            agent_execution_id: agent_execution_id.to_owned(),
+            announced: watched.subscribe(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<()>>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An attempt that watches for a cancel, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    cancels: Cancels,
+    agent_execution_id: String,
+    announced: watch::Receiver<()>,
+}
+
+impl Watched {
+    /// Waits until a cancel is announced, also one that was announced before this call, and the engine confirms it.
+    pub(crate) async fn cancelled(&self, ctx: &ActivityContext, progress: &Progress) {
+        let mut announced = self.announced.clone();
+        // The sender is in the map for as long as this watches.
+        while announced.changed().await.is_ok() {
+            if timeout(ASKING, confirmed(ctx, progress)).await.is_ok() {
+                return;
+            }
+            let agent_execution_id = &self.agent_execution_id;
+            tracing::info!(
+                agent_execution_id,
+                "a cancel was announced that the engine does not confirm"
+            );
+        }
+        pending::<()>().await;
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        let mut watched = self.cancels.lock();
+        let others = watched.get(&self.agent_execution_id);
+        // The receiver of this one still counts.
+        if others.is_some_and(|sender| sender.receiver_count() <= 1) {
+            watched.remove(&self.agent_execution_id);
+        }
+    }
+}
+
+/// Waits until the engine says that the activity is to be cancelled. The SDK sends no heartbeat sooner than a while after
+/// the last one (docs/libraries.md, Temporal SDK: heartbeats are throttled), so this one goes past it.
+async fn confirmed(ctx: &ActivityContext, progress: &Progress) {
+    let token = TaskToken::from(ctx.info().task_token.clone());
+    let identifier = ActivityIdentifier::from_task_token(token);
+    let activity = ctx.client().get_async_activity_handle(identifier);
+    let mut pause = FIRST_PAUSE;
+    loop {
+        sleep(pause).await;
+        let details = Some(progress.latest());
+        match activity.heartbeat(details, RpcOptions::default()).await {
+            Ok(answer) if answer.cancel_requested => return,
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "the engine could not be asked about a cancel"),
+        }
+        pause = (pause * 2).min(MAX_PAUSE);
+    }
+}
+
+/// `announce_cancel_activity`: hands the announcement over, and does not wait for the stream. The workflow task in which
+/// the workflow asks the engine for the cancel ends after this activity.
+pub(crate) fn announce(activities: &AgentActivities, request: AnnounceCancelRequest) {
+    let news = Arc::clone(&activities.cancel_news);
+    // It ends by itself: the stream answers, or fails, in limited time.
+    tokio::spawn(async move {
+        if let Err(error) = news.announce_cancel(&request.agent_execution_id).await {
+            tracing::debug!(%error, "the announcement of a cancel was lost");
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+
+    use super::*;
+
+    async fn announce(cancels: &Cancels, agent_execution_id: &str) {
+        let (sender, receiver) = mpsc::channel(1);
+        sender.send(agent_execution_id.to_owned()).await.unwrap();
+        drop(sender);
+        // It has told everybody when it waits for ever.
+        assert!(cancels.follow(receiver).now_or_never().is_none());
+    }
+
+    fn is_told(watched: &Watched) -> bool {
+        watched.announced.has_changed().unwrap()
+    }
+
+    #[tokio::test]
+    async fn every_attempt_of_the_agent_execution_is_told_and_no_other() {
+        let cancels = Cancels::default();
+        let [one, two, other] = ["run_1", "run_1", "run_2"].map(|id| cancels.watch(id));
+        announce(&cancels, "run_1").await;
+        assert!(is_told(&one) && is_told(&two) && !is_told(&other));
+        let later = cancels.watch("run_1");
+        assert!(!is_told(&later), "it begins after the announcement");
+    }
+
+    #[tokio::test]
+    async fn attempts_that_have_ended_are_forgotten() {
+        let cancels = Cancels::default();
+        let [one, two] = ["run_1", "run_1"].map(|id| cancels.watch(id));
+        drop(one);
+        announce(&cancels, "run_1").await;
+        assert!(is_told(&two));
+        drop(two);
+        assert!(cancels.lock().is_empty());
+        announce(&cancels, "run_1").await;
+    }
+}

@@ -1,0 +1,80 @@
+//! Writers that save batches of events through the store: to one conversation, and to one each.
+
+use std::time::Instant;
+
+use clap::Args;
+use everturn_tests::{append::Appender, backends::Backends};
+use futures::future::join_all;
+
+use crate::measure::{Latencies, Report, Samples};
+
+/// The message of each batch.
+const CONTENT: &str = "A message of about a hundred bytes, as a user writes one who wants something to be looked up for \
+                       them.";
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Number of writers.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    writers: u32,
+    /// Number of batches that each writer saves in a sample.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    batches: u32,
+    /// Number of samples.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    samples: u32,
+}
+
+/// Runs the case. The store is PostgreSQL, and syncs what it commits.
+pub(crate) async fn run(options: &Options) -> Report {
+    let backends = Backends::measured(false).await;
+    let store = backends.store().await.expect("PostgreSQL");
+    let (mut samples, mut are_stored) = (Samples::default(), true);
+    let mut number = 0..;
+    let mut begin = async || {
+        let id = format!("append-{}", number.next().unwrap_or_default());
+        Appender::begin(&store, &id).await
+    };
+    for _ in 0..options.samples {
+        let one = vec![begin().await];
+        are_stored &= write(options, &one, "one", &mut samples).await;
+        let mut many = Vec::new();
+        for _ in 0..options.writers {
+            many.push(begin().await);
+        }
+        are_stored &= write(options, &many, "many", &mut samples).await;
+    }
+    Report::of("append", samples).expect(are_stored, "an event is lost or is there twice")
+}
+
+/// Has all writers save their batches at the same time, each to the next of the conversations. Returns
+/// whether the conversations are as long as they must be then.
+async fn write(options: &Options, to: &[Appender], name: &str, samples: &mut Samples) -> bool {
+    let begun = Instant::now();
+    let writers = (0..options.writers as usize).map(|writer| {
+        let conversation = &to[writer % to.len()];
+        async move {
+            let mut saves = Vec::new();
+            for _ in 0..options.batches {
+                let begun = Instant::now();
+                let last_sequence = conversation.append(CONTENT).await;
+                saves.push((begun.elapsed(), last_sequence));
+            }
+            saves
+        }
+    });
+    let saves = join_all(writers).await.concat();
+    let seconds = begun.elapsed().as_secs_f64();
+    let batches = f64::from(options.writers) * f64::from(options.batches);
+    samples.add(format!("batches_per_s_{name}"), batches / seconds);
+    let mut latencies = Latencies::default();
+    for (took, _) in &saves {
+        latencies.add(*took);
+    }
+    latencies.tell(&format!("{name}_"), samples);
+    // Each turn begins with an event of its own.
+    let each = 1 + saves.len() / to.len();
+    let longest = saves.iter().map(|(_, last_sequence)| *last_sequence).max();
+    longest.is_some_and(|longest| longest as usize == each)
+}

@@ -1,0 +1,189 @@
+//! kill -9 of the worker that runs a turn, while another one stands by: the time until the turn has ended all the same.
+//! Then a worker that stands still for a while and wakes, and how often a long call sends heartbeats.
+//!
+//! - `turn`: the turn, the moments at which the worker is killed, and what must be there at the end
+//! - `workers`: the two workers
+
+mod turn;
+mod workers;
+
+use std::{
+    pin::pin,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use everturn_tests::model::Model;
+use futures::StreamExt;
+
+use self::{
+    turn::{ANSWER, Damage, LONG, LONG_CALL, Moment, Progress, script},
+    workers::Workers,
+};
+use crate::measure::{Latencies, Report, Samples, float};
+
+/// How long a worker stands still.
+const STOPPED: Duration = Duration::from_secs(20);
+
+/// How long a worker that woke has for whatever it does wrong.
+const WOKEN: Duration = Duration::from_secs(5);
+
+/// Heartbeats are counted for so long at a time.
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// How often the engine's counter is read.
+const SAMPLE: Duration = Duration::from_millis(250);
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Number of workers that are killed, one after the other.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    kills: u32,
+}
+
+/// Runs the case, with everything at its default.
+pub(crate) async fn run(options: &Options) -> Report {
+    let mut workers = Workers::start(Model::start(script).await).await;
+    let (mut samples, mut damage) = (Samples::default(), Damage::default());
+    let mut latencies = Latencies::default();
+    for number in 0..options.kills as usize {
+        let moment = Moment::ALL[number % Moment::ALL.len()];
+        let took = kill(&mut workers, moment, &mut damage).await;
+        samples.add(moment.figure(), took.as_secs_f64());
+        latencies.add(took);
+    }
+    let (median, most) = latencies.median_and_most();
+    samples.add("runs", f64::from(options.kills));
+    samples.add("median_s", median.as_secs_f64());
+    samples.add("max_s", most.as_secs_f64());
+    let heartbeats = heartbeats(&workers).await;
+    samples.add("heartbeats_in_10_s", float(heartbeats));
+    let took = stop(workers, &mut damage).await;
+    samples.add("stopped_s", took.as_secs_f64());
+    samples.add("lost", float(damage.lost));
+    samples.add("doubled", float(damage.doubled));
+    let Damage { lost, doubled } = damage;
+    Report::of("recovery", samples)
+        .expect(lost == 0, format!("something is lost in {lost} turns"))
+        .expect(
+            doubled == 0,
+            format!("something is there twice in {doubled} turns"),
+        )
+}
+
+/// Kills the worker that runs a turn. Returns the time from the kill to the end of the turn, without what the model and
+/// the tools took of it.
+async fn kill(workers: &mut Workers, moment: Moment, damage: &mut Damage) -> Duration {
+    let client = workers.client.clone();
+    let conversation = client.create_conversation(None).await.unwrap();
+    let message = moment.message();
+    let message = client.submit(&conversation, message, None).await.unwrap();
+    let mut frames = pin!(client.follow(&conversation, 0));
+    let mut progress = Progress::default();
+    let mut killed = None;
+    while let Some(frame) = frames.next().await {
+        if killed.is_none() && progress.is_at(moment, &frame) {
+            killed = Some(Instant::now());
+            workers.take_speaker().kill().await;
+        }
+        if frame.ends_turn(&conversation, &message) {
+            break;
+        }
+    }
+    let killed = killed.expect("the moment has come");
+    let took = killed.elapsed();
+    let others = workers.stack.model.spoken_since(killed) + moment.tools_take();
+    let paid = workers.stack.model.requests().len();
+    damage.look(&workers.stack.events(&conversation).await);
+    damage.look_at_calls(paid, moment);
+    workers.stack.model.forget_requests();
+    workers.add().await;
+    took.saturating_sub(others)
+}
+
+/// Stops the worker that runs a turn for a while. Returns the time from that to the end of the turn, without what the
+/// model took of it.
+async fn stop(mut workers: Workers, damage: &mut Damage) -> Duration {
+    let client = workers.client.clone();
+    let moment = Moment::Answer;
+    let conversation = client.create_conversation(None).await.unwrap();
+    let message = moment.message();
+    let message = client.submit(&conversation, message, None).await.unwrap();
+    let mut frames = pin!(client.follow(&conversation, 0));
+    let mut progress = Progress::default();
+    while let Some(frame) = frames.next().await {
+        if progress.is_at(moment, &frame) {
+            break;
+        }
+    }
+    let (at, worker) = (Instant::now(), workers.take_speaker());
+    worker.pause();
+    let ended = async {
+        while let Some(frame) = frames.next().await {
+            if frame.ends_turn(&conversation, &message) {
+                break;
+            }
+        }
+        at.elapsed()
+            .saturating_sub(workers.stack.model.spoken_since(at))
+    };
+    let wakes = async {
+        tokio::time::sleep(STOPPED).await;
+        worker.resume();
+    };
+    let (took, ()) = tokio::join!(ended, wakes);
+    // Both workers go on: with the next turn of the conversation, and with whatever the one that woke has left.
+    client.submit(&conversation, ANSWER, None).await.unwrap();
+    workers.stack.ended(&conversation, 2).await;
+    tokio::time::sleep(WOKEN).await;
+    worker.terminate().await;
+    // The next turn is a message, its answer and its end. A call that was cut off may have been made several times.
+    let mut events = workers.stack.events(&conversation).await;
+    damage.look_at_answer(&events.split_off(events.len().min(Damage::EVENTS)));
+    damage.look(&events);
+    took
+}
+
+/// Returns the most heartbeats that a long call of the model sends within [`WINDOW`].
+async fn heartbeats(workers: &Workers) -> u64 {
+    let client = &workers.client;
+    let conversation = client.create_conversation(None).await.unwrap();
+    client.submit(&conversation, LONG, None).await.unwrap();
+    let (begun, temporal) = (Instant::now(), workers.stack.temporal);
+    let mut counts = Vec::new();
+    while begun.elapsed() < LONG_CALL {
+        let count = temporal.calls(&["RecordActivityTaskHeartbeat"]).await;
+        counts.push((Instant::now(), count));
+        tokio::time::sleep(SAMPLE).await;
+    }
+    workers.stack.ended(&conversation, 1).await;
+    workers.stack.model.forget_requests();
+    most_within(&counts, WINDOW)
+}
+
+/// Returns the largest number by which a counter grew within a time.
+fn most_within(counts: &[(Instant, u64)], window: Duration) -> u64 {
+    let grew = counts.iter().enumerate().map(|(number, (from, before))| {
+        let within = counts[number..].iter();
+        let within = within.take_while(|(at, _)| at.duration_since(*from) <= window);
+        within.last().map_or(0, |(_, count)| count - before)
+    });
+    grew.max().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_within_a_window() {
+        let begun = Instant::now();
+        let counts: Vec<_> = [(0, 5), (4, 6), (9, 8), (14, 9), (30, 20)]
+            .map(|(seconds, count)| (begun + Duration::from_secs(seconds), count))
+            .into();
+        assert_eq!(most_within(&counts, Duration::from_secs(10)), 3);
+        assert_eq!(most_within(&counts, Duration::from_secs(16)), 11);
+        assert_eq!(most_within(&[], Duration::from_secs(16)), 0);
+    }
+}

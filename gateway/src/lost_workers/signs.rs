@@ -1,0 +1,112 @@
+//! Which workers have given no sign of life for too long. Pure: it is told what each look has seen.
+
+use std::{collections::HashMap, time::Duration};
+
+use everturn_store::{SeenLease, WorkerId};
+
+/// What the looks so far have seen. There are as many entries as there are leases.
+#[derive(Debug, Default)]
+pub(super) struct Signs {
+    workers: HashMap<WorkerId, LastSign>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct LastSign {
+    renewals: i64,
+    /// The looks since then.
+    looks: u32,
+}
+
+impl Signs {
+    /// Takes in what a look has seen, and returns the leases that are over: they were not renewed in as many looks, one
+    /// `every` after the other, as they last. No clock is read: with a wrong one, a worker that lives would be dead.
+    pub(super) fn look(&mut self, leases: Vec<SeenLease>, every: Duration) -> Vec<SeenLease> {
+        let before = std::mem::take(&mut self.workers);
+        let mut over = Vec::new();
+        for lease in leases {
+            let looks = match before.get(&lease.worker) {
+                Some(last) if last.renewals == lease.renewals => last.looks + 1,
+                _ => 0,
+            };
+            let sign = LastSign {
+                renewals: lease.renewals,
+                looks,
+            };
+            self.workers.insert(lease.worker.clone(), sign);
+            if every * looks >= lease.duration {
+                over.push(lease);
+            }
+        }
+        over
+    }
+
+    /// Forgets what was seen, after a time in which nobody could see the leases. Perhaps nobody could renew them either.
+    pub(super) fn forget(&mut self) {
+        self.workers.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERY: Duration = Duration::from_millis(500);
+
+    fn worker(id: &str) -> WorkerId {
+        WorkerId::from(id.to_owned())
+    }
+
+    /// One look at leases of two seconds. Returns whose are over.
+    fn look(signs: &mut Signs, leases: &[(&str, i64)]) -> Vec<String> {
+        let seen = leases.iter().map(|&(id, renewals)| SeenLease {
+            worker: worker(id),
+            identity: String::new(),
+            duration: Duration::from_secs(2),
+            renewals,
+            takes: 0,
+        });
+        let over = signs.look(seen.collect(), EVERY);
+        over.iter().map(|lease| lease.worker.to_string()).collect()
+    }
+
+    #[test]
+    fn a_lease_that_is_not_renewed_is_over_after_its_duration() {
+        let mut signs = Signs::default();
+        for number in 0..4 {
+            assert_eq!(look(&mut signs, &[("dead", 7), ("lives", number)]), [""; 0]);
+        }
+        assert_eq!(look(&mut signs, &[("dead", 7), ("lives", 4)]), ["dead"]);
+        let again = look(&mut signs, &[("dead", 7), ("lives", 5)]);
+        assert_eq!(again, ["dead"], "until it is taken");
+        assert_eq!(look(&mut signs, &[("dead", 8), ("lives", 6)]), [""; 0]);
+    }
+
+    #[test]
+    fn one_renewal_in_its_duration_is_enough() {
+        let mut signs = Signs::default();
+        for number in 0..40 {
+            assert_eq!(look(&mut signs, &[("slow", number / 4)]), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn after_an_outage_of_the_database_nobody_is_dead() {
+        let mut signs = Signs::default();
+        for _ in 0..4 {
+            look(&mut signs, &[("a", 1), ("b", 1)]);
+        }
+        signs.forget();
+        for _ in 0..4 {
+            assert_eq!(look(&mut signs, &[("a", 1), ("b", 1)]), [""; 0]);
+        }
+        assert_eq!(look(&mut signs, &[("a", 1), ("b", 2)]), ["a"]);
+    }
+
+    #[test]
+    fn a_lease_that_was_removed_is_forgotten() {
+        let mut signs = Signs::default();
+        look(&mut signs, &[("a", 1)]);
+        look(&mut signs, &[]);
+        assert!(signs.workers.is_empty());
+    }
+}

@@ -1,0 +1,233 @@
+//! The statements that read what a batch is built from. Each finds nothing when anything is not as expected.
+
+use everturn_proto::{
+    LogId, ids,
+    turn::LlmCompleteState,
+    words::{AgentExecutionStatus, CheckpointType, ToolStatus},
+};
+use sqlx::{FromRow, PgConnection, Postgres, postgres::PgArguments, query::QueryAs, types::Json};
+
+use crate::{
+    api::{BeginTurn, Result},
+    batch::{
+        self, AgentExecutionEnd, AssistantRow, BatchRequest, Save, Snapshot, StoredMessage,
+        ToolRow, Totals,
+    },
+    postgres::backend::runs,
+};
+
+/// Selects the conversation and an agent execution of it that runs, if the batch is not stored. [`of_step`] binds the
+/// first parameters: `$1` conversation, `$2` agent execution, `$3` message, `$4` status running, `$5` epoch of the run,
+/// `$6` first event of the batch.
+macro_rules! of_step {
+    (columns: $columns:expr, from: $from:expr, condition: $condition:expr) => {
+        concat!(
+            "SELECT c.log_id, c.last_sequence, e.steps, ",
+            $columns,
+            " FROM (SELECT id, ",
+            log_id!(),
+            " AS log_id, last_sequence FROM conversations WHERE id = $1 AND run_epoch <= $5) AS c \
+             JOIN agent_executions e ON e.conversation_id = c.id AND e.id = $2 AND e.message_id = $3 AND e.status = $4 ",
+            $from,
+            " WHERE NOT EXISTS (SELECT 1 FROM agent_execution_events WHERE id = $6)",
+            $condition
+        )
+    };
+}
+
+/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums, and demands that no tool is open.
+pub(crate) const REPLY: &str = of_step!(
+    columns: "k.execution_state, t.calls, t.input_tokens, t.output_tokens",
+    from: "JOIN execution_checkpoints k ON k.agent_execution_id = e.id AND k.step_number = $7 \
+           AND k.checkpoint_type = $8 AND k.execution_id = '' \
+           CROSS JOIN LATERAL (SELECT COUNT(*) AS calls, \
+           CAST(COALESCE(SUM(s.input_tokens), 0) AS BIGINT) AS input_tokens, \
+           CAST(COALESCE(SUM(s.output_tokens), 0) AS BIGINT) AS output_tokens \
+           FROM execution_checkpoints s WHERE $9 AND s.agent_execution_id = $2 AND s.checkpoint_type = $8) AS t",
+    condition: " AND NOT ($9 AND EXISTS (SELECT 1 FROM tool_execution_records o \
+                WHERE o.agent_execution_id = $2 AND o.observed_sequence IS NULL))"
+);
+
+/// `$7` tool execution, `$8` assistant row, `$9` list of the statuses that are open.
+pub(crate) const ENDED_TOOL: &str = of_step!(
+    columns: "t.*, m.id, m.content, m.tool_calls, m.sequence_number",
+    from: concat!(
+        "JOIN (SELECT ",
+        tool_columns!(),
+        " FROM tool_execution_records WHERE conversation_id = $1 AND execution_id = $7 AND agent_execution_id = $2 \
+         AND observed_sequence IS NULL AND status <> ALL($9)) AS t ON TRUE \
+         JOIN messages m ON m.conversation_id = c.id AND m.id = $8 AND m.step = t.step"
+    ),
+    condition: ""
+);
+
+/// `$1` conversation, `$2` message, `$3` agent execution. Selects a message that waits, when no turn runs, this one has not
+/// begun, and no run was given an epoch that it has not used.
+pub(crate) const WAITING_MESSAGE: &str = concat!(
+    "SELECT c.log_id, c.last_sequence, c.run_epoch, m.content, TRUE AS is_waiting FROM (SELECT id, ",
+    log_id!(),
+    " AS log_id, last_sequence, run_epoch FROM conversations WHERE id = $1 AND run_epoch = granted_epoch) AS c \
+     JOIN messages m ON m.conversation_id = c.id AND m.id = $2 AND m.role = 'user' AND m.sequence_number IS NULL \
+     WHERE NOT EXISTS (SELECT 1 FROM agent_executions WHERE id = $3) \
+     AND NOT EXISTS (SELECT 1 FROM agent_executions WHERE conversation_id = $1 AND status = 'running' \
+      AND parent_execution_id IS NULL)"
+);
+
+/// The conversation as it was read.
+#[derive(FromRow)]
+pub(super) struct ReadConversation {
+    #[sqlx(try_from = "String")]
+    pub(super) log_id: LogId,
+    #[sqlx(try_from = "i64")]
+    pub(super) last_sequence: u32,
+}
+
+/// What a batch is built from.
+pub(super) struct ReadBatch {
+    pub(super) conversation: ReadConversation,
+    pub(super) snapshot: Snapshot,
+}
+
+/// A message that waits for its turn.
+#[derive(FromRow)]
+pub(super) struct ReadMessage {
+    #[sqlx(flatten)]
+    pub(super) conversation: ReadConversation,
+    #[sqlx(try_from = "i64")]
+    pub(super) run_epoch: u32,
+    #[sqlx(flatten)]
+    pub(super) message: StoredMessage,
+}
+
+#[derive(FromRow)]
+struct ReadStep {
+    #[sqlx(flatten)]
+    conversation: ReadConversation,
+    #[sqlx(try_from = "i64")]
+    steps: u32,
+}
+
+#[derive(FromRow)]
+struct ReplyRow {
+    #[sqlx(flatten)]
+    step: ReadStep,
+    execution_state: Json<LlmCompleteState>,
+    #[sqlx(flatten)]
+    totals: Totals,
+}
+
+#[derive(FromRow)]
+struct EndedToolRow {
+    #[sqlx(flatten)]
+    step: ReadStep,
+    #[sqlx(flatten)]
+    tool: ToolRow,
+    #[sqlx(flatten)]
+    assistant: AssistantRow,
+}
+
+/// Reads what a batch of the common kinds is built from; `None` for other kinds, and when anything is not as expected.
+pub(super) async fn batch(
+    connection: &mut PgConnection,
+    request: &BatchRequest,
+) -> Result<Option<ReadBatch>> {
+    match &request.save {
+        Save::Thought | Save::CutReply => reply(connection, request, false).await,
+        Save::End(AgentExecutionEnd::Completed) if !request.thread().is_sub_agents() => {
+            reply(connection, request, true).await
+        }
+        Save::Observe { execution_id, .. } => ended_tool(connection, request, execution_id).await,
+        Save::End(_) | Save::UserMessage { .. } | Save::Approval(_) | Save::SubAgentStart(_) => {
+            Ok(None)
+        }
+    }
+}
+
+async fn reply(
+    connection: &mut PgConnection,
+    request: &BatchRequest,
+    is_end: bool,
+) -> Result<Option<ReadBatch>> {
+    let query = of_step::<ReplyRow>(REPLY, request)
+        .bind(i64::from(request.step.step))
+        .bind(CheckpointType::LlmComplete.as_str())
+        .bind(is_end);
+    let row = query.fetch_optional(connection).await?;
+    Ok(row.map(|row| {
+        row.step.with(Snapshot {
+            checkpoint: Some(row.execution_state.0),
+            totals: row.totals,
+            ..Snapshot::default()
+        })
+    }))
+}
+
+async fn ended_tool(
+    connection: &mut PgConnection,
+    request: &BatchRequest,
+    execution_id: &str,
+) -> Result<Option<ReadBatch>> {
+    let step = &request.step;
+    let query = of_step::<EndedToolRow>(ENDED_TOOL, request)
+        .bind(execution_id)
+        .bind(ids::assistant_message_id(
+            &step.agent_execution_id,
+            step.step,
+        ))
+        .bind(ToolStatus::OPEN.map(String::from));
+    let row = query.fetch_optional(connection).await?;
+    Ok(row.map(|row| {
+        row.step.with(Snapshot {
+            tools: vec![row.tool],
+            assistants: vec![row.assistant],
+            ..Snapshot::default()
+        })
+    }))
+}
+
+/// Reads the message that begins a turn.
+pub(super) async fn waiting_message(
+    connection: &mut PgConnection,
+    begin: &BeginTurn,
+) -> Result<Option<ReadMessage>> {
+    let query = sqlx::query_as(WAITING_MESSAGE)
+        .bind(&begin.conversation_id)
+        .bind(&begin.message_id)
+        .bind(&begin.agent_execution_id);
+    Ok(query.fetch_optional(connection).await?)
+}
+
+/// Returns one of the texts about a step, with its first parameters.
+fn of_step<'q, T>(
+    text: &'static str,
+    request: &'q BatchRequest,
+) -> QueryAs<'q, Postgres, T, PgArguments>
+where
+    T: for<'r> FromRow<'r, sqlx::postgres::PgRow>,
+{
+    let step = &request.step;
+    sqlx::query_as(text)
+        .bind(&step.conversation_id)
+        .bind(&step.agent_execution_id)
+        .bind(&step.message_id)
+        .bind(AgentExecutionStatus::Running.as_str())
+        .bind(runs::newest(step.epoch))
+        .bind(batch::event_id(
+            &step.conversation_id,
+            &batch::key(request),
+            0,
+        ))
+}
+
+impl ReadStep {
+    fn with(self, snapshot: Snapshot) -> ReadBatch {
+        ReadBatch {
+            snapshot: Snapshot {
+                last_sequence: self.conversation.last_sequence,
+                steps: self.steps,
+                ..snapshot
+            },
+            conversation: self.conversation,
+        }
+    }
+}

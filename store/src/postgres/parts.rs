@@ -1,0 +1,177 @@
+//! Statements that write one batch, sent as the parts of one statement: one round trip, whatever is written.
+//!
+//! PostgreSQL runs all parts on the tables as they were before the statement, so no part may read what another one
+//! writes. Foreign keys are checked at the end of the whole statement.
+
+use std::borrow::Cow;
+
+use sqlx::{Arguments as _, AssertSqlSafe, PgConnection, postgres::PgArguments};
+
+use super::backend::write::values::{Refusal, Values};
+use crate::api::Result;
+
+/// A statement with this many parameters gets no further part. A part has at most 25,000, and a statement may have
+/// 65,535.
+const ENOUGH_PARAMETERS: usize = 30_000;
+
+/// The name of the part that the others depend on.
+const GUARD: &str = "guard";
+
+/// The end of a statement with a guard. The text is what PostgreSQL's own log then says.
+const IF_GUARD_FOUND: &str = "SELECT CAST(CASE COUNT(*) WHEN 0 \
+     THEN 'the conversation is not as it was read; it is saved under its lock now' ELSE '1' END AS BIGINT) FROM guard";
+
+/// Statements to run together, in a transaction of the caller or as one of their own.
+#[derive(Default)]
+pub(crate) struct Parts {
+    statements: Vec<Composed>,
+    refusal: Refusal,
+}
+
+/// One statement of several parts.
+#[derive(Default)]
+struct Composed {
+    parts: Vec<String>,
+    arguments: PgArguments,
+    is_guarded: bool,
+    /// True when the text is worth keeping prepared.
+    is_kept: bool,
+}
+
+impl Parts {
+    /// Begins with a part that must find a row. When it finds none, nothing is written, and the whole is a conflict. The
+    /// part runs before all others; `text` ends with a `RETURNING`.
+    pub(super) fn guarded_by(text: &'static str, bind: impl FnOnce(&mut Values<'_>)) -> Self {
+        let mut parts = Self::default();
+        parts.add(text, bind);
+        for statement in &mut parts.statements {
+            statement.is_guarded = true;
+        }
+        parts
+    }
+
+    /// Adds a statement whose text is made after its parameters are bound. `is_kept` says whether the same text will be
+    /// used often.
+    pub(crate) fn add_made(
+        &mut self,
+        is_kept: bool,
+        make: impl FnOnce(&mut Values<'_>) -> Cow<'static, str>,
+    ) {
+        let is_full = |last: &Composed| last.arguments.len() >= ENOUGH_PARAMETERS;
+        if self.statements.last().is_none_or(is_full) {
+            self.statements.push(Composed {
+                is_kept: true,
+                ..Composed::default()
+            });
+        }
+        let Some(statement) = self.statements.last_mut() else {
+            return;
+        };
+        let before = statement.arguments.len();
+        let text = make(&mut Values::of(&mut statement.arguments, &mut self.refusal));
+        statement.parts.push(renumbered(&text, before));
+        statement.is_kept &= is_kept;
+    }
+
+    /// True when all of it is one statement.
+    pub(super) fn is_one_statement(&self) -> bool {
+        self.statements.len() == 1
+    }
+
+    /// Runs what was added.
+    pub(crate) async fn execute(self, connection: &mut PgConnection) -> Result<()> {
+        let statements = self.refusal.or(self.statements);
+        for statement in statements.map_err(sqlx::Error::Encode)? {
+            let text = statement.text();
+            let query = sqlx::query_with(AssertSqlSafe(text), statement.arguments);
+            let query = query.persistent(statement.is_kept);
+            query.execute(&mut *connection).await?;
+        }
+        Ok(())
+    }
+}
+
+impl Composed {
+    fn text(&self) -> String {
+        if let ([only], false) = (&self.parts[..], self.is_guarded) {
+            return only.clone();
+        }
+        let named = self.parts.iter().enumerate().map(|(number, part)| {
+            let name = match (number, self.is_guarded) {
+                (0, true) => GUARD.to_owned(),
+                _ => format!("part_{number}"),
+            };
+            format!("{name} AS ({part})")
+        });
+        let named: Vec<_> = named.collect();
+        let end = if self.is_guarded {
+            IF_GUARD_FOUND
+        } else {
+            "SELECT 1"
+        };
+        format!("WITH {} {end}", named.join(", "))
+    }
+}
+
+/// Returns the text with the numbers of its parameters, which begin at `$1`, raised by `by`.
+fn renumbered(text: &str, by: usize) -> String {
+    let mut renumbered = String::with_capacity(text.len() + text.len() / 8);
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('$') {
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        renumbered.push_str(before);
+        renumbered.push('$');
+        match after[..digits].parse::<usize>() {
+            Ok(number) => renumbered.push_str(&(number + by).to_string()),
+            Err(_) => renumbered.push_str(&after[..digits]),
+        }
+        rest = &after[digits..];
+    }
+    renumbered.push_str(rest);
+    renumbered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_numbered_through() {
+        let mut parts =
+            Parts::guarded_by("UPDATE a SET b = $2 WHERE c = $1 RETURNING c", |values| {
+                values.bind("1").bind("2");
+            });
+        parts.add("INSERT INTO d VALUES ($1, $2, $1)", |values| {
+            values.bind("3").bind("4");
+        });
+        let text = parts.statements[0].text();
+        let expected = "WITH guard AS (UPDATE a SET b = $2 WHERE c = $1 RETURNING c), \
+             part_1 AS (INSERT INTO d VALUES ($3, $4, $3)) SELECT";
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn a_part_alone_is_a_plain_statement() {
+        let mut parts = Parts::default();
+        parts.add("DELETE FROM a WHERE b = $1", |values| {
+            values.bind(1_i64);
+        });
+        assert_eq!(parts.statements[0].text(), "DELETE FROM a WHERE b = $1");
+    }
+
+    #[test]
+    fn no_statement_has_more_parameters_than_postgresql_takes() {
+        let mut parts = Parts::default();
+        for _ in 0..3 {
+            parts.add_made(false, |values| {
+                for number in 0..25_000_i64 {
+                    values.bind(number);
+                }
+                "SELECT 1".into()
+            });
+        }
+        let counts = parts.statements.iter().map(|one| one.arguments.len());
+        assert_eq!(counts.collect::<Vec<_>>(), [50_000, 25_000]);
+        assert!(!parts.is_one_statement());
+    }
+}

@@ -1,0 +1,53 @@
+//! Statements that write one batch. SQLite runs them one after the other: it has no round trips to save.
+
+use std::borrow::Cow;
+
+use sqlx::{AssertSqlSafe, SqliteConnection, sqlite::SqliteArguments};
+
+use super::backend::write::values::{Refusal, Values};
+use crate::api::Result;
+
+/// Statements to run together, in a transaction of the caller.
+#[derive(Default)]
+pub(crate) struct Parts {
+    statements: Vec<Statement>,
+    refusal: Refusal,
+}
+
+struct Statement {
+    text: Cow<'static, str>,
+    arguments: SqliteArguments,
+    is_kept: bool,
+}
+
+impl Parts {
+    /// Adds a statement whose text is made after its parameters are bound. `is_kept` says whether the same text will be
+    /// used often.
+    pub(crate) fn add_made(
+        &mut self,
+        is_kept: bool,
+        make: impl FnOnce(&mut Values<'_>) -> Cow<'static, str>,
+    ) {
+        let mut arguments = SqliteArguments::default();
+        let text = make(&mut Values::of(&mut arguments, &mut self.refusal));
+        self.statements.push(Statement {
+            text,
+            arguments,
+            is_kept,
+        });
+    }
+
+    /// Runs what was added.
+    pub(crate) async fn execute(self, connection: &mut SqliteConnection) -> Result<()> {
+        let statements = self.refusal.or(self.statements);
+        for statement in statements.map_err(sqlx::Error::Encode)? {
+            let query = sqlx::query_with(
+                AssertSqlSafe(statement.text.into_owned()),
+                statement.arguments,
+            );
+            let query = query.persistent(statement.is_kept);
+            query.execute(&mut *connection).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,86 @@
+//! Turns that nobody runs: their batches are saved without a worker. For measurements of the store, and of readers that
+//! come back.
+
+use everturn_proto::{
+    ids,
+    turn::{AgentDefinition, SaveEnd, SaveRequest, SaveSteer, save_request::Batch},
+    words::{AgentExecutionStatus, DEFAULT_TENANT},
+};
+use everturn_store::{BeginTurn, OnUnknownAgent, Store, TurnStart};
+use uuid::Uuid;
+
+/// A turn that has begun in the store, and has no workflow.
+pub struct Appender {
+    store: Store,
+    conversation_id: String,
+    message_id: String,
+    agent_execution_id: String,
+    epoch: Option<u32>,
+}
+
+impl Appender {
+    /// Begins a turn in a conversation, which is created when it is unknown. The conversation has one more event then.
+    pub async fn begin(store: &Store, conversation_id: &str) -> Self {
+        let message_id = Uuid::now_v7().to_string();
+        let agent_execution_id = ids::root_execution_id(conversation_id, &message_id);
+        let mut begin = BeginTurn {
+            conversation_id: conversation_id.to_owned(),
+            tenant_id: DEFAULT_TENANT.to_owned(),
+            message_id: message_id.clone(),
+            content: Some("Begin.".to_owned()),
+            agent_execution_id: agent_execution_id.clone(),
+            agent: AgentDefinition {
+                name: "default".to_owned(),
+                ..AgentDefinition::default()
+            },
+            on_unknown_agent: OnUnknownAgent::Begin,
+            epoch: Some(0),
+        };
+        let begun = loop {
+            match store.turns.begin_turn(begin.clone()).await.unwrap() {
+                TurnStart::Begun(begun) => break begun,
+                TurnStart::AskAgain { epoch } => begin.epoch = Some(epoch),
+            }
+        };
+        Self {
+            store: store.clone(),
+            conversation_id: conversation_id.to_owned(),
+            message_id,
+            agent_execution_id,
+            epoch: begun.epoch,
+        }
+    }
+
+    /// Saves a batch with one event: a message that joins the turn. Returns the conversation's last sequence number.
+    pub async fn append(&self, content: &str) -> u32 {
+        self.save(Batch::Steer(SaveSteer {
+            message_id: Uuid::now_v7().to_string(),
+            content: Some(content.to_owned()),
+        }))
+        .await
+    }
+
+    /// Ends the turn with one more event. A turn that does not end would be taken for a lost one by a gateway. Returns
+    /// the conversation's last sequence number.
+    pub async fn end(&self) -> u32 {
+        self.save(Batch::End(SaveEnd {
+            status: AgentExecutionStatus::Cancelled.into(),
+            code: None,
+            message: Some("It was ended by a test.".to_owned()),
+        }))
+        .await
+    }
+
+    async fn save(&self, batch: Batch) -> u32 {
+        let request = SaveRequest {
+            conversation_id: self.conversation_id.clone(),
+            message_id: self.message_id.clone(),
+            agent_execution_id: self.agent_execution_id.clone(),
+            step: 0,
+            epoch: self.epoch,
+            batch: Some(batch),
+        };
+        let saved = self.store.turns.save(&request).await.unwrap();
+        saved.result.last_sequence
+    }
+}
