@@ -8,6 +8,7 @@ mod api;
 mod approvals;
 mod approvals_survive;
 mod bad_input;
+mod cancels;
 mod cli;
 mod client_tools;
 mod clocks;
