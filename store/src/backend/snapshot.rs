@@ -175,11 +175,7 @@ async fn load_plans(
     step: &StepKey,
     tools: &[ToolRow],
 ) -> Result<Vec<WorkPlan>> {
-    let ends = tools.iter().filter_map(|tool| tool.record.end.as_ref());
-    let plan_ids: BTreeSet<String> = ends
-        .flat_map(|end| &end.events)
-        .filter_map(|(event_type, data)| batch::changed_plan(event_type, data))
-        .collect();
+    let plan_ids: BTreeSet<String> = tools.iter().flat_map(ToolRow::changed_plans).collect();
     if plan_ids.is_empty() {
         return Ok(Vec::new());
     }

@@ -63,7 +63,7 @@ impl Builder<'_> {
 }
 
 /// Returns the id of the work plan that an event of a tool changes, when that plan is a stored one.
-pub fn changed_plan(event_type: &EventType, data: &Json) -> Option<String> {
+pub(super) fn changed_plan(event_type: &EventType, data: &Json) -> Option<String> {
     match event_type {
         EventType::PlanStepStart => data
             .decode::<PlanStepStart>()

@@ -30,7 +30,7 @@ mod tests;
 mod thought;
 
 pub use delegation::{Delegator, Refusal, Task, task};
-pub use emitted::changed_plan;
+use emitted::changed_plan;
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
 pub use rows::{

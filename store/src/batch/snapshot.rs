@@ -9,6 +9,7 @@ use everturn_proto::{
 };
 use sqlx::FromRow;
 
+use super::changed_plan;
 use crate::{
     api::{StepKey, ToolRecord},
     columns::{MaybeNumber, Sum},
@@ -79,8 +80,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Returns the record of a tool execution, when it was read.
     pub(super) fn tool(&self, execution_id: &str) -> Option<&ToolRow> {
-        let mut tools = self.tools.iter();
-        tools.find(|tool| tool.record.call.execution_id == execution_id)
+        self.tools.iter().find(|tool| tool.is(execution_id))
     }
 
     /// Returns the assistant's row of a step, when it was read.
@@ -141,6 +141,17 @@ pub struct ToolRow {
     pub expires_at: Option<DateTime<Utc>>,
 }
 
+impl Totals {
+    /// The sums with one call more.
+    pub(crate) fn with(self, reply: &LlmCompleteState) -> Self {
+        Self {
+            calls: self.calls.saturating_add(1),
+            input_tokens: self.input_tokens.saturating_add(reply.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(reply.output_tokens),
+        }
+    }
+}
+
 impl AssistantRow {
     /// Makes the record of one of its calls anew, as that of a call that has not started; `None` when it has no such
     /// call.
@@ -161,6 +172,18 @@ impl ToolRow {
             observed_sequence: None,
             expires_at: None,
         }
+    }
+
+    /// True for the row of this tool execution.
+    pub(crate) fn is(&self, execution_id: &str) -> bool {
+        self.record.call.execution_id == execution_id
+    }
+
+    /// Returns the ids of the stored work plans that its own events change.
+    pub(crate) fn changed_plans(&self) -> impl Iterator<Item = String> {
+        let ends = self.record.end.iter();
+        ends.flat_map(|end| &end.events)
+            .filter_map(|(event_type, data)| changed_plan(event_type, data))
     }
 }
 

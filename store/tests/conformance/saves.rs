@@ -334,6 +334,13 @@ pub async fn a_tools_plan_events_are_saved_before_its_observe(backend: &impl Bac
         "four events and one plan"
     );
     assert_eq!(turn.data("work_plan").await["plan_id"], "p");
+    let running = "DELETE FROM work_plans WHERE CAST(steps AS TEXT) LIKE '%\"running\"%'";
+    backend.run(running).await;
+    assert_eq!(
+        backend.row_count().await,
+        rows + 4,
+        "the event changed the plan, which was stored before it"
+    );
 }
 
 pub async fn steer_joins_the_running_turn(backend: &impl Backend) {

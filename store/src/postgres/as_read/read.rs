@@ -176,6 +176,8 @@ async fn ended_tool(
         ))
         .bind(ToolStatus::OPEN.map(String::from));
     let row = query.fetch_optional(connection).await?;
+    // The work plans that its events change are not read here.
+    let row = row.filter(|row| row.tool.changed_plans().next().is_none());
     Ok(row.map(|row| {
         row.step.with(Snapshot {
             tools: vec![row.tool],
