@@ -5,6 +5,7 @@ use everturn_proto::{
     turn::ToolCall,
     words::{ApprovalState, EventType, ToolStatus},
 };
+use prost::Message;
 
 /// One step of one agent execution.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -109,6 +110,15 @@ impl ToolRecord {
             end: None,
             approval: ApprovalState::NotNeeded,
         }
+    }
+
+    /// How long it is, about.
+    pub(crate) fn bytes(&self) -> usize {
+        let ends = self.end.iter().map(|end| {
+            let events = end.events.iter().map(|(_, data)| data.as_str().len());
+            end.result.as_str().len() + events.sum::<usize>()
+        });
+        self.call.encoded_len() + ends.sum::<usize>()
     }
 }
 

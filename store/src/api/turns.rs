@@ -181,6 +181,8 @@ pub struct BegunTurn {
     pub sealed: Vec<SealedStep>,
     /// How long ago it began.
     pub age: Duration,
+    /// True when this call has begun it.
+    pub is_new: bool,
 }
 
 impl BegunTurn {
@@ -199,6 +201,7 @@ impl BegunTurn {
             last_sequence,
             sealed: Vec::new(),
             age: Duration::ZERO,
+            is_new: true,
         }
     }
 }

@@ -81,7 +81,7 @@ pub(super) async fn begin_turn(connection: &mut Connection, begin: BeginTurn) ->
     };
     let mut turn = BegunTurn::now(agent, epoch, log_id, last_sequence);
     if is_answered {
-        turn.status = AgentExecutionStatus::Completed;
+        (turn.status, turn.is_new) = (AgentExecutionStatus::Completed, false);
     } else {
         let message = message.map(|row| row.message);
         end_lost(connection, &begin.conversation_id, &begun, &mut turn).await?;

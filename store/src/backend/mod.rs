@@ -64,7 +64,7 @@
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
 //! | `claim_tool` | 1 |
-//! | `save`: thought and acts, observe, cut reply, end of a turn that has completed | 2 |
+//! | `save`: thought and acts, observe, cut reply, end of a turn that has completed | 1; at a worker that has not begun the turn: 2 |
 //! | `save`: steer | 6 |
 //! | `save`: any other end | about 10 |
 //! | `save`: approval | 7 |
@@ -73,7 +73,7 @@
 //! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_executions` | 1; the first `renew_lease`: 2 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `store_result` | 2 |
-//! | a turn of two steps with two tools, all calls of its worker together | 21 |
+//! | a turn of two steps with two tools, all calls of its worker together | 17 |
 
 mod agent_executions;
 mod append;

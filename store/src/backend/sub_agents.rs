@@ -165,5 +165,6 @@ fn not_begun(
         last_sequence: conversation.last_sequence,
         sealed: Vec::new(),
         age: Duration::ZERO,
+        is_new: false,
     }
 }

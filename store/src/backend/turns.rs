@@ -36,15 +36,20 @@ use crate::{
 #[async_trait]
 impl TurnStore for Database {
     async fn begin_turn(&self, turn: BeginTurn) -> Result<TurnStart> {
-        if let Some(begun) = self.begin_as_read(&turn).await? {
-            return Ok(TurnStart::Begun(Box::new(begun)));
+        let start = match self.begin_as_read(&turn).await? {
+            Some(begun) => TurnStart::Begun(Box::new(begun)),
+            // On the heap, because it is large: it holds two definitions of an agent.
+            None => {
+                self.locking(&turn.conversation_id, async |connection| {
+                    Box::pin(begin::begin_turn(connection, turn.clone())).await
+                })
+                .await?
+            }
+        };
+        if let TurnStart::Begun(begun) = &start {
+            self.note_turn(&turn, begun);
         }
-        let conversation_id = turn.conversation_id.clone();
-        // On the heap, because it is large: it holds two definitions of an agent.
-        self.locking(&conversation_id, async |connection| {
-            Box::pin(begin::begin_turn(connection, turn)).await
-        })
-        .await
+        Ok(start)
     }
 
     async fn begin_sub_agent(
@@ -144,7 +149,9 @@ impl TurnStore for Database {
         let call = self.in_time(async {
             checkpoints::complete_step(&mut *self.single().await?, step, state).await
         });
-        self.in_claim_share(&step.conversation_id, call).await
+        let stored = self.in_claim_share(&step.conversation_id, call).await?;
+        self.note_reply(step, &stored);
+        Ok(stored)
     }
 
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()> {
@@ -170,7 +177,9 @@ impl TurnStore for Database {
     async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord> {
         let call =
             self.in_time(async { claims::finish_tool(&mut *self.single().await?, key, end).await });
-        self.in_claim_share(&key.conversation_id, call).await
+        let record = self.in_claim_share(&key.conversation_id, call).await?;
+        self.note_tool_end(key, &record);
+        Ok(record)
     }
 
     async fn save(&self, request: &SaveRequest) -> Result<Saved> {

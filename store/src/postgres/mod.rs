@@ -35,6 +35,7 @@ use sqlx::{Connection, PgConnection, PgPool, Postgres, Transaction, pool::PoolCo
 pub use options::PostgresOptions;
 
 use crate::{api::Result, error::StoreError};
+use as_read::known::KnownTurns;
 use shares::Shares;
 
 /// How many connections the calls hold that lock one conversation. They run one after the other anyway, and whoever
@@ -63,6 +64,8 @@ pub struct PostgresStore {
     /// The connections of calls that write a row of a conversation without its lock. With those above they are half of
     /// the pool, so that the parallel tools of one conversation leave the other half to the others.
     claiming: Shares,
+    /// What this process has just written of its turns.
+    known: Arc<KnownTurns>,
 }
 
 impl PostgresStore {
@@ -81,6 +84,7 @@ impl PostgresStore {
             has_stalled,
             locking: Shares::new(LOCKING_CONNECTIONS, wait),
             claiming: Shares::new(claiming, wait),
+            known: Arc::default(),
         };
         store.in_time(check(url, &options)).await?;
         Ok(store)

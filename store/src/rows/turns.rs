@@ -50,6 +50,7 @@ impl BegunRow {
             last_sequence,
             sealed: Vec::new(),
             age: (now() - self.started_at).to_std().unwrap_or_default(),
+            is_new: false,
         }
     }
 }

@@ -18,7 +18,7 @@ mod parts;
 
 use std::{future::Future, path::Path, time::Duration};
 
-use everturn_proto::turn::SaveRequest;
+use everturn_proto::turn::{LlmCompleteState, SaveRequest};
 use sqlx::{
     Sqlite, SqliteConnection, SqlitePool, Transaction, migrate::Migrator, pool::PoolConnection,
 };
@@ -26,7 +26,10 @@ use sqlx::{
 pub use options::SqliteOptions;
 
 use crate::{
-    api::{Access, BeginTurn, BegunTurn, NewMessage, QueuedMessage, Result, Saved},
+    api::{
+        Access, BeginTurn, BegunTurn, NewMessage, QueuedMessage, Result, Saved, StepKey, ToolKey,
+        ToolRecord,
+    },
     error::StoreError,
     schema_range::{self, Tables},
 };
@@ -111,6 +114,18 @@ impl SqliteStore {
     ) -> Result<Option<QueuedMessage>> {
         Ok(None)
     }
+
+    /// Notes nothing: what was written is as near as what would be noted.
+    #[allow(clippy::unused_self)]
+    fn note_turn(&self, _begin: &BeginTurn, _begun: &BegunTurn) {}
+
+    /// Notes nothing, as `note_turn`.
+    #[allow(clippy::unused_self)]
+    fn note_reply(&self, _step: &StepKey, _state: &LlmCompleteState) {}
+
+    /// Notes nothing, as `note_turn`.
+    #[allow(clippy::unused_self)]
+    fn note_tool_end(&self, _key: &ToolKey, _record: &ToolRecord) {}
 
     /// Makes a call that locks a conversation. It needs no share: whoever has the one connection that writes waits for
     /// no other conversation, and those who wait for it get it in the order in which they ask.

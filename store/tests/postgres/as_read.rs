@@ -1,16 +1,20 @@
 //! Saves and begins that read without a lock: what happens between their two statements. A connection of the test holds
-//! the conversation's lock, so that each waits in its second statement, and changes something there.
+//! the conversation's lock, so that each waits in its second statement, and changes something there. And saves that need
+//! not read, because their process has just written what they are built from.
 
 use std::time::Duration;
 
 use everturn_proto::{
-    turn::{SaveThought, save_request::Batch},
+    turn::{LlmCompleteState, SaveCutReply, SaveThought, save_request::Batch},
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{Missing, PostgresOptions, PostgresStore, StoreError, TurnStart, TurnStore};
-use sqlx::PgConnection;
+use sqlx::{AssertSqlSafe, PgConnection};
 
-use crate::{conformance::fixture::Turn, support::postgres::Database};
+use crate::{
+    conformance::fixture::{Turn, json, state, tool_end},
+    support::postgres::Database,
+};
 
 /// Holds the lock of the conversation `c`.
 struct Holder {
@@ -63,53 +67,188 @@ async fn store(database: &Database) -> PostgresStore {
         .unwrap()
 }
 
+/// The turn at another worker, which has to read what it saves.
+async fn elsewhere(database: &Database, turn: &Turn<PostgresStore>) -> Turn<PostgresStore> {
+    Turn {
+        store: store(database).await,
+        ..turn.clone()
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_came_between_is_before_those_of_the_save() {
-    let database = Database::migrated().await;
-    let turn = Turn::begun(store(&database).await, "c", "m").await;
-    turn.complete(0, "look", &[Effect::Read]).await;
-    let mut holder = Holder::of(&database).await;
-    let save = tokio::spawn({
-        let turn = turn.clone();
-        async move { turn.thought(0).await }
-    });
-    holder.is_waited_for(1).await;
-    holder
-        .commit(
-            "INSERT INTO agent_execution_events SELECT 'between', 'c', 'm', 'thought', 2, 'k', now(), '{}', 2; \
-             UPDATE conversations SET last_sequence = 2 WHERE id = 'c'",
-        )
-        .await;
-    let saved = save.await.unwrap();
-    assert_eq!(saved.result.last_sequence, 4);
-    assert_eq!(
-        turn.types().await,
-        ["user_message", "thought", "thought", "act"]
-    );
+    for has_to_read in [false, true] {
+        let database = Database::migrated().await;
+        let mut turn = Turn::begun(store(&database).await, "c", "m").await;
+        turn.complete(0, "look", &[Effect::Read]).await;
+        if has_to_read {
+            turn = elsewhere(&database, &turn).await;
+        }
+        let mut holder = Holder::of(&database).await;
+        let save = tokio::spawn({
+            let turn = turn.clone();
+            async move { turn.thought(0).await }
+        });
+        holder.is_waited_for(1).await;
+        holder
+            .commit(
+                "INSERT INTO agent_execution_events SELECT 'between', 'c', 'm', 'thought', 2, 'k', now(), '{}', 2; \
+                 UPDATE conversations SET last_sequence = 2 WHERE id = 'c'",
+            )
+            .await;
+        let saved = save.await.unwrap();
+        assert_eq!(saved.result.last_sequence, 4);
+        assert_eq!(
+            turn.types().await,
+            ["user_message", "thought", "thought", "act"]
+        );
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_is_replaced_meanwhile_saves_nothing() {
-    let database = Database::migrated().await;
-    let turn = Turn::begun(store(&database).await, "c", "m").await;
-    let turn = turn.under(Some(0));
-    turn.complete(0, "look", &[Effect::Read]).await;
-    let mut holder = Holder::of(&database).await;
-    let save = tokio::spawn({
-        let turn = turn.clone();
-        let thought = turn.request(0, Batch::Thought(SaveThought {}));
-        async move { turn.store.save(&thought).await }
-    });
-    holder.is_waited_for(1).await;
-    holder
-        .commit("UPDATE conversations SET run_epoch = 1, granted_epoch = 1 WHERE id = 'c'")
+    for has_to_read in [false, true] {
+        let database = Database::migrated().await;
+        let turn = Turn::begun(store(&database).await, "c", "m").await;
+        let mut turn = turn.under(Some(0));
+        turn.complete(0, "look", &[Effect::Read]).await;
+        if has_to_read {
+            turn = elsewhere(&database, &turn).await;
+        }
+        let mut holder = Holder::of(&database).await;
+        let save = tokio::spawn({
+            let turn = turn.clone();
+            let thought = turn.request(0, Batch::Thought(SaveThought {}));
+            async move { turn.store.save(&thought).await }
+        });
+        holder.is_waited_for(1).await;
+        holder
+            .commit("UPDATE conversations SET run_epoch = 1, granted_epoch = 1 WHERE id = 'c'")
+            .await;
+        let refused = save.await.unwrap().unwrap_err();
+        assert!(
+            matches!(refused, StoreError::RunReplaced { .. }),
+            "{refused}"
+        );
+        assert_eq!(turn.types().await, ["user_message"]);
+    }
+}
+
+/// Runs a turn with a cut answer, two tools, one of which emits an event, and a steer.
+async fn whole_turn(database: &Database, has_to_read: bool) -> Vec<serde_json::Value> {
+    let first = Turn::begun(store(database).await, "c", "m").await;
+    let next = async || {
+        if has_to_read {
+            elsewhere(database, &first).await
+        } else {
+            first.clone()
+        }
+    };
+    let emitted = r#"{"plan_id":"p","title":"t","steps":[]}"#;
+    next()
+        .await
+        .complete(0, "look", &[Effect::Read, Effect::Read])
         .await;
-    let refused = save.await.unwrap().unwrap_err();
-    assert!(
-        matches!(refused, StoreError::RunReplaced { .. }),
-        "{refused}"
+    next().await.thought(0).await;
+    for index in [1, 0] {
+        let mut end = tool_end(&format!(r#"{{"found":{index},"a":[1.50]}}"#));
+        if index == 0 {
+            end.events = vec![("work_plan".into(), json(emitted))];
+        }
+        let key = first.tool(0, index);
+        next().await.store.claim_tool(&key, "a").await.unwrap();
+        next().await.store.finish_tool(&key, end).await.unwrap();
+        next().await.observe(0, index, "").await;
+    }
+    let cut = LlmCompleteState {
+        is_cut: true,
+        goes_on: true,
+        reasoning: "hm".into(),
+        ..state("the answer is", vec![])
+    };
+    let turn = next().await;
+    turn.store.complete_step(&turn.step(1), cut).await.unwrap();
+    next().await.save(1, Batch::CutReply(SaveCutReply {})).await;
+    next().await.complete(2, "42", &[]).await;
+    next().await.end(2, AgentExecutionStatus::Completed).await;
+    let mut rows = rows(database).await;
+    for row in &mut rows {
+        let row = row.as_object_mut().unwrap();
+        row.retain(|name, _| name != "log_id" && !name.ends_with("_at"));
+    }
+    rows
+}
+
+/// Reads all that a turn has written.
+async fn rows(database: &Database) -> Vec<serde_json::Value> {
+    let mut connection = database.connection().await;
+    let mut rows = Vec::new();
+    for table in [
+        "conversations",
+        "messages",
+        "agent_executions",
+        "agent_execution_events",
+        "tool_execution_records",
+        "execution_checkpoints",
+        "work_plans",
+    ] {
+        let text =
+            format!("SELECT to_jsonb(t) FROM {table} t ORDER BY to_jsonb(t)->>'id', to_jsonb(t)");
+        let found: Vec<serde_json::Value> = sqlx::query_scalar(AssertSqlSafe(text))
+            .fetch_all(&mut connection)
+            .await
+            .unwrap();
+        assert_ne!(found.len(), 0, "{table}");
+        rows.extend(found);
+    }
+    rows
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_known_is_saved_as_what_is_read() {
+    let (here, elsewhere) = (Database::migrated().await, Database::migrated().await);
+    let (known, read) = (
+        whole_turn(&here, false).await,
+        whole_turn(&elsewhere, true).await,
     );
-    assert_eq!(turn.types().await, ["user_message"]);
+    assert_eq!(known.len(), read.len());
+    for (known, read) in known.iter().zip(&read) {
+        assert_eq!(known, read);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_have_written_is_read() {
+    let database = Database::migrated().await;
+    let here = Turn::begun(store(&database).await, "c", "m").await;
+    let there = elsewhere(&database, &here).await;
+    here.asks(0, "look", &[Effect::Read, Effect::Read]).await;
+    there.runs(0, 1).await;
+    here.runs(0, 0).await;
+    there.asks(1, "again", &[Effect::Read]).await;
+    here.runs(1, 0).await;
+    here.complete(2, "answer", &[]).await;
+    here.end(2, AgentExecutionStatus::Completed).await;
+    let expected = [
+        "user_message",
+        "thought",
+        "act",
+        "act",
+        "observe",
+        "observe",
+        "thought",
+        "act",
+        "observe",
+        "assistant_message",
+        "complete",
+    ];
+    assert_eq!(here.types().await, expected);
+    assert_eq!(here.data("complete").await["steps"], 3);
+    let again = here.thought(0).await.result;
+    assert_eq!(
+        (again.status(), again.last_sequence),
+        (AgentExecutionStatus::Completed, 11)
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

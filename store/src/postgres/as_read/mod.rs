@@ -10,11 +10,13 @@
 //! decides every case.
 //!
 //! - `read.rs`: the statements that read
+//! - `known.rs`: what need not be read, because this process has just written it
 
+pub(super) mod known;
 pub(crate) mod read;
 
 use chrono::{DateTime, Utc};
-use everturn_proto::turn::SaveRequest;
+use everturn_proto::turn::{LlmCompleteState, SaveRequest};
 use sqlx::PgConnection;
 
 use super::{
@@ -25,7 +27,7 @@ use super::{
 use crate::{
     api::{
         Access, BeginTurn, BegunTurn, NewMessage, OnUnknownAgent, PinnedAgent, QueuedMessage,
-        Result, Saved, StepKey,
+        Result, Saved, StepKey, ToolKey, ToolRecord,
     },
     batch::{self, Batch, BatchRequest, Snapshot},
     columns::now,
@@ -51,14 +53,70 @@ impl PostgresStore {
     /// Saves a batch; `None` when the lock is needed to decide.
     pub(super) async fn save_as_read(&self, request: &SaveRequest) -> Result<Option<Saved>> {
         let request = BatchRequest::try_from(request)?;
-        self.as_read(
-            &request.step.conversation_id,
-            async |connection| match read::batch(connection, &request).await? {
-                Some(read) => save(connection, &request, read).await,
+        let id = &request.step.conversation_id;
+        let saved = self.as_read(id, async |connection| {
+            if let Some(known) = self.known.batch(&request) {
+                match self.save_built(connection, &request, known).await {
+                    Err(StoreError::Conflict(_)) => self.known.forget(id),
+                    done => return done,
+                }
+            }
+            match read::batch(connection, &request).await? {
+                Some(read) => self.save_built(connection, &request, read).await,
                 None => Ok(None),
-            },
-        )
-        .await
+            }
+        });
+        let saved = saved.await;
+        if !matches!(saved, Ok(Some(_))) {
+            self.known.forget(id);
+        }
+        saved
+    }
+
+    /// Builds a batch and writes it; `None` when that is not one statement.
+    async fn save_built(
+        &self,
+        connection: &mut PgConnection,
+        request: &BatchRequest,
+        read: ReadBatch,
+    ) -> Result<Option<Saved>> {
+        let ReadBatch {
+            conversation,
+            snapshot,
+        } = read;
+        let (step, steps, now) = (&request.step, snapshot.steps, now());
+        let batch = batch::build(request, &Snapshot { now, ..snapshot })?;
+        let mut parts = guarded(ADVANCE_AS_READ, &conversation, step, &batch, now);
+        write::batch(&mut parts, request, &batch, now);
+        write::advance_execution(&mut parts, step, &batch, steps, now);
+        write::results(&mut parts, step, &batch);
+        if batch.events.is_empty() || !parts.is_one_statement() {
+            return Ok(None);
+        }
+        parts.execute(connection).await?;
+        self.known.saved(request, &conversation, &batch);
+        Ok(Some(Saved {
+            log_id: conversation.log_id,
+            result: batch.result(),
+            sealed: batch::sealed(request),
+        }))
+    }
+
+    /// Notes a turn that was begun, under the lock or not.
+    pub(super) fn note_turn(&self, begin: &BeginTurn, begun: &BegunTurn) {
+        if begun.is_new {
+            self.known.begun(begin, begun);
+        }
+    }
+
+    /// Notes the reply that is stored of a step.
+    pub(super) fn note_reply(&self, step: &StepKey, state: &LlmCompleteState) {
+        self.known.replied(step, state);
+    }
+
+    /// Notes how a tool is stored to have ended.
+    pub(super) fn note_tool_end(&self, key: &ToolKey, record: &ToolRecord) {
+        self.known.ended(key, record);
     }
 
     /// Begins a turn; `None` when the lock is needed to decide.
@@ -111,32 +169,6 @@ impl PostgresStore {
             done => done,
         }
     }
-}
-
-async fn save(
-    connection: &mut PgConnection,
-    request: &BatchRequest,
-    read: ReadBatch,
-) -> Result<Option<Saved>> {
-    let ReadBatch {
-        conversation,
-        snapshot,
-    } = read;
-    let (step, steps, now) = (&request.step, snapshot.steps, now());
-    let batch = batch::build(request, &Snapshot { now, ..snapshot })?;
-    let mut parts = guarded(ADVANCE_AS_READ, &conversation, step, &batch, now);
-    write::batch(&mut parts, request, &batch, now);
-    write::advance_execution(&mut parts, step, &batch, steps, now);
-    write::results(&mut parts, step, &batch);
-    if batch.events.is_empty() || !parts.is_one_statement() {
-        return Ok(None);
-    }
-    parts.execute(connection).await?;
-    Ok(Some(Saved {
-        log_id: conversation.log_id,
-        result: batch.result(),
-        sealed: batch::sealed(request),
-    }))
 }
 
 async fn begin(
