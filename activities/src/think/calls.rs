@@ -25,14 +25,16 @@ const MAX_NAME_CHARS: usize = 64;
 const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 
 impl ModelCall<'_> {
-    /// Gives each call the id of its tool execution, and a call id that is unique in the conversation.
+    /// Gives each call the id of its tool execution, and a call id that is unique in the conversation, which has those in
+    /// `used`.
     pub(super) async fn tool_calls(
         &self,
         agent: &AgentDefinition,
         offered: &[ToolSpec],
         calls: Vec<ModelToolCall>,
+        used: &[String],
     ) -> Result<Vec<ToolCall>, ActivityError> {
-        let mut used = self.used_call_ids(&calls).await?;
+        let mut used = used.to_vec();
         let mut planned = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
             let execution_id = ids::tool_execution_id(
@@ -54,19 +56,6 @@ impl ModelCall<'_> {
         }
         self.drop_granted(&mut planned).await?;
         Ok(planned)
-    }
-
-    /// The call ids of the model that the conversation has already.
-    async fn used_call_ids(&self, calls: &[ModelToolCall]) -> Result<Vec<String>, ActivityError> {
-        let given = calls.iter().filter_map(|call| call.call_id.clone());
-        let given: Vec<_> = given.collect();
-        if given.is_empty() {
-            return Ok(Vec::new());
-        }
-        let conversation = &self.step.conversation_id;
-        self.attempt
-            .insist(|| self.activities.turns.used_call_ids(conversation, &given))
-            .await
     }
 
     /// The model's id of the call when it is usable, else ours.

@@ -13,7 +13,7 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
     words::{FinishReason, OnCutReply, ToolKind, failure},
 };
-use everturn_store::{ContextMessage, PageLimit, StepClaim, StepKey, ToolResult};
+use everturn_store::{CompletedStep, ContextMessage, PageLimit, StepClaim, StepKey, ToolResult};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -81,11 +81,8 @@ pub(crate) async fn think(
         Ended::Stopped => return Err(call.stopped(&text).await),
         Ended::OutOfTime => return Err(fail::llm_timeout()),
     };
-    let state = call.state(&agent, &offered, reply).await?;
     failpoint::reach("think.before_checkpoint").await;
-    let stored = attempt
-        .insist(|| activities.turns.complete_step(&step, state.clone()))
-        .await?;
+    let stored = call.store(&agent, &offered, reply).await?;
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
@@ -225,14 +222,49 @@ impl ModelCall<'_> {
         })
     }
 
-    /// The checkpoint of a reply.
-    async fn state(
+    /// Stores the checkpoint of a reply, and returns the one that is stored.
+    async fn store(
         &self,
         agent: &AgentDefinition,
         offered: &[ToolSpec],
         reply: ModelReply,
     ) -> Result<LlmCompleteState, ActivityError> {
-        let tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
+        let mut used = Vec::new();
+        loop {
+            let state = self.state(agent, offered, reply.clone(), &used).await?;
+            let completed = self
+                .attempt
+                .insist(|| {
+                    self.activities
+                        .turns
+                        .complete_step(self.step, state.clone())
+                })
+                .await?;
+            match completed {
+                CompletedStep::Stored(stored) => return Ok(stored),
+                // Those calls get ids of ours, which no other call has.
+                CompletedStep::CallIdsUsed(ids) if ids.iter().any(|id| !used.contains(id)) => {
+                    used.extend(ids);
+                }
+                CompletedStep::CallIdsUsed(ids) => {
+                    let message = format!("The conversation has other calls with the ids {ids:?}.");
+                    return Err(fail::permanent(failure::INTERNAL, message));
+                }
+            }
+        }
+    }
+
+    /// The checkpoint of a reply. `used`: call ids that the conversation has already.
+    async fn state(
+        &self,
+        agent: &AgentDefinition,
+        offered: &[ToolSpec],
+        reply: ModelReply,
+        used: &[String],
+    ) -> Result<LlmCompleteState, ActivityError> {
+        let tool_calls = self
+            .tool_calls(agent, offered, reply.tool_calls, used)
+            .await?;
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
         let goes_on = reply.is_cut

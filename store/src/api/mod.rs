@@ -48,8 +48,8 @@ pub use self::{
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
     turns::{
-        BeginTurn, BegunTurn, ContextMessage, OnUnknownAgent, PinnedAgent, Saved, StepClaim,
-        TurnStart, TurnStore,
+        BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PinnedAgent, Saved,
+        StepClaim, TurnStart, TurnStore,
     },
 };
 pub use crate::error::Result;

@@ -64,13 +64,6 @@ pub trait TurnStore: Send + Sync {
         limit: PageLimit,
     ) -> Result<Vec<ContextMessage>>;
 
-    /// Returns those of these call ids that are already used in the conversation: a call's id is unique there.
-    async fn used_call_ids(
-        &self,
-        conversation_id: &str,
-        call_ids: &[String],
-    ) -> Result<Vec<String>>;
-
     /// Returns those of these tools that need no more approvals in the conversation.
     async fn granted_tools(
         &self,
@@ -90,12 +83,10 @@ pub trait TurnStore: Send + Sync {
     /// is lost is paid for and of no use.
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool>;
 
-    /// Stores `llm_complete` and returns what is stored: the first one wins.
-    async fn complete_step(
-        &self,
-        step: &StepKey,
-        state: LlmCompleteState,
-    ) -> Result<LlmCompleteState>;
+    /// Stores `llm_complete` and returns what is stored: the first one wins. A call's id is unique in its conversation, so
+    /// a reply with one that is used there is not stored.
+    async fn complete_step(&self, step: &StepKey, state: LlmCompleteState)
+    -> Result<CompletedStep>;
 
     /// Stores the text so far of a call that was stopped (`llm_partial`; the newest generation wins). Only an end that
     /// cuts the turn short reads it; [`TurnStore::claim_step`] does not see it.
@@ -229,6 +220,15 @@ pub enum StepClaim {
         /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.
         calls: u32,
     },
+}
+
+/// Answer to the reply of a step.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CompletedStep {
+    /// This is stored, now or before.
+    Stored(LlmCompleteState),
+    /// Nothing is stored. These are the reply's call ids that the conversation has already.
+    CallIdsUsed(Vec<String>),
 }
 
 /// What a save left behind.

@@ -8,14 +8,18 @@ use serde::Serialize;
 use sqlx::types::Json as Column;
 
 use super::{
-    Connection, missing, runs,
+    Connection,
+    dialect::{list, words},
+    missing, runs,
     sql::{
+        Statement,
         agent_executions::STATUS_OF_EXECUTION,
         checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow, RELEASE_STEP},
+        tools::USED_CALL_IDS,
     },
 };
 use crate::{
-    api::{Result, StepClaim, StepKey, WorkerId},
+    api::{CompletedStep, Result, StepClaim, StepKey, WorkerId},
     columns::{narrow, now},
     error::{Missing, StoreError},
 };
@@ -78,18 +82,31 @@ pub(super) async fn release_step(
     Ok(())
 }
 
-/// Stores the reply of a step, and returns what is stored: the first one wins.
+/// Stores the reply of a step with one statement. When that stores nothing, further statements find out why.
 pub(super) async fn complete_step(
     connection: &mut Connection,
     step: &StepKey,
     state: LlmCompleteState,
-) -> Result<LlmCompleteState> {
+) -> Result<CompletedStep> {
+    let calls = state.tool_calls.iter();
+    let call_ids: Vec<_> = calls.map(|call| call.call_id.clone()).collect();
     let row = of_call(step, CheckpointType::LlmComplete, &state);
-    if insert(connection, &row).await? {
-        return Ok(state);
+    if has_inserted(connection, step, row.insert_unless_used(&call_ids)).await? {
+        return Ok(CompletedStep::Stored(state));
     }
-    let stored = load_checkpoint(connection, step, CheckpointType::LlmComplete).await?;
-    stored.ok_or_else(|| StoreError::Corrupt("a checkpoint was neither inserted nor found".into()))
+    if let Some(stored) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
+        return Ok(CompletedStep::Stored(stored));
+    }
+    let used: Vec<String> = sqlx::query_scalar(words(USED_CALL_IDS))
+        .bind(&step.conversation_id)
+        .bind(list(&call_ids))
+        .fetch_all(connection)
+        .await?;
+    if used.is_empty() {
+        let neither = "a checkpoint was neither inserted nor found";
+        return Err(StoreError::Corrupt(neither.into()));
+    }
+    Ok(CompletedStep::CallIdsUsed(used))
 }
 
 /// Stores the text so far of a call that was stopped. The newest generation wins.
@@ -107,21 +124,21 @@ pub(super) async fn insert_or_replace<S: Serialize>(
     connection: &mut Connection,
     row: &CheckpointRow<'_, S>,
 ) -> Result<()> {
-    if !insert(&mut *connection, row).await? {
+    if !has_inserted(&mut *connection, row.step, row.insert()).await? {
         row.replace().execute(connection).await?;
     }
     Ok(())
 }
 
-/// Inserts a checkpoint unless there is one already, and returns whether it did.
-async fn insert<S: Serialize>(
+/// Runs a statement that inserts a checkpoint of this step, and returns whether it did.
+async fn has_inserted(
     connection: &mut Connection,
-    row: &CheckpointRow<'_, S>,
+    step: &StepKey,
+    insert: Statement,
 ) -> Result<bool> {
-    let inserted = row.insert().execute(connection).await.map_err(missing(
-        Missing::AgentExecution,
-        &row.step.agent_execution_id,
-    ))?;
+    let id = &step.agent_execution_id;
+    let inserted = insert.execute(connection).await;
+    let inserted = inserted.map_err(missing(Missing::AgentExecution, id))?;
     Ok(inserted.rows_affected() == 1)
 }
 

@@ -52,7 +52,7 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `conversation_status`, `last_sequences`, `context`, `used_call_ids`, `agent_executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `events`, `conversation_status`, `last_sequences`, `context`, `agent_executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
@@ -73,7 +73,7 @@
 //! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_executions` | 1; the first `renew_lease`: 2 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `store_result` | 2 |
-//! | a turn of two steps with two tools, all calls of its worker together | 17 |
+//! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
 mod agent_executions;
 mod append;

@@ -20,14 +20,14 @@ use super::{
         conversations::AGENT_OF,
         messages::CONTEXT,
         outside::GRANTED_TOOLS,
-        tools::USED_CALL_IDS,
     },
     sub_agents,
 };
 use crate::{
     api::{
-        BeginTurn, BegunTurn, ContextMessage, OnUnknownAgent, PageLimit, Result, Saved, StepClaim,
-        StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
+        BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PageLimit, Result,
+        Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
+        WorkerId,
     },
     context::context_window,
     rows::measured::MeasuredRow,
@@ -93,20 +93,6 @@ impl TurnStore for Database {
         Ok(context_window(newest_first, is_cut))
     }
 
-    async fn used_call_ids(
-        &self,
-        conversation_id: &str,
-        call_ids: &[String],
-    ) -> Result<Vec<String>> {
-        if call_ids.is_empty() {
-            return Ok(Vec::new());
-        }
-        let query = sqlx::query_scalar(words(USED_CALL_IDS))
-            .bind(conversation_id)
-            .bind(list(call_ids));
-        self.read(query.fetch_all(self.reader())).await
-    }
-
     async fn granted_tools(
         &self,
         conversation_id: &str,
@@ -145,13 +131,15 @@ impl TurnStore for Database {
         &self,
         step: &StepKey,
         state: LlmCompleteState,
-    ) -> Result<LlmCompleteState> {
+    ) -> Result<CompletedStep> {
         let call = self.in_time(async {
             checkpoints::complete_step(&mut *self.single().await?, step, state).await
         });
-        let stored = self.in_claim_share(&step.conversation_id, call).await?;
-        self.note_reply(step, &stored);
-        Ok(stored)
+        let completed = self.in_claim_share(&step.conversation_id, call).await?;
+        if let CompletedStep::Stored(state) = &completed {
+            self.note_reply(step, state);
+        }
+        Ok(completed)
     }
 
     async fn save_partial(&self, step: &StepKey, state: LlmCompleteState) -> Result<()> {

@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 
 use everturn_proto::words::{AgentExecutionStatus, Effect, ToolStatus};
-use everturn_store::{Access, EventReader, PageLimit, StepClaim, StoreError, ToolClaim, TurnStore};
+use everturn_store::{
+    Access, CompletedStep, EventReader, PageLimit, StepClaim, StepKey, StoreError, ToolClaim,
+    TurnStore,
+};
 
 use super::{
     Backend,
@@ -93,10 +96,8 @@ pub async fn the_first_completed_step_wins(backend: &impl Backend) {
         .complete_step(&turn.step(0), state("second", vec![]))
         .await
         .unwrap();
-    assert_eq!(
-        (first.text.as_str(), second.text.as_str()),
-        ("first", "first")
-    );
+    let stored = CompletedStep::Stored(state("first", vec![]));
+    assert_eq!((&first, &second), (&stored, &stored));
     assert_eq!(backend.row_count().await, rows + 1);
     let mut unknown = turn.step(0);
     unknown.agent_execution_id = "run_unknown".into();
@@ -263,15 +264,29 @@ pub async fn the_first_end_of_a_tool_wins(backend: &impl Backend) {
     ));
 }
 
-pub async fn used_call_ids_are_found(backend: &impl Backend) {
+pub async fn a_reply_with_a_used_call_id_is_not_stored(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     turn.asks(0, "", &[Effect::Read, Effect::Read]).await;
+    let rows = backend.row_count().await;
     let used = turn.call(0, 1, Effect::Read).call_id;
-    let asked = vec!["call_free".to_owned(), used.clone()];
-    assert_eq!(turn.store.used_call_ids("c", &asked).await.unwrap(), [used]);
-    assert_eq!(
-        turn.store.used_call_ids("another", &asked).await.unwrap(),
-        [""; 0]
-    );
-    assert_eq!(turn.store.used_call_ids("c", &[]).await.unwrap(), [""; 0]);
+    let mut calls = [0, 1]
+        .map(|index| turn.call(1, index, Effect::Read))
+        .to_vec();
+    calls[1].call_id.clone_from(&used);
+    let repeats = state("again", calls);
+    let complete = async |step: StepKey| {
+        let completed = turn.store.complete_step(&step, repeats.clone());
+        completed.await.unwrap()
+    };
+    let refused = complete(turn.step(1)).await;
+    assert_eq!(refused, CompletedStep::CallIdsUsed(vec![used]));
+    assert_eq!(backend.row_count().await, rows);
+
+    let CompletedStep::Stored(first) = complete(turn.step(0)).await else {
+        panic!("the reply of this step is stored")
+    };
+    assert_eq!(first.text, "");
+    let other = Turn::begun(turn.store.clone(), "another", "m").await;
+    let stored = CompletedStep::Stored(repeats.clone());
+    assert_eq!(complete(other.step(0)).await, stored);
 }

@@ -151,7 +151,7 @@ macro_rules! conformance_suite {
             claims::tools_of_each_effect_class,
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,
-            claims::used_call_ids_are_found,
+            claims::a_reply_with_a_used_call_id_is_not_stored,
             elsewhere::a_call_that_was_not_made_does_not_count,
             elsewhere::a_tool_that_was_not_run_is_pending_again,
             elsewhere::a_turn_of_an_unknown_agent_is_left_to_others,

@@ -101,9 +101,6 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
     let calls: Vec<_> = (0..tools)
         .map(|index| turn.call(0, index, Effect::Read))
         .collect();
-    let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
-    let used = store.used_call_ids(id, &call_ids);
-    costs.of("used_call_ids", used).await.unwrap();
     let state: LlmCompleteState = fixture::state("look", calls);
     let completed = store.complete_step(&step, state);
     costs.of("complete_step", completed).await.unwrap();
@@ -229,7 +226,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 35] = [
+const COSTS: [(&str, u64); 34] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -249,7 +246,6 @@ const COSTS: [(&str, u64); 35] = [
     ("complete_step", 1),
     ("save_partial", 1),
     ("context", 1),
-    ("used_call_ids", 1),
     ("save thought", 1),
     ("save, repeated", 6),
     ("claim_tool", 1),
@@ -331,8 +327,6 @@ async fn a_turn_of_two_steps_and_two_tools() {
             let calls: Vec<_> = (0..2)
                 .map(|index| turn.call(0, index, Effect::Read))
                 .collect();
-            let call_ids: Vec<_> = calls.iter().map(|call| call.call_id.clone()).collect();
-            store.used_call_ids(id, &call_ids).await.unwrap();
             let state = fixture::state("look", calls);
             store.complete_step(&turn.step(0), state).await.unwrap();
             turn.thought(0).await;
@@ -348,7 +342,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
         };
         costs.of("turn", whole).await;
     }
-    assert_eq!(costs.measured, [("turn", 17)]);
+    assert_eq!(costs.measured, [("turn", 16)]);
     assert_eq!(Turn::new(store, "c", "m").events().await.len(), 8);
 }
 

@@ -5,7 +5,10 @@ use everturn_proto::words::CheckpointType;
 use serde::Serialize;
 use sqlx::types::Json as Column;
 
-use super::Statement;
+use super::{
+    super::dialect::{list, words},
+    SqlText, Statement,
+};
 use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
@@ -43,6 +46,16 @@ const INSERT_CHECKPOINT: &str = insert_checkpoint!(
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
 );
 
+/// As [`INSERT_CHECKPOINT`], unless the conversation has one of the call ids in the list `$13`.
+const INSERT_REPLY: SqlText = among!(
+    insert_checkpoint!(
+        "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 WHERE NOT EXISTS \
+         (SELECT 1 FROM tool_execution_records WHERE conversation_id = $2 AND call_id"
+    ),
+    "$13",
+    ") ON CONFLICT DO NOTHING"
+);
+
 /// `$1` id, `$2` generation, `$3` input tokens, `$4` output tokens, `$5` now, `$6` state. The newest generation wins.
 const REPLACE_CHECKPOINT: &str = "UPDATE execution_checkpoints SET generation = $2, input_tokens = $3, \
      output_tokens = $4, created_at = $5, execution_state = $6 WHERE id = $1 AND generation <= $2";
@@ -64,6 +77,15 @@ pub(crate) struct CheckpointRow<'a, S> {
 impl<S: Serialize> CheckpointRow<'_, S> {
     /// Inserts the row unless there is one already.
     pub(crate) fn insert(&self) -> Statement {
+        self.bound(INSERT_CHECKPOINT)
+    }
+
+    /// Inserts the row unless there is one already, or the conversation has one of these call ids.
+    pub(crate) fn insert_unless_used(&self, call_ids: &[String]) -> Statement {
+        self.bound(words(INSERT_REPLY)).bind(list(call_ids))
+    }
+
+    fn bound(&self, text: &'static str) -> Statement {
         let StepKey {
             conversation_id,
             message_id,
@@ -71,7 +93,7 @@ impl<S: Serialize> CheckpointRow<'_, S> {
             step,
             ..
         } = self.step;
-        sqlx::query(INSERT_CHECKPOINT)
+        sqlx::query(text)
             .bind(self.id())
             .bind(conversation_id)
             .bind(message_id)
