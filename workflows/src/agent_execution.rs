@@ -5,7 +5,7 @@
 // The workflow macros generate undocumented markers beside each handler.
 #![allow(missing_docs)]
 
-use std::error::Error;
+use std::{error::Error, time::Duration};
 
 use everturn_proto::{
     Lenient, ids,
@@ -24,7 +24,7 @@ use crate::{
     calls::CallError,
     inbox::Message,
     outside::Refusal,
-    state::{CurrentTurn, Phase, TURN_STATUS, agent_execution_id},
+    state::{CurrentTurn, Phase, TURN_STATUS, agent_execution_id, show_waiting},
     turn::{Outcome, Turn, TurnEnd},
 };
 
@@ -37,6 +37,10 @@ const EARLY_CANCELS: &str = "early-cancels";
 
 /// Patch marker for runs that tell who answered an approval only when the answer is stored. Older runs told before.
 const ANSWERS_ARE_STORED: &str = "answers-are-stored";
+
+/// How old a run may be to run another turn. Older ones are followed by a new one without delay. It is the default of the
+/// engine's `history.workflowIdReuseMinimalInterval`.
+const YOUNG: Duration = Duration::from_secs(1);
 
 /// Why a turn was cancelled by a message that interrupts.
 const INTERRUPTED: &str = "interrupted by a newer message";
@@ -64,10 +68,10 @@ impl AgentExecution {
         state
     }
 
-    /// Runs one turn.
+    /// Runs one turn. While the run is young, also runs those of messages that wait then.
     #[run(name = "agent-execution")]
     pub async fn run(ctx: &mut WorkflowContext<Self>) -> WorkflowResult<TurnOutput> {
-        let input = ctx.state(|state| state.input.clone()).map_err(|error| {
+        let mut input = ctx.state(|state| state.input.clone()).map_err(|error| {
             invalid(format!(
                 "The input is not a turn: {error}. It looks like {EXAMPLE_INPUT}"
             ))
@@ -77,27 +81,26 @@ impl AgentExecution {
             Some(call) => Some(Message::stored(call.message_id.clone())),
             None => ctx.state_mut(AgentExecution::take_first),
         };
-        let Some(message) = first else {
+        let Some(mut message) = first else {
             return Err(invalid(format!(
                 "The turn has no message. Its input looks like {EXAMPLE_INPUT}"
             ))
             .into());
         };
-        let mut turn = start_turn(ctx, &input, message.clone());
-        let ended = match turn.load(&input).await {
-            Ok(loaded) if loaded.status() == AgentExecutionStatus::Running => {
-                set_search_attributes(ctx, &input, &loaded.agent);
-                turn.run_announced(&loaded).await
+        loop {
+            let ended = run_turn(ctx, &input, message.clone()).await;
+            match next_here(ctx, &input, &ended) {
+                Some(next) => message = next,
+                None => return finish(ctx, input, message, ended),
             }
-            // The message was delivered twice and its turn has ended, or the sub-agent has ended or may not begin.
-            Ok(loaded) => Ok(Outcome::Ended(TurnEnd {
-                status: loaded.status(),
-                steps: 0,
-                failure: None,
-            })),
-            Err(error) => Err(error),
-        };
-        finish(ctx, input, message, ended)
+            input = TurnInput {
+                message: None,
+                from_step: 0,
+                goes_on: false,
+                among_tools: false,
+                ..input
+            };
+        }
     }
 
     /// Accepts a message for this conversation. One that cannot be read is ignored: a signal has no answer.
@@ -240,6 +243,56 @@ fn check_workflow_id(workflow_id: &str, input: &TurnInput) -> Result<(), String>
     Err(format!(
         "The workflow id of this conversation must be `{expected}`, not `{workflow_id}`."
     ))
+}
+
+async fn run_turn(
+    ctx: &WorkflowContext<AgentExecution>,
+    input: &TurnInput,
+    message: Message,
+) -> Result<Outcome, CallError> {
+    let mut turn = start_turn(ctx, input, message);
+    let loaded = turn.load(input).await?;
+    ctx.state_mut(|state| state.next_turn_here = loaded.next_turn_here);
+    if loaded.status() == AgentExecutionStatus::Running {
+        set_search_attributes(ctx, input, &loaded.agent);
+        return turn.run_announced(&loaded).await;
+    }
+    // The message was delivered twice and its turn has ended, or the sub-agent has ended or may not begin.
+    Ok(Outcome::Ended(TurnEnd {
+        status: loaded.status(),
+        steps: 0,
+        failure: None,
+    }))
+}
+
+/// Takes the message whose turn is the next one in this run; `None` when the run ends with the turn that has ended, as it
+/// does unless it is young. The engine would hold back a run that follows a young one (docs/engine.md, Continue-as-new
+/// waits for a second).
+fn next_here(
+    ctx: &WorkflowContext<AgentExecution>,
+    input: &TurnInput,
+    ended: &Result<Outcome, CallError>,
+) -> Option<Message> {
+    let may_go_on = ctx.state(|state| state.next_turn_here)
+        && matches!(ended, Ok(Outcome::Ended(_)))
+        && input.delegation.is_none()
+        && !ctx.cancellation_token().is_cancelled()
+        && !ctx.continue_as_new_suggested()
+        && is_young(ctx);
+    if !may_go_on {
+        return None;
+    }
+    let next = ctx.state_mut(AgentExecution::take_after_turn);
+    if next.is_some() {
+        show_waiting(ctx);
+    }
+    next
+}
+
+fn is_young(ctx: &WorkflowContext<AgentExecution>) -> bool {
+    let (now, start) = (ctx.workflow_time(), ctx.info().start_time());
+    let age = now.zip(start).map(|(now, start)| now.duration_since(start));
+    age.is_some_and(|age| age.is_ok_and(|age| age < YOUNG))
 }
 
 fn start_turn<'a>(

@@ -25,7 +25,8 @@ pub(crate) const TURN_STATUS: SearchAttributeKey<String> =
 /// The value of TurnStatus while a turn waits for a person.
 const WAITING: &str = "waiting";
 
-/// Workflow `agent-execution`: runs one turn, then continues as new for the next message that waits.
+/// Workflow `agent-execution`: runs one turn, then continues as new for the next message that waits. A run that is younger
+/// than a second goes on with that message itself.
 #[workflow]
 pub struct AgentExecution {
     pub(crate) input: Result<TurnInput, String>,
@@ -35,6 +36,8 @@ pub struct AgentExecution {
     pub(crate) current: Option<CurrentTurn>,
     /// The turn that this run goes on with, when an earlier run has begun it.
     goes_on: Option<BegunTurn>,
+    /// True when the turn that ran last was loaded by a worker that runs another turn in a young run.
+    pub(crate) next_turn_here: bool,
     /// Messages that this chain of runs has named so far.
     pub(crate) anonymous_messages: u32,
 }
@@ -97,6 +100,7 @@ impl AgentExecution {
             outside: Outside::default(),
             step_calls: StepCalls::default(),
             current: None,
+            next_turn_here: false,
         }
     }
 
@@ -118,6 +122,16 @@ impl AgentExecution {
         let goes_on = self.goes_on.as_ref().filter(|_| in_order);
         let going_on = goes_on.and_then(|begun| self.inbox.take(&begun.message_id));
         going_on.or_else(|| self.inbox.take_next())
+    }
+
+    /// Takes the message whose turn follows in this run, and forgets the turn that has ended; `None` when no message
+    /// waits.
+    pub(crate) fn take_after_turn(&mut self) -> Option<Message> {
+        let next = self.inbox.take_next()?;
+        (self.goes_on, self.current) = (None, None);
+        self.outside.end_step();
+        self.step_calls = StepCalls::default();
+        Some(next)
     }
 
     /// True when a message came before the turn of this one could go on, and interrupts it.
