@@ -133,7 +133,7 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
         max_parallel_tools: definition.max_parallel_tools,
         llm_timeout_ms: definition.llm_timeout_ms,
         announces_cancel: true,
-        next_turn_here: false,
+        next_turn_here: true,
         time_left_ms: timeout_ms.map(|timeout_ms| timeout_ms.saturating_sub(age_ms).max(1)),
         ..LoadedTurn::default()
     }

@@ -52,4 +52,5 @@ mod tool_crash;
 mod tools_cli;
 mod turn;
 mod two_builds;
+mod young_runs;
 mod zombies;

@@ -73,6 +73,7 @@ async fn stored_histories_replay() {
         "taken-over",
         "early-cancel",
         "announced-cancel",
+        "young-run",
         "long-wait",
         "goes-on-among-tools",
     ];

@@ -1,6 +1,6 @@
 //! Records the stored histories anew, when `EVERTURN_RECORD_HISTORIES` is set.
 
-use std::fs;
+use std::{fs, time::Duration};
 
 use everturn_proto::ids;
 use everturn_tests::{
@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 use temporalio_client::{WorkflowExecutionInfo, WorkflowFetchHistoryOptions};
 
 use super::directory;
+
+/// Long enough for another message to come meanwhile.
+const SPOKEN: Duration = Duration::from_millis(200);
 
 fn script(request: &Request) -> Reply {
     let user = request.last("user");
@@ -110,9 +113,41 @@ async fn record_histories_when_asked() {
         .await
         .unwrap();
     let first_run = stack.run_id(&conversation).await;
+    no_longer_young().await;
     stack.model.release();
     stack.ended(&conversation, 2).await;
     record(&stack, "queued-messages", &conversation, Some(&first_run)).await;
+}
+
+/// Waits until the runs that have begun are too old to run another turn.
+async fn no_longer_young() {
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+}
+
+/// Two turns of one run.
+#[tokio::test]
+async fn record_a_history_of_a_young_run_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let spoken = |_: &Request| Reply::spread(vec!["Do".into(), "ne.".into()], SPOKEN);
+    let stack = Stack::new(Model::start(spoken).await).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("hello").await;
+    stack
+        .client()
+        .submit(&conversation, "next", None)
+        .await
+        .unwrap();
+    stack.ended(&conversation, 2).await;
+    stack.workflow_status(&conversation, "COMPLETED").await;
+    record(&stack, "young-run", &conversation, None).await;
+    let history = stack.history(&conversation).await;
+    let started = &history[0]["workflowExecutionStartedEventAttributes"];
+    assert!(
+        started["continuedExecutionRunId"].is_null(),
+        "the machine is too slow to record it: record it again"
+    );
 }
 
 #[tokio::test]
@@ -136,6 +171,7 @@ async fn record_histories_of_what_waits_or_was_lost_when_asked() {
             &json!({"message_id": waiting}),
         )
         .await;
+    no_longer_young().await;
     stack.model.release();
     stack.ended(&conversation, 2).await;
     record(&stack, "cancel-waiting", &conversation, Some(&first_run)).await;
@@ -235,6 +271,7 @@ async fn record_histories_of_answers_and_early_cancels_when_asked() {
     let first_run = stack.run_id(&conversation).await;
     let message = json!({"message_id": "second", "content": "hello"});
     stack.signal_message(&conversation, &message).await;
+    no_longer_young().await;
     stack.model.release();
     stack.ended(&conversation, 2).await;
     record(&stack, "early-cancel", &conversation, Some(&first_run)).await;
