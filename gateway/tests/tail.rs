@@ -354,14 +354,17 @@ async fn the_past_is_searched_to_the_cursor_however_large_its_events_are() {
 #[tokio::test(start_paused = true)]
 async fn a_replay_reads_a_bounded_number_of_bytes_at_a_time() {
     let world = World::new(StreamOptions::default());
-    let large = format!(r#"{{"content":"{}"}}"#, "x".repeat(100_000));
+    let large = format!(r#"{{"content":"{}"}}"#, "x".repeat(50_000));
     for _ in 0..10 {
         world.store.append("c", "m", "user_message", &large);
     }
     let mut reader = reader_from(&world, 0).await;
     let reads = world.store.lock().reads;
     next_event(&mut reader).await;
-    assert_eq!(world.store.lock().reads - reads, 1);
+    assert!(
+        world.store.lock().reads - reads <= 2,
+        "one page, and the one behind it"
+    );
     for _ in 1..10 {
         next_event(&mut reader).await;
     }

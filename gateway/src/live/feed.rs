@@ -18,6 +18,9 @@ use super::{
 };
 use crate::{config::GatewayConfig, limits::StreamPermit};
 
+/// About how long a piece of the body is in a replay, in bytes.
+const CHUNK: usize = 16 * 1024;
+
 /// A stream of server-sent events.
 pub struct Feed {
     reader: LiveReader,
@@ -98,7 +101,7 @@ impl Feed {
                 }
                 () = &mut self.until => self.end(StreamEnd::TokenExpired),
                 next = self.reader.next() => match next {
-                    Ok(rendered) if self.wants(&rendered) => return Some(rendered.bytes.clone()),
+                    Ok(rendered) if self.wants(&rendered) => return Some(self.with_replayed(&rendered)),
                     Ok(_) => {}
                     Err(ReaderEnd::Deleted) => self.end(StreamEnd::ConversationDeleted),
                     Err(end) => {
@@ -110,6 +113,29 @@ impl Feed {
             }
         }
         self.last.take().map(|reason| sse::end(reason).into())
+    }
+
+    /// Joins frames that are replayed into one piece of the body: a piece of its own for each of a hundred thousand events
+    /// costs more than the events. Frames that everybody gets are shared, and not copied.
+    fn with_replayed(&mut self, first: &RenderedFrame) -> Bytes {
+        let mut joined = Vec::new();
+        while !self.is_over && joined.len() < CHUNK {
+            match self.reader.replayed() {
+                Some(next) if self.wants(&next) => {
+                    if joined.is_empty() {
+                        joined.extend_from_slice(&first.bytes);
+                    }
+                    joined.extend_from_slice(&next.bytes);
+                }
+                Some(_) => {}
+                None => break,
+            }
+        }
+        if joined.is_empty() {
+            first.bytes.clone()
+        } else {
+            joined.into()
+        }
     }
 
     fn end(&mut self, reason: StreamEnd) {

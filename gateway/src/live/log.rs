@@ -7,14 +7,15 @@ use everturn_store::{
     Access, ConversationStatus, EventLog, EventPage, EventReader, Missing, PageLimit, StoreError,
 };
 use tokio::time::sleep;
+use tokio_util::task::AbortOnDropHandle;
 
 use super::cursor::Cursor;
 
-/// The most that is read at a time, which bounds what a tail or a reader holds: 5000 readers that replay at once hold
-/// some 1.3 GB at the most, and of ordinary events a tenth of that.
+/// The most that is read at a time. A tail or a reader holds two pages: 5000 readers that replay at once hold some 1.3 GB
+/// at the most, and of ordinary events a third of that.
 const PAGE: PageLimit = PageLimit {
-    rows: 200,
-    bytes: 256 * 1024,
+    rows: 500,
+    bytes: 128 * 1024,
 };
 
 /// How many events before the cursor are looked at for those that replaced a text.
@@ -47,6 +48,14 @@ pub(super) struct LogCursor {
     /// The time between two tries of a read that failed.
     pace: Duration,
     failures: u32,
+    /// The page behind the one that was read last, while there is one.
+    ahead: Option<Ahead>,
+}
+
+/// A page that is read while the one before it is written to the reader. Dropping it ends the read.
+struct Ahead {
+    from: u32,
+    page: AbortOnDropHandle<Result<EventPage, StoreError>>,
 }
 
 impl LogCursor {
@@ -66,6 +75,7 @@ impl LogCursor {
             is_checked: cursor.sequence == 0,
             pace,
             failures: 0,
+            ahead: None,
         }
     }
 
@@ -122,6 +132,9 @@ impl LogCursor {
         (self.failures, self.is_checked) = (0, true);
         if let Some(last) = page.events.last() {
             self.cursor = Cursor::behind(last);
+        }
+        if page.has_more {
+            self.read_ahead();
         }
         Ok(Read::Page(page))
     }
@@ -183,10 +196,27 @@ impl LogCursor {
         Ok(found.filter(|status| status.log_id == self.log.id))
     }
 
-    async fn read(&self, from: u32) -> Result<EventPage, StoreError> {
+    async fn read(&mut self, from: u32) -> Result<EventPage, StoreError> {
+        if let Some(ahead) = self.ahead.as_mut().filter(|ahead| ahead.from == from) {
+            let read = (&mut ahead.page).await;
+            self.ahead = None;
+            if let Ok(page) = read {
+                return page;
+            }
+        }
+        self.ahead = None;
         self.events
             .events(&self.access, &self.log, from, PAGE)
             .await
+    }
+
+    /// Begins to read what is behind the cursor.
+    fn read_ahead(&mut self) {
+        let (events, access, log) = (self.events.clone(), self.access.clone(), self.log.clone());
+        let from = self.cursor.sequence.saturating_add(1);
+        let read = async move { events.events(&access, &log, from, PAGE).await };
+        let page = AbortOnDropHandle::new(tokio::spawn(read));
+        self.ahead = Some(Ahead { from, page });
     }
 
     /// Waits for the next try, unless this was the last one.

@@ -42,11 +42,17 @@ impl LiveReader {
         self.broadcast.conversation_id()
     }
 
+    /// Returns the next frame of the page that is being replayed, without waiting; `None` at its end.
+    pub(super) fn replayed(&mut self) -> Option<RenderedFrame> {
+        let event = self.page.pop_front()?;
+        let frame = LiveFrame::Event(event);
+        Some(RenderedFrame::new(self.conversation_id(), frame))
+    }
+
     /// Waits for the next frame. Cancel safe: dropping the future loses nothing.
     pub async fn next(&mut self) -> Result<Arc<RenderedFrame>, ReaderEnd> {
         loop {
-            if let Some(event) = self.page.pop_front() {
-                let frame = RenderedFrame::new(self.conversation_id(), LiveFrame::Event(event));
+            if let Some(frame) = self.replayed() {
                 return Ok(Arc::new(frame));
             }
             if let Some((_, queue)) = &self.subscription {

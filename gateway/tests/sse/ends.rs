@@ -1,12 +1,12 @@
 //! How long a stream stays open, and how it ends.
 
-use std::{sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use everturn_gateway::{
     GatewayConfig, GatewayState, Ports,
     auth::{Caller, Credential},
     config::Scopes,
-    live::Cursor,
+    live::{Cursor, Feed},
 };
 use everturn_store::Access;
 use everturn_stream::{InProcessStream, StreamReader};
@@ -151,13 +151,9 @@ async fn a_deletion_ends_streams_at_once_and_purges_the_texts() {
     assert_eq!(followed.open, []);
 }
 
-#[tokio::test]
-async fn a_stream_ends_when_its_credential_does() {
+/// A feed of the conversation `c`, from its first event on.
+async fn feed_of(store: &MemoryStore) -> Feed {
     let keys = everturn_store::SqliteStore::open_in_memory().await.unwrap();
-    tokio::time::pause();
-    let store = MemoryStore::default();
-    store.add("c", "default");
-    store.append("c", "m", "act", "{}");
     let ports = Ports {
         events: Arc::new(store.clone()),
         conversations: Arc::new(store.clone()),
@@ -176,12 +172,47 @@ async fn a_stream_ends_when_its_credential_does() {
         expires_at: None,
     };
     let conversation = state.conversation(&caller, "c").await.unwrap();
+    let feed = state.feed(&caller, &conversation, Cursor::default());
+    feed.unwrap()
+}
+
+#[tokio::test]
+async fn a_replay_joins_its_frames() {
+    const EVENTS: usize = 2000;
+    let store = MemoryStore::default();
+    store.add("c", "default");
+    for _ in 0..EVENTS {
+        store.append("c", "m", "act", "{}");
+    }
+    let mut chunks = pin!(feed_of(&store).await.into_chunks());
+    let (mut body, mut count) = (Vec::new(), 0);
+    while body.windows(5).filter(|five| five == b"\nid: ").count() < EVENTS {
+        body.extend(chunks.next().await.unwrap());
+        count += 1;
+    }
+    assert!(
+        count < EVENTS / 20,
+        "{count} pieces of {} bytes",
+        body.len()
+    );
+    let text = String::from_utf8(body).unwrap();
+    let ids: Vec<usize> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("id: ")?.split('-').next()?.parse().ok())
+        .collect();
+    assert_eq!(ids, (1..=EVENTS).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_credential_does() {
+    let store = MemoryStore::default();
+    store.add("c", "default");
+    store.append("c", "m", "act", "{}");
+    let feed = feed_of(&store).await;
+    tokio::time::pause();
     let started = Instant::now();
     let valid = Duration::from_secs(60);
-    let feed = state
-        .feed(&caller, &conversation, Cursor::default())
-        .unwrap()
-        .until(Box::pin(tokio::time::sleep(valid)));
+    let feed = feed.until(Box::pin(tokio::time::sleep(valid)));
     let body: Vec<_> = feed.into_chunks().collect().await;
     let body = body.concat();
     let text = std::str::from_utf8(&body).unwrap();
