@@ -82,9 +82,9 @@ async fn fill(world: &World, conversation: &str, events: u32) -> u32 {
     let events = one_turn * (copies + 1);
     let fill = format!(
         "INSERT INTO agent_execution_events (id, conversation_id, message_id, event_type, sequence_number, batch_key, \
-         created_at, event_data) \
+         created_at, data_bytes, event_data) \
          SELECT id || '-' || copy, conversation_id, message_id, event_type, sequence_number + copy * {one_turn}, batch_key, \
-         created_at, event_data FROM agent_execution_events, generate_series(1, {copies}) AS copy \
+         created_at, data_bytes, event_data FROM agent_execution_events, generate_series(1, {copies}) AS copy \
          WHERE conversation_id = '{conversation}' ORDER BY copy, sequence_number; \
          UPDATE conversations SET last_sequence = {events} WHERE id = '{conversation}'; \
          ANALYZE"

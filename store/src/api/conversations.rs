@@ -37,10 +37,9 @@ pub trait Conversations: Send + Sync {
     /// again ([`TurnStore::begin_turn`]); [`Conversations::create_conversation`] may at once.
     ///
     /// It is one transaction however much there is, so that nobody ever reads half a conversation. 100,000 events take
-    /// about a second, for which SQLite's other writers wait. About a million reach PostgreSQL's statement time-out:
-    /// the call then gives [`StoreError::Unavailable`] each time, and the conversation stays.
+    /// about a second, for which SQLite's other writers wait, and a million some ten seconds. PostgreSQL gives it ten
+    /// minutes.
     ///
-    /// [`StoreError::Unavailable`]: crate::StoreError::Unavailable
     /// [`StoreError::NotFound`]: crate::StoreError::NotFound
     /// [`TurnStore::begin_turn`]: super::TurnStore::begin_turn
     async fn delete_conversation(&self, access: &Access, id: &str) -> Result<bool>;

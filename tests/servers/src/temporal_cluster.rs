@@ -26,15 +26,15 @@ const DATABASES: [(&str, &str); 2] = [
 
 const NAMESPACE: &str = "default";
 
-/// As the dev server is tuned (`everturn_worker::dev`). The namespace cache is what the services learn of new search attributes
-/// from.
+/// As the dev server is tuned (`everturn_worker::dev`), but for the time between two runs of a workflow: tests meet the
+/// engine's own, a second, as whoever cannot change it. The namespace cache is what the services learn of new search
+/// attributes from.
 const DYNAMIC_CONFIG: &str = "\
 history.transferProcessorMaxPollRPS: [{value: 2000}]
 history.timerProcessorMaxPollRPS: [{value: 2000}]
 matching.numTaskqueueReadPartitions: [{value: 1}]
 matching.numTaskqueueWritePartitions: [{value: 1}]
 system.enableActivityEagerExecution: [{value: true}]
-history.workflowIdReuseMinimalInterval: [{value: 0s}]
 system.namespaceCacheRefreshInterval: [{value: 500ms}]
 ";
 

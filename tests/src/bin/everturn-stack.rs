@@ -21,6 +21,10 @@ use everturn_worker::shutdown;
 /// Name of the database of Everturn itself; Temporal has two others.
 const DATABASE: &str = "everturn";
 
+/// Setting of the Temporal server: messages that wait do not wait for each other (docs/engine.md, continue-as-new waits for
+/// a second).
+const NO_PAUSE: &str = "history.workflowIdReuseMinimalInterval: [{value: 0s}]\n";
+
 /// PostgreSQL, Redis and the production Temporal server, until Ctrl-C. Data stays for the next time.
 #[derive(Debug, Parser)]
 #[command(max_term_width = 110)]
@@ -117,7 +121,7 @@ impl Stack {
 
         let begun = announce("Temporal", options.temporal_port);
         let location = location("temporal", options.temporal_port);
-        self.temporal = Some(temporal::cluster(postgres, location, "").await?);
+        self.temporal = Some(temporal::cluster(postgres, location, NO_PAUSE).await?);
         done(begun);
         Ok(())
     }
