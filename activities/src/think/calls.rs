@@ -25,16 +25,14 @@ const MAX_NAME_CHARS: usize = 64;
 const MAX_WRITTEN_OUT_BYTES: usize = 64 * 1024;
 
 impl ModelCall<'_> {
-    /// Gives each call the id of its tool execution, and a call id that is unique in the conversation, which has those in
-    /// `used`.
+    /// Gives each call the id of its tool execution, and a call id that is unique in the reply.
     pub(super) async fn tool_calls(
         &self,
         agent: &AgentDefinition,
         offered: &[ToolSpec],
         calls: Vec<ModelToolCall>,
-        used: &[String],
     ) -> Result<Vec<ToolCall>, ActivityError> {
-        let mut used = used.to_vec();
+        let mut used = Vec::new();
         let mut planned = Vec::with_capacity(calls.len());
         for (index, call) in calls.into_iter().enumerate() {
             let execution_id = ids::tool_execution_id(
@@ -146,6 +144,18 @@ fn storable(arguments: Json) -> Json {
         return Json::of(&arguments.as_str());
     }
     arguments
+}
+
+/// Gives those calls whose ids the conversation has already ids of ours, which no other call has. False when there are
+/// none to rename.
+pub(super) fn rename(calls: &mut [ToolCall], used: &[String]) -> bool {
+    let mut is_renamed = false;
+    for call in calls.iter_mut().filter(|call| used.contains(&call.call_id)) {
+        let own = ids::call_id(&call.execution_id);
+        is_renamed |= own != call.call_id;
+        call.call_id = own;
+    }
+    is_renamed
 }
 
 /// What the workflow must know of a step.

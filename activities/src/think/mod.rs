@@ -229,9 +229,8 @@ impl ModelCall<'_> {
         offered: &[ToolSpec],
         reply: ModelReply,
     ) -> Result<LlmCompleteState, ActivityError> {
-        let mut used = Vec::new();
+        let mut state = self.state(agent, offered, reply).await?;
         loop {
-            let state = self.state(agent, offered, reply.clone(), &used).await?;
             let completed = self
                 .attempt
                 .insist(|| {
@@ -242,29 +241,25 @@ impl ModelCall<'_> {
                 .await?;
             match completed {
                 CompletedStep::Stored(stored) => return Ok(stored),
-                // Those calls get ids of ours, which no other call has.
-                CompletedStep::CallIdsUsed(ids) if ids.iter().any(|id| !used.contains(id)) => {
-                    used.extend(ids);
-                }
-                CompletedStep::CallIdsUsed(ids) => {
-                    let message = format!("The conversation has other calls with the ids {ids:?}.");
-                    return Err(fail::permanent(failure::INTERNAL, message));
+                CompletedStep::CallIdsUsed(used) => {
+                    if !calls::rename(&mut state.tool_calls, &used) {
+                        let message =
+                            format!("The conversation has other calls with the ids {used:?}.");
+                        return Err(fail::permanent(failure::INTERNAL, message));
+                    }
                 }
             }
         }
     }
 
-    /// The checkpoint of a reply. `used`: call ids that the conversation has already.
+    /// The checkpoint of a reply.
     async fn state(
         &self,
         agent: &AgentDefinition,
         offered: &[ToolSpec],
         reply: ModelReply,
-        used: &[String],
     ) -> Result<LlmCompleteState, ActivityError> {
-        let tool_calls = self
-            .tool_calls(agent, offered, reply.tool_calls, used)
-            .await?;
+        let tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
         let goes_on = reply.is_cut

@@ -86,6 +86,7 @@ impl KnownTurns {
             if turn.agent_execution_id == step.agent_execution_id {
                 turn.reply = Some((step.step, state.clone()));
             }
+            true
         });
     }
 
@@ -100,6 +101,7 @@ impl KnownTurns {
                     end.full_result = None;
                 }
             }
+            true
         });
     }
 
@@ -128,17 +130,12 @@ impl KnownTurns {
 
     /// Notes that the batch was written to the conversation as `before` has it.
     pub(super) fn saved(&self, request: &BatchRequest, before: &ReadConversation, batch: &Batch) {
-        let id = &request.step.conversation_id;
-        let mut is_as_known = false;
-        self.change(id, |turn| {
-            is_as_known = turn.agent_execution_id == request.step.agent_execution_id
+        self.change(&request.step.conversation_id, |turn| {
+            turn.agent_execution_id == request.step.agent_execution_id
                 && turn.log_id == before.log_id
                 && turn.last_sequence == before.last_sequence
-                && turn.advance(request, batch);
+                && turn.advance(request, batch)
         });
-        if !is_as_known {
-            self.forget(id);
-        }
     }
 
     /// Forgets the turn of the conversation: something else was written there, or may have been.
@@ -146,13 +143,13 @@ impl KnownTurns {
         self.lock().pop(conversation_id);
     }
 
-    fn change(&self, conversation_id: &str, change: impl FnOnce(&mut KnownTurn)) {
+    /// Changes what is known of a turn. It is forgotten when `change` says false, or its texts are too long.
+    fn change(&self, conversation_id: &str, change: impl FnOnce(&mut KnownTurn) -> bool) {
         let mut turns = self.lock();
-        if let Some(turn) = turns.get_mut(conversation_id) {
-            change(turn);
-            if turn.bytes() > MAX_BYTES {
-                turns.pop(conversation_id);
-            }
+        if let Some(turn) = turns.get_mut(conversation_id)
+            && !(change(turn) && turn.bytes() <= MAX_BYTES)
+        {
+            turns.pop(conversation_id);
         }
     }
 
