@@ -75,15 +75,22 @@ async fn elsewhere(database: &Database, turn: &Turn<PostgresStore>) -> Turn<Post
     }
 }
 
+/// A turn whose first reply is stored and not saved yet, at the worker that began it or at another one.
+async fn replied(database: &Database, has_to_read: bool) -> Turn<PostgresStore> {
+    let turn = Turn::begun(store(database).await, "c", "m").await;
+    turn.complete(0, "look", &[Effect::Read]).await;
+    if has_to_read {
+        elsewhere(database, &turn).await
+    } else {
+        turn
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_event_that_came_between_is_before_those_of_the_save() {
     for has_to_read in [false, true] {
         let database = Database::migrated().await;
-        let mut turn = Turn::begun(store(&database).await, "c", "m").await;
-        turn.complete(0, "look", &[Effect::Read]).await;
-        if has_to_read {
-            turn = elsewhere(&database, &turn).await;
-        }
+        let turn = replied(&database, has_to_read).await;
         let mut holder = Holder::of(&database).await;
         let save = tokio::spawn({
             let turn = turn.clone();
@@ -109,12 +116,7 @@ async fn an_event_that_came_between_is_before_those_of_the_save() {
 async fn a_run_that_is_replaced_meanwhile_saves_nothing() {
     for has_to_read in [false, true] {
         let database = Database::migrated().await;
-        let turn = Turn::begun(store(&database).await, "c", "m").await;
-        let mut turn = turn.under(Some(0));
-        turn.complete(0, "look", &[Effect::Read]).await;
-        if has_to_read {
-            turn = elsewhere(&database, &turn).await;
-        }
+        let turn = replied(&database, has_to_read).await.under(Some(0));
         let mut holder = Holder::of(&database).await;
         let save = tokio::spawn({
             let turn = turn.clone();

@@ -115,6 +115,14 @@ impl Stack {
         .await;
     }
 
+    /// Waits until the tools have had so many effects.
+    pub async fn had_effects(&self, count: usize) {
+        wait::until(&format!("tools have {count} effects"), || async {
+            (self.effects().len() == count).then_some(())
+        })
+        .await;
+    }
+
     /// Waits until the history of the conversation's latest run has so many events of a type
     /// (`WORKFLOW_EXECUTION_SIGNALED`).
     pub async fn has_in_history(&self, conversation_id: &str, event_type: &str, count: usize) {
@@ -154,6 +162,14 @@ impl Stack {
         let described = self.workflow_status(conversation_id, "RUNNING").await;
         let execution = &described["workflowExecutionInfo"]["execution"];
         execution["runId"].as_str().unwrap().to_owned()
+    }
+
+    /// True when the conversation's workflow has had one run only.
+    pub async fn has_one_run(&self, conversation_id: &str) -> bool {
+        let history = self.history(conversation_id).await;
+        let started = &history[0]["workflowExecutionStartedEventAttributes"];
+        let before = started["continuedExecutionRunId"].as_str();
+        before.unwrap_or_default().is_empty()
     }
 
     /// Returns the events in the history of the latest run of a conversation's workflow, as the JSON of the CLI.

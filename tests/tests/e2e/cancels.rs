@@ -93,10 +93,7 @@ async fn a_cancel_stops_a_tool_without_a_heartbeat() {
     let _gateway = stack.gateway().await;
     let _worker = stack.worker_stopping_at(HEARTBEAT);
     let (conversation, _) = stack.ask("work").await;
-    wait::until("the tool runs", || {
-        ready((stack.effects().len() == 1).then_some(()))
-    })
-    .await;
+    stack.had_effects(1).await;
     stack.client().cancel(&conversation).await.unwrap();
     let events = stack.ended(&conversation, 1).await;
     assert_eq!(types(&events), "user_message thought act observe cancelled");

@@ -130,10 +130,7 @@ async fn killed_inside_a_tool(
     let stack = Stack::new(Model::start(script).await).await;
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("use the tool").await;
-    wait::until("the tool has its effect", || async {
-        (stack.effects().len() == 1).then_some(())
-    })
-    .await;
+    stack.had_effects(1).await;
     worker.kill().await;
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;

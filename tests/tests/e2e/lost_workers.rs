@@ -7,7 +7,7 @@ use everturn_proto::words::failure;
 use everturn_store::SeenLease;
 use everturn_tests::{
     backends,
-    events::{contents, types},
+    events::{contents, observe, types},
     model::{Model, Reply, Request},
     stack::{Process, Stack},
     wait,
@@ -79,21 +79,12 @@ async fn tools_of_a_killed_worker_begin_again_as_their_effects_allow() {
     let stack = Stack::new(Model::start(script).await).await;
     let (worker, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("use both").await;
-    wait::until("both have their effects", || async {
-        (stack.effects().len() == 2).then_some(())
-    })
-    .await;
+    stack.had_effects(2).await;
     worker.kill().await;
     let _next = stack.worker();
     let events = stack.ended(&conversation, 1).await;
-    let observed = |tool: &str| {
-        let is_of = |event: &&Value| {
-            event["event_type"] == "observe" && event["event_data"]["tool_name"] == tool
-        };
-        events.iter().find(is_of).unwrap()["event_data"].clone()
-    };
-    assert_eq!(observed("test_idempotent")["is_error"], false);
-    let once = observed("test_once")["result"].to_string();
+    assert_eq!(observe(&events, "test_idempotent")["is_error"], false);
+    let once = observe(&events, "test_once")["result"].to_string();
     assert!(once.contains("may or may not"), "{once}");
     assert_eq!(
         stack.effects().len(),
@@ -188,10 +179,7 @@ async fn a_tool_that_may_not_run_twice_ends_once_though_its_worker_wakes() {
     let stack = Stack::new(Model::start(script).await).await;
     let (asleep, _gateway) = stack.start().await;
     let (conversation, _) = stack.ask("change something").await;
-    wait::until("the tool has its effect", || async {
-        (stack.effects().len() == 1).then_some(())
-    })
-    .await;
+    stack.had_effects(1).await;
     let _next = ended_without(&stack, &asleep, &conversation).await;
     asleep.resume();
     stack.logged("worker", "renewed its lease too late").await;

@@ -115,10 +115,7 @@ async fn programs_of_a_tool_die_with_its_worker() {
     let stack = Stack::with_agent(model.await, "tools = [\"test_hostile\"]\n").await;
     let (worker, _gateway) = stack.start().await;
     stack.ask("fork").await;
-    wait::until("the programs run", || async {
-        (stack.effects().len() == 3).then_some(())
-    })
-    .await;
+    stack.had_effects(3).await;
     worker.kill().await;
     gone(&stack.effects()).await;
 }

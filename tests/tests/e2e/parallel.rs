@@ -4,7 +4,6 @@ use everturn_proto::ids;
 use everturn_tests::{
     model::{Model, Reply, Request},
     stack::Stack,
-    wait,
 };
 use serde_json::json;
 
@@ -87,10 +86,7 @@ async fn a_cancel_ends_the_calls_that_wait_for_a_slot() {
     let stack = Stack::with_agent(Model::start(script).await, agent).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("go").await;
-    wait::until("the first call runs", || async {
-        (stack.effects().len() == 1).then_some(())
-    })
-    .await;
+    stack.had_effects(1).await;
     stack
         .post(&format!("/conversations/{conversation}/cancel"), &json!({}))
         .await;

@@ -7,7 +7,6 @@ use everturn_tests::{
     events::types,
     model::{Model, Reply, Request},
     stack::{Process, Stack},
-    wait,
 };
 use everturn_worker::client::Frame;
 use serde_json::{Value, json};
@@ -208,10 +207,7 @@ async fn in_the_middle_of_a_tool_phase() {
     let stack = Stack::new(model.await).await;
     let _running = stack.start().await;
     let (conversation, _) = stack.ask("change something twice").await;
-    wait::until("the tools are at work", || async {
-        (stack.effects().len() == 3).then_some(())
-    })
-    .await;
+    stack.had_effects(3).await;
     terminate(&stack, &conversation).await;
     assert_eq!(resume(&stack, &conversation).await, resuming(1));
     let events = stack.ended(&conversation, 1).await;
@@ -377,10 +373,7 @@ async fn a_newer_message_ends_a_lost_turn() {
     let is_last = |frame: &Frame| frame.event == "complete";
     let harm = async {
         stack.send(&conversation, &json!({"content": "one"})).await;
-        wait::until("the tool is at work", || async {
-            (stack.effects().len() == 1).then_some(())
-        })
-        .await;
+        stack.had_effects(1).await;
         terminate(&stack, &conversation).await;
         assert_eq!(
             stack

@@ -6,11 +6,10 @@
 use std::{collections::HashSet, sync::Mutex, time::Duration};
 
 use everturn_tests::{
-    events::{data, types},
+    events::{contents, data, types},
     model::{Model, Reply, Request},
     stack::Stack,
 };
-use serde_json::Value;
 
 /// A machine on which no turn of a run ends within a second has other troubles.
 const TRIES: usize = 30;
@@ -38,21 +37,6 @@ async fn model() -> Model {
     .await
 }
 
-/// True when the conversation has had one run only.
-async fn has_one_run(stack: &Stack, conversation: &str) -> bool {
-    let history = stack.history(conversation).await;
-    let started = &history[0]["workflowExecutionStartedEventAttributes"];
-    let before = started["continuedExecutionRunId"].as_str();
-    before.unwrap_or_default().is_empty()
-}
-
-fn answers(events: &[Value]) -> Vec<&str> {
-    let answers = data(events, "assistant_message").into_iter();
-    answers
-        .map(|answer| answer["content"].as_str().unwrap())
-        .collect()
-}
-
 /// Sends these messages to a new conversation, while the first one is answered.
 async fn ask_all<const N: usize>(stack: &Stack, contents: [&str; N]) -> String {
     let (conversation, _) = stack.ask(contents[0]).await;
@@ -71,9 +55,9 @@ async fn the_turns_of_messages_that_wait_follow_in_one_run() {
         let conversation = ask_all(&stack, ["speak", "two", "three"]).await;
         let events = stack.ended(&conversation, 3).await;
         let expected = ["Answer to speak.", "Answer to two.", "Answer to three."];
-        assert_eq!(answers(&events), expected);
+        assert_eq!(contents(&events, "assistant_message"), expected);
         stack.workflow_status(&conversation, "COMPLETED").await;
-        if has_one_run(&stack, &conversation).await {
+        if stack.has_one_run(&conversation).await {
             return;
         }
     }
@@ -88,7 +72,7 @@ async fn a_cancel_ends_the_second_turn_of_a_run_alone() {
         let held = format!("hold {number}");
         let conversation = ask_all(&stack, ["speak", &held, "three"]).await;
         stack.asked(3 * number + 2).await;
-        let had_one = has_one_run(&stack, &conversation).await;
+        let had_one = stack.has_one_run(&conversation).await;
         stack.client().cancel(&conversation).await.unwrap();
         let events = stack.ended(&conversation, 3).await;
         let types = types(&events);
@@ -111,12 +95,12 @@ async fn another_worker_goes_on_with_the_second_turn_of_a_run() {
         let held = format!("hold {number}");
         let conversation = ask_all(&stack, ["speak", &held]).await;
         stack.asked(3 * number + 2).await;
-        let had_one = has_one_run(&stack, &conversation).await;
+        let had_one = stack.has_one_run(&conversation).await;
         worker.kill().await;
         worker = stack.worker();
         let events = stack.ended(&conversation, 2).await;
         let expected = ["Answer to speak.", &format!("Answer to {held}.")];
-        assert_eq!(answers(&events), expected);
+        assert_eq!(contents(&events, "assistant_message"), expected);
         let steps = data(&events, "complete").into_iter();
         assert_eq!(steps.map(|end| &end["steps"]).collect::<Vec<_>>(), [1, 1]);
         if had_one {

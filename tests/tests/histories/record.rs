@@ -142,10 +142,8 @@ async fn record_a_history_of_a_young_run_when_asked() {
     stack.ended(&conversation, 2).await;
     stack.workflow_status(&conversation, "COMPLETED").await;
     record(&stack, "young-run", &conversation, None).await;
-    let history = stack.history(&conversation).await;
-    let started = &history[0]["workflowExecutionStartedEventAttributes"];
     assert!(
-        started["continuedExecutionRunId"].is_null(),
+        stack.has_one_run(&conversation).await,
         "the machine is too slow to record it: record it again"
     );
 }
