@@ -26,6 +26,10 @@ use crate::AgentExecution;
 /// A worker that sends no heartbeat for this long is taken for dead. This is the second net: a gateway sees sooner that the
 /// worker's lease is over. Workers send a heartbeat every ten seconds.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a workflow task may take before the engine gives it to another worker, which repeats its saves (invariant 3,
+/// idempotent saves). It is what a turn waits for when its worker dies within such a task. A save that takes long does not
+/// end a task: the worker reports after four fifths of the time that it goes on.
+pub const TASK_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long a save or load is tried as a local activity, before it is tried as an ordinary one. A store that is down
 /// must not hold the workflow task (invariant 3, idempotent saves).
 const LOCAL_SAVE_TIMEOUT: Duration = Duration::from_secs(5);

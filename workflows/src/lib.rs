@@ -27,4 +27,5 @@ mod sub_agent;
 mod tools;
 mod turn;
 
+pub use calls::TASK_TIMEOUT;
 pub use state::AgentExecution;

@@ -20,12 +20,9 @@ use temporalio_workflow::{
 
 use crate::{
     AgentExecution,
-    calls::{CallError, Failure},
+    calls::{CallError, Failure, TASK_TIMEOUT},
 };
 
-/// The time-out of a workflow task, the same as for every turn. A task that takes longer belongs to a dead worker
-/// (invariant 3, idempotent saves).
-const TASK_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often the start is tried while an earlier workflow of the same sub-agent still runs. That happens when its
 /// parent was terminated or reset a moment ago.
 const START_ATTEMPTS: u32 = 20;

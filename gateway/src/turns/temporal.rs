@@ -10,7 +10,7 @@ use everturn_proto::{
     words::{AgentExecutionStatus, TASK_QUEUE, search_attribute},
 };
 use everturn_store::Conversation;
-use everturn_workflows::AgentExecution;
+use everturn_workflows::{AgentExecution, TASK_TIMEOUT};
 use temporalio_client::{
     Client, RpcOptions, WorkflowDescribeOptions, WorkflowExecuteUpdateOptions,
     WorkflowExecutionDescription, WorkflowExecutionStatus, WorkflowHandle,
@@ -42,10 +42,6 @@ const TURN_STATUS: SearchAttributeKey<String> =
 
 /// The memo that says for which message a workflow was started, when it was started without a signal.
 const FIRST_MESSAGE: &str = "first_message_id";
-
-/// A workflow task that takes longer belongs to a worker that has died. Another worker repeats its saves (invariant 3,
-/// idempotent saves).
-const TASK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Options of the calls to the engine.
 #[derive(Debug, Clone)]
