@@ -1,5 +1,7 @@
 //! The fields of a JSON object, each with its JSON exactly as it was written.
 
+use std::borrow::Cow;
+
 use everturn_proto::{Json, event::Event};
 use serde::{
     Deserialize, Deserializer,
@@ -10,7 +12,11 @@ use serde_json::value::RawValue;
 /// The fields of an event's data. Old events lack some, new ones have more, and a field may hold anything. So they are
 /// read one by one, and a bad one does not hide the others.
 #[derive(Debug, Default)]
-pub(crate) struct Fields<'a>(Vec<(String, &'a RawValue)>);
+pub(crate) struct Fields<'a>(Vec<(Name<'a>, &'a RawValue)>);
+
+/// The name of a field. It is only copied when it has escapes.
+#[derive(Debug, Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Fields<'a> {
     /// The fields of `json`; none when it is not an object.
@@ -35,13 +41,13 @@ impl<'a> Fields<'a> {
         self.0
             .iter()
             .rev()
-            .find(|(key, _)| key == name)
+            .find(|(key, _)| key.0 == name)
             .map(|(_, value)| value.get())
     }
 
     /// All fields, in their order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &'a RawValue)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), *value))
+        self.0.iter().map(|(key, value)| (&*key.0, *value))
     }
 }
 
@@ -49,7 +55,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Vec<(String, &'de RawValue)>;
+            type Value = Vec<(Name<'de>, &'de RawValue)>;
 
             fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 formatter.write_str("an object")

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::event::Event;
 
 use super::{
     Database,
@@ -30,7 +29,8 @@ impl EventReader for Database {
         limit: PageLimit,
     ) -> Result<EventPage> {
         let query = sql::for_caller(words(events::EVENTS), access, &log.conversation_id)
-            .bind(i64::from(from_sequence))
+            // The first event has number 1, and no number is left out.
+            .bind(i64::from(from_sequence.max(1)))
             .bind(i64::from(limit.rows) + 1)
             .bind(log.id.as_str())
             .bind(i64::from(limit.bytes));
@@ -38,7 +38,10 @@ impl EventReader for Database {
         let (mut rows, has_more) = limit.cut(rows);
         let generations = rows.first_mut().and_then(|row| row.generations.take());
         Ok(EventPage {
-            events: rows.into_iter().map(Event::from).collect(),
+            events: rows
+                .into_iter()
+                .map(|row| row.into_event(&log.conversation_id))
+                .collect(),
             has_more,
             generations: generations.map_or_else(BTreeMap::new, |column| column.0),
         })

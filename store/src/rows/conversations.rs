@@ -14,7 +14,6 @@ use crate::{
 #[derive(FromRow)]
 pub(crate) struct EventRow {
     id: String,
-    conversation_id: String,
     message_id: String,
     event_type: String,
     event_data: Column<Json>,
@@ -25,16 +24,17 @@ pub(crate) struct EventRow {
     pub(crate) generations: Option<Column<BTreeMap<String, u32>>>,
 }
 
-impl From<EventRow> for Event {
-    fn from(row: EventRow) -> Self {
-        Self {
-            id: row.id,
-            conversation_id: row.conversation_id,
-            message_id: row.message_id,
-            event_type: row.event_type,
-            event_data: Some(row.event_data.0),
-            sequence_number: row.sequence_number,
-            created_at: row.created_at.to_rfc3339_opts(SecondsFormat::Millis, true),
+impl EventRow {
+    /// Returns the event of this conversation.
+    pub(crate) fn into_event(self, conversation_id: &str) -> Event {
+        Event {
+            id: self.id,
+            conversation_id: conversation_id.to_owned(),
+            message_id: self.message_id,
+            event_type: self.event_type,
+            event_data: Some(self.event_data.0),
+            sequence_number: self.sequence_number,
+            created_at: self.created_at.to_rfc3339_opts(SecondsFormat::Millis, true),
         }
     }
 }

@@ -10,10 +10,9 @@ use crate::api::PageLimit;
 pub(crate) struct MeasuredRow<T> {
     #[sqlx(flatten)]
     row: T,
-    /// From 1.
+    /// A number that rises with each row.
     place: i64,
-    /// Bytes of this row and of all before it.
-    total_bytes: i64,
+    bytes: i32,
 }
 
 impl PageLimit {
@@ -23,14 +22,15 @@ impl PageLimit {
         rows.sort_by_key(|row| row.place);
         let found = rows.len();
         let most = usize::try_from(self.rows).unwrap_or(usize::MAX);
-        let bytes = i64::from(self.bytes);
-        let fits = |row: &MeasuredRow<T>| row.place == 1 || row.total_bytes <= bytes;
-        let kept: Vec<T> = rows
-            .into_iter()
-            .take(most)
-            .take_while(fits)
-            .map(|measured| measured.row)
-            .collect();
+        let mut bytes = 0;
+        let mut kept: Vec<T> = Vec::with_capacity(found.min(most));
+        for measured in rows.into_iter().take(most) {
+            bytes += i64::from(measured.bytes);
+            if bytes > i64::from(self.bytes) && !kept.is_empty() {
+                break;
+            }
+            kept.push(measured.row);
+        }
         let has_more = kept.len() < found;
         (kept, has_more)
     }
@@ -40,15 +40,11 @@ impl PageLimit {
 mod tests {
     use super::*;
 
-    fn cut(rows: u32, bytes: u32, lengths: &[i64]) -> (Vec<i64>, bool) {
-        let mut total_bytes = 0;
-        let measured = lengths.iter().zip(1..).map(|(length, place)| {
-            total_bytes += length;
-            MeasuredRow {
-                row: *length,
-                place,
-                total_bytes,
-            }
+    fn cut(rows: u32, bytes: u32, lengths: &[i32]) -> (Vec<i32>, bool) {
+        let measured = lengths.iter().zip(1..).map(|(length, place)| MeasuredRow {
+            row: *length,
+            place,
+            bytes: *length,
         });
         let mut measured: Vec<_> = measured.collect();
         measured.reverse();

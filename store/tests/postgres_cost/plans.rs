@@ -97,9 +97,11 @@ async fn hot_queries_read_what_they_return_at_a_million_events() {
 
 fn of_events() -> Vec<Query> {
     let types = "text, text, text, bigint, bigint, text, bigint";
-    // Beside the events, the conversation and the agent execution that runs.
-    let page =
-        |name, values, events: u64| query(name, hot::EVENTS.postgres, types, values, events + 2);
+    // Each event twice, and beside the events the conversation and the agent execution that runs.
+    let page = |name, values, events: u64| {
+        let most_rows = 2 * events + 2;
+        query(name, hot::EVENTS.postgres, types, values, most_rows)
+    };
     let text = "text, text, text";
     vec![
         page(

@@ -2,32 +2,44 @@
 
 use super::SqlText;
 
+/// How long an event is. Rows that a worker of an earlier release inserted do not say it.
+macro_rules! event_bytes {
+    () => {
+        "CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END"
+    };
+}
+
 /// Makes the text of [`EVENTS`]. `object_of` aggregates names and values to a JSON object.
 macro_rules! events {
     ($object_of:literal) => {
-        measured!(
-            beside: concat!(
-                ", CASE place WHEN 1 THEN (SELECT ",
-                $object_of,
-                "(e.id, e.generation) FROM agent_executions e \
-                 WHERE e.conversation_id = $1 AND e.status = 'running') END AS generations"
+        concat!(
+            "SELECT id, message_id, event_type, event_data, sequence_number, created_at, sequence_number AS place, CAST(",
+            event_bytes!(),
+            " AS INTEGER) AS bytes, CASE sequence_number WHEN $4 THEN (SELECT ",
+            $object_of,
+            "(e.id, e.generation) FROM agent_executions e \
+             WHERE e.conversation_id = $1 AND e.status = 'running') END AS generations \
+             FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 \
+             AND sequence_number <= (SELECT MAX(sequence_number) FROM (",
+            measured!(
+                columns: "sequence_number",
+                bytes: event_bytes!(),
+                from: concat!(
+                    "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
+                    of_visible_log!("$6")
+                ),
+                order: "sequence_number",
+                limit: "$5",
+                most_bytes: "$7"
             ),
-            columns: "id, conversation_id, message_id, event_type, event_data, sequence_number, created_at",
-            bytes: "CASE data_bytes WHEN 0 THEN OCTET_LENGTH(CAST(event_data AS TEXT)) ELSE data_bytes END",
-            from: concat!(
-                "agent_execution_events WHERE conversation_id = $1 AND sequence_number >= $4 AND ",
-                of_visible_log!("$6")
-            ),
-            order: "sequence_number",
-            limit: "$5",
-            most_bytes: "$7"
+            ") AS page) ORDER BY sequence_number"
         )
     };
 }
 
-/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log, `$7` most bytes. Rows
-/// that a worker of an earlier release inserted do not say how long they are. The first row also has the newest
-/// generation of each agent execution that runs, in the same snapshot and round trip.
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` first sequence number, `$5` limit, `$6` log, `$7` most bytes. Only the
+/// numbers and lengths of the rows are added up, because the texts would make that twice as slow. The first row also has
+/// the newest generation of each agent execution that runs, in the same snapshot and round trip.
 pub(crate) const EVENTS: SqlText = SqlText {
     sqlite: events!("json_group_object"),
     postgres: events!("json_object_agg"),

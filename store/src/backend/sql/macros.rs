@@ -93,35 +93,18 @@ macro_rules! conversation_columns {
 /// Selects rows up to a limit of rows and one of bytes. `bytes` says how long a row is. One row more than fits is
 /// returned if there is one, and the first row always fits. The rows come with their places, in no order
 /// ([`MeasuredRow`](crate::rows::measured::MeasuredRow)).
-/// With `beside`, each row also has a column that is not measured.
 macro_rules! measured {
     (
-        columns: $columns:expr, bytes: $bytes:literal, from: $from:expr, order: $order:literal,
-        limit: $limit:literal, most_bytes: $most_bytes:literal
-    ) => {
-        measured!(
-            beside: "",
-            columns: $columns,
-            bytes: $bytes,
-            from: $from,
-            order: $order,
-            limit: $limit,
-            most_bytes: $most_bytes
-        )
-    };
-    (
-        beside: $beside:expr, columns: $columns:expr, bytes: $bytes:literal, from: $from:expr, order: $order:literal,
+        columns: $columns:expr, bytes: $bytes:expr, from: $from:expr, order: $order:literal,
         limit: $limit:literal, most_bytes: $most_bytes:literal
     ) => {
         concat!(
-            "SELECT *",
-            $beside,
-            " FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS place, \
-             CAST(SUM(bytes) OVER in_order AS BIGINT) AS total_bytes FROM (SELECT ",
+            "SELECT * FROM (SELECT found.*, ROW_NUMBER() OVER in_order AS place, \
+             SUM(bytes) OVER in_order AS total_bytes FROM (SELECT ",
             $columns,
-            ", ",
+            ", CAST(",
             $bytes,
-            " AS bytes FROM ",
+            " AS INTEGER) AS bytes FROM ",
             $from,
             " ORDER BY ",
             $order,
