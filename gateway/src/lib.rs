@@ -32,7 +32,7 @@ pub mod turns;
 pub use config::{AuthConfig, GatewayConfig, TenantLimits};
 pub use http::{
     auth, problem,
-    routes::{openapi_document, router},
+    routes::{openapi_document, ready, router},
     state::GatewayState,
 };
 pub use lost_workers::LostWorkerWatch;

@@ -67,6 +67,11 @@ impl TenantUsage {
         Streams::open(&self.streams, &access.tenant_id)
     }
 
+    /// How many streams are open.
+    pub(crate) fn open_streams(&self) -> usize {
+        self.streams.lock().all
+    }
+
     /// Waits until no stream is open. None may be opened meanwhile.
     pub(crate) async fn streams_closed(&self) {
         loop {

@@ -4,8 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, Conversations, EventReader, Keys, LostWorkers, OutsideTools,
-        Reconciliation, Result, Retention, ToolResults, TurnStore, WorkerLeases,
+        AgentExecutions, ConnectionUsage, Conversations, EventReader, Keys, LostWorkers,
+        OutsideTools, Reconciliation, Result, Retention, ToolResults, TurnStore, WorkerLeases,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -37,6 +37,8 @@ pub struct Store {
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
     pub keys: Arc<dyn Keys>,
+    /// For metrics.
+    pub connections: Arc<dyn ConnectionUsage>,
 }
 
 impl Store {
@@ -53,6 +55,7 @@ impl Store {
         + LostWorkers
         + Retention
         + Keys
+        + ConnectionUsage
         + 'static,
     ) -> Self {
         let store = Arc::new(store);
@@ -67,7 +70,8 @@ impl Store {
             leases: store.clone(),
             lost_workers: store.clone(),
             retention: store.clone(),
-            keys: store,
+            keys: store.clone(),
+            connections: store,
         }
     }
 }

@@ -7,6 +7,7 @@
 //! - [`config`]: the file `everturn.toml`, read and checked
 //! - [`connections`]: Temporal and the store, waited for with back-off
 //! - [`roles`]: what a process can be: worker, gateway, and the commands of operators
+//! - [`telemetry`]: health and metrics of a process
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
 //! - [`client`]: a small client of the gateway; used by `dev --once` and `chat`
@@ -26,6 +27,7 @@ pub mod logging;
 pub mod roles;
 pub mod show;
 pub mod shutdown;
+pub mod telemetry;
 
 pub use app::App;
 pub use everturn_activities::tools::{

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use everturn_proto::{Thread, limits::MAX_QUEUED_MESSAGES};
 use everturn_store::{Conversation, OutsideTool, ResumePoint};
+use everturn_telemetry::gateway as telemetry;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -152,6 +153,7 @@ impl GatewayState {
             .retry_after_s(1));
         }
         let permit = self.limits.open_stream(&caller.access)?;
+        telemetry::connected(conversation.last_sequence.saturating_sub(cursor.sequence));
         let reader = self.hub.open(caller.access.clone(), conversation, cursor);
         let replay = sse::replay(
             &conversation.id,
@@ -166,6 +168,12 @@ impl GatewayState {
             permit,
         );
         Ok(feed.until(self.auth.end_of(caller)))
+    }
+
+    /// Records how many streams are open now, and how many conversations are read.
+    pub fn record(&self) {
+        telemetry::open_streams(self.limits.open_streams());
+        telemetry::tails(self.hub.tails());
     }
 
     /// Waits until no stream is open. None may be opened meanwhile.

@@ -13,6 +13,17 @@ pub enum ReaderEnd {
     Unreadable,
 }
 
+impl ReaderEnd {
+    /// Returns the word for it in metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deleted => "deleted",
+            Self::TooSlow => "too_slow",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
 impl From<&StoreError> for ReaderEnd {
     fn from(error: &StoreError) -> Self {
         match error {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use everturn_telemetry::gateway as telemetry;
 use futures::{Stream, future::BoxFuture};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -105,6 +106,7 @@ impl Feed {
                     Ok(_) => {}
                     Err(ReaderEnd::Deleted) => self.end(StreamEnd::ConversationDeleted),
                     Err(end) => {
+                        telemetry::cut(end.as_str());
                         tracing::info!(?end, "a stream ends; its reader has a cursor to come back with");
                         self.is_over = true;
                     }

@@ -7,6 +7,7 @@
 //! - `executions`: the tree of agent executions. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
 //! - `page_limit`: how much is read at a time
+//! - `connections`: how many connections a store has. For metrics
 //! - `keys`: API keys and browser sessions. For gateways and operators
 //! - `leases`: which worker processes live. For workers and gateways
 //! - `reconciliation`: what was accepted and has not ended. For gateways
@@ -15,6 +16,7 @@
 //! Types whose fields are columns are read from rows as they are (`sqlx::FromRow`). Must not be here: statements, and
 //! whatever else only one database knows.
 
+mod connections;
 mod conversations;
 mod events;
 mod executions;
@@ -30,6 +32,7 @@ mod tools;
 mod turns;
 
 pub use self::{
+    connections::{ConnectionUsage, Connections},
     conversations::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
         UnfinishedTurn,

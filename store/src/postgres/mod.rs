@@ -34,7 +34,10 @@ use sqlx::{Connection, PgConnection, PgPool, Postgres, Transaction, pool::PoolCo
 
 pub use options::PostgresOptions;
 
-use crate::{api::Result, error::StoreError};
+use crate::{
+    api::{ConnectionUsage, Connections, Result},
+    error::StoreError,
+};
 use as_read::known::KnownTurns;
 use shares::Shares;
 
@@ -66,6 +69,12 @@ pub struct PostgresStore {
     claiming: Shares,
     /// What this process has just written of its turns.
     known: Arc<KnownTurns>,
+}
+
+impl ConnectionUsage for PostgresStore {
+    fn connections(&self) -> Connections {
+        Connections::of(&self.pool)
+    }
 }
 
 impl PostgresStore {

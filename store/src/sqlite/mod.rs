@@ -27,8 +27,8 @@ pub use options::SqliteOptions;
 
 use crate::{
     api::{
-        Access, BeginTurn, BegunTurn, NewMessage, QueuedMessage, Result, Saved, StepKey, ToolKey,
-        ToolRecord,
+        Access, BeginTurn, BegunTurn, ConnectionUsage, Connections, NewMessage, QueuedMessage,
+        Result, Saved, StepKey, ToolKey, ToolRecord,
     },
     error::StoreError,
     schema_range::{self, Tables},
@@ -41,6 +41,18 @@ static MIGRATOR: Migrator = sqlx::migrate!("./migrations/sqlite");
 pub struct SqliteStore {
     write: SqlitePool,
     read: SqlitePool,
+}
+
+impl ConnectionUsage for SqliteStore {
+    /// Those that read, and the one that writes.
+    fn connections(&self) -> Connections {
+        let (read, write) = (Connections::of(&self.read), Connections::of(&self.write));
+        Connections {
+            idle: read.idle + write.idle,
+            busy: read.busy + write.busy,
+            limit: read.limit + write.limit,
+        }
+    }
 }
 
 impl SqliteStore {

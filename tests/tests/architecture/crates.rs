@@ -8,14 +8,18 @@ use crate::repository::root;
 
 /// Crates of this workspace that each crate may name (ARCHITECTURE.md, "Code map"). Tests of any crate may name
 /// `test-servers`, too.
-const ARROWS: [(&str, &[&str]); 12] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("proto", &[]),
     ("workflows", &["proto"]),
     ("store", &["proto"]),
     ("stream", &["proto"]),
     ("supervisor", &[]),
+    ("telemetry", &[]),
     ("activities", &["proto", "store", "stream", "supervisor"]),
-    ("gateway", &["proto", "store", "stream", "workflows"]),
+    (
+        "gateway",
+        &["proto", "store", "stream", "telemetry", "workflows"],
+    ),
     (
         "worker",
         &[
@@ -23,6 +27,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "store",
             "stream",
             "supervisor",
+            "telemetry",
             "workflows",
             "activities",
             "gateway",
@@ -36,6 +41,7 @@ const ARROWS: [(&str, &[&str]); 12] = [
             "proto",
             "store",
             "stream",
+            "telemetry",
             "workflows",
             "activities",
             "gateway",

@@ -23,6 +23,7 @@ mod elsewhere;
 mod every_exit;
 mod faults;
 mod gateway_crash;
+mod health;
 mod http_tools;
 mod inline_tools;
 mod isolation;

@@ -20,7 +20,7 @@ pub use self::{
         CheckConfig, ConfigCommand, ConfigOptions, CreateKey, KeysCommand, KeysOptions, ListKeys,
         RetentionOptions, RevokeKey,
     },
-    serve::{DevOptions, GatewayOptions, ListenOptions, TestTools, WorkerOptions},
+    serve::{DevOptions, GatewayOptions, HealthOptions, ListenOptions, TestTools, WorkerOptions},
     tools::{CallTool, ListTools, ToolsCommand, ToolsOptions},
 };
 use crate::logging::{self, LogFormat};

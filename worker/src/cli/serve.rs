@@ -20,6 +20,14 @@ pub struct ListenOptions {
     pub insecure_no_auth: bool,
 }
 
+/// What is served to operators.
+#[derive(Debug, Clone, Args)]
+pub struct HealthOptions {
+    /// Address for probes and Prometheus: /startupz, /readyz, /livez and /metrics, without authentication. By default none.
+    #[arg(long, env = "EVERTURN_HEALTH_LISTEN", value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
+}
+
 /// The tools of the end-to-end tests.
 #[derive(Debug, Clone, Args)]
 pub struct TestTools {
@@ -77,6 +85,9 @@ pub struct DevOptions {
 /// Options of `worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerOptions {
+    /// Where health and metrics are served.
+    #[command(flatten)]
+    pub health: HealthOptions,
     /// The tools of the end-to-end tests.
     #[command(flatten)]
     pub test_tools: TestTools,
@@ -88,4 +99,7 @@ pub struct GatewayOptions {
     /// Where it listens.
     #[command(flatten)]
     pub listen: ListenOptions,
+    /// Where health and metrics are served.
+    #[command(flatten)]
+    pub health: HealthOptions,
 }

@@ -24,6 +24,7 @@ use crate::{
     client::GatewayClient,
     config::Config,
     connections, roles, shutdown,
+    telemetry::Telemetry,
 };
 
 use hints::Hints;
@@ -124,6 +125,7 @@ async fn serve(
             stream: stream.clone(),
             config: config.clone(),
             task_queue: task_queue.clone(),
+            telemetry: Telemetry::default(),
         },
         listener,
         shutdown.clone(),
@@ -138,6 +140,7 @@ async fn serve(
         providers,
         tools,
         task_queue,
+        telemetry: Telemetry::default(),
     };
     let worker = roles::worker::serve(parts, shutdown.clone());
 

@@ -8,6 +8,7 @@ use everturn_gateway::{
     config::ANNOUNCED_POLL_INTERVAL, listener, turns::TemporalTurnsOptions,
 };
 use everturn_store::Store;
+use everturn_telemetry::gateway as measured;
 use temporalio_client::Client;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -17,6 +18,7 @@ use crate::{
     config::Config,
     connections::{self, Stream},
     shutdown,
+    telemetry::{NotReady, Telemetry},
 };
 
 /// What a gateway works with.
@@ -31,15 +33,20 @@ pub struct Parts {
     pub config: Config,
     /// Task queue of the workers.
     pub task_queue: String,
+    /// Where health and metrics are told.
+    pub telemetry: Telemetry,
 }
 
 /// Runs a gateway until SIGTERM or Ctrl-C.
 pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
+    let telemetry = Telemetry::start(options.health.health_listen, "gateway")?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(&options.listen, &config)?;
     let listener = bind(&options.listen)?;
+    telemetry.waits_for("the database");
     let store = connections::store(common, config.postgres.clone(), &shutdown).await?;
+    telemetry.waits_for("Temporal");
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client, &shutdown).await?;
     let stream = connections::stream(common)?;
@@ -50,6 +57,7 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
         stream,
         config,
         task_queue: common.task_queue.clone(),
+        telemetry,
     };
     serve(parts, listener, shutdown).await?;
     Ok(ExitCode::SUCCESS)
@@ -113,9 +121,30 @@ pub async fn serve(
         None if is_announced => ANNOUNCED_POLL_INTERVAL,
         None => config.poll_interval,
     };
+    let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());
+    let state = GatewayState::new(ports, config);
+    let (checked, sampled) = (state.clone(), state.clone());
+    let telemetry = parts.telemetry;
+    telemetry.sample_connections(parts.store.connections);
+    telemetry.sample(move || {
+        sampled.record();
+        let numbers = reconciled.numbers();
+        measured::reconciled("checked", numbers.checked);
+        measured::reconciled("signalled", numbers.signalled);
+        measured::reconciled("started", numbers.started);
+        measured::reconciled("failed", numbers.failed);
+        measured::lost_workers(lost.workers(), lost.activities());
+    });
+    telemetry.runs(&shutdown, move || {
+        let state = checked.clone();
+        async move {
+            let ready = everturn_gateway::ready(&state).await;
+            ready.map_err(|problem| NotReady::because(problem.detail()))
+        }
+    });
     let reconciling = tokio::spawn(reconciler.run(shutdown.clone()));
     let watching = tokio::spawn(lost_workers.run(shutdown.clone()));
-    let served = everturn_gateway::serve(listener, GatewayState::new(ports, config), shutdown)
+    let served = everturn_gateway::serve(listener, state, shutdown)
         .await
         .context("the gateway ended");
     reconciling.abort();

@@ -33,6 +33,7 @@ use crate::{
     config::Config,
     connections::{self, Stream},
     shutdown,
+    telemetry::Telemetry,
 };
 
 /// A dead worker's workflow tasks wait on its sticky queue for this long.
@@ -56,6 +57,8 @@ pub struct Parts {
     pub tools: ToolRegistry,
     /// Task queue to poll.
     pub task_queue: String,
+    /// Where health and metrics are told.
+    pub telemetry: Telemetry,
 }
 
 /// Runs a worker with these tools besides the built-in ones, until SIGTERM or Ctrl-C.
@@ -65,6 +68,7 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
+    let telemetry = Telemetry::start(options.health.health_listen, "worker")?;
     let (config, tools) = configure(common, options.test_tools.effects_file, own)?;
     if config.needs_demo_model() {
         anyhow::bail!(
@@ -72,7 +76,9 @@ pub async fn run(
              ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
         );
     }
+    telemetry.waits_for("the database");
     let store = connections::store(common, config.worker_pool(), &shutdown).await?;
+    telemetry.waits_for("Temporal");
     let client = connections::temporal(&shutdown).await?;
     connections::register_search_attributes(&client, &shutdown).await?;
     let providers = config.providers.clone();
@@ -86,6 +92,7 @@ pub async fn run(
         providers,
         tools,
         task_queue,
+        telemetry,
     };
     serve(parts, shutdown).await?;
     Ok(ExitCode::SUCCESS)
@@ -119,7 +126,9 @@ pub fn configure(
 
 /// Runs a worker until `shutdown`. Activities then have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
-    let runtime = Runtime::from_current_tokio(temporalio_sdk::runtime::RuntimeOptions::default())?;
+    let telemetry = parts.telemetry;
+    telemetry.sample_connections(parts.store.connections);
+    let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
     let limits = parts.config.worker.clone();
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
@@ -127,13 +136,13 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let lease = LeaseKeeper::begin(parts.store.leases, limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {
-        turns: parts.store.turns,
-        stream: parts.stream.writer,
+        turns: telemetry.turns(parts.store.turns),
+        stream: telemetry.stream(parts.stream.writer),
         cancel_news: Arc::clone(&parts.stream.cancels),
         cancels: cancels.clone(),
-        model: Arc::new(
+        model: telemetry.model(Arc::new(
             GenaiClient::new(parts.providers).context("cannot set up the model client")?,
-        ),
+        )),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),
@@ -166,6 +175,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             .build();
         anyhow::Ok(Worker::new(&runtime, parts.client.clone(), options)?)
     };
+    telemetry.worker_runs(&shutdown);
     tracing::info!(task_queue = parts.task_queue, "worker is running");
     let ended = tokio::select! {
         ended = sdk_workers::run(make, limits.renew_after_activities, shutdown) => ended,

@@ -47,6 +47,11 @@ impl Problem {
         self
     }
 
+    /// What to do about it.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// Its code.
     pub fn code(&self) -> Code {
         self.code

@@ -49,6 +49,12 @@ problems!(only NotReady: Internal, StoreUnavailable, ShuttingDown);
     responses((status = 200, body = HealthBody, description = "Ready"), NotReady)
 )]
 pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<HealthBody>, Problem> {
+    ready(&state).await?;
+    Ok(Json(HealthBody { status: "ok" }))
+}
+
+/// Says whether requests can be served.
+pub async fn ready(state: &GatewayState) -> Result<(), Problem> {
     if state.shutdown.is_cancelled() {
         return Err(Problem::new(
             Code::ShuttingDown,
@@ -64,7 +70,7 @@ pub(super) async fn readyz(State(state): State<GatewayState>) -> Result<Json<Hea
     )
     .await
     {
-        Ok(Ok(_)) => Ok(Json(HealthBody { status: "ok" })),
+        Ok(Ok(_)) => Ok(()),
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Problem::new(
             Code::StoreUnavailable,

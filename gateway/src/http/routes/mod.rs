@@ -23,15 +23,18 @@ mod tool_results;
 mod waiting_calls;
 mod wire;
 
-use std::sync::Arc;
+pub use health::ready;
+
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     Extension, Router,
-    extract::{DefaultBodyLimit, Request, State},
-    http::StatusCode,
+    extract::{DefaultBodyLimit, MatchedPath, Request, State},
+    http::{Method, StatusCode},
     middleware::{self, Next},
     response::Response,
 };
+use everturn_telemetry::gateway as telemetry;
 use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
     trace::TraceLayer,
@@ -117,6 +120,7 @@ pub fn router(state: GatewayState) -> Router {
         None => router,
     };
     router
+        .layer(middleware::from_fn(measured))
         .layer(TraceLayer::new_for_http().make_span_with(span))
         .layer(PropagateRequestIdLayer::x_request_id())
         .layer(SetRequestIdLayer::x_request_id(MakeRequestUuid))
@@ -133,6 +137,24 @@ async fn within_limits(
 ) -> Result<Response, Problem> {
     state.limits.check(&caller.access)?;
     Ok(next.run(request).await)
+}
+
+/// Middleware: counts each request by its endpoint. A path without an endpoint counts as none, and a method that no
+/// endpoint has as another one, because anybody can make up any number of them.
+async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let method = match *request.method() {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        _ => "other",
+    };
+    let response = next.run(request).await;
+    let path = path.as_ref().map_or("none", MatchedPath::as_str);
+    let status = response.status().as_u16();
+    telemetry::answered(method, path, status, begun.elapsed());
+    response
 }
 
 fn span(request: &Request) -> tracing::Span {

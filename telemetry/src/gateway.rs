@@ -1,0 +1,106 @@
+//! Requests, readers, and turns that were put right. A gateway records them.
+
+use std::time::Duration;
+
+use crate::metric::{Metric, SHORT};
+
+/// Upper bounds for a number of events.
+const EVENTS: &[f64] = &[0.0, 1.0, 10.0, 100.0, 1_000.0, 10_000.0, 100_000.0];
+
+const REQUESTS: Metric = Metric::counter(
+    "everturn_http_requests_total",
+    "Requests that were answered, by the path as the API document has it.",
+    &["method", "path", "status"],
+);
+const REQUEST_SECONDS: Metric = Metric::histogram(
+    "everturn_http_request_seconds",
+    "The time to the head of an answer; streams go on after it.",
+    &["method", "path"],
+    SHORT,
+);
+const STREAMS: Metric = Metric::gauge(
+    "everturn_streams_open",
+    "Streams of events that are open.",
+    &[],
+);
+const TAILS: Metric = Metric::gauge(
+    "everturn_live_tails",
+    "Conversations that somebody reads live.",
+    &[],
+);
+const STREAM_LAG: Metric = Metric::histogram(
+    "everturn_stream_lag_events",
+    "How many events readers had missed when they connected.",
+    &[],
+    EVENTS,
+);
+const STREAMS_CUT: Metric = Metric::counter(
+    "everturn_streams_cut_total",
+    "Streams that ended without being asked to, by the reason.",
+    &["reason"],
+);
+const RECONCILED: Metric = Metric::counter(
+    "everturn_reconciler_total",
+    "What the reconciler has done: conversations `checked`, messages `signalled` again, workflows `started` again, turns \
+     ended as `failed`.",
+    &["did"],
+);
+const LOST_WORKERS: Metric = Metric::counter(
+    "everturn_lost_workers_total",
+    "Workers that were found dead, and that this gateway saw to.",
+    &[],
+);
+const RESTARTED: Metric = Metric::counter(
+    "everturn_restarted_activities_total",
+    "Activities of dead workers that begin again.",
+    &[],
+);
+
+pub(crate) const ALL: &[&Metric] = &[
+    &REQUESTS,
+    &REQUEST_SECONDS,
+    &STREAMS,
+    &TAILS,
+    &STREAM_LAG,
+    &STREAMS_CUT,
+    &RECONCILED,
+    &LOST_WORKERS,
+    &RESTARTED,
+];
+
+/// A request was answered with this status. `path` has the names of its parameters in place of their values.
+pub fn answered(method: &str, path: &str, status: u16, took: Duration) {
+    REQUESTS.add(1, &[method, path, &status.to_string()]);
+    REQUEST_SECONDS.took(took, &[method, path]);
+}
+
+/// So many streams are open now.
+pub fn open_streams(open: usize) {
+    STREAMS.set(open, &[]);
+}
+
+/// So many conversations are read live now.
+pub fn tails(running: usize) {
+    TAILS.set(running, &[]);
+}
+
+/// A reader has connected that had missed so many events.
+pub fn connected(missed: u32) {
+    STREAM_LAG.observe(f64::from(missed), &[]);
+}
+
+/// A stream has ended without being asked to.
+pub fn cut(reason: &'static str) {
+    STREAMS_CUT.add(1, &[reason]);
+}
+
+/// What the reconciler has done so far in this process.
+pub fn reconciled(did: &'static str, total: u64) {
+    RECONCILED.set_total(total, &[did]);
+}
+
+/// What was found of dead workers so far in this process.
+pub fn lost_workers(workers: u64, activities: u64) {
+    LOST_WORKERS.set_total(workers, &[]);
+    RESTARTED.set_total(activities, &[]);
+}

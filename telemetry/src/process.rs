@@ -1,0 +1,39 @@
+//! What every process says of itself.
+
+use crate::metric::Metric;
+
+const BUILD: Metric = Metric::gauge(
+    "everturn_build",
+    "1, with the version and the role of this process.",
+    &["version", "role"],
+);
+const CONNECTIONS: Metric = Metric::gauge(
+    "everturn_database_connections",
+    "Connections of the pool to the database: `idle` and `busy` ones, and the most that there may be (`limit`).",
+    &["state"],
+);
+const STREAM_ERRORS: Metric = Metric::counter(
+    "everturn_stream_errors_total",
+    "Texts and announcements that Redis did not take, by whether it was `away`. Readers get them from the store.",
+    &["kind"],
+);
+
+pub(crate) const ALL: &[&Metric] = &[&BUILD, &CONNECTIONS, &STREAM_ERRORS];
+
+/// A process of this version runs this role.
+pub fn started(version: &str, role: &str) {
+    BUILD.set(1, &[version, role]);
+}
+
+/// The pool of connections to the database as it is now.
+pub fn connections(idle: usize, busy: usize, limit: usize) {
+    CONNECTIONS.set(idle, &["idle"]);
+    CONNECTIONS.set(busy, &["busy"]);
+    CONNECTIONS.set(limit, &["limit"]);
+}
+
+/// The stream did not take something.
+pub fn stream_failed(is_away: bool) {
+    let kind = if is_away { "away" } else { "other" };
+    STREAM_ERRORS.add(1, &[kind]);
+}

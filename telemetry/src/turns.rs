@@ -1,0 +1,174 @@
+//! Turns, the calls of models and tools that they make, and what their saves cost. A worker records them.
+
+use std::time::Duration;
+
+use crate::metric::{LONG, Metric, SHORT};
+
+const TURNS_BEGUN: Metric = Metric::counter(
+    "everturn_turns_begun_total",
+    "Turns that this worker has begun; sub-agents are not counted.",
+    &[],
+);
+const AGENTS_ENDED: Metric = Metric::counter(
+    "everturn_agents_ended_total",
+    "Agent executions that this worker has ended, by their status and the code of their error.",
+    &["agent_type", "status", "code"],
+);
+const TURN_SECONDS: Metric = Metric::histogram(
+    "everturn_turn_seconds",
+    "How long turns took, of those that this worker has begun and ended.",
+    &["status"],
+    LONG,
+);
+const STEPS: Metric = Metric::counter(
+    "everturn_steps_total",
+    "Steps: replies of models that were stored.",
+    &[],
+);
+const CHECKPOINT_HITS: Metric = Metric::counter(
+    "everturn_checkpoint_hits_total",
+    "Model calls that were not made, and not paid again, because their reply was stored already.",
+    &[],
+);
+const MODEL_CALLS: Metric = Metric::counter(
+    "everturn_model_calls_total",
+    "Calls of models, by how they ended: `ok`, `dropped`, or the code of the error.",
+    &["provider", "model", "result"],
+);
+const MODEL_SECONDS: Metric = Metric::histogram(
+    "everturn_model_call_seconds",
+    "How long calls of models took.",
+    &["provider", "model"],
+    LONG,
+);
+const FIRST_DELTA_SECONDS: Metric = Metric::histogram(
+    "everturn_model_first_delta_seconds",
+    "The time from a call of a model to its first piece of text or reasoning.",
+    &["provider", "model"],
+    LONG,
+);
+const MODEL_TOKENS: Metric = Metric::counter(
+    "everturn_model_tokens_total",
+    "Tokens of calls of models that ended well, as the provider counts them.",
+    &["provider", "model", "direction"],
+);
+const TOOLS_ENDED: Metric = Metric::counter(
+    "everturn_tools_ended_total",
+    "Tool executions that have ended, by what may be done again (`effect`) and how they ended.",
+    &["effect", "status"],
+);
+const TOOL_SECONDS: Metric = Metric::histogram(
+    "everturn_tool_seconds",
+    "How long tool executions took.",
+    &["effect"],
+    LONG,
+);
+const SAVE_SECONDS: Metric = Metric::histogram(
+    "everturn_save_seconds",
+    "How long the store took to save a batch of events, with the wait for a connection.",
+    &["batch"],
+    SHORT,
+);
+const STORE_ERRORS: Metric = Metric::counter(
+    "everturn_store_errors_total",
+    "Calls of turns to the store that failed, by whether the store was away (`unavailable`).",
+    &["kind"],
+);
+
+pub(crate) const ALL: &[&Metric] = &[
+    &TURNS_BEGUN,
+    &AGENTS_ENDED,
+    &TURN_SECONDS,
+    &STEPS,
+    &CHECKPOINT_HITS,
+    &MODEL_CALLS,
+    &MODEL_SECONDS,
+    &FIRST_DELTA_SECONDS,
+    &MODEL_TOKENS,
+    &TOOLS_ENDED,
+    &TOOL_SECONDS,
+    &SAVE_SECONDS,
+    &STORE_ERRORS,
+];
+
+/// A turn has begun.
+pub fn begun() {
+    TURNS_BEGUN.add(1, &[]);
+}
+
+/// Whose agent execution it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agent {
+    /// The agent of a turn.
+    OfTurn,
+    /// A sub-agent.
+    Sub,
+}
+
+/// An agent execution has ended with this status; `code` is that of its error, or empty. `took` is known of turns that
+/// began in this process.
+pub fn ended(agent: Agent, status: &str, code: &str, took: Option<Duration>) {
+    let of = match agent {
+        Agent::OfTurn => "turn",
+        Agent::Sub => "sub_agent",
+    };
+    AGENTS_ENDED.add(1, &[of, status, code]);
+    if let Some(took) = took {
+        TURN_SECONDS.took(took, &[status]);
+    }
+}
+
+/// The reply of a step was stored.
+pub fn step_stored() {
+    STEPS.add(1, &[]);
+}
+
+/// The reply of a step was stored already, so that its call was not made.
+pub fn checkpoint_hit() {
+    CHECKPOINT_HITS.add(1, &[]);
+}
+
+/// A model, as the configuration names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Model {
+    /// The provider.
+    pub provider: String,
+    /// The provider's name of the model.
+    pub name: String,
+}
+
+impl Model {
+    /// A call has ended: with `ok`, `dropped`, or the code of an error.
+    pub fn called(&self, result: &str, took: Duration) {
+        MODEL_CALLS.add(1, &[&self.provider, &self.name, result]);
+        MODEL_SECONDS.took(took, &[&self.provider, &self.name]);
+    }
+
+    /// The first piece of a reply has come.
+    pub fn first_delta(&self, after: Duration) {
+        FIRST_DELTA_SECONDS.took(after, &[&self.provider, &self.name]);
+    }
+
+    /// What a call has read and written.
+    pub fn tokens(&self, input: u32, output: u32) {
+        MODEL_TOKENS.add(u64::from(input), &[&self.provider, &self.name, "input"]);
+        MODEL_TOKENS.add(u64::from(output), &[&self.provider, &self.name, "output"]);
+    }
+}
+
+/// A tool execution has ended with this status, which is its first end.
+pub fn tool_ended(effect: &str, status: &str, took: Duration) {
+    TOOLS_ENDED.add(1, &[effect, status]);
+    TOOL_SECONDS.took(took, &[effect]);
+}
+
+/// A batch of this kind was saved.
+pub fn saved(batch: &'static str, took: Duration) {
+    SAVE_SECONDS.took(took, &[batch]);
+}
+
+/// A call to the store has failed.
+pub fn store_failed(is_away: bool) {
+    let kind = if is_away { "unavailable" } else { "other" };
+    STORE_ERRORS.add(1, &[kind]);
+}

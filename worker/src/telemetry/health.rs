@@ -1,0 +1,210 @@
+//! How far a process is: for the programs that start, restart and replace it.
+
+use std::{
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures::future::BoxFuture;
+use serde::Serialize;
+use tokio::{runtime::Handle, time::timeout};
+use tokio_util::sync::CancellationToken;
+
+/// The time between two signs of life of the process's runtime.
+const BEAT: Duration = Duration::from_secs(1);
+/// A runtime that gives no sign of life for so long runs nothing any more. It is longer than any stall of a busy machine,
+/// because a restart makes every call in flight again.
+const STALLED: Duration = Duration::from_secs(60);
+/// The longest time that a check may take. A process that answers later should get no traffic.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+
+type Check = Box<dyn Fn() -> BoxFuture<'static, Result<(), NotReady>> + Send + Sync>;
+
+/// Why a process is not ready, as a part of a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotReady(String);
+
+impl NotReady {
+    /// Because of this.
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// How far the process is.
+pub(super) struct Health {
+    runtime: Handle,
+    waits_for: Mutex<&'static str>,
+    running: OnceLock<Running>,
+    beat: Mutex<Instant>,
+}
+
+struct Running {
+    check: Check,
+    shutdown: CancellationToken,
+}
+
+/// The answer to a probe.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) detail: Option<String>,
+}
+
+impl Answer {
+    fn ok() -> Self {
+        Self {
+            status: "ok",
+            detail: None,
+        }
+    }
+
+    fn no(status: &'static str, detail: String) -> Self {
+        Self {
+            status,
+            detail: Some(detail),
+        }
+    }
+
+    pub(super) fn is_ok(&self) -> bool {
+        self.status == "ok"
+    }
+}
+
+impl Health {
+    /// The health of a process that starts, on this runtime.
+    pub(super) fn begin() -> Self {
+        Self {
+            runtime: Handle::current(),
+            waits_for: Mutex::new("its configuration"),
+            running: OnceLock::new(),
+            beat: Mutex::new(Instant::now()),
+        }
+    }
+
+    pub(super) fn waits_for(&self, what: &'static str) {
+        *self
+            .waits_for
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = what;
+    }
+
+    pub(super) fn runs<F>(
+        &self,
+        shutdown: CancellationToken,
+        check: impl Fn() -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<(), NotReady>> + Send + 'static,
+    {
+        let check: Check = Box::new(move || Box::pin(check()));
+        // A process begins to run once.
+        let _runs_already = self.running.set(Running { check, shutdown });
+    }
+
+    /// Notes signs of life of the runtime, for ever. It is to run on that runtime.
+    pub(super) async fn beat(&self) {
+        loop {
+            *self.last_beat() = Instant::now();
+            tokio::time::sleep(BEAT).await;
+        }
+    }
+
+    fn last_beat(&self) -> MutexGuard<'_, Instant> {
+        self.beat.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The runtime of the process.
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+
+    /// Whether the process can go on, or is to be restarted. What it depends on does not matter: a restart would not
+    /// help there.
+    pub(super) fn live(&self) -> Answer {
+        self.live_at(Instant::now())
+    }
+
+    fn live_at(&self, now: Instant) -> Answer {
+        let since = now.saturating_duration_since(*self.last_beat());
+        if since < STALLED {
+            return Answer::ok();
+        }
+        let seconds = since.as_secs();
+        Answer::no(
+            "stalled",
+            format!("nothing has run in this process for {seconds} s; restart it"),
+        )
+    }
+
+    /// Whether the process has connected to what it needs, and runs.
+    pub(super) fn started(&self) -> Answer {
+        if self.running.get().is_some() {
+            return Answer::ok();
+        }
+        let waits_for = *self
+            .waits_for
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        Answer::no("starting", format!("it waits for {waits_for}"))
+    }
+
+    /// Whether the process does its work now.
+    pub(super) async fn ready(&self) -> Answer {
+        let Some(running) = self.running.get() else {
+            return self.started();
+        };
+        if running.shutdown.is_cancelled() {
+            return Answer::no("stopping", "it was told to stop".to_owned());
+        }
+        // The check uses connections of the process, so it runs where they are.
+        let checked = timeout(CHECK_TIMEOUT, self.runtime.spawn((running.check)())).await;
+        match checked {
+            Ok(Ok(Ok(()))) => Answer::ok(),
+            Ok(Ok(Err(NotReady(reason)))) => Answer::no("not_ready", reason),
+            Ok(Err(_)) => Answer::no("not_ready", "the check failed".to_owned()),
+            Err(_) => Answer::no("not_ready", "the check took too long".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_process_starts_runs_and_stops() {
+        let health = Health::begin();
+        health.waits_for("the database");
+        let waiting = Answer::no("starting", "it waits for the database".to_owned());
+        assert_eq!(health.started(), waiting);
+        assert_eq!(health.ready().await, waiting);
+        assert!(health.live().is_ok(), "it need not be restarted");
+        let shutdown = CancellationToken::new();
+        health.runs(shutdown.clone(), || std::future::ready(Ok(())));
+        assert!(health.started().is_ok() && health.ready().await.is_ok());
+        shutdown.cancel();
+        assert_eq!(health.ready().await.status, "stopping");
+        assert!(health.started().is_ok() && health.live().is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_check_says_why_or_is_given_up() {
+        let health = Health::begin();
+        let away = || std::future::ready(Err(NotReady::because("the store is away")));
+        health.runs(CancellationToken::new(), away);
+        let answer = health.ready().await;
+        assert_eq!(answer.detail.as_deref(), Some("the store is away"));
+        let health = Health::begin();
+        health.runs(CancellationToken::new(), std::future::pending);
+        assert_eq!(health.ready().await.status, "not_ready");
+    }
+
+    #[tokio::test]
+    async fn a_runtime_that_runs_nothing_is_to_be_restarted() {
+        let health = Health::begin();
+        let now = Instant::now();
+        assert!(health.live_at(now + STALLED / 2).is_ok());
+        assert_eq!(health.live_at(now + 2 * STALLED).status, "stalled");
+    }
+}

@@ -1,0 +1,207 @@
+//! The store of turns, with metrics of what it is asked to do.
+
+use std::{
+    collections::BTreeMap,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use async_trait::async_trait;
+use everturn_proto::{
+    Thread,
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
+};
+use everturn_store::{
+    BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PageLimit, Saved,
+    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
+    WorkerId,
+};
+use everturn_telemetry::turns::{self, Agent};
+use lru::LruCache;
+
+/// How many turns are timed at once: more than a worker runs. The time of one that began before so many others is not
+/// told.
+const TIMED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+
+/// A store of turns that counts.
+pub(super) struct MeasuredTurns {
+    store: Arc<dyn TurnStore>,
+    /// When the turns began that this process has begun, by their agent executions.
+    begun: Mutex<LruCache<String, Instant>>,
+}
+
+impl MeasuredTurns {
+    pub(super) fn new(store: Arc<dyn TurnStore>) -> Self {
+        Self {
+            store,
+            begun: Mutex::new(LruCache::new(TIMED)),
+        }
+    }
+
+    fn note_begun(&self, agent_execution_id: String, age: Duration) {
+        turns::begun();
+        if let Some(at) = Instant::now().checked_sub(age) {
+            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            begun.put(agent_execution_id, at);
+        }
+    }
+
+    fn note_end(&self, request: &SaveRequest, status: &str) {
+        let Some(Batch::End(end)) = &request.batch else {
+            return;
+        };
+        let id = &request.agent_execution_id;
+        let thread = Thread::of(&request.conversation_id, &request.message_id, id);
+        let agent = if thread.is_sub_agents() {
+            Agent::Sub
+        } else {
+            Agent::OfTurn
+        };
+        let begun = {
+            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+            begun.pop(id)
+        };
+        let took = begun.map(|at| at.elapsed());
+        turns::ended(agent, status, end.code.as_deref().unwrap_or_default(), took);
+    }
+}
+
+/// The name of a batch in metrics.
+fn name_of(request: &SaveRequest) -> &'static str {
+    match &request.batch {
+        Some(Batch::Steer(_)) => "steer",
+        Some(Batch::Thought(_)) => "thought",
+        Some(Batch::CutReply(_)) => "cut_reply",
+        Some(Batch::Observe(_)) => "observe",
+        Some(Batch::Approval(_)) => "approval",
+        Some(Batch::SubAgent(_)) => "sub_agent",
+        Some(Batch::End(_)) => "end",
+        None => "none",
+    }
+}
+
+fn noted<T>(answer: Result<T, StoreError>) -> Result<T, StoreError> {
+    if let Err(error) = &answer {
+        turns::store_failed(error.is_retryable());
+    }
+    answer
+}
+
+/// An end counts when it is stored for the first time.
+fn note_tool(record: &ToolRecord) {
+    if let Some(end) = &record.end {
+        let took = Duration::from_millis(u64::from(end.duration_ms));
+        turns::tool_ended(&record.call.effect, record.status.as_str(), took);
+    }
+}
+
+#[async_trait]
+impl TurnStore for MeasuredTurns {
+    async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart, StoreError> {
+        let agent_execution_id = begin.agent_execution_id.clone();
+        let start = noted(self.store.begin_turn(begin).await)?;
+        if let TurnStart::Begun(begun) = &start
+            && begun.is_new
+        {
+            self.note_begun(agent_execution_id, begun.age);
+        }
+        Ok(start)
+    }
+
+    async fn begin_sub_agent(
+        &self,
+        call: &ToolKey,
+        agents: &BTreeMap<String, AgentDefinition>,
+        on_unknown: OnUnknownAgent,
+    ) -> Result<BegunTurn, StoreError> {
+        noted(self.store.begin_sub_agent(call, agents, on_unknown).await)
+    }
+
+    async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
+        noted(self.store.agent_of(conversation_id).await)
+    }
+
+    async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>, StoreError> {
+        noted(self.store.agent_definition(hash).await)
+    }
+
+    async fn context(
+        &self,
+        conversation_id: &str,
+        thread: &Thread,
+        limit: PageLimit,
+    ) -> Result<Vec<ContextMessage>, StoreError> {
+        noted(self.store.context(conversation_id, thread, limit).await)
+    }
+
+    async fn granted_tools(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<String>, StoreError> {
+        noted(self.store.granted_tools(conversation_id, tool_names).await)
+    }
+
+    async fn claim_step(
+        &self,
+        step: &StepKey,
+        worker: Option<&WorkerId>,
+    ) -> Result<StepClaim, StoreError> {
+        let claim = noted(self.store.claim_step(step, worker).await)?;
+        if matches!(claim, StepClaim::Stored(_)) {
+            turns::checkpoint_hit();
+        }
+        Ok(claim)
+    }
+
+    async fn release_step(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
+        noted(self.store.release_step(step, generation).await)
+    }
+
+    async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {
+        noted(self.store.holds_claim(step, generation).await)
+    }
+
+    async fn complete_step(
+        &self,
+        step: &StepKey,
+        state: LlmCompleteState,
+    ) -> Result<CompletedStep, StoreError> {
+        let completed = noted(self.store.complete_step(step, state).await)?;
+        if matches!(completed, CompletedStep::Stored(_)) {
+            turns::step_stored();
+        }
+        Ok(completed)
+    }
+
+    async fn save_partial(
+        &self,
+        step: &StepKey,
+        state: LlmCompleteState,
+    ) -> Result<(), StoreError> {
+        noted(self.store.save_partial(step, state).await)
+    }
+
+    async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim, StoreError> {
+        noted(self.store.claim_tool(key, claimant).await)
+    }
+
+    async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<(), StoreError> {
+        noted(self.store.release_tool(key, claimant).await)
+    }
+
+    async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord, StoreError> {
+        let record = noted(self.store.finish_tool(key, end).await)?;
+        note_tool(&record);
+        Ok(record)
+    }
+
+    async fn save(&self, request: &SaveRequest) -> Result<Saved, StoreError> {
+        let begun = Instant::now();
+        let saved = noted(self.store.save(request).await)?;
+        turns::saved(name_of(request), begun.elapsed());
+        self.note_end(request, &saved.result.status);
+        Ok(saved)
+    }
+}

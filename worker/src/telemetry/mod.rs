@@ -1,0 +1,174 @@
+//! What operators see of a process: its health, and its metrics (docs/operate/health.md).
+//!
+//! - `server`: the listener for both, on a thread of its own
+//! - `health`: how far the process is
+//! - `exporter`: the metrics as Prometheus reads them
+//! - `engine_meter`: the metrics of Temporal's SDK
+//! - `measured_turns`, `measured_model`, `measured_stream`: what workers use, with metrics
+//!
+//! Without an address to listen on, none of it is there: nothing is counted, and workers use the store, the models and the
+//! stream themselves.
+//!
+//! Must not be here: names of metrics (`telemetry/`).
+
+mod engine_meter;
+mod exporter;
+mod health;
+mod measured_model;
+mod measured_stream;
+mod measured_turns;
+mod server;
+
+use std::{net::SocketAddr, sync::Arc};
+
+use anyhow::Context;
+use everturn_activities::model::ModelClient;
+use everturn_gateway::listener;
+use everturn_store::{ConnectionUsage, TurnStore};
+use everturn_stream::StreamWriter;
+use everturn_telemetry::process;
+use temporalio_common::telemetry::TelemetryOptions;
+use temporalio_sdk::runtime::RuntimeOptions;
+use tokio_util::sync::CancellationToken;
+
+use self::{
+    engine_meter::{EngineMeter, Pollers},
+    exporter::Exporter,
+    health::Health,
+    measured_model::MeasuredModel,
+    measured_stream::MeasuredStream,
+    measured_turns::MeasuredTurns,
+};
+
+pub use self::health::NotReady;
+
+/// The health and the metrics of a process. Clones share them.
+#[derive(Clone, Default)]
+pub struct Telemetry {
+    served: Option<Arc<Served>>,
+}
+
+struct Served {
+    health: Arc<Health>,
+    exporter: Arc<Exporter>,
+    engine: Arc<EngineMeter>,
+}
+
+impl Telemetry {
+    /// Begins to serve health and metrics of a process of this role, if there is an address to listen on. It is called
+    /// before anything is connected, so that probes are answered from the start. Must be called within a tokio runtime,
+    /// once in a process.
+    pub fn start(listen: Option<SocketAddr>, role: &'static str) -> anyhow::Result<Self> {
+        let Some(listen) = listen else {
+            return Ok(Self::default());
+        };
+        let listener = listener::bind(listen).and_then(tokio::net::TcpListener::into_std);
+        let listener = listener.with_context(|| {
+            format!(
+                "cannot listen on {listen} for health and metrics; choose another address with --health-listen"
+            )
+        })?;
+        let exporter = Arc::new(Exporter::install()?);
+        process::started(env!("CARGO_PKG_VERSION"), role);
+        let health = Arc::new(Health::begin());
+        tracing::info!(address = %listener.local_addr()?, "health and metrics are served");
+        server::serve(listener, Arc::clone(&health), Arc::clone(&exporter))?;
+        Ok(Self {
+            served: Some(Arc::new(Served {
+                health,
+                exporter,
+                engine: Arc::default(),
+            })),
+        })
+    }
+
+    /// Says what the process waits for before it can run.
+    pub fn waits_for(&self, what: &'static str) {
+        if let Some(served) = &self.served {
+            served.health.waits_for(what);
+        }
+    }
+
+    /// Says that the process runs until `shutdown`. `check` says each time whether it is ready.
+    pub fn runs<F>(
+        &self,
+        shutdown: &CancellationToken,
+        check: impl Fn() -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = Result<(), NotReady>> + Send + 'static,
+    {
+        if let Some(served) = &self.served {
+            served.health.runs(shutdown.clone(), check);
+        }
+    }
+
+    /// As [`Telemetry::runs`], for a worker: it is ready while it asks for tasks.
+    pub fn worker_runs(&self, shutdown: &CancellationToken) {
+        if let Some(served) = &self.served {
+            let pollers = served.engine.pollers();
+            self.runs(shutdown, move || std::future::ready(polls(&pollers)));
+        }
+    }
+
+    /// Has `sample` record what is only looked at when somebody asks for the metrics.
+    pub fn sample(&self, sample: impl Fn() + Send + Sync + 'static) {
+        if let Some(served) = &self.served {
+            served.exporter.sample(sample);
+        }
+    }
+
+    /// Has the connections of the store among the metrics.
+    pub fn sample_connections(&self, store: Arc<dyn ConnectionUsage>) {
+        self.sample(move || {
+            let connections = store.connections();
+            process::connections(connections.idle, connections.busy, connections.limit);
+        });
+    }
+
+    /// The store of turns, measured.
+    pub fn turns(&self, turns: Arc<dyn TurnStore>) -> Arc<dyn TurnStore> {
+        match self.served {
+            Some(_) => Arc::new(MeasuredTurns::new(turns)),
+            None => turns,
+        }
+    }
+
+    /// The client of models, measured.
+    pub fn model(&self, model: Arc<dyn ModelClient>) -> Arc<dyn ModelClient> {
+        match self.served {
+            Some(_) => Arc::new(MeasuredModel::new(model)),
+            None => model,
+        }
+    }
+
+    /// The stream, measured.
+    pub fn stream(&self, stream: Arc<dyn StreamWriter>) -> Arc<dyn StreamWriter> {
+        match self.served {
+            Some(_) => Arc::new(MeasuredStream::new(stream)),
+            None => stream,
+        }
+    }
+
+    /// The options of Temporal's SDK, which then records its metrics here.
+    pub fn engine_options(&self) -> RuntimeOptions {
+        let Some(served) = &self.served else {
+            return RuntimeOptions::default();
+        };
+        let telemetry = TelemetryOptions::builder()
+            .metrics(Arc::clone(&served.engine) as Arc<_>)
+            .build();
+        // The builder refuses only an interval of heartbeats, which is not set here.
+        RuntimeOptions::builder()
+            .telemetry_options(telemetry)
+            .build()
+            .unwrap_or_default()
+    }
+}
+
+fn polls(pollers: &Pollers) -> Result<(), NotReady> {
+    if pollers.are_there() {
+        Ok(())
+    } else {
+        Err(NotReady::because("it asks Temporal for no tasks yet"))
+    }
+}
