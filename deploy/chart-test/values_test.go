@@ -1,0 +1,123 @@
+package charttest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v3/pkg/lint"
+	"helm.sh/helm/v3/pkg/lint/support"
+)
+
+func TestWrongValuesAreRefusedWithAReason(t *testing.T) {
+	for _, wrong := range []struct{ values, expect string }{
+		{"gateway: {replica: 3}", "additional properties 'replica' not allowed"},
+		{"workers: {pools: {tools: {replica: 3}}}", "additional properties 'replica' not allowed"},
+		{"workers: {pools: {Tools: {}}}", "does not match pattern"},
+		{"gateway: {replicas: many}", "got string, want integer"},
+		{"log: {format: xml}", "value must be one of 'json', 'text'"},
+		{"temporal: {address: \"https://example.com\"}", "does not match pattern"},
+		{"workers: {keda: {minReplicas: 0}}", "minimum: got 0, want 1"},
+		{"gateway: {resources: {limits: {memory: null}}}", "missing property 'memory'"},
+		{"database: {existingSecret: \"\"}", "database.existingSecret is missing: name a Secret"},
+		{"temporal: {address: \"\"}", "temporal.address is missing"},
+		{
+			"temporal: {apiKey: {existingSecret: a}, tls: {clientSecret: b}}",
+			"Temporal takes an API key or a client certificate",
+		},
+		{"config: \"\"", "no `required = true` under [auth]"},
+		{"config: \"[auth\"", "config is not a valid everturn.toml"},
+		{config("graceful_shutdown = '20 parsecs'"), `the duration "20 parsecs" is not understood`},
+		{"existingConfigMap: mine", "gateway.terminationGracePeriodSeconds must be set with existingConfigMap"},
+		{
+			"{existingConfigMap: mine, gateway: {terminationGracePeriodSeconds: 30}}",
+			"workers.terminationGracePeriodSeconds must be set with existingConfigMap",
+		},
+		{
+			"gateway: {terminationGracePeriodSeconds: 19}",
+			"gateway.terminationGracePeriodSeconds is 19, and must be at least 20",
+		},
+		{
+			"workers: {pools: {tools: {terminationGracePeriodSeconds: 84}}}",
+			"workers.terminationGracePeriodSeconds is 84, and must be at least 85",
+		},
+		{
+			"workers: {keda: {enabled: true}, autoscaling: {enabled: true}}",
+			"both would set its replicas",
+		},
+		{
+			"{workerController: {enabled: true}, workers: {keda: {enabled: true}}}",
+			"scale them with a WorkerResourceTemplate",
+		},
+		{
+			"{workerController: {enabled: true}, workers: {pools: {one: {}, two: {}}}}",
+			"workerController takes one pool",
+		},
+	} {
+		_, err := render(t, parseValues(t, wrong.values))
+		if err == nil {
+			t.Errorf("%s: is not refused", wrong.values)
+		} else if !strings.Contains(err.Error(), wrong.expect) {
+			t.Errorf("%s: the reason is not %q but %v", wrong.values, wrong.expect, err)
+		}
+	}
+}
+
+// config is a value with an everturn.toml whose [worker] has one more line.
+func config(line string) string {
+	return fmt.Sprintf("config: |\n  [auth]\n  required = true\n  [worker]\n  %s\n", line)
+}
+
+func TestPodsHaveMoreTimeToStopThanTheConfigurationTakes(t *testing.T) {
+	for _, given := range []struct {
+		values          string
+		gateway, worker int64
+	}{
+		// drain 5 s, shutdown_grace 10 s and 5 s; graceful_shutdown of the chart's own configuration, 75 s, and 10 s.
+		{"{}", 20, 85},
+		{"config: \"[auth]\\nrequired = true\"", 20, 30},
+		{config("graceful_shutdown = '1m 30s'"), 20, 100},
+		{config("graceful_shutdown = '1h'"), 20, 3610},
+		{config("graceful_shutdown = '1500ms'\n  [gateway]\n  drain = '20s'\n  shutdown_grace = '1m'"), 85, 12},
+		{"{gateway: {terminationGracePeriodSeconds: 60}, workers: {terminationGracePeriodSeconds: 600}}", 60, 600},
+	} {
+		rendered, err := render(t, parseValues(t, given.values))
+		if err != nil {
+			t.Errorf("%s: %v", given.values, err)
+			continue
+		}
+		found := grace(decodeAll(t, rendered))
+		if found["everturn-gateway"] != given.gateway || found["everturn-worker"] != given.worker {
+			t.Errorf("%s: %v instead of %d and %d", given.values, found, given.gateway, given.worker)
+		}
+	}
+}
+
+func TestTheNotesWarnOfWhatCosts(t *testing.T) {
+	const cut = "a model call of agent default may take 60 s, and a worker that stops waits 20 s"
+	for _, given := range []struct {
+		values, expect string
+		isThere        bool
+	}{
+		{"{}", "there is no Redis", true},
+		{"redis: {existingSecret: everturn}", "there is no Redis", false},
+		{"{}", "a model call", false},
+		{config("graceful_shutdown = '20s'"), cut, true},
+	} {
+		rendered, err := render(t, parseValues(t, given.values))
+		if err != nil {
+			t.Errorf("%s: %v", given.values, err)
+		} else if strings.Contains(rendered.notes, given.expect) != given.isThere {
+			t.Errorf("%s: %q is there or not, in %s", given.values, given.expect, rendered.notes)
+		}
+	}
+}
+
+func TestHelmFindsNothingToSay(t *testing.T) {
+	found := lint.AllWithKubeVersion("../chart", readValues(t, "values/minimal.yaml"), "agents", nil)
+	for _, message := range found.Messages {
+		if message.Severity > support.InfoSev {
+			t.Error(message)
+		}
+	}
+}

@@ -1,0 +1,39 @@
+{{/* What the schema cannot say. Each message says what to do. */}}
+{{- define "everturn.validate" -}}
+{{- if not .Values.database.existingSecret -}}
+{{- fail "database.existingSecret is missing: name a Secret with the URL of PostgreSQL under the key database.key" -}}
+{{- end -}}
+{{- if not .Values.temporal.address -}}
+{{- fail "temporal.address is missing: host and port of Temporal's frontend" -}}
+{{- end -}}
+{{- if and .Values.temporal.apiKey.existingSecret .Values.temporal.tls.clientSecret -}}
+{{- fail "temporal.apiKey.existingSecret and temporal.tls.clientSecret are both set: Temporal takes an API key or a client certificate" -}}
+{{- end -}}
+{{- $auth := dig "auth" dict (fromJson (include "everturn.config" .)) -}}
+{{- if not (or .Values.existingConfigMap .Values.gateway.insecureNoAuth (get $auth "required")) -}}
+{{- fail "config has no `required = true` under [auth], so no gateway would start; set it, or gateway.insecureNoAuth when a proxy asks who is calling" -}}
+{{- end -}}
+{{- $pools := fromJson (include "everturn.pools" .) -}}
+{{- if .Values.existingConfigMap -}}
+{{- $why := "must be set with existingConfigMap, because the chart cannot read from it how long a pod takes to stop" -}}
+{{- if kindIs "invalid" .Values.gateway.terminationGracePeriodSeconds -}}
+{{- fail (printf "gateway.terminationGracePeriodSeconds %s" $why) -}}
+{{- end -}}
+{{- range $name, $pool := $pools -}}
+{{- if kindIs "invalid" $pool.terminationGracePeriodSeconds -}}
+{{- fail (printf "workers.terminationGracePeriodSeconds %s" $why) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $name, $pool := $pools -}}
+{{- if and $pool.autoscaling.enabled $pool.keda.enabled -}}
+{{- fail (printf "workers: pool %s has autoscaling and keda; both would set its replicas" $name) -}}
+{{- end -}}
+{{- if and $.Values.workerController.enabled (or $pool.autoscaling.enabled $pool.keda.enabled) -}}
+{{- fail "workerController makes one Deployment for each version, which autoscaling and keda of this chart do not know; scale them with a WorkerResourceTemplate" -}}
+{{- end -}}
+{{- end -}}
+{{- if and .Values.workerController.enabled (gt (len $pools) 1) -}}
+{{- fail "workerController takes one pool: each pool would be a Worker Deployment of its own, and two of them cannot share a task queue" -}}
+{{- end -}}
+{{- end -}}
