@@ -16,7 +16,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server mcp-servers python python-tool openapi histories previous clean
+	temporal-server mcp-servers python python-tool openapi histories previous clean chart-test chart-snapshots
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,9 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server mcp-servers python python-tool check previous build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server mcp-servers python python-tool chart-test check previous build ## Everything CI checks: formatting, lints, all tests.
+	@echo "▸ everturn in an empty root, as in its image"
+	@scripts/image-by-hand.sh target/debug/everturn
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -145,6 +147,21 @@ $(VENV)/mcp-installed: tests/mcp/requirements.txt
 	@echo "▸ MCP servers with pip (a few seconds, once)"
 	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
 	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/mcp/requirements.txt
+	@touch "$@"
+
+# -count=1, because Go takes a result from its cache when only files outside of the module have changed.
+chart-test: $(VENV)/hadolint-installed ## Check deploy/: the image's file, the Helm chart, Compose, systemd.
+	@echo "▸ deploy/ (the first time compiles Helm and the types of Kubernetes: two minutes)"
+	@"$(VENV)/bin/hadolint" deploy/Dockerfile
+	@cd deploy/chart-test && test -z "$$(gofmt -l . | tee /dev/stderr)" && go test -count=1 ./...
+
+chart-snapshots: ## Write the snapshots of the Helm chart anew (after a change of it; read the difference).
+	@cd deploy/chart-test && EVERTURN_UPDATE_CHART=1 go test -count=1 -run Snapshots ./...
+
+$(VENV)/hadolint-installed: deploy/requirements.txt
+	@echo "▸ hadolint with pip"
+	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
+	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r deploy/requirements.txt
 	@touch "$@"
 
 python: $(VENV)/schemathesis-installed ## Install schemathesis, which fuzzes the API, into .tools/venv, unless it is there.

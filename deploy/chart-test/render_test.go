@@ -141,7 +141,7 @@ func TestObjectsAreThoseOfTheSnapshots(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, ok := firstDifference(string(want), got); ok {
-			t.Errorf("%s:%s\nIf the change is right, write the snapshots anew: EVERTURN_UPDATE_CHART=1 make chart-test", file, line)
+			t.Errorf("%s:%s\nIf the change is right, write the snapshots anew: make chart-snapshots", file, line)
 		}
 	}
 }
