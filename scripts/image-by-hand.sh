@@ -19,7 +19,7 @@ fail() {
     exit 1
 }
 
-[ -x "$binary" ] || fail "there is no $binary; run \`make everturn\`"
+[ -x "$binary" ] || fail "there is no $binary; run make everturn first"
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
     sudo -n true 2>/dev/null || fail "neither root nor sudo without a password"

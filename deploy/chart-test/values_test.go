@@ -2,6 +2,7 @@ package charttest
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -119,5 +120,36 @@ func TestHelmFindsNothingToSay(t *testing.T) {
 		if message.Severity > support.InfoSev {
 			t.Error(message)
 		}
+	}
+}
+
+// A pool may take back what `workers` says: nothing, zero and false count as well.
+func TestAPoolOverridesWithNothing(t *testing.T) {
+	rendered, err := render(t, parseValues(t, `
+workers:
+  replicas: 3
+  priorityClassName: high
+  extraEnv: [{name: SHARED, value: "1"}]
+  pools:
+    resting:
+      replicas: 0
+      priorityClassName: ""
+      extraEnv: []
+      podDisruptionBudget: {enabled: false}
+    other: {}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, document := range rendered.documents {
+		for _, part := range []string{"replicas: 0", "replicas: 3", "priorityClassName: high", "name: SHARED", "kind: PodDisruptionBudget"} {
+			counts[part] += strings.Count(document.text, part)
+		}
+	}
+	// The gateway has a budget, too.
+	want := map[string]int{"replicas: 0": 1, "replicas: 3": 1, "priorityClassName: high": 1, "name: SHARED": 1, "kind: PodDisruptionBudget": 2}
+	if !maps.Equal(counts, want) {
+		t.Errorf("%v instead of %v", counts, want)
 	}
 }
