@@ -29,7 +29,7 @@ fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 chmod 755 "$root"
-mkdir -p "$root"/usr/local/bin "$root"/etc/ssl/certs "$root"/etc/everturn "$root"/tmp
+mkdir -p "$root"/usr/local/bin "$root"/etc/ssl/certs "$root"/etc/everturn "$root"/tmp "$root"/proc
 
 strip -o "$root/usr/local/bin/everturn" "$binary"
 
@@ -65,6 +65,8 @@ inside() {
         root=$1 user=$2
         shift 2
         mount --bind "$root" "$root"
+        # Every container engine does this. The SDK of a worker panics where there is no /proc.
+        mount -t proc proc "$root/proc"
         mount -o remount,bind,ro "$root"
         if touch "$root/tmp/written" 2>/dev/null; then echo "the root is not read-only" >&2; exit 1; fi
         chroot=$(command -v chroot)
