@@ -11,15 +11,9 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// Set by the chart, and not in docs/configuration.md yet.
-var undocumented = []string{"EVERTURN_HEALTH_LISTEN"}
-
 // checkVariable fails the test when docs/configuration.md does not have the variable.
 func checkVariable(t *testing.T, place, name string) {
 	t.Helper()
-	if slices.Contains(undocumented, name) {
-		return
-	}
 	if !strings.Contains(read(t, "../../docs/configuration.md"), "`"+name+"`") {
 		t.Errorf("%s: docs/configuration.md does not have %s", place, name)
 	}
@@ -115,6 +109,18 @@ func TestVersionsAgree(t *testing.T) {
 	for _, file := range []string{dockerfile, read(t, "../../scripts/image-by-hand.sh")} {
 		if !strings.Contains(file, user) {
 			t.Errorf("the chart's user is %s, the image's another one", user)
+		}
+	}
+}
+
+// The image is built from the folders that .dockerignore lets in, and cargo wants all of the workspace.
+func TestTheBuildOfTheImageSeesTheWorkspace(t *testing.T) {
+	members := first(t, `(?s)members = \[(.+?)\]`, read(t, "../../Cargo.toml"))
+	let := strings.Split(read(t, "../../.dockerignore"), "\n")
+	for _, member := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(members, -1) {
+		folder, _, _ := strings.Cut(member[1], "/")
+		if !slices.Contains(let, "!"+folder) {
+			t.Errorf(".dockerignore keeps %s from the build of the image", folder)
 		}
 	}
 }
