@@ -4,6 +4,7 @@ use everturn_proto::{
     LogId,
     turn::{SaveRequest, SaveResult, save_request::Batch},
 };
+use everturn_store::AgentEnd;
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -26,6 +27,9 @@ pub(crate) async fn save(
         .await
         .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
     failpoint::reach(after).await;
+    if let Some(ended) = &saved.ended {
+        log_end(&request, ended);
+    }
     let announcement = Announcement {
         last_sequence: saved.result.last_sequence,
         sealed: saved.sealed,
@@ -43,6 +47,21 @@ pub(crate) async fn announce(
     if let Err(error) = activities.stream.announce(log, announcement).await {
         tracing::debug!(%error, %log, "an announcement was lost");
     }
+}
+
+/// One line for each end, with what it took.
+fn log_end(request: &SaveRequest, ended: &AgentEnd) {
+    tracing::info!(
+        conversation_id = request.conversation_id,
+        message_id = request.message_id,
+        agent_execution_id = request.agent_execution_id,
+        status = ended.status.as_str(),
+        code = ended.error_code,
+        llm_calls = ended.calls,
+        input_tokens = ended.input_tokens,
+        output_tokens = ended.output_tokens,
+        "an agent has ended"
+    );
 }
 
 fn failpoints(request: &SaveRequest) -> (&'static str, &'static str) {

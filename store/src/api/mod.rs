@@ -51,8 +51,8 @@ pub use self::{
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
     turns::{
-        BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PinnedAgent, Saved,
-        StepClaim, TurnStart, TurnStore,
+        AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PinnedAgent,
+        Saved, StepClaim, TurnStart, TurnStore,
     },
 };
 pub use crate::error::Result;

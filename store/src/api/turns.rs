@@ -240,6 +240,23 @@ pub struct Saved {
     pub result: SaveResult,
     /// Steps whose texts this batch's events replace on every reader.
     pub sealed: Vec<SealedStep>,
+    /// How the agent execution has ended, when this save has ended it.
+    pub ended: Option<AgentEnd>,
+}
+
+/// How an agent execution has ended, and what it took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentEnd {
+    /// The status, which is final.
+    pub status: AgentExecutionStatus,
+    /// The code of the error event, when there is one.
+    pub error_code: Option<String>,
+    /// Number of LLM calls whose replies were stored.
+    pub calls: u32,
+    /// Tokens that these have read.
+    pub input_tokens: u32,
+    /// Tokens that these have written.
+    pub output_tokens: u32,
 }
 
 /// A message as the model's context sees it.

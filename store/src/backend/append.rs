@@ -13,7 +13,7 @@ use everturn_proto::{
 
 use super::{Connection, dialect::Parts, snapshot, sql::agent_executions::SAVE_STATE, write};
 use crate::{
-    api::{Result, StepKey},
+    api::{AgentEnd, Result, StepKey},
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot},
     columns::now,
     rows::turns::SaveStateRow,
@@ -24,6 +24,8 @@ pub(super) struct Appended {
     pub(super) result: SaveResult,
     /// Steps whose texts the batch's events replace on every reader.
     pub(super) sealed: Vec<SealedStep>,
+    /// How the agent execution has ended, when it has.
+    pub(super) ended: Option<AgentEnd>,
 }
 
 /// Appends a batch that is not stored to an agent execution that runs and has saved `steps` steps.
@@ -56,6 +58,7 @@ pub(super) async fn append(
     Ok(Appended {
         result: batch.result(),
         sealed,
+        ended: batch.end,
     })
 }
 

@@ -58,6 +58,7 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
             log_id,
             result: as_stored,
             sealed: batch::sealed(&request),
+            ended: None,
         });
     }
     if !is_running {
@@ -65,14 +66,19 @@ pub(super) async fn save(connection: &mut Connection, request: &SaveRequest) -> 
             log_id,
             result: as_stored,
             sealed: Vec::new(),
+            ended: None,
         });
     }
-    let Appended { result, sealed } =
-        append(connection, &request, last_sequence, state.steps).await?;
+    let Appended {
+        result,
+        sealed,
+        ended,
+    } = append(connection, &request, last_sequence, state.steps).await?;
     Ok(Saved {
         log_id,
         result,
         sealed,
+        ended,
     })
 }
 

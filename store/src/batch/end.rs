@@ -6,8 +6,11 @@ use everturn_proto::{
     words::{EventType, FinishReason, ToolStatus},
 };
 
-use super::{AgentExecutionEnd, NewStatus, Totals, builder::Builder, observe::Closing};
-use crate::{api::Result, error::StoreError};
+use super::{AgentExecutionEnd, Totals, builder::Builder, observe::Closing};
+use crate::{
+    api::{AgentEnd, Result},
+    error::StoreError,
+};
 
 impl Builder<'_> {
     /// Ends the agent execution. Whatever is still open is closed first: every act gets its observe (invariant 6, done
@@ -46,9 +49,17 @@ impl Builder<'_> {
                 self.event(EventType::Error, &error);
             }
         }
-        self.batch.end = Some(NewStatus {
+        let Totals {
+            calls,
+            input_tokens,
+            output_tokens,
+        } = self.snapshot.totals;
+        self.batch.end = Some(AgentEnd {
             status: end.status(),
             error_code,
+            calls,
+            input_tokens,
+            output_tokens,
         });
         self.end_delegate_call(end);
         Ok(())

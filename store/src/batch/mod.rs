@@ -33,9 +33,7 @@ pub use delegation::{Delegator, Refusal, Task, task};
 use emitted::changed_plan;
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
-pub use rows::{
-    Batch, DelegateCallEnd, NewEvent, NewStatus, ObservedStep, ObservedTool, TakenMessage,
-};
+pub use rows::{Batch, DelegateCallEnd, NewEvent, ObservedStep, ObservedTool, TakenMessage};
 pub use snapshot::{
     AssistantRow, DelegateCall, Needs, Snapshot, StoredMessage, ToolRow, ToolsNeeded, Totals,
 };
@@ -72,7 +70,7 @@ pub fn needs(request: &BatchRequest) -> Needs {
         Save::End(end) => Needs {
             checkpoint: true,
             partial: end.keeps_partial_text(),
-            totals: *end == AgentExecutionEnd::Completed,
+            totals: true,
             tools: ToolsNeeded::Open,
             delegate_call: request.thread().sub_agent().map(str::to_owned),
             ..Needs::default()

@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 
 use super::{AssistantRow, ToolRow};
-use crate::api::{StepKey, ToolEnd};
+use crate::api::{AgentEnd, StepKey, ToolEnd};
 
 /// The rows of one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -41,7 +41,7 @@ pub struct Batch {
     /// Number of steps that the agent execution has saved, this batch included.
     pub steps: u32,
     /// How the agent execution ends; `None` when it goes on.
-    pub end: Option<NewStatus>,
+    pub end: Option<AgentEnd>,
     /// How the call that started the agent execution ends.
     pub delegate_call_end: Option<DelegateCallEnd>,
     /// The conversation's largest sequence number after this batch.
@@ -117,13 +117,4 @@ pub struct DelegateCallEnd {
     pub end: ToolEnd,
     /// The step that asked for the call. It is set when the record of the call is missing, which is then inserted.
     pub missing_of: Option<StepKey>,
-}
-
-/// The status that an agent execution ends with.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NewStatus {
-    /// The status, which is final.
-    pub status: AgentExecutionStatus,
-    /// The code of the error event, when there is one.
-    pub error_code: Option<String>,
 }

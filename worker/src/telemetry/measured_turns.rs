@@ -13,9 +13,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PageLimit, Saved,
-    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
-    WorkerId,
+    AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PageLimit,
+    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
+    TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -47,10 +47,7 @@ impl MeasuredTurns {
         }
     }
 
-    fn note_end(&self, request: &SaveRequest, status: &str) {
-        let Some(Batch::End(end)) = &request.batch else {
-            return;
-        };
+    fn note_end(&self, request: &SaveRequest, ended: &AgentEnd) {
         let id = &request.agent_execution_id;
         let thread = Thread::of(&request.conversation_id, &request.message_id, id);
         let agent = if thread.is_sub_agents() {
@@ -63,7 +60,8 @@ impl MeasuredTurns {
             begun.pop(id)
         };
         let took = begun.map(|at| at.elapsed());
-        turns::ended(agent, status, end.code.as_deref().unwrap_or_default(), took);
+        let code = ended.error_code.as_deref().unwrap_or_default();
+        turns::ended(agent, ended.status.as_str(), code, took);
     }
 }
 
@@ -201,7 +199,9 @@ impl TurnStore for MeasuredTurns {
         let begun = Instant::now();
         let saved = noted(self.store.save(request).await)?;
         turns::saved(name_of(request), begun.elapsed());
-        self.note_end(request, &saved.result.status);
+        if let Some(ended) = &saved.ended {
+            self.note_end(request, ended);
+        }
         Ok(saved)
     }
 }

@@ -3,6 +3,7 @@
 use everturn_proto::{turn::SaveEnd, words::AgentExecutionStatus};
 
 use super::*;
+use crate::api::AgentEnd;
 
 #[test]
 fn an_answer_has_its_reasoning_before_it() {
@@ -135,9 +136,12 @@ fn a_saved_step_is_not_saved_again_by_the_end() {
         batch.observed_tools[0].tool.record.status,
         ToolStatus::Cancelled
     );
-    let expected = NewStatus {
+    let expected = AgentEnd {
         status: AgentExecutionStatus::Failed,
         error_code: Some("code".into()),
+        calls: 0,
+        input_tokens: 0,
+        output_tokens: 0,
     };
     assert_eq!(batch.end, Some(expected));
 }

@@ -99,6 +99,7 @@ impl PostgresStore {
             log_id: conversation.log_id,
             result: batch.result(),
             sealed: batch::sealed(request),
+            ended: batch.end,
         }))
     }
 
