@@ -8,6 +8,7 @@
 //! - [`connections`]: Temporal and the store, waited for with back-off
 //! - [`roles`]: what a process can be: worker, gateway, and the commands of operators
 //! - [`telemetry`]: health and metrics of a process
+//! - [`version`]: the version of this build
 //! - [`dev`]: everything in one process, with the Temporal dev server as a child
 //! - [`demo`]: the demo model, for a start without a provider's key
 //! - [`client`]: a small client of the gateway; used by `dev --once` and `chat`
@@ -28,6 +29,7 @@ pub mod roles;
 pub mod show;
 pub mod shutdown;
 pub mod telemetry;
+pub mod version;
 
 pub use app::App;
 pub use everturn_activities::tools::{

@@ -53,5 +53,6 @@ mod tool_crash;
 mod tools_cli;
 mod turn;
 mod two_builds;
+mod versions;
 mod young_runs;
 mod zombies;

@@ -20,10 +20,16 @@ pub use self::{
         CheckConfig, ConfigCommand, ConfigOptions, CreateKey, KeysCommand, KeysOptions, ListKeys,
         RetentionOptions, RevokeKey,
     },
-    serve::{DevOptions, GatewayOptions, HealthOptions, ListenOptions, TestTools, WorkerOptions},
+    serve::{
+        DevOptions, GatewayOptions, HealthOptions, ListenOptions, TestTools, TurnVersion,
+        VersionOptions, WorkerOptions,
+    },
     tools::{CallTool, ListTools, ToolsCommand, ToolsOptions},
 };
-use crate::logging::{self, LogFormat};
+use crate::{
+    logging::{self, LogFormat},
+    version::version,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -39,7 +45,7 @@ docs/configuration.md describes every option, environment variable and key of ev
 #[derive(Debug, Parser)]
 #[command(
     name = "everturn",
-    version,
+    version = version(),
     about = "A durable runtime for LLM agents on Temporal",
     after_help = EXIT_CODES,
     max_term_width = 110

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args, builder::FalseyValueParser};
+use clap::{Args, ValueEnum, builder::FalseyValueParser};
 
 /// Where a gateway listens.
 #[derive(Debug, Clone, Args)]
@@ -82,9 +82,47 @@ pub struct DevOptions {
     pub test_tools: TestTools,
 }
 
+/// Which version of the workers this one is.
+#[derive(Debug, Clone, Args)]
+pub struct VersionOptions {
+    /// Worker deployment of Temporal that this worker belongs to: it then gets turns of its own version only. It needs a
+    /// build id, and the version must be made the current one (docs/operate/versions.md).
+    #[arg(
+        long,
+        env = "TEMPORAL_DEPLOYMENT_NAME",
+        value_name = "NAME",
+        requires = "build_id"
+    )]
+    pub deployment: Option<String>,
+    /// Build id of this worker; by default a checksum of the binary.
+    #[arg(long, env = "TEMPORAL_WORKER_BUILD_ID", value_name = "ID")]
+    pub build_id: Option<String>,
+    /// With a deployment: whether a turn ends on the version that it began on, or moves to the newest one at its next step.
+    #[arg(
+        long,
+        env = "EVERTURN_TURN_VERSION",
+        value_enum,
+        default_value_t = TurnVersion::Pinned,
+        value_name = "VERSION"
+    )]
+    pub turns: TurnVersion,
+}
+
+/// Which version of the workers a turn runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TurnVersion {
+    /// The one that it began on, to its end.
+    Pinned,
+    /// The current one, from its next step on.
+    Newest,
+}
+
 /// Options of `worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerOptions {
+    /// Its version.
+    #[command(flatten)]
+    pub version: VersionOptions,
     /// Where health and metrics are served.
     #[command(flatten)]
     pub health: HealthOptions,

@@ -140,6 +140,7 @@ async fn serve(
         providers,
         tools,
         task_queue,
+        deployment: None,
         telemetry: Telemetry::default(),
     };
     let worker = roles::worker::serve(parts, shutdown.clone());

@@ -8,4 +8,5 @@ pub mod migrate;
 pub mod retention;
 mod sdk_workers;
 pub mod tools;
+mod versions;
 pub mod worker;

@@ -18,6 +18,7 @@ use everturn_activities::{
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
 use temporalio_client::Client;
+use temporalio_common::worker::WorkerDeploymentOptions;
 use temporalio_sdk::{
     Runtime, Worker, WorkerOptions as SdkOptions,
     runtime::worker_tuner::{FixedSizeSlotSupplier, TunerHolder},
@@ -27,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     lease::LeaseKeeper,
     sdk_workers::{self, ActivityCount},
+    versions,
 };
 use crate::{
     cli::{Common, WorkerOptions},
@@ -57,6 +59,8 @@ pub struct Parts {
     pub tools: ToolRegistry,
     /// Task queue to poll.
     pub task_queue: String,
+    /// Its version; `None`: that of the binary, which divides no turns.
+    pub deployment: Option<WorkerDeploymentOptions>,
     /// Where health and metrics are told.
     pub telemetry: Telemetry,
 }
@@ -92,6 +96,7 @@ pub async fn run(
         providers,
         tools,
         task_queue,
+        deployment: versions::deployment(&options.version),
         telemetry,
     };
     serve(parts, shutdown).await?;
@@ -164,6 +169,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     // activities themselves end in time when the process is to stop (`Stopping`).
     let make = |count: ActivityCount| {
         let options = SdkOptions::new(parts.task_queue.clone())
+            .maybe_deployment_options(parts.deployment.clone())
             .register_workflow::<AgentExecution>()?
             .register_activities(activities.clone())
             .activity_inbound_interceptor(count)
