@@ -46,6 +46,7 @@ mod repeats;
 mod restored;
 mod resume;
 mod reused_ids;
+mod rollout;
 mod skills;
 mod soak;
 mod subagents;
