@@ -1,6 +1,7 @@
 //! Connects to Temporal and the store, with back-off, and prints what is waited for.
 
 use std::{
+    error::Error,
     future::Future,
     sync::Arc,
     time::{Duration, Instant},
@@ -142,7 +143,7 @@ where
             Err(error) if is_passing(&error) => {
                 // The first tries are not logged: a server may just be starting.
                 if wait > NEWSWORTHY_WAIT {
-                    tracing::warn!(%error, "waiting for {what}");
+                    tracing::warn!(error = with_causes(&error), "waiting for {what}");
                 }
                 tokio::select! {
                     () = shutdown.cancelled() => bail!("stopped while waiting for {what}: {error}"),
@@ -153,6 +154,20 @@ where
             answer => return Ok(answer?),
         }
     }
+}
+
+/// The error with what it comes from, in one line: the last cause often is the only one that says what to do.
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        next = cause.source();
+    }
+    text
 }
 
 /// Connects to Temporal as the environment says, waiting for it to come up.

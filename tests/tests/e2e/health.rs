@@ -11,15 +11,20 @@ use everturn_tests::{
 use serde_json::{Value, json};
 
 /// The address of the probes of a process.
-struct Probes(String);
+pub(crate) struct Probes(String);
 
 impl Probes {
-    fn free() -> Self {
+    pub(crate) fn free() -> Self {
         Self(format!("127.0.0.1:{}", free_port()))
     }
 
     /// Starts a process of this role that answers probes here.
-    fn spawn(&self, stack: &Stack, role: &[&str], environment: &[(&str, &str)]) -> Process {
+    pub(crate) fn spawn(
+        &self,
+        stack: &Stack,
+        role: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Process {
         let args = [role, &["--health-listen", &self.0]].concat();
         stack.spawn(&args, role[0], environment)
     }
@@ -33,11 +38,21 @@ impl Probes {
     }
 
     /// Waits until a probe has this status, and returns what it says.
-    async fn says(&self, path: &str, status: u16) -> Value {
+    pub(crate) async fn says(&self, path: &str, status: u16) -> Value {
         let what = format!("{path} says {status}");
         wait::until(&what, || async {
             let (found, body) = self.get(path).await?;
             (found == status).then(|| serde_json::from_str(&body).unwrap())
+        })
+        .await
+    }
+
+    /// Waits until the process waits for this.
+    pub(crate) async fn waits_for(&self, what: &str) -> Value {
+        let waits = json!({"status": "starting", "detail": format!("it waits for {what}")});
+        wait::until(&format!("it waits for {what}"), || async {
+            let said = self.says("/startupz", 503).await;
+            (said == waits).then_some(said)
         })
         .await
     }
@@ -164,12 +179,7 @@ async fn a_process_that_waits_says_for_what() {
     for role in [vec!["worker"], vec!["gateway", "--listen", "127.0.0.1:0"]] {
         let probes = Probes::free();
         let process = probes.spawn(&stack, &role, &[("TEMPORAL_ADDRESS", &away)]);
-        let waits = json!({"status": "starting", "detail": "it waits for Temporal"});
-        wait::until("it waits for Temporal", || async {
-            let said = probes.says("/startupz", 503).await;
-            (said == waits).then_some(())
-        })
-        .await;
+        let waits = probes.waits_for("Temporal").await;
         assert_eq!(probes.says("/readyz", 503).await, waits);
         probes.says("/livez", 200).await;
         // What it waited for does not keep it from being stopped.

@@ -55,5 +55,6 @@ mod tools_cli;
 mod turn;
 mod two_builds;
 mod versions;
+mod wrong_setup;
 mod young_runs;
 mod zombies;
