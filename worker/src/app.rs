@@ -56,6 +56,7 @@ impl App {
 
     /// Reads the command line and runs one role to its end. What went wrong is on standard error.
     pub async fn run(self) -> ExitCode {
+        end_when_nobody_reads();
         // Installs one TLS backend for everything. Without it, HTTP clients panic at their first request.
         let _already_installed = rustls::crypto::ring::default_provider().install_default();
         let cli = Cli::parse();
@@ -90,4 +91,20 @@ impl App {
             Command::Chat(options) => chat::run(options).await,
         }
     }
+}
+
+/// The exit code of a command whose output nobody reads any more, as shells have it: 128 and the number of SIGPIPE.
+const NOBODY_READS: i32 = 141;
+
+/// Has the process end when its reader ends first, as in `everturn tools list | head -1`. The macros that print panic
+/// there, and a panic looks like a fault.
+fn end_when_nobody_reads() {
+    let otherwise = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or_default();
+        if message.starts_with("failed printing to stdout") && message.contains("Broken pipe") {
+            std::process::exit(NOBODY_READS);
+        }
+        otherwise(panic);
+    }));
 }

@@ -5,7 +5,7 @@ use everturn_proto::{
     turn::{LlmCompleteState, SaveObserve, SaveSteer, SaveThought, save_request::Batch},
     words::{AgentExecutionStatus, Effect, FinishReason, ToolStatus},
 };
-use everturn_store::{Conversations, Missing, PageLimit, StoreError, ToolClaim, TurnStore};
+use everturn_store::{Conversations, Missing, PageLimit, Saved, StoreError, ToolClaim, TurnStore};
 
 use super::{
     Backend,
@@ -95,7 +95,10 @@ pub async fn a_batch_is_saved_once(backend: &impl Backend) {
     );
     turn.complete(1, "answer", &[]).await;
     let end = turn.end(1, AgentExecutionStatus::Completed).await;
-    assert_eq!(turn.end(1, AgentExecutionStatus::Completed).await, end);
+    let ended = end.ended.as_ref().expect("this save has ended it");
+    assert_eq!((ended.calls, ended.output_tokens), (2, 20));
+    let repeated = Saved { ended: None, ..end };
+    assert_eq!(turn.end(1, AgentExecutionStatus::Completed).await, repeated);
     assert_eq!(turn.events().await.len(), 7);
 }
 

@@ -305,3 +305,20 @@ async fn ctrl_c_cancels_a_call() {
     assert_eq!(ended.status.code(), Some(130));
     assert!(String::from_utf8_lossy(&ended.stderr).contains("the call was cancelled"));
 }
+
+#[tokio::test]
+async fn a_list_that_nobody_reads_to_its_end_is_no_fault() {
+    let folder = TempDir::new().unwrap();
+    fs::write(folder.path().join("everturn.toml"), CONFIG).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(stack::binary());
+    command
+        .args(["tools", "list"])
+        .current_dir(folder.path())
+        .stdout(writer);
+    let output = command.output().await.unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!said.contains("panicked"), "{said}");
+    assert_eq!(output.status.code(), Some(141), "{said}");
+}
