@@ -150,7 +150,7 @@ $(VENV)/mcp-installed: tests/mcp/requirements.txt
 	@touch "$@"
 
 # -count=1, because Go takes a result from its cache when only files outside of the module have changed.
-chart-test: $(VENV)/hadolint-installed ## Check deploy/: the image's file, the Helm chart, its alerts, Compose, systemd.
+chart-test: $(VENV)/hadolint-installed ## Check deploy/: the image's file, the Helm chart, its alerts and dashboard, Compose, systemd.
 	@echo "▸ deploy/ (the first time compiles Helm, Prometheus and the types of Kubernetes: three minutes)"
 	@"$(VENV)/bin/hadolint" deploy/Dockerfile
 	@cd deploy/chart-test && test -z "$$(gofmt -l . | tee /dev/stderr)" && go test -count=1 ./...
