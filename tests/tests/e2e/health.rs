@@ -218,3 +218,26 @@ async fn an_address_that_is_taken_is_told() {
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("--health-listen"), "{said}");
 }
+
+#[tokio::test]
+async fn a_request_whose_client_gives_up_is_counted() {
+    let mut stack = Stack::new(Model::start(|_| Reply::text("unused")).await)
+        .await
+        .with_gateways(1);
+    let temporal = stack.move_to_own_temporal().await;
+    let ((of_gateway, _gateway), _worker) = started(&stack).await;
+    temporal.stop().await;
+    // The gateway tries for some seconds to reach Temporal.
+    let message = json!({"content": "hello", "message_id": "m"});
+    let made = stack.client().create_conversation(None).await.unwrap();
+    let url = format!("{}/api/v1/agent/conversations/{made}/messages", stack.url());
+    let post = stack.http.post(url).json(&message);
+    let gave_up = post.timeout(Duration::from_millis(500)).send().await;
+    assert!(gave_up.unwrap_err().is_timeout());
+    let counted = r#"everturn_http_requests_total{method="POST",path="/api/v1/agent/conversations/{id}/messages",status="499"}"#;
+    wait::until("it is counted", || async {
+        let metrics = of_gateway.metrics().await;
+        (metrics.get(counted) == Some(&1.0)).then_some(())
+    })
+    .await;
+}

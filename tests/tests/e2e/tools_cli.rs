@@ -1,6 +1,9 @@
 //! Tests of `everturn tools list` and `tools call`, which need neither Temporal nor a database.
 
-use std::{fs, process::Output};
+use std::{
+    fs,
+    process::{Output, Stdio},
+};
 
 use everturn_tests::{
     mcp::{self, EVERYTHING},
@@ -68,7 +71,7 @@ fn command(folder: &TempDir, args: &[&str]) -> Command {
         .env("EVERTURN_TEST_TOOLS", folder.path().join("effects"))
         .env_remove("EVERTURN_CONFIG")
         .env_remove("EVERTURN_LOG")
-        .stdin(std::process::Stdio::null())
+        .stdin(Stdio::null())
         .kill_on_drop(true);
     command
 }
@@ -308,16 +311,12 @@ async fn ctrl_c_cancels_a_call() {
 
 #[tokio::test]
 async fn a_list_that_nobody_reads_to_its_end_is_no_fault() {
-    let folder = TempDir::new().unwrap();
-    fs::write(folder.path().join("everturn.toml"), CONFIG).unwrap();
+    let folder = folder();
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = Command::new(stack::binary());
-    command
-        .args(["tools", "list"])
-        .current_dir(folder.path())
-        .stdout(writer);
-    let output = command.output().await.unwrap();
+    let mut command = command(&folder, &["list"]);
+    command.stdout(writer).stderr(Stdio::piped());
+    let output = command.spawn().unwrap().wait_with_output().await.unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains("panicked"), "{said}");
     assert_eq!(output.status.code(), Some(141), "{said}");

@@ -142,19 +142,39 @@ async fn within_limits(
 /// Middleware: counts each request by its endpoint. A path without an endpoint counts as none, and a method that no
 /// endpoint has as another one, because anybody can make up any number of them.
 async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let method = match *request.method() {
-        Method::GET => "GET",
-        Method::POST => "POST",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        _ => "other",
+    let mut answered = Answered {
+        begun: Instant::now(),
+        method: match *request.method() {
+            Method::GET => "GET",
+            Method::POST => "POST",
+            Method::PATCH => "PATCH",
+            Method::DELETE => "DELETE",
+            _ => "other",
+        },
+        path,
+        status: CLIENT_GONE,
     };
     let response = next.run(request).await;
-    let path = path.as_ref().map_or("none", MatchedPath::as_str);
-    let status = response.status().as_u16();
-    telemetry::answered(method, path, status, begun.elapsed());
+    answered.status = response.status().as_u16();
     response
+}
+
+/// The status of a request whose client has gone before the answer, as proxies log it.
+const CLIENT_GONE: u16 = 499;
+
+/// A request that is counted when it is answered, or when its client has gone.
+struct Answered {
+    begun: Instant,
+    method: &'static str,
+    path: Option<MatchedPath>,
+    status: u16,
+}
+
+impl Drop for Answered {
+    fn drop(&mut self) {
+        let path = self.path.as_ref().map_or("none", MatchedPath::as_str);
+        telemetry::answered(self.method, path, self.status, self.begun.elapsed());
+    }
 }
 
 fn span(request: &Request) -> tracing::Span {
