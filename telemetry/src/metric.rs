@@ -54,12 +54,12 @@ pub(crate) const LONG: &[f64] = &[
 ];
 
 impl Metric {
-    pub(crate) const fn counter(
+    const fn new(
         name: &'static str,
         help: &'static str,
         labels: &'static [&'static str],
+        kind: Kind,
     ) -> Self {
-        let kind = Kind::Counter;
         Self {
             name,
             kind,
@@ -68,18 +68,20 @@ impl Metric {
         }
     }
 
+    pub(crate) const fn counter(
+        name: &'static str,
+        help: &'static str,
+        labels: &'static [&'static str],
+    ) -> Self {
+        Self::new(name, help, labels, Kind::Counter)
+    }
+
     pub(crate) const fn gauge(
         name: &'static str,
         help: &'static str,
         labels: &'static [&'static str],
     ) -> Self {
-        let kind = Kind::Gauge;
-        Self {
-            name,
-            kind,
-            help,
-            labels,
-        }
+        Self::new(name, help, labels, Kind::Gauge)
     }
 
     pub(crate) const fn histogram(
@@ -88,13 +90,7 @@ impl Metric {
         labels: &'static [&'static str],
         bounds: &'static [f64],
     ) -> Self {
-        let kind = Kind::Histogram(bounds);
-        Self {
-            name,
-            kind,
-            help,
-            labels,
-        }
+        Self::new(name, help, labels, Kind::Histogram(bounds))
     }
 
     /// Adds to a counter.

@@ -156,7 +156,7 @@ impl Model {
     }
 }
 
-/// A tool execution has ended with this status, which is its first end.
+/// The end of a tool execution was stored, with this status.
 pub fn tool_ended(effect: &str, status: &str, took: Duration) {
     TOOLS_ENDED.add(1, &[effect, status]);
     TOOL_SECONDS.took(took, &[effect]);

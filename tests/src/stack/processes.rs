@@ -1,18 +1,24 @@
 //! Starts, kills and ends the processes of a stack.
 
-use std::{fs, path::PathBuf, process::Stdio};
+use std::{fs, path::PathBuf, process::Stdio, time::Duration};
 
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
-use tokio::process::{Child, Command};
+use tokio::{
+    process::{Child, Command},
+    time::timeout,
+};
 
 use super::Stack;
 use crate::wait;
 
 /// Name of the binary.
 const EVERTURN: &str = "everturn";
+
+/// How long a process may take that ends by itself, on a busy machine.
+const ENDS_WITHIN: Duration = Duration::from_mins(2);
 
 /// The processes of one role. They are killed when this is dropped.
 pub struct Process {
@@ -105,6 +111,16 @@ impl Stack {
         Process {
             children: vec![self.spawn_command(self.command(args, environment), log)],
         }
+    }
+
+    /// Runs the binary with these arguments, which it must refuse: it ends by itself, and with 1. Returns what it said.
+    pub async fn refused(&self, args: &[&str], environment: &[(&str, &str)]) -> String {
+        let output = self.command(args, environment).output();
+        let output = timeout(ENDS_WITHIN, output).await;
+        let output = output.expect("it ends by itself").unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        said
     }
 
     fn spawn_command(&self, mut command: Command, log: &str) -> Child {

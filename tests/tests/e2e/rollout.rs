@@ -11,16 +11,18 @@ use std::{
 };
 
 use everturn_tests::{
+    count::Count,
     model::{Model, Reply, Request},
     reader::{CursorIn, Cut, Left, Reader, View},
-    stack::{Process, Stack, ready},
-    temporal::free_port,
+    stack::{Process, Stack},
     wait,
 };
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+
+use super::health::Probes;
 
 const ROUNDS: usize = 10;
 /// Conversations that are always in a turn, each with a reader.
@@ -53,7 +55,7 @@ struct Cluster<'a> {
     next: AtomicUsize,
     has_begun: CancellationToken,
     is_over: CancellationToken,
-    ended: AtomicUsize,
+    ended: Count,
 }
 
 impl Cluster<'_> {
@@ -98,7 +100,7 @@ impl Cluster<'_> {
                 }
             }
             longest = longest.max(begun.elapsed());
-            self.ended.fetch_add(1, Ordering::Relaxed);
+            self.ended.rise();
         }
         let shown = reader.view.events().iter();
         let shown: Vec<_> = shown.map(|event| event["type"].as_str().unwrap()).collect();
@@ -111,21 +113,15 @@ impl Cluster<'_> {
     }
 
     async fn goes_on(&self) {
-        let enough = self.ended.load(Ordering::Relaxed) + TURNS;
-        wait::until(&format!("{enough} turns have ended"), || async {
-            (self.ended.load(Ordering::Relaxed) >= enough).then_some(())
-        })
-        .await;
+        self.ended.risen_by(TURNS, "turns have ended").await;
     }
 
     /// Starts a worker of this build, and waits until it asks for tasks.
     async fn worker(&self, round: usize) -> Process {
-        let port = free_port();
-        let (listen, build) = (format!("127.0.0.1:{port}"), format!("round-{round}"));
+        let (probes, build) = (Probes::free(), format!("round-{round}"));
         let version = [("TEMPORAL_WORKER_BUILD_ID", build.as_str())];
-        let args = ["worker", "--health-listen", &listen];
-        let worker = self.stack.spawn(&args, "worker", &version);
-        ready(&format!("http://{listen}")).await;
+        let worker = probes.spawn(self.stack, &["worker"], &version);
+        probes.says("/readyz", 200).await;
         worker
     }
 
@@ -178,7 +174,7 @@ async fn nothing_is_lost_or_late_while_every_process_is_replaced_ten_times() {
         next: AtomicUsize::new(0),
         has_begun: CancellationToken::new(),
         is_over: CancellationToken::new(),
-        ended: AtomicUsize::new(0),
+        ended: Count::default(),
     };
     let conversations = join_all((0..BUSY).map(|_| cluster.converse()));
     let (conversations, _left) = tokio::join!(conversations, cluster.roll());

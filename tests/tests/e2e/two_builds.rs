@@ -3,10 +3,11 @@
 
 use std::{
     path::Path,
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
 };
 
 use everturn_tests::{
+    count::Count,
     events::types,
     model::{Model, Reply, Request},
     stack::{Process, Stack},
@@ -44,7 +45,7 @@ fn three_tools(request: &Request) -> Reply {
 struct Load<'a> {
     stack: &'a Stack,
     is_over: AtomicBool,
-    ended: AtomicUsize,
+    ended: Count,
 }
 
 impl Load<'_> {
@@ -57,19 +58,14 @@ impl Load<'_> {
             client.submit(&conversation, "both", None).await.unwrap();
             turns += 1;
             self.stack.ended(&conversation, turns).await;
-            self.ended.fetch_add(1, Ordering::Relaxed);
+            self.ended.rise();
         }
         (conversation, turns)
     }
 
     /// Waits until some more turns have ended.
     async fn goes_on(&self) {
-        let enough = self.ended.load(Ordering::Relaxed) + TURNS;
-        let what = format!("{enough} turns have ended");
-        everturn_tests::wait::until(&what, || async {
-            (self.ended.load(Ordering::Relaxed) >= enough).then_some(())
-        })
-        .await;
+        self.ended.risen_by(TURNS, "turns have ended").await;
     }
 }
 
@@ -97,7 +93,7 @@ async fn no_turn_fails_while_one_build_replaces_the_other() {
     let load = Load {
         stack: &stack,
         is_over: AtomicBool::new(false),
-        ended: AtomicUsize::new(0),
+        ended: Count::default(),
     };
     let conversations = join_all((0..BUSY).map(|_| load.converse()));
     let rollout = async {

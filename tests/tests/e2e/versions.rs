@@ -14,7 +14,11 @@ struct Deployment<'a> {
     turns: &'static str,
 }
 
-impl Deployment<'_> {
+impl<'a> Deployment<'a> {
+    fn of(stack: &'a Stack, turns: &'static str) -> Self {
+        Self { stack, turns }
+    }
+
     /// The name, which is that of the task queue.
     fn name(&self) -> &str {
         &self.stack.task_queue
@@ -72,12 +76,11 @@ fn held_at_last(request: &Request) -> Reply {
 }
 
 /// Begins a turn on version `one`, and makes `two` the current version in the middle of it.
-async fn replaced_in_the_middle(stack: &Stack, turns: &'static str) -> (String, Process, Process) {
-    let deployment = Deployment { stack, turns };
+async fn replaced_in_the_middle(deployment: &Deployment<'_>) -> (String, Process, Process) {
     let one = deployment.worker("one");
     deployment.set_current("one").await;
-    let (conversation, _) = stack.ask("hello").await;
-    stack.asked(2).await;
+    let (conversation, _) = deployment.stack.ask("hello").await;
+    deployment.stack.asked(2).await;
     let two = deployment.worker("two");
     deployment.set_current("two").await;
     (conversation, one, two)
@@ -86,16 +89,13 @@ async fn replaced_in_the_middle(stack: &Stack, turns: &'static str) -> (String, 
 #[tokio::test]
 async fn a_turn_ends_on_the_version_that_it_began_on() {
     let stack = Stack::new(Model::start(held_at_last).await).await;
+    let deployment = Deployment::of(&stack, "pinned");
     let _gateway = stack.gateway().await;
-    let (conversation, _one, _two) = replaced_in_the_middle(&stack, "pinned").await;
+    let (conversation, _one, _two) = replaced_in_the_middle(&deployment).await;
     stack.model.release();
     stack.ended(&conversation, 1).await;
     let (next, _) = stack.ask("hello").await;
     stack.ended(&next, 1).await;
-    let deployment = Deployment {
-        stack: &stack,
-        turns: "pinned",
-    };
     assert_eq!(deployment.versions(&conversation).await, ["one"]);
     assert_eq!(deployment.versions(&next).await, ["two"]);
 }
@@ -103,22 +103,20 @@ async fn a_turn_ends_on_the_version_that_it_began_on() {
 #[tokio::test]
 async fn a_turn_moves_to_the_newest_version_when_it_is_told_to() {
     let stack = Stack::new(Model::start(held_at_last).await).await;
+    let deployment = Deployment::of(&stack, "newest");
     let _gateway = stack.gateway().await;
-    let (conversation, _one, _two) = replaced_in_the_middle(&stack, "newest").await;
+    let (conversation, _one, _two) = replaced_in_the_middle(&deployment).await;
     stack.model.release();
     stack.ended(&conversation, 1).await;
-    let deployment = Deployment {
-        stack: &stack,
-        turns: "newest",
-    };
     assert_eq!(deployment.versions(&conversation).await, ["one", "two"]);
 }
 
 #[tokio::test]
 async fn a_turn_whose_version_has_no_workers_left_is_moved_by_hand() {
     let stack = Stack::new(Model::start(held_at_last).await).await;
+    let deployment = Deployment::of(&stack, "pinned");
     let _gateway = stack.gateway().await;
-    let (conversation, one, _two) = replaced_in_the_middle(&stack, "pinned").await;
+    let (conversation, one, _two) = replaced_in_the_middle(&deployment).await;
     one.kill().await;
     stack.model.release();
     let workflow = ids::workflow_id(&conversation);
@@ -132,9 +130,5 @@ async fn a_turn_whose_version_has_no_workers_left_is_moved_by_hand() {
     ];
     stack.temporal.succeed(&moved).await;
     stack.ended(&conversation, 1).await;
-    let deployment = Deployment {
-        stack: &stack,
-        turns: "pinned",
-    };
     assert_eq!(deployment.versions(&conversation).await, ["one", "two"]);
 }

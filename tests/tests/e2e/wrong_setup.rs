@@ -1,7 +1,7 @@
 //! Workers and gateways whose surroundings are wrong: they wait for what may heal, end at what does not, and say in one
 //! line what is wrong.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{fs, sync::Arc};
 
 use everturn_tests::{
     backends,
@@ -29,16 +29,6 @@ async fn stack() -> Stack {
     Stack::new(Model::start(|_| Reply::text("unused")).await).await
 }
 
-/// Runs a role that ends by itself. Returns what it said.
-async fn refused(stack: &Stack, role: &[&str], environment: &[(&str, &str)]) -> String {
-    let output = stack.command(role, environment).output();
-    let output = tokio::time::timeout(Duration::from_mins(2), output).await;
-    let output = output.expect("it ends by itself").unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{role:?}: {said}");
-    said
-}
-
 /// The last line, which says why a role has ended.
 fn reason(said: &str) -> &str {
     said.trim_end().lines().last().unwrap_or_default()
@@ -49,7 +39,7 @@ async fn a_wrong_configuration_is_named_with_its_line() {
     let stack = stack().await;
     stack.configure("[worker]\nmax_concurrent_activties = 5\n");
     for role in ROLES {
-        let said = refused(&stack, role, &[]).await;
+        let said = stack.refused(role, &[]).await;
         for words in ["everturn.toml:", "max_concurrent_activties"] {
             assert!(said.contains(words), "{words} of {said}");
         }
@@ -70,7 +60,7 @@ async fn tables_that_are_missing_are_told_with_the_command_that_makes_them() {
         .each_ref()
         .map(|(name, value)| (*name, value.as_str()));
     for role in ROLES {
-        let said = refused(&stack, role, &empty).await;
+        let said = stack.refused(role, &empty).await;
         assert!(reason(&said).contains("run `everturn migrate`"), "{said}");
     }
 }

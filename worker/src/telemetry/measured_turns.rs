@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -39,12 +39,9 @@ impl MeasuredTurns {
         }
     }
 
-    fn note_begun(&self, agent_execution_id: String, age: Duration) {
+    fn note_begun(&self, agent_execution_id: String) {
         turns::begun();
-        if let Some(at) = Instant::now().checked_sub(age) {
-            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-            begun.put(agent_execution_id, at);
-        }
+        self.timed().put(agent_execution_id, Instant::now());
     }
 
     fn note_end(&self, request: &SaveRequest, ended: &AgentEnd) {
@@ -55,13 +52,13 @@ impl MeasuredTurns {
         } else {
             Agent::OfTurn
         };
-        let begun = {
-            let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
-            begun.pop(id)
-        };
-        let took = begun.map(|at| at.elapsed());
+        let took = self.timed().pop(id).map(|begun| begun.elapsed());
         let code = ended.error_code.as_deref().unwrap_or_default();
         turns::ended(agent, ended.status.as_str(), code, took);
+    }
+
+    fn timed(&self) -> MutexGuard<'_, LruCache<String, Instant>> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,7 +83,7 @@ fn noted<T>(answer: Result<T, StoreError>) -> Result<T, StoreError> {
     answer
 }
 
-/// An end counts when it is stored for the first time.
+/// An end counts each time that it is stored: once more when the answer was lost, and the attempt stores it again.
 fn note_tool(record: &ToolRecord) {
     if let Some(end) = &record.end {
         let took = Duration::from_millis(u64::from(end.duration_ms));
@@ -102,7 +99,7 @@ impl TurnStore for MeasuredTurns {
         if let TurnStart::Begun(begun) = &start
             && begun.is_new
         {
-            self.note_begun(agent_execution_id, begun.age);
+            self.note_begun(agent_execution_id);
         }
         Ok(start)
     }

@@ -152,28 +152,30 @@ async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Re
             _ => "other",
         },
         path,
-        status: CLIENT_GONE,
+        status: None,
     };
     let response = next.run(request).await;
-    answered.status = response.status().as_u16();
+    answered.status = Some(response.status());
     response
 }
 
 /// The status of a request whose client has gone before the answer, as proxies log it.
-const CLIENT_GONE: u16 = 499;
+const CLIENT_GONE: &str = "499";
 
 /// A request that is counted when it is answered, or when its client has gone.
 struct Answered {
     begun: Instant,
     method: &'static str,
     path: Option<MatchedPath>,
-    status: u16,
+    /// `None` until it is answered.
+    status: Option<StatusCode>,
 }
 
 impl Drop for Answered {
     fn drop(&mut self) {
         let path = self.path.as_ref().map_or("none", MatchedPath::as_str);
-        telemetry::answered(self.method, path, self.status, self.begun.elapsed());
+        let status = self.status.as_ref().map_or(CLIENT_GONE, StatusCode::as_str);
+        telemetry::answered(self.method, path, status, self.begun.elapsed());
     }
 }
 
