@@ -26,8 +26,8 @@ use clap::{Parser, Subcommand};
 
 use self::{
     cases::{
-        append, cancel, fanout, first_delta, long, outage, queue, recovery, replay, soak, stream,
-        turn,
+        append, cancel, fairness, fanout, first_delta, long, outage, queue, recovery, replay, soak,
+        stream, turn,
     },
     measure::Report,
     peers::floor,
@@ -56,6 +56,8 @@ enum Command {
     /// A peer of `turn`: the worker of the bare SDK. It reads TEMPORAL_ADDRESS, TASK_QUEUE and MODEL_URL.
     #[command(hide = true)]
     Floor(floor::Options),
+    /// How long the turns of one tenant take while another tenant floods the workers.
+    Fairness(fairness::Options),
     /// Messages that wait in one conversation: how fast one turn follows the other.
     Queue(queue::Options),
     /// How long a token takes from the model to a reader, alone and with 32 turns that speak.
@@ -104,6 +106,7 @@ async fn measured(command: &Command) -> anyhow::Result<Report> {
         Command::Turn(options) => turn::run(options).await?,
         Command::Stream(options) => stream::run(options).await,
         Command::Floor(_) => bail!("a peer has no report"),
+        Command::Fairness(options) => fairness::run(options).await,
         Command::Queue(options) => queue::run(options).await,
         Command::FirstDelta(options) => first_delta::run(options).await,
         Command::Cancel(options) => cancel::run(options).await,

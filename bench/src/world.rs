@@ -95,6 +95,16 @@ pub(crate) fn turn_w(request: &Request) -> Reply {
 /// `[agents.default]`.
 pub(crate) async fn measured_stack(backends: Backends, model: Model, keys: &str) -> Stack {
     let temporal = Temporal::measured().await.lasting();
+    stack_on(temporal, backends, model, keys)
+}
+
+/// As [`measured_stack`], on this Temporal server.
+pub(crate) fn stack_on(
+    temporal: &'static Temporal,
+    backends: Backends,
+    model: Model,
+    keys: &str,
+) -> Stack {
     let agent = format!("{AGENT}{keys}\n");
     let stack = Stack::of(temporal, backends, model, &agent).with_gateways(1);
     stack.configure(UNLIMITED);
@@ -149,19 +159,24 @@ impl World {
             .submit(&conversation, content, None)
             .await
             .unwrap();
-        let ended = async {
-            let mut frames = pin!(self.client.follow(&conversation, 0));
-            while let Some(frame) = frames.next().await {
-                if frame.ends_turn(&conversation, &message) {
-                    return frame.event;
-                }
-            }
-            panic!("the stream of {conversation} has ended");
-        };
-        let ended = tokio::time::timeout(TURN_LIMIT, ended).await;
-        let ended = ended.unwrap_or_else(|_| panic!("the turn of {conversation} has stalled"));
-        assert_eq!(ended, "complete");
+        followed(&self.client, &conversation, &message).await;
         self.stack.model.forget_requests();
         conversation
     }
+}
+
+/// Follows the stream until the turn of this message has ended, and well.
+pub(crate) async fn followed(client: &GatewayClient, conversation: &str, message: &str) {
+    let ended = async {
+        let mut frames = pin!(client.follow(conversation, 0));
+        while let Some(frame) = frames.next().await {
+            if frame.ends_turn(conversation, message) {
+                return frame.event;
+            }
+        }
+        panic!("the stream of {conversation} has ended");
+    };
+    let ended = tokio::time::timeout(TURN_LIMIT, ended).await;
+    let ended = ended.unwrap_or_else(|_| panic!("the turn of {conversation} has stalled"));
+    assert_eq!(ended, "complete");
 }

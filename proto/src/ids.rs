@@ -6,6 +6,9 @@ use sha2::{Digest, Sha256};
 
 use crate::{limits::MAX_ID_BYTES, turn::ResolveApproval};
 
+/// The most bytes of a fairness key (docs/engine.md, tenants share workers).
+const MAX_FAIRNESS_KEY_BYTES: usize = 64;
+
 /// Workflow id of the conversation's turns: the engine itself guarantees at most one running turn each.
 pub fn workflow_id(conversation_id: &str) -> String {
     format!("conversation-{conversation_id}")
@@ -90,6 +93,16 @@ pub fn answer_id(answer: &ResolveApproval) -> String {
     format!("{}/{}", answer.execution_id, hex(&digest, 16))
 }
 
+/// Returns the key by which the engine shares out the work of workers among tenants: the tenant, or a hash of one that is
+/// longer than the engine takes.
+pub fn fairness_key(tenant_id: &str) -> String {
+    if tenant_id.len() <= MAX_FAIRNESS_KEY_BYTES {
+        tenant_id.to_owned()
+    } else {
+        hash(&["tenant", tenant_id], 32)
+    }
+}
+
 /// Returns the hash by which an agent definition is stored and pinned.
 pub fn definition_hash(json: &str) -> String {
     hash(&["agent", json], 16)
@@ -136,6 +149,14 @@ mod tests {
         assert_eq!(tool_execution_id("m", "run_1", 0, 0), "exec_29d671da0aa4");
         assert_eq!(root_execution_id("c", "m"), "run_60d47de58b20dc6c");
         assert_eq!(workflow_id("c"), "conversation-c");
+    }
+
+    #[test]
+    fn each_tenant_has_a_fairness_key_that_the_engine_takes() {
+        assert_eq!(fairness_key("acme"), "acme");
+        let (one, other) = ("a".repeat(65), format!("{}b", "a".repeat(64)));
+        assert_eq!(fairness_key(&one).len(), 32);
+        assert_ne!(fairness_key(&one), fairness_key(&other));
     }
 
     #[test]

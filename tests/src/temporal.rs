@@ -112,6 +112,11 @@ impl Temporal {
         Self::dev_with(Vec::new()).await
     }
 
+    /// Starts a dev server that shares workers out among tenants.
+    pub async fn fair() -> Self {
+        Self::dev_with(vec!["matching.enableFairness=true".to_owned()]).await
+    }
+
     /// Keeps the server until the process ends.
     pub fn lasting(self) -> &'static Self {
         Box::leak(Box::new(self))

@@ -28,10 +28,10 @@ impl Latencies {
         (percentile(&self.0, 50), percentile(&self.0, 100))
     }
 
-    /// Adds median and 99th percentile to the samples, in milliseconds, as `p50_ms` and `p99_ms` after the prefix.
+    /// Adds median, 95th and 99th percentile to the samples, in milliseconds, as `p50_ms`, `p95_ms` and `p99_ms` after the prefix.
     pub(crate) fn tell(mut self, prefix: &str, samples: &mut Samples) {
         self.0.sort_unstable();
-        for per_cent in [50, 99] {
+        for per_cent in [50, 95, 99] {
             let value = percentile(&self.0, per_cent).as_secs_f64() * 1000.0;
             samples.add(format!("{prefix}p{per_cent}_ms"), value);
         }

@@ -20,7 +20,7 @@ use temporalio_client::{
     tonic::{Code, Status},
 };
 use temporalio_common::{
-    HasWorkflowDefinition, MemoValues,
+    HasWorkflowDefinition, MemoValues, Priority,
     search_attributes::{SearchAttributeKey, SearchAttributes},
 };
 
@@ -126,11 +126,15 @@ impl TemporalTurns {
             TENANT_ID.value_set(conversation.tenant_id.clone()),
             TURN_STATUS.value_set(AgentExecutionStatus::Running.into()),
         ]);
+        // Sub-agents, activities and later runs inherit it (docs/engine.md, tenants share workers).
+        let mut priority = Priority::default();
+        priority.fairness_key = Some(ids::fairness_key(&conversation.tenant_id));
         WorkflowStartOptions::new(
             self.options.task_queue.clone(),
             ids::workflow_id(&conversation.id),
         )
         .task_timeout(TASK_TIMEOUT)
+        .priority(priority)
         .search_attributes(attributes)
         .static_summary(format!("Agent `{}`", conversation.agent))
         .rpc_options(self.rpc_options())

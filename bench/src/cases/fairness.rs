@@ -1,0 +1,102 @@
+//! Tenants share workers: how long the turns of one tenant take while another one floods the workers with turns.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use everturn_tests::{
+    backends::Backends,
+    client::GatewayClient,
+    model::{Model, Reply},
+    stack::Stack,
+    temporal::Temporal,
+};
+use futures::{StreamExt, stream};
+
+use crate::{
+    measure::{Latencies, Report, Samples},
+    world::{self, Place},
+};
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Turns that the loud tenant asks for at once.
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    flood: u32,
+    /// Turns of the quiet tenant, one after the other.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1000))]
+    turns: u32,
+    /// A Temporal server that does not share workers out among tenants.
+    #[arg(long)]
+    unfair: bool,
+    #[command(flatten)]
+    place: Place,
+}
+
+/// The time that the model takes for an answer.
+const ANSWER: Duration = Duration::from_secs(1);
+/// Requests of the flood that are sent at once.
+const SENDERS: usize = 16;
+const AUTH: &str = "[auth]\nrequired = true\n";
+
+/// Runs the case.
+pub(crate) async fn run(options: &Options) -> Report {
+    let tokens = || (0..50).map(|number| format!("token{number} ")).collect();
+    let model = Model::start(move |_| Reply::spread(tokens(), ANSWER)).await;
+    let temporal = if options.unfair {
+        Temporal::measured().await
+    } else {
+        Temporal::fair().await
+    };
+    let backends = Backends::measured(options.place.embedded).await;
+    let stack = world::stack_on(temporal.lasting(), backends, model, "");
+    stack.configure(AUTH);
+    let _gateway = stack.gateway_on(0, &[]).await;
+    let _worker = stack.spawn(&["worker"], "worker", &[]);
+    let (loud, quiet) = (client(&stack, "loud").await, client(&stack, "quiet").await);
+    turn(&quiet).await;
+    let mut samples = Samples::default();
+    let alone = turns(&quiet, options.turns).await;
+    alone.tell("alone_", &mut samples);
+    stream::iter(0..options.flood)
+        .for_each_concurrent(SENDERS, |_| async {
+            send(&loud).await;
+        })
+        .await;
+    let asked = stack.model.requests().len();
+    let beside = turns(&quiet, options.turns).await;
+    beside.tell("beside_flood_", &mut samples);
+    let answered = stack.model.requests().len() - asked;
+    let of_flood = u32::try_from(answered).unwrap_or(u32::MAX);
+    samples.add("flood_calls_meanwhile", f64::from(of_flood - options.turns));
+    Report::of("fairness", samples)
+}
+
+async fn client(stack: &Stack, tenant: &str) -> GatewayClient {
+    let command = ["keys", "create", "--tenant", tenant];
+    let output = stack.command(&command, &[]).output().await.unwrap();
+    let key = String::from_utf8(output.stdout).unwrap();
+    GatewayClient::with_token(&stack.url(), Some(key.trim())).unwrap()
+}
+
+/// Sends a message to a new conversation. Returns both ids.
+async fn send(client: &GatewayClient) -> (String, String) {
+    let conversation = client.create_conversation(None).await.unwrap();
+    let message = client.submit(&conversation, "Hello.", None).await.unwrap();
+    (conversation, message)
+}
+
+async fn turns(client: &GatewayClient, count: u32) -> Latencies {
+    let mut took = Latencies::default();
+    for _ in 0..count {
+        took.add(turn(client).await);
+    }
+    took
+}
+
+async fn turn(client: &GatewayClient) -> Duration {
+    let begun = Instant::now();
+    let (conversation, message) = send(client).await;
+    world::followed(client, &conversation, &message).await;
+    begun.elapsed()
+}
