@@ -1,7 +1,7 @@
 //! A pool that is larger than what the server allows is refused.
 
 use everturn_store::{PostgresOptions, PostgresStore, StoreError};
-use everturn_test_servers::postgres;
+use everturn_test_servers::{postgres, wait};
 
 use crate::support::postgres::Database;
 
@@ -27,7 +27,8 @@ async fn a_pool_that_the_server_can_never_fill_is_refused_with_what_to_do() {
             };
             PostgresStore::connect(&database.url_as(role), options).await
         };
-        connect(allowed).await.unwrap();
+        connect(allowed).await.unwrap().close().await;
+        has_left(&database, role).await;
         let refused = connect(allowed + 1).await.unwrap_err();
         let expected = format!("to {allowed} or less");
         assert!(
@@ -35,4 +36,19 @@ async fn a_pool_that_the_server_can_never_fill_is_refused_with_what_to_do() {
             "{role}: {refused}"
         );
     }
+}
+
+/// Waits until the server has no connection of this role any more: it closes them a moment after the client has gone.
+async fn has_left(database: &Database, role: &str) {
+    let text = "SELECT COUNT(*) FROM pg_stat_activity \
+                WHERE usename = $1 AND datname = current_database() AND pid <> pg_backend_pid()";
+    wait::until(&format!("the connections of {role} are closed"), || async {
+        let mut connection = database.connection().await;
+        let left = sqlx::query_scalar(text)
+            .bind(role)
+            .fetch_one(&mut connection);
+        let left: i64 = left.await.unwrap();
+        (left == 0).then_some(())
+    })
+    .await;
 }
