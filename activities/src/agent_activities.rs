@@ -46,8 +46,19 @@ pub struct AgentActivities {
     pub wait_for_peer: Duration,
     /// This process, for its claims.
     pub worker: WorkerId,
+    /// Where the activities of the turns run that this worker begins.
+    pub queues: TurnQueues,
     /// Whether this worker stops, and until when its attempts may go on.
     pub stopping: Stopping,
+}
+
+/// The task queues on which the activities of a turn run. Without one they run on that of its workflow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TurnQueues {
+    /// That of LLM calls.
+    pub models: Option<String>,
+    /// That of tools.
+    pub tools: Option<String>,
 }
 
 #[activities]

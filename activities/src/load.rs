@@ -132,6 +132,8 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
         max_steps: definition.max_steps,
         max_parallel_tools: definition.max_parallel_tools,
         llm_timeout_ms: definition.llm_timeout_ms,
+        model_queue: activities.queues.models.clone(),
+        tool_queue: activities.queues.tools.clone(),
         announces_cancel: true,
         next_turn_here: true,
         time_left_ms: timeout_ms.map(|timeout_ms| timeout_ms.saturating_sub(age_ms).max(1)),

@@ -15,6 +15,7 @@ use everturn_proto::{
     words::failure,
 };
 use everturn_store::{ToolClaim, ToolEnd, ToolKey, ToolRecord};
+use everturn_telemetry::trace;
 use serde_json::json;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -130,7 +131,7 @@ fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> Clai
     let call = record.call;
     let idempotency_key =
         ids::idempotency_key(&key.conversation_id, &key.message_id, &key.execution_id);
-    let input = RemoteToolInput {
+    let mut input = RemoteToolInput {
         tool_name: call.tool_name,
         tool_input: Some(call.tool_input.unwrap_or_default()),
         tool_call_id: call.call_id,
@@ -143,7 +144,15 @@ fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> Clai
         run_id,
         agent_execution_id: key.agent_execution_id,
         depth,
+        ..RemoteToolInput::default()
     };
+    for (name, value) in trace::headers() {
+        match name.as_str() {
+            "traceparent" => input.traceparent = value,
+            "tracestate" => input.tracestate = value,
+            _ => {}
+        }
+    }
     ClaimedRemoteTool { input: Some(input) }
 }
 

@@ -7,6 +7,7 @@
 use std::{panic::AssertUnwindSafe, sync::Arc, thread};
 
 use everturn_proto::Json;
+use everturn_telemetry::trace;
 use futures::FutureExt;
 use tokio::{
     runtime::Handle,
@@ -53,11 +54,11 @@ impl ToolThreads {
         let (mut sender, receiver) = oneshot::channel();
         let runtime = Handle::current();
         let span = tracing::Span::current();
+        let work = trace::carried(async move { tool.run(context, input).instrument(span).await });
         let run = move || {
             let _place = place;
             let ended = runtime.block_on(async {
-                let run =
-                    AssertUnwindSafe(tool.run(context, input).instrument(span)).catch_unwind();
+                let run = AssertUnwindSafe(work).catch_unwind();
                 tokio::select! {
                     ended = run => Some(ended),
                     () = sender.closed() => None,

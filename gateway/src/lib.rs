@@ -11,11 +11,13 @@
 //! - [`config`]: the settings and their defaults
 //! - [`listener`]: connections, and cutting readers that stall
 //! - `ports`: what the gateway is connected to
+//! - `deliveries`: what readers were shown, for traces
 //! - `schema`, `fields`, `loopback`: small helpers
 //!
 //! Must not be here: writing events (only workers do), models, tools, SQL.
 
 pub mod config;
+mod deliveries;
 mod fields;
 pub mod http;
 mod limits;
@@ -30,6 +32,7 @@ mod server;
 pub mod turns;
 
 pub use config::{AuthConfig, GatewayConfig, TenantLimits};
+pub use deliveries::{DeliveredEvent, Deliveries};
 pub use http::{
     auth, problem,
     routes::{openapi_document, ready, router},

@@ -7,7 +7,7 @@ use everturn_store::{
 };
 use everturn_stream::StreamReader;
 
-use crate::turns::TurnStarter;
+use crate::{deliveries::Deliveries, turns::TurnStarter};
 
 /// The gateway's connections to the rest. It reads events and never writes them.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Ports {
     pub keys: Arc<dyn Keys>,
     /// The texts that models are writing now.
     pub stream: Arc<dyn StreamReader>,
+    /// Who is told of what readers were shown; `None` without traces.
+    pub deliveries: Option<Arc<dyn Deliveries>>,
     /// The engine.
     pub turns: Arc<dyn TurnStarter>,
 }

@@ -31,6 +31,7 @@ impl Stack {
         let store = SqliteStore::open_in_memory().await.unwrap();
         let stream = InProcessStream::default();
         let ports = Ports {
+            deliveries: None,
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),

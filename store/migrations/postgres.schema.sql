@@ -141,6 +141,14 @@ CREATE TABLE public.tool_grants (
     tool_name text NOT NULL COLLATE pg_catalog."C",
     granted_at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.trace_contexts (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    agent_execution_id text NOT NULL COLLATE pg_catalog."C",
+    trace_parent text NOT NULL,
+    trace_state text NOT NULL,
+    agent text,
+    begun_at timestamp with time zone
+);
 CREATE TABLE public.turn_checks (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     due_at timestamp with time zone NOT NULL,
@@ -200,6 +208,8 @@ ALTER TABLE ONLY public.tool_execution_records
     ADD CONSTRAINT tool_execution_records_pkey PRIMARY KEY (conversation_id, execution_id);
 ALTER TABLE ONLY public.tool_grants
     ADD CONSTRAINT tool_grants_pkey PRIMARY KEY (conversation_id, tool_name);
+ALTER TABLE ONLY public.trace_contexts
+    ADD CONSTRAINT trace_contexts_pkey PRIMARY KEY (conversation_id, agent_execution_id);
 ALTER TABLE ONLY public.turn_checks
     ADD CONSTRAINT turn_checks_pkey PRIMARY KEY (conversation_id);
 ALTER TABLE ONLY public.work_plans

@@ -5,7 +5,8 @@ use std::{path::Path, sync::Arc};
 use crate::{
     api::{
         AgentExecutions, ConnectionUsage, Conversations, EventReader, Keys, LostWorkers,
-        OutsideTools, Reconciliation, Result, Retention, ToolResults, TurnStore, WorkerLeases,
+        OutsideTools, Reconciliation, Result, Retention, ToolResults, TraceContexts, TurnStore,
+        WorkerLeases,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -37,6 +38,8 @@ pub struct Store {
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
     pub keys: Arc<dyn Keys>,
+    /// For gateways and workers.
+    pub traces: Arc<dyn TraceContexts>,
     /// For metrics.
     pub connections: Arc<dyn ConnectionUsage>,
 }
@@ -55,6 +58,7 @@ impl Store {
         + LostWorkers
         + Retention
         + Keys
+        + TraceContexts
         + ConnectionUsage
         + 'static,
     ) -> Self {
@@ -71,6 +75,7 @@ impl Store {
             lost_workers: store.clone(),
             retention: store.clone(),
             keys: store.clone(),
+            traces: store.clone(),
             connections: store,
         }
     }

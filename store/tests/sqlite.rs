@@ -102,6 +102,7 @@ async fn a_fresh_file_has_the_tables_of_the_requirements() {
         "schema_range",
         "tool_execution_records",
         "tool_grants",
+        "trace_contexts",
         "turn_checks",
         "work_plans",
         "worker_leases",

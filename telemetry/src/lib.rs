@@ -1,11 +1,13 @@
-//! The metrics of Everturn: each has its name, its meaning and its labels here, and a function that records it.
+//! The metrics of Everturn: each has its name, its meaning and its labels here, and a function that records it. And the
+//! spans of its traces, as far as those need them who do a part of a turn.
 //!
 //! - `metric`: [`Metric`], what a metric is
 //! - [`turns`]: turns, the calls of models and tools that they make, and what their saves cost
 //! - [`gateway`]: requests, readers, and turns that were put right
 //! - [`process`]: what every process says of itself
+//! - [`trace`]: the span that one is in
 //!
-//! Nothing is recorded in a process that serves no `/metrics` ([`switch_on`]). Labels are words of a fixed list or
+//! No metric is recorded in a process that serves no `/metrics` ([`switch_on`]). Labels are words of a fixed list or
 //! names of the configuration, never ids, so that a process has some hundred series however much it does.
 //!
 //! Must not be here: how metrics are served (`worker/src/telemetry/`), and what decides anything by them.
@@ -13,6 +15,7 @@
 pub mod gateway;
 mod metric;
 pub mod process;
+pub mod trace;
 pub mod turns;
 
 pub use metric::{Kind, Metric, switch_on};

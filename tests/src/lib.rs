@@ -10,6 +10,7 @@
 //! - [`events`]: helpers that read the events of a conversation
 //! - [`reader`]: a reader that is cut and comes back, and the rules that no frame may break
 //! - [`crowd`], [`arena`]: thousands of readers over raw TCP, and the processes that they read from
+//! - [`collector`]: the OpenTelemetry Collector
 //! - [`count`]: a number that rises in other tasks, and that a test waits for
 //! - [`append`]: turns that nobody runs, whose batches are saved without a worker
 //! - [`outage`]: messages that come while the engine is away
@@ -25,6 +26,7 @@
 pub mod append;
 pub mod arena;
 pub mod backends;
+pub mod collector;
 pub mod count;
 pub mod crowd;
 pub mod events;

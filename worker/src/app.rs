@@ -77,14 +77,20 @@ impl App {
     async fn run_role(self, cli: Cli) -> anyhow::Result<ExitCode> {
         match cli.command {
             Command::Dev(options) => Box::pin(dev::run(&cli.common, options, self.tools)).await,
-            Command::Worker(options) => roles::worker::run(&cli.common, options, self.tools).await,
-            Command::Gateway(options) => roles::gateway::run(&cli.common, options).await,
+            Command::Worker(options) => {
+                Box::pin(roles::worker::run(&cli.common, options, self.tools)).await
+            }
+            Command::Gateway(options) => Box::pin(roles::gateway::run(&cli.common, options)).await,
+            Command::All(options) => {
+                Box::pin(roles::all::run(&cli.common, options, self.tools)).await
+            }
             Command::Migrate => roles::migrate::run(&cli.common).await,
             Command::Config(options) => match options.command {
                 ConfigCommand::Check(options) => {
                     roles::config::check(&cli.common, options, self.tools)
                 }
             },
+            Command::Replay(options) => roles::replay::run(&cli.common, options).await,
             Command::Retention(options) => roles::retention::run(&cli.common, options).await,
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,

@@ -157,17 +157,19 @@ where
     answer.map_err(|error| store_error(&error))
 }
 
-/// Calls the model once. When the turn is cancelled the activity stores the text so far (`llm_partial`) before it
+/// Calls the model once, on a worker of `queue`, or of the workflow's own. When the turn is cancelled the activity stores the text so far (`llm_partial`) before it
 /// ends, which is why the workflow waits for it.
 pub(crate) async fn think(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
+    queue: Option<&str>,
     request: ThinkRequest,
     timeout: Duration,
 ) -> Result<ThinkResult> {
     let mut timeouts = 0;
     loop {
         let options = ActivityOptions::with_start_to_close_timeout(timeout + ATTEMPT_GRACE)
+            .maybe_task_queue(queue.map(str::to_owned))
             .heartbeat_timeout(HEARTBEAT_TIMEOUT)
             .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)
             .cancellation_token(cancellation.clone())
@@ -206,16 +208,18 @@ pub(crate) async fn think(
     }
 }
 
-/// Runs one tool. The error says why the activity recorded no end; the save of the observe decides what that means.
+/// Runs one tool, on a worker of `queue`, or of the workflow's own. The error says why the activity recorded no end; the save of the observe decides what that means.
 pub(crate) async fn run_tool(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
+    queue: Option<&str>,
     call: &PlannedCall,
     request: RunToolRequest,
 ) -> Result<()> {
     let timeout = Duration::from_millis(u64::from(call.timeout_ms));
     let options = ActivityOptions::with_start_to_close_timeout(timeout + ATTEMPT_GRACE)
         .activity_id(call.execution_id.clone())
+        .maybe_task_queue(queue.map(str::to_owned))
         .heartbeat_timeout(HEARTBEAT_TIMEOUT)
         .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)
         .cancellation_token(cancellation.clone())
@@ -239,6 +243,7 @@ pub(crate) async fn run_tool(
 pub(crate) async fn run_inline_tool(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
+    queue: Option<&str>,
     call: &PlannedCall,
     request: RunToolRequest,
 ) -> Result<()> {
@@ -254,7 +259,7 @@ pub(crate) async fn run_inline_tool(
         .await;
     match &result {
         Err(error) if reason_for_a_longer_try(error).is_some() => {
-            run_tool(ctx, cancellation, call, request).await
+            run_tool(ctx, cancellation, queue, call, request).await
         }
         _ => result.map(drop).map_err(|error| call_error(&error)),
     }

@@ -227,10 +227,11 @@ impl Turn<'_> {
 
     async fn run_activity(&self, call: &PlannedCall) -> Result<(), CallError> {
         let request = self.tool_request(call);
+        let queue = self.tool_queue.as_deref();
         if call.inline && self.ctx.patched(INLINE_TOOLS) {
-            calls::run_inline_tool(self.ctx, &self.cancellation, call, request).await
+            calls::run_inline_tool(self.ctx, &self.cancellation, queue, call, request).await
         } else {
-            calls::run_tool(self.ctx, &self.cancellation, call, request).await
+            calls::run_tool(self.ctx, &self.cancellation, queue, call, request).await
         }
     }
 

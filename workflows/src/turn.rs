@@ -34,6 +34,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) step: u32,
     /// The epoch under which this run has the turn (invariant 11, one run); `None` in histories of earlier releases.
     pub(crate) epoch: Option<u32>,
+    /// The queue of the workers that run its tools; `None`: the workflow's own.
+    pub(crate) tool_queue: Option<String>,
     /// True until the turn has come back to the tools among which it goes on.
     goes_on_among_tools: bool,
     /// Set when `turn_timeout` has passed: the turn then fails, although its work is cancelled.
@@ -96,6 +98,7 @@ impl<'a> Turn<'a> {
             epoch: None,
             goes_on_among_tools: input.among_tools && input.goes_on,
             is_out_of_time: Rc::default(),
+            tool_queue: None,
         }
     }
 
@@ -124,6 +127,7 @@ impl<'a> Turn<'a> {
                 // else it is not refused anything.
                 let given = request.epoch.filter(|epoch| *epoch > 0);
                 self.epoch = loaded.epoch.or(given);
+                self.tool_queue.clone_from(&loaded.tool_queue);
                 return Ok(loaded);
             };
             request.epoch = Some(epoch);
@@ -327,7 +331,8 @@ impl<'a> Turn<'a> {
             epoch: self.epoch,
         };
         let timeout = Duration::from_millis(u64::from(loaded.llm_timeout_ms));
-        calls::think(self.ctx, &self.cancellation, request, timeout).await
+        let queue = loaded.model_queue.as_deref();
+        calls::think(self.ctx, &self.cancellation, queue, request, timeout).await
     }
 
     /// Ends the turn. The first end that is saved wins, so the stored end is returned and not the one that was asked

@@ -40,9 +40,10 @@ impl GatewayState {
     /// Makes the state of a gateway that does not shut down until [`serve`](crate::serve) gives it a token.
     pub fn new(ports: Ports, config: GatewayConfig) -> Self {
         let limits = TenantUsage::new(&config);
-        let hub = LiveHub::new(
+        let hub = LiveHub::telling(
             Arc::clone(&ports.events),
             Arc::clone(&ports.stream),
+            ports.deliveries.clone(),
             &config,
         );
         let auth = Arc::new(Authenticator::new(&config.auth, Arc::clone(&ports.keys)));

@@ -180,6 +180,11 @@ impl Broadcast {
         }
     }
 
+    /// The number of readers who get what is shown now.
+    pub(super) fn subscribers(&self) -> usize {
+        self.lock().subscriptions.len()
+    }
+
     /// Notes events that readers had before the tail began: a text that they have replaced is not open.
     pub(super) fn note_past(&self, events: &[Event]) {
         let mut state = self.lock();

@@ -20,7 +20,7 @@ use super::{
     broadcast::Broadcast, cursor::Cursor, end::ReaderEnd, log::LogCursor, reader::LiveReader,
     tail::Tail, watcher::Watcher,
 };
-use crate::config::GatewayConfig;
+use crate::{config::GatewayConfig, deliveries::Deliveries};
 
 /// Holds the live tails of a gateway. Clones share them.
 #[derive(Clone)]
@@ -31,6 +31,7 @@ pub struct LiveHub {
 struct SharedHub {
     events: Arc<dyn EventReader>,
     stream: Arc<dyn StreamReader>,
+    deliveries: Option<Arc<dyn Deliveries>>,
     watcher: Watcher,
     /// Bytes that may wait for one reader; see [`GatewayConfig::reader_buffer`].
     reader_buffer: usize,
@@ -48,10 +49,21 @@ impl LiveHub {
         stream: Arc<dyn StreamReader>,
         config: &GatewayConfig,
     ) -> Self {
+        Self::telling(events, stream, None, config)
+    }
+
+    /// As [`LiveHub::new`], and tells `deliveries` what readers were shown.
+    pub fn telling(
+        events: Arc<dyn EventReader>,
+        stream: Arc<dyn StreamReader>,
+        deliveries: Option<Arc<dyn Deliveries>>,
+        config: &GatewayConfig,
+    ) -> Self {
         let watcher = Watcher::new(Arc::clone(&events), config.poll_interval);
         let shared = SharedHub {
             events,
             stream,
+            deliveries,
             watcher,
             reader_buffer: config.reader_buffer,
             linger: config.linger,
@@ -105,7 +117,14 @@ impl LiveHub {
         let access = Access::tenant(&conversation.tenant_id);
         let log = shared.log(access, conversation, Cursor::at(conversation.last_sequence));
         let stream = Arc::clone(&shared.stream);
-        let tail = Tail::new(log, stream, Arc::clone(&broadcast), &shared.watcher);
+        let deliveries = shared.deliveries.clone();
+        let tail = Tail::new(
+            log,
+            stream,
+            deliveries,
+            Arc::clone(&broadcast),
+            &shared.watcher,
+        );
         let task = TailTask {
             shared,
             broadcast: Arc::clone(&broadcast),

@@ -24,6 +24,7 @@ use super::{
     open_texts::MissingPiece,
     watcher::{News, WatchedConversation, Watcher},
 };
+use crate::deliveries::{DeliveredEvent, Deliveries};
 
 /// The shortest time between two tries to follow. A stream that cuts its followers at once must not make a busy loop.
 const MIN_FOLLOWED: Duration = Duration::from_millis(50);
@@ -32,6 +33,7 @@ const MIN_FOLLOWED: Duration = Duration::from_millis(50);
 pub(super) struct Tail {
     stream: Arc<dyn StreamReader>,
     log: LogCursor,
+    deliveries: Option<Arc<dyn Deliveries>>,
     broadcast: Arc<Broadcast>,
     items: Option<mpsc::Receiver<Item>>,
     /// Texts that are open, to be shown once every event is read.
@@ -55,6 +57,7 @@ impl Tail {
     pub(super) fn new(
         log: LogCursor,
         stream: Arc<dyn StreamReader>,
+        deliveries: Option<Arc<dyn Deliveries>>,
         broadcast: Arc<Broadcast>,
         watcher: &Watcher,
     ) -> Self {
@@ -63,6 +66,7 @@ impl Tail {
             pace: watcher.interval(),
             is_past_unknown: log.sequence() > 0,
             stream,
+            deliveries,
             log,
             broadcast,
             items: None,
@@ -133,13 +137,27 @@ impl Tail {
             Some(Read::Lost { .. }) => return Err(another_log()),
         };
         self.broadcast.note_generations(&page.generations);
-        self.broadcast.show_events(page.events);
+        self.show(page.events);
         if !page.has_more {
             self.is_behind = false;
             self.broadcast
                 .start_texts(std::mem::take(&mut self.snapshot));
         }
         Ok(())
+    }
+
+    /// Shows events to the readers, and says that it has.
+    fn show(&self, events: Vec<Event>) {
+        let Some(deliveries) = self.deliveries.as_ref().filter(|_| !events.is_empty()) else {
+            return self.broadcast.show_events(events);
+        };
+        let shown = events.iter().map(DeliveredEvent::of).collect();
+        self.broadcast.show_events(events);
+        deliveries.delivered(
+            self.broadcast.conversation_id(),
+            shown,
+            self.broadcast.subscribers(),
+        );
     }
 
     /// Waits for an item of the stream, for unannounced events, or for the next try to follow the stream.

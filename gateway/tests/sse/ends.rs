@@ -155,6 +155,7 @@ async fn a_deletion_ends_streams_at_once_and_purges_the_texts() {
 async fn feed_of(store: &MemoryStore) -> Feed {
     let keys = everturn_store::SqliteStore::open_in_memory().await.unwrap();
     let ports = Ports {
+        deliveries: None,
         events: Arc::new(store.clone()),
         conversations: Arc::new(store.clone()),
         executions: Arc::new(store.clone()),

@@ -24,6 +24,17 @@ pub use self::{
 
 /// Default task queue of workers.
 pub const TASK_QUEUE: &str = "everturn";
+
+/// The task queue of workers that make LLM calls only, beside this one of the workflows.
+pub fn model_queue(task_queue: &str) -> String {
+    format!("{task_queue}-models")
+}
+
+/// The task queue of workers that run tools only, beside this one of the workflows.
+pub fn tool_queue(task_queue: &str) -> String {
+    format!("{task_queue}-tools")
+}
+
 /// Tenant of a conversation when none is given.
 pub const DEFAULT_TENANT: &str = "default";
 /// Agent of a conversation when none is given.

@@ -11,6 +11,7 @@
 //! - `keys`: API keys and browser sessions. For gateways and operators
 //! - `leases`: which worker processes live. For workers and gateways
 //! - `reconciliation`: what was accepted and has not ended. For gateways
+//! - `traces`: the traces that turns belong to. For gateways and workers
 //! - `retention`: the removal of what is old. For operators
 //!
 //! Types whose fields are columns are read from rows as they are (`sqlx::FromRow`). Must not be here: statements, and
@@ -29,6 +30,7 @@ mod reconciliation;
 mod retention;
 mod tool_results;
 mod tools;
+mod traces;
 mod turns;
 
 pub use self::{
@@ -50,6 +52,7 @@ pub use self::{
     retention::{Removed, RemovedBatch, Retention},
     tool_results::{ResultRange, ResultSlice, ToolResults},
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
+    traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turns::{
         AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PinnedAgent,
         Saved, StepClaim, TurnStart, TurnStore,

@@ -56,7 +56,7 @@
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
-//! | `delete_conversation` | 14 |
+//! | `delete_conversation` | 15 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6 |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 2 (conversation and message are there), 9 (neither is); where a turn runs: 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
@@ -72,6 +72,7 @@
 //! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 · `fail_turn`: as a begin and an end |
 //! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_executions` | 1; the first `renew_lease`: 2 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
+//! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
 //! | `store_result` | 2 |
 //! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
@@ -98,6 +99,7 @@ mod snapshot;
 pub(crate) mod sql;
 mod sub_agents;
 mod tool_results;
+mod traces;
 mod turns;
 pub(crate) mod write;
 

@@ -29,6 +29,7 @@ pub mod retention;
 pub mod runs;
 pub mod saves;
 pub mod tool_results;
+pub mod traces;
 pub mod turns;
 pub mod visibility;
 
@@ -36,7 +37,7 @@ use std::future::Future;
 
 use everturn_store::{
     AgentExecutions, Conversations, EventReader, Keys, LostWorkers, OutsideTools, Reconciliation,
-    Retention, ToolResults, TurnStore, WorkerLeases,
+    Retention, ToolResults, TraceContexts, TurnStore, WorkerLeases,
 };
 
 /// An empty database of one back end.
@@ -52,6 +53,7 @@ pub trait Backend: Send + Sync {
         + LostWorkers
         + Retention
         + Keys
+        + TraceContexts
         + Clone
         + Send
         + Sync
@@ -111,6 +113,9 @@ macro_rules! conformance_suite {
             leases::a_worker_that_renews_is_not_removed,
             leases::what_a_worker_held_comes_first,
             leases::a_sub_agent_is_named_by_its_call,
+            traces::the_first_trace_that_is_offered_is_kept,
+            traces::a_trace_that_nobody_offered_begins_with_the_turn,
+            traces::a_trace_goes_with_its_conversation,
             resume_point::the_resume_point_names_what_waits,
             resume_point::the_resume_point_is_at_the_last_checkpoint,
             resume_point::the_resume_point_is_for_those_who_see_the_conversation,

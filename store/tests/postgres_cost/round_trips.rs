@@ -10,7 +10,7 @@ use everturn_proto::{
 use everturn_store::{
     AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery,
     NewConversation, NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore,
-    ResultRange, ToolResults, TurnStart, TurnStore,
+    ResultRange, ToolResults, TraceContext, TraceContexts, TraceKey, TurnStart, TurnStore,
 };
 
 use crate::{
@@ -64,6 +64,7 @@ async fn turn_with(
     read(costs, &turn).await;
     change_conversations(costs, store, id).await;
     keys(costs, store, id).await;
+    traces(costs, store, id).await;
 }
 
 async fn accept(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
@@ -210,6 +211,23 @@ async fn change_conversations(costs: &mut Costs<'_>, store: &PostgresStore, id: 
     costs.of("delete_conversation", deleted).await.unwrap();
 }
 
+/// The calls of processes that export traces.
+async fn traces(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
+    let key = TraceKey {
+        conversation_id: id.to_owned(),
+        agent_execution_id: "run_1".to_owned(),
+    };
+    let context = TraceContext {
+        trace_parent: String::new(),
+        trace_state: String::new(),
+    };
+    let offered = costs.of("offer_trace", store.offer_trace(&key, &context));
+    offered.await.unwrap();
+    let begun = costs.of("begin_trace", store.begin_trace(&key, &context, "a"));
+    begun.await.unwrap();
+    costs.of("trace_of", store.trace_of(&key)).await.unwrap();
+}
+
 async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
     let key = NewKey {
         id: id.into(),
@@ -226,7 +244,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 34] = [
+const COSTS: [(&str, u64); 37] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -260,7 +278,10 @@ const COSTS: [(&str, u64); 34] = [
     ("conversation", 1),
     ("list_conversations", 1),
     ("rename_conversation", 1),
-    ("delete_conversation", 14),
+    ("delete_conversation", 15),
+    ("offer_trace", 1),
+    ("begin_trace", 1),
+    ("trace_of", 1),
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,7 +15,10 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("stream", &["proto"]),
     ("supervisor", &[]),
     ("telemetry", &[]),
-    ("activities", &["proto", "store", "stream", "supervisor"]),
+    (
+        "activities",
+        &["proto", "store", "stream", "supervisor", "telemetry"],
+    ),
     (
         "gateway",
         &["proto", "store", "stream", "telemetry", "workflows"],

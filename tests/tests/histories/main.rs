@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod record;
+mod record_pools;
 
 use std::{
     fs,
@@ -75,6 +76,7 @@ async fn stored_histories_replay() {
         "announced-cancel",
         "young-run",
         "long-wait",
+        "pools",
         "goes-on-among-tools",
     ];
     let of_tools = [

@@ -17,7 +17,7 @@ use super::directory;
 /// Long enough for another message to come meanwhile.
 const SPOKEN: Duration = Duration::from_millis(200);
 
-fn script(request: &Request) -> Reply {
+pub(super) fn script(request: &Request) -> Reply {
     let user = request.last("user");
     match (user.as_str(), request.results_since_user()) {
         ("use two tools", 0) => Reply::text("I need two tools.")
@@ -79,7 +79,7 @@ fn without_identities(value: &mut Value) {
     }
 }
 
-async fn turn(stack: &Stack, name: &str, content: &str) {
+pub(super) async fn turn(stack: &Stack, name: &str, content: &str) {
     let (conversation, _) = stack.ask(content).await;
     stack.ended(&conversation, 1).await;
     stack.workflow_status(&conversation, "COMPLETED").await;

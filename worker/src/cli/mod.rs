@@ -1,7 +1,7 @@
 //! The command line: roles, their options and environment variables, and exit codes.
 //!
-//! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`
-//! - `operate`: the commands that end by themselves: `config`, `keys`, `retention`
+//! - `serve`: the roles that run until they are told to stop: `dev`, `worker`, `gateway`, `all`
+//! - `operate`: the commands that end by themselves: `config`, `keys`, `replay`, `retention`
 //! - `tools`, `chat`
 
 mod chat;
@@ -18,11 +18,11 @@ pub use self::{
     chat::ChatOptions,
     operate::{
         CheckConfig, ConfigCommand, ConfigOptions, CreateKey, KeysCommand, KeysOptions, ListKeys,
-        RetentionOptions, RevokeKey,
+        ReplayOptions, RetentionOptions, RevokeKey,
     },
     serve::{
-        DevOptions, GatewayOptions, HealthOptions, ListenOptions, TestTools, TurnVersion,
-        VersionOptions, WorkerOptions,
+        AllOptions, DevOptions, GatewayOptions, HealthOptions, ListenOptions, TestTools,
+        TraceOptions, TurnVersion, VersionOptions, Work, WorkerOptions,
     },
     tools::{CallTool, ListTools, ToolsCommand, ToolsOptions},
 };
@@ -114,6 +114,8 @@ pub enum Command {
     Worker(WorkerOptions),
     /// Serves REST and SSE. Start as many gateways as you like.
     Gateway(GatewayOptions),
+    /// Runs a gateway and a worker in one process, for one pod or one machine.
+    All(AllOptions),
     /// Prepares database and Temporal: schema and search attributes. Safe to repeat, also from several places at once.
     Migrate,
     /// Checks the configuration file and the environment, without connecting to anything.
@@ -123,6 +125,11 @@ pub enum Command {
         after_help = "Exit codes: 0 all are removed; 1 it failed or was stopped, and can be run again."
     )]
     Retention(RetentionOptions),
+    /// Replays the histories of turns with this version, and says which it could not go on with: before a release.
+    #[command(
+        after_help = "Exit codes: 0 all of them replay; 1 one does not, or it failed. Nothing is done and nothing is changed."
+    )]
+    Replay(ReplayOptions),
     /// Makes, lists and revokes API keys for callers of the gateway.
     Keys(KeysOptions),
     /// Lists the tools that an agent has here, or runs one by hand. Needs neither Temporal nor a database.
@@ -143,10 +150,14 @@ impl Command {
             Self::Dev(_) | Self::Chat(_) | Self::Keys(_) | Self::Tools(_) | Self::Config(_) => {
                 "warn,genai=error"
             }
+            // The SDK warns of each history that does not replay, which is told on standard output.
+            Self::Replay(_) => "error",
             // rmcp logs every message that it gets.
-            Self::Worker(_) | Self::Gateway(_) | Self::Migrate | Self::Retention(_) => {
-                "info,temporalio_sdk_core=warn,genai=error,rmcp=warn"
-            }
+            Self::Worker(_)
+            | Self::Gateway(_)
+            | Self::All(_)
+            | Self::Migrate
+            | Self::Retention(_) => "info,temporalio_sdk_core=warn,genai=error,rmcp=warn",
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Options of the commands that end by themselves: `config`, `keys` and `retention`.
+//! Options of the commands that end by themselves: `config`, `keys`, `replay` and `retention`.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, Subcommand};
 use everturn_gateway::config::{Scope, Scopes};
@@ -143,4 +143,27 @@ fn parse_name(text: &str) -> Result<String, String> {
 
 fn parse_scope(word: &str) -> Result<Scope, String> {
     Scope::of(word).ok_or_else(|| format!("there are: {}", Scopes::all()))
+}
+
+/// Options of `replay`.
+#[derive(Debug, Clone, Args)]
+pub struct ReplayOptions {
+    /// Histories to replay, as `temporal workflow show --output json` writes them; without any, those of the turns that run
+    /// now on Temporal, on this task queue.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The most runs to replay, the newest first.
+    #[arg(
+        long,
+        default_value_t = 1000,
+        value_name = "COUNT",
+        conflicts_with = "files"
+    )]
+    pub limit: usize,
+    /// Replays runs that have ended, too, as long as Temporal keeps them.
+    #[arg(long, conflicts_with = "files")]
+    pub closed: bool,
+    /// One more condition of Temporal's list filter, such as "TenantId = 'acme'".
+    #[arg(long, value_name = "CONDITION", conflicts_with = "files")]
+    pub query: Option<String>,
 }

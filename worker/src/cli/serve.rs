@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, ValueEnum, builder::FalseyValueParser};
+use url::Url;
 
 /// Where a gateway listens.
 #[derive(Debug, Clone, Args)]
@@ -26,6 +27,23 @@ pub struct HealthOptions {
     /// Address for probes and Prometheus: /startupz, /readyz, /livez and /metrics, without authentication. By default none.
     #[arg(long, env = "EVERTURN_HEALTH_LISTEN", value_name = "ADDRESS")]
     pub health_listen: Option<SocketAddr>,
+}
+
+/// Where the traces of turns go.
+#[derive(Debug, Clone, Args)]
+pub struct TraceOptions {
+    /// Exports traces of turns to an OpenTelemetry collector, by OTLP over HTTP, such as http://127.0.0.1:4318. By default
+    /// none. The other variables of OpenTelemetry's SDK (OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER,
+    /// OTEL_SERVICE_NAME, …) hold, too.
+    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    pub otlp_endpoint: Option<Url>,
+    /// Puts the texts of models and tools into traces, 16 KiB of each at the most. They are your users' words.
+    #[arg(
+        long,
+        env = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+        value_parser = FalseyValueParser::new()
+    )]
+    pub trace_content: bool,
 }
 
 /// The tools of the end-to-end tests.
@@ -77,6 +95,9 @@ pub struct DevOptions {
     /// Runs one turn with this message at the start, then stays up.
     #[arg(long, value_name = "MESSAGE", conflicts_with = "once")]
     pub sample: Option<String>,
+    /// Where traces go.
+    #[command(flatten)]
+    pub traces: TraceOptions,
     /// The tools of the end-to-end tests.
     #[command(flatten)]
     pub test_tools: TestTools,
@@ -117,15 +138,33 @@ pub enum TurnVersion {
     Newest,
 }
 
+/// A part of the work of workers, for pools of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Work {
+    /// Runs workflows. The turns that it begins have their LLM calls and their tools done by workers of the other two kinds.
+    Workflows,
+    /// Makes LLM calls.
+    Models,
+    /// Runs tools.
+    Tools,
+}
+
 /// Options of `worker`.
 #[derive(Debug, Clone, Args)]
 pub struct WorkerOptions {
+    /// Does only a part of the work, on a task queue of its own. It takes at least one worker of each kind. By default a
+    /// worker does everything.
+    #[arg(long, env = "EVERTURN_WORKER_ONLY", value_enum, value_name = "WORK")]
+    pub only: Option<Work>,
     /// Its version.
     #[command(flatten)]
     pub version: VersionOptions,
     /// Where health and metrics are served.
     #[command(flatten)]
     pub health: HealthOptions,
+    /// Where traces go.
+    #[command(flatten)]
+    pub traces: TraceOptions,
     /// The tools of the end-to-end tests.
     #[command(flatten)]
     pub test_tools: TestTools,
@@ -140,4 +179,27 @@ pub struct GatewayOptions {
     /// Where health and metrics are served.
     #[command(flatten)]
     pub health: HealthOptions,
+    /// Where traces go.
+    #[command(flatten)]
+    pub traces: TraceOptions,
+}
+
+/// Options of `all`.
+#[derive(Debug, Clone, Args)]
+pub struct AllOptions {
+    /// Where the gateway listens.
+    #[command(flatten)]
+    pub listen: ListenOptions,
+    /// The version of the worker.
+    #[command(flatten)]
+    pub version: VersionOptions,
+    /// Where health and metrics are served.
+    #[command(flatten)]
+    pub health: HealthOptions,
+    /// Where traces go.
+    #[command(flatten)]
+    pub traces: TraceOptions,
+    /// The tools of the end-to-end tests.
+    #[command(flatten)]
+    pub test_tools: TestTools,
 }

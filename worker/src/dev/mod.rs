@@ -112,6 +112,7 @@ async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
+    let telemetry = Telemetry::start(None, &options.traces, "dev")?;
     let client = prepare::connect_temporal(common, options, is_adopted, &shutdown).await?;
     let store = prepare::open_database(common, &config, &shutdown).await?;
     let (providers, _demo_model) = prepare::providers(&config).await?;
@@ -125,7 +126,7 @@ async fn serve(
             stream: stream.clone(),
             config: config.clone(),
             task_queue: task_queue.clone(),
-            telemetry: Telemetry::default(),
+            telemetry: telemetry.clone(),
         },
         listener,
         shutdown.clone(),
@@ -140,8 +141,9 @@ async fn serve(
         providers,
         tools,
         task_queue,
+        only: None,
         deployment: None,
-        telemetry: Telemetry::default(),
+        telemetry: telemetry.clone(),
     };
     let worker = roles::worker::serve(parts, shutdown.clone());
 
@@ -152,7 +154,9 @@ async fn serve(
         result
     };
     let (code, worked) = tokio::join!(visitor, worker);
-    gateway.await.context("the gateway panicked")??;
+    let served = gateway.await.context("the gateway panicked");
+    telemetry.end().await;
+    served??;
     worked?;
     code
 }

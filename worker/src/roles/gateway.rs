@@ -40,7 +40,7 @@ pub struct Parts {
 /// Runs a gateway until SIGTERM or Ctrl-C.
 pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let telemetry = Telemetry::start(options.health.health_listen, "gateway")?;
+    let telemetry = Telemetry::start(options.health.health_listen, &options.traces, "gateway")?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(&options.listen, &config)?;
     let listener = bind(&options.listen)?;
@@ -57,9 +57,11 @@ pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<Exi
         stream,
         config,
         task_queue: common.task_queue.clone(),
-        telemetry,
+        telemetry: telemetry.clone(),
     };
-    serve(parts, listener, shutdown).await?;
+    let served = serve(parts, listener, shutdown).await;
+    telemetry.end().await;
+    served?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -106,9 +108,12 @@ pub async fn serve(
         config.reconciler.clone(),
     );
     let lost_workers = LostWorkerWatch::new(parts.store.lost_workers, turns.clone());
+    let telemetry = parts.telemetry;
+    telemetry.keep_traces_in(parts.store.traces);
     let ports = Ports {
         events: parts.store.events,
-        conversations: parts.store.conversations,
+        conversations: telemetry.conversations(parts.store.conversations),
+        deliveries: telemetry.deliveries(),
         executions: parts.store.executions,
         outside: parts.store.outside,
         results: parts.store.results,
@@ -124,7 +129,6 @@ pub async fn serve(
     let (reconciled, lost) = (reconciler.counts(), lost_workers.counts());
     let state = GatewayState::new(ports, config);
     let (checked, sampled) = (state.clone(), state.clone());
-    let telemetry = parts.telemetry;
     telemetry.sample_connections(parts.store.connections);
     telemetry.sample(move || {
         sampled.record();

@@ -1,10 +1,12 @@
 //! What a process can be. Each role takes its connections and a shutdown token, and runs until told to stop.
 
+pub mod all;
 pub mod config;
 pub mod gateway;
 pub mod keys;
 mod lease;
 pub mod migrate;
+pub mod replay;
 pub mod retention;
 mod sdk_workers;
 pub mod tools;

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, Cancels, KnownAgents, Stopping, ToolThreads,
+    AgentActivities, Cancels, KnownAgents, Stopping, ToolThreads, TurnQueues,
     egress::Egress,
     model::{GenaiClient, Providers},
     tools::{
@@ -15,6 +15,7 @@ use everturn_activities::{
         skills, typed,
     },
 };
+use everturn_proto::words::{model_queue, tool_queue};
 use everturn_store::Store;
 use everturn_workflows::AgentExecution;
 use temporalio_client::Client;
@@ -31,11 +32,11 @@ use super::{
     versions,
 };
 use crate::{
-    cli::{Common, WorkerOptions},
+    cli::{Common, Work, WorkerOptions},
     config::Config,
     connections::{self, Stream},
     shutdown,
-    telemetry::Telemetry,
+    telemetry::{self, Telemetry},
 };
 
 /// A dead worker's workflow tasks wait on its sticky queue for this long.
@@ -59,6 +60,8 @@ pub struct Parts {
     pub tools: ToolRegistry,
     /// Task queue to poll.
     pub task_queue: String,
+    /// The part of the work that it does; `None`: everything.
+    pub only: Option<Work>,
     /// Its version; `None`: that of the binary, which divides no turns.
     pub deployment: Option<WorkerDeploymentOptions>,
     /// Where health and metrics are told.
@@ -72,14 +75,9 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let telemetry = Telemetry::start(options.health.health_listen, "worker")?;
+    let telemetry = Telemetry::start(options.health.health_listen, &options.traces, "worker")?;
     let (config, tools) = configure(common, options.test_tools.effects_file, own)?;
-    if config.needs_demo_model() {
-        anyhow::bail!(
-            "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \
-             ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
-        );
-    }
+    check_providers(&config)?;
     telemetry.waits_for("the database");
     let store = connections::store(common, config.worker_pool(), &shutdown).await?;
     telemetry.waits_for("Temporal");
@@ -96,11 +94,25 @@ pub async fn run(
         providers,
         tools,
         task_queue,
+        only: options.only,
         deployment: versions::deployment(&options.version),
-        telemetry,
+        telemetry: telemetry.clone(),
     };
-    serve(parts, shutdown).await?;
+    let served = serve(parts, shutdown).await;
+    telemetry.end().await;
+    served?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a configuration whose turns could only be answered by the demo model.
+pub fn check_providers(config: &Config) -> anyhow::Result<()> {
+    if config.needs_demo_model() {
+        anyhow::bail!(
+            "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \
+             ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
+        );
+    }
+    Ok(())
 }
 
 /// The configuration, and all tools: the built-in ones, the test tools when asked for, `own`, and those that are
@@ -132,6 +144,7 @@ pub fn configure(
 /// Runs a worker until `shutdown`. Activities then have the configured time to end.
 pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<()> {
     let telemetry = parts.telemetry;
+    telemetry.keep_traces_in(parts.store.traces);
     telemetry.sample_connections(parts.store.connections);
     let runtime = Runtime::from_current_tokio(telemetry.engine_options())?;
     let limits = parts.config.worker.clone();
@@ -152,6 +165,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),
         wait_for_peer: limits.wait_for_peer,
+        queues: queues(&parts.task_queue, parts.only),
         worker: lease.worker().clone(),
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
@@ -167,12 +181,19 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         .build();
     // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
     // activities themselves end in time when the process is to stop (`Stopping`).
+    let task_queue = task_queue(&parts.task_queue, parts.only);
     let make = |count: ActivityCount| {
-        let options = SdkOptions::new(parts.task_queue.clone())
-            .maybe_deployment_options(parts.deployment.clone())
-            .register_workflow::<AgentExecution>()?
+        let options =
+            SdkOptions::new(task_queue.clone()).maybe_deployment_options(parts.deployment.clone());
+        let options = match parts.only {
+            Some(Work::Models | Work::Tools) => options,
+            Some(Work::Workflows) | None => options.register_workflow::<AgentExecution>()?,
+        };
+        let options = options
             .register_activities(activities.clone())
             .activity_inbound_interceptor(count)
+            .activity_inbound_interceptor(telemetry.activities())
+            .workflow_interceptor(telemetry::tells_remote_tools())
             .max_cached_workflows(limits.max_cached_workflows)
             .tuner(tuner.clone())
             .sticky_queue_schedule_to_start_timeout(STICKY_TIMEOUT)
@@ -182,7 +203,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         anyhow::Ok(Worker::new(&runtime, parts.client.clone(), options)?)
     };
     telemetry.worker_runs(&shutdown);
-    tracing::info!(task_queue = parts.task_queue, "worker is running");
+    tracing::info!(task_queue, "worker is running");
     let ended = tokio::select! {
         ended = sdk_workers::run(make, limits.renew_after_activities, shutdown) => ended,
         never = cancels.follow(parts.stream.cancels.follow_cancels()) => match never {},
@@ -190,4 +211,24 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tools.close().await;
     lease.end().await;
     ended
+}
+
+/// The task queue of a worker that does this part of the work for the workflows of a queue.
+fn task_queue(of_workflows: &str, only: Option<Work>) -> String {
+    match only {
+        Some(Work::Models) => model_queue(of_workflows),
+        Some(Work::Tools) => tool_queue(of_workflows),
+        Some(Work::Workflows) | None => of_workflows.to_owned(),
+    }
+}
+
+/// Where the activities of the turns run that a worker begins.
+fn queues(of_workflows: &str, only: Option<Work>) -> TurnQueues {
+    match only {
+        Some(Work::Workflows) => TurnQueues {
+            models: Some(model_queue(of_workflows)),
+            tools: Some(tool_queue(of_workflows)),
+        },
+        Some(Work::Models | Work::Tools) | None => TurnQueues::default(),
+    }
 }

@@ -1,7 +1,7 @@
 //! How far a process is: for the programs that start, restart and replace it.
 
 use std::{
-    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -35,7 +35,7 @@ impl NotReady {
 pub(super) struct Health {
     runtime: Handle,
     waits_for: Mutex<&'static str>,
-    running: OnceLock<Running>,
+    running: Mutex<Vec<Arc<Running>>>,
     beat: Mutex<Instant>,
 }
 
@@ -78,7 +78,7 @@ impl Health {
         Self {
             runtime: Handle::current(),
             waits_for: Mutex::new("its configuration"),
-            running: OnceLock::new(),
+            running: Mutex::default(),
             beat: Mutex::new(Instant::now()),
         }
     }
@@ -98,8 +98,13 @@ impl Health {
         F: Future<Output = Result<(), NotReady>> + Send + 'static,
     {
         let check: Check = Box::new(move || Box::pin(check()));
-        // A process begins to run once.
-        let _runs_already = self.running.set(Running { check, shutdown });
+        let running = Arc::new(Running { check, shutdown });
+        self.running().push(running);
+    }
+
+    /// The roles of the process that run: one, or two.
+    fn running(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes signs of life of the runtime, for ever. It is to run on that runtime.
@@ -139,7 +144,7 @@ impl Health {
 
     /// Whether the process has connected to what it needs, and runs.
     pub(super) fn started(&self) -> Answer {
-        if self.running.get().is_some() {
+        if !self.running().is_empty() {
             return Answer::ok();
         }
         let waits_for = *self
@@ -151,9 +156,20 @@ impl Health {
 
     /// Whether the process does its work now.
     pub(super) async fn ready(&self) -> Answer {
-        let Some(running) = self.running.get() else {
+        let running = self.running().clone();
+        if running.is_empty() {
             return self.started();
-        };
+        }
+        for role in &running {
+            let answer = self.role_ready(role).await;
+            if !answer.is_ok() {
+                return answer;
+            }
+        }
+        Answer::ok()
+    }
+
+    async fn role_ready(&self, running: &Running) -> Answer {
         if running.shutdown.is_cancelled() {
             return Answer::no("stopping", "it was told to stop".to_owned());
         }

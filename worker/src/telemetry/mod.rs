@@ -1,13 +1,15 @@
-//! What operators see of a process: its health, and its metrics (docs/operate/health.md).
+//! What operators see of a process: its health and its metrics (docs/operate/health.md), and traces of turns
+//! (docs/operate/traces.md).
 //!
 //! - `server`: the listener for both, on a thread of its own
 //! - `health`: how far the process is
 //! - `exporter`: the metrics as Prometheus reads them
 //! - `engine_meter`: the metrics of Temporal's SDK
+//! - `traces`: the traces of turns
 //! - `measured_turns`, `measured_model`, `measured_stream`: what workers use, with metrics
 //!
-//! Without an address to listen on, none of it is there: nothing is counted, and workers use the store, the models and the
-//! stream themselves.
+//! Without an address to listen on there are no metrics, and without an endpoint no traces: workers then use the store, the
+//! models and the stream themselves.
 //!
 //! Must not be here: names of metrics (`telemetry/`).
 
@@ -18,13 +20,14 @@ mod measured_model;
 mod measured_stream;
 mod measured_turns;
 mod server;
+mod traces;
 
 use std::{net::SocketAddr, sync::Arc};
 
 use anyhow::Context;
 use everturn_activities::model::ModelClient;
-use everturn_gateway::listener;
-use everturn_store::{ConnectionUsage, TurnStore};
+use everturn_gateway::{Deliveries, listener};
+use everturn_store::{ConnectionUsage, Conversations, TraceContexts, TurnStore};
 use everturn_stream::StreamWriter;
 use everturn_telemetry::process;
 use temporalio_common::telemetry::TelemetryOptions;
@@ -38,14 +41,19 @@ use self::{
     measured_model::MeasuredModel,
     measured_stream::MeasuredStream,
     measured_turns::MeasuredTurns,
+    traces::Traces,
 };
+use crate::{cli::TraceOptions, version::version};
+
+pub use self::traces::{TracedActivities, tells_remote_tools};
 
 pub use self::health::NotReady;
 
-/// The health and the metrics of a process. Clones share them.
+/// The health, the metrics and the traces of a process. Clones share them.
 #[derive(Clone, Default)]
 pub struct Telemetry {
     served: Option<Arc<Served>>,
+    traces: Option<Arc<Traces>>,
 }
 
 struct Served {
@@ -55,12 +63,20 @@ struct Served {
 }
 
 impl Telemetry {
-    /// Begins to serve health and metrics of a process of this role, if there is an address to listen on. It is called
-    /// before anything is connected, so that probes are answered from the start. Must be called within a tokio runtime,
-    /// once in a process.
-    pub fn start(listen: Option<SocketAddr>, role: &'static str) -> anyhow::Result<Self> {
+    /// Begins to serve health and metrics of a process of this role, if there is an address to listen on, and to export
+    /// traces, if there is an endpoint. It is called before anything is connected, so that probes are answered from the
+    /// start. Must be called within a tokio runtime, once in a process.
+    pub fn start(
+        listen: Option<SocketAddr>,
+        traces: &TraceOptions,
+        role: &'static str,
+    ) -> anyhow::Result<Self> {
+        let traces = Traces::start(traces, role)?;
         let Some(listen) = listen else {
-            return Ok(Self::default());
+            return Ok(Self {
+                served: None,
+                traces,
+            });
         };
         let listener = listener::bind(listen).and_then(tokio::net::TcpListener::into_std);
         let listener = listener.with_context(|| {
@@ -69,7 +85,7 @@ impl Telemetry {
             )
         })?;
         let exporter = Arc::new(Exporter::install()?);
-        process::started(env!("CARGO_PKG_VERSION"), role);
+        process::started(version(), role);
         let health = Arc::new(Health::begin());
         tracing::info!(address = %listener.local_addr()?, "health and metrics are served");
         server::serve(listener, Arc::clone(&health), Arc::clone(&exporter))?;
@@ -79,6 +95,7 @@ impl Telemetry {
                 exporter,
                 engine: Arc::default(),
             })),
+            traces,
         })
     }
 
@@ -127,17 +144,59 @@ impl Telemetry {
 
     /// The store of turns, measured.
     pub fn turns(&self, turns: Arc<dyn TurnStore>) -> Arc<dyn TurnStore> {
-        match self.served {
+        let turns = match self.served {
             Some(_) => Arc::new(MeasuredTurns::new(turns)),
+            None => turns,
+        };
+        match &self.traces {
+            Some(traces) => traces.turns(turns),
             None => turns,
         }
     }
 
     /// The client of models, measured.
     pub fn model(&self, model: Arc<dyn ModelClient>) -> Arc<dyn ModelClient> {
-        match self.served {
+        let model = match self.served {
             Some(_) => Arc::new(MeasuredModel::new(model)),
             None => model,
+        };
+        match &self.traces {
+            Some(traces) => traces.model(model),
+            None => model,
+        }
+    }
+
+    /// The port to conversations, which keeps the traces of the requests that come through it.
+    pub fn conversations(&self, port: Arc<dyn Conversations>) -> Arc<dyn Conversations> {
+        match &self.traces {
+            Some(traces) => traces.conversations(port),
+            None => port,
+        }
+    }
+
+    /// Who is told of what readers were shown. Must be called within a tokio runtime.
+    pub fn deliveries(&self) -> Option<Arc<dyn Deliveries>> {
+        self.traces.as_ref()?.deliveries()
+    }
+
+    /// Says where the traces of turns are kept. Must be called before any of the ports is made.
+    pub fn keep_traces_in(&self, store: Arc<dyn TraceContexts>) {
+        if let Some(traces) = &self.traces {
+            traces.kept_in(store);
+        }
+    }
+
+    /// Puts each activity into its place in the trace of its turn.
+    pub fn activities(&self) -> TracedActivities {
+        let traced = self.traces.as_ref().and_then(|traces| traces.activities());
+        traced.unwrap_or_default()
+    }
+
+    /// Exports the spans that are left, for some seconds at the most.
+    pub async fn end(self) {
+        if let Some(traces) = self.traces {
+            // It waits for a thread.
+            let _ended = tokio::task::spawn_blocking(move || traces.end()).await;
         }
     }
 

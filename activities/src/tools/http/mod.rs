@@ -14,6 +14,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
 use everturn_proto::Json;
+use everturn_telemetry::trace;
 use reqwest::{
     Method,
     header::{HeaderMap, HeaderName, HeaderValue},
@@ -79,6 +80,11 @@ impl HttpTool {
                 ToolError::Failed("The ids of this call cannot be sent as a key.".to_owned())
             })?;
             headers.insert(tool.idempotency_header.clone(), key);
+        }
+        for (name, value) in trace::headers() {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), value.try_into()) {
+                headers.insert(name, value);
+            }
         }
         Ok(Outgoing {
             method: tool.method.clone(),

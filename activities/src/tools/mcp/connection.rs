@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use everturn_telemetry::trace;
 use rmcp::{
     RoleClient,
     model::{
@@ -222,7 +223,8 @@ impl Drop for CancelOnDrop<'_> {
     }
 }
 
-/// Says who calls, for servers that log it or know idempotency keys.
+/// Says who calls, for servers that log it or know idempotency keys, and in which trace (W3C Trace Context, in the keys
+/// that MCP reserves for it).
 fn meta(context: &ToolContext) -> RequestMetaObject {
     let pairs = [
         ("everturn/conversation_id", &context.conversation_id),
@@ -230,9 +232,11 @@ fn meta(context: &ToolContext) -> RequestMetaObject {
         ("everturn/tool_call_id", &context.call_id),
         ("everturn/idempotency_key", &context.idempotency_key),
     ];
-    let object: JsonObject = pairs
+    let named = pairs.map(|(key, value)| (key.to_owned(), value.clone()));
+    let object: JsonObject = named
         .into_iter()
-        .map(|(key, value)| (key.to_owned(), value.clone().into()))
+        .chain(trace::headers())
+        .map(|(key, value)| (key, value.into()))
         .collect();
     object.into()
 }

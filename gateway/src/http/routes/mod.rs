@@ -34,7 +34,10 @@ use axum::{
     middleware::{self, Next},
     response::Response,
 };
-use everturn_telemetry::gateway as telemetry;
+use everturn_telemetry::{
+    gateway as telemetry,
+    trace::{Received, RequestSpan},
+};
 use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
     trace::TraceLayer,
@@ -139,7 +142,7 @@ async fn within_limits(
     Ok(next.run(request).await)
 }
 
-/// Middleware: counts each request by its endpoint. A path without an endpoint counts as none, and a method that no
+/// Middleware: counts each request by its endpoint, and makes the span of it in a trace. A path without an endpoint counts as none, and a method that no
 /// endpoint has as another one, because anybody can make up any number of them.
 async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
     let mut answered = Answered {
@@ -154,9 +157,31 @@ async fn measured(path: Option<MatchedPath>, request: Request, next: Next) -> Re
         path,
         status: None,
     };
-    let response = next.run(request).await;
+    let path = answered.path.as_ref();
+    let response = match span_in_trace(&request, answered.method, path) {
+        Some(span) => {
+            let response = span.around(next.run(request)).await;
+            span.answered(response.status().as_u16());
+            response
+        }
+        None => next.run(request).await,
+    };
     answered.status = Some(response.status());
     response
+}
+
+/// The span of a request in the trace that it belongs to.
+fn span_in_trace(
+    request: &Request,
+    method: &'static str,
+    path: Option<&MatchedPath>,
+) -> Option<RequestSpan> {
+    let header = |name: &str| request.headers().get(name)?.to_str().ok();
+    let received = Received {
+        parent: header("traceparent"),
+        state: header("tracestate"),
+    };
+    RequestSpan::begin(method, path.map(MatchedPath::as_str), received)
 }
 
 /// The status of a request whose client has gone before the answer, as proxies log it.

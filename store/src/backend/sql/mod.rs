@@ -27,6 +27,7 @@ pub(crate) mod reconciliation;
 pub(crate) mod removal;
 pub(crate) mod tool_results;
 pub(crate) mod tools;
+pub(crate) mod traces;
 
 use sqlx::FromRow;
 

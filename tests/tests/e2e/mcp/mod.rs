@@ -71,14 +71,14 @@ fn kill(id: &str) {
 }
 
 /// Returns the messages that a watched server received.
-fn told(directory: &Path, server: &str) -> Vec<Value> {
+pub(crate) fn told(directory: &Path, server: &str) -> Vec<Value> {
     let log = fs::read_to_string(directory.join(format!("{server}.log"))).unwrap_or_default();
     log.lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
 }
 
-fn find<'a>(messages: &'a [Value], method: &str) -> Option<&'a Value> {
+pub(crate) fn find<'a>(messages: &'a [Value], method: &str) -> Option<&'a Value> {
     messages.iter().find(|message| message["method"] == method)
 }
 

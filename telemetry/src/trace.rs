@@ -1,0 +1,124 @@
+//! The trace of a turn, for those who do a part of it: the span that they are in, and how others are told of it (W3C Trace
+//! Context).
+//!
+//! The spans are OpenTelemetry's. A process that exports none ([`switch_on`]) makes none, and sends no headers.
+//!
+//! Must not be here: how traces are exported, and the spans of turns (`worker/src/telemetry/traces/`).
+
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use opentelemetry::{
+    Context, KeyValue,
+    context::FutureExt,
+    global,
+    propagation::{Extractor, Injector},
+    trace::{SpanKind, Status, TraceContextExt, Tracer},
+};
+
+/// The name of the instrumentation in the spans of Everturn.
+pub const SCOPE: &str = "everturn";
+
+/// True in a process that exports traces.
+static IS_ON: AtomicBool = AtomicBool::new(false);
+
+/// Begins to make spans, because this process exports them.
+pub fn switch_on() {
+    IS_ON.store(true, Ordering::Relaxed);
+}
+
+/// Runs a future in the span in which this is called, also on another thread.
+pub fn carried<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    future.with_current_context()
+}
+
+/// The headers that tell another system of the span in which this is called: `traceparent` and perhaps `tracestate`. None
+/// without a span.
+pub fn headers() -> Vec<(String, String)> {
+    let mut headers = Headers(Vec::new());
+    if IS_ON.load(Ordering::Relaxed) {
+        global::get_text_map_propagator(|propagator| propagator.inject(&mut headers));
+    }
+    headers.0.retain(|(_, value)| !value.is_empty());
+    headers.0
+}
+
+struct Headers(Vec<(String, String)>);
+
+impl Injector for Headers {
+    fn set(&mut self, key: &str, value: String) {
+        self.0.push((key.to_owned(), value));
+    }
+}
+
+/// The headers of W3C Trace Context that a request came with.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Received<'a> {
+    /// `traceparent`: the trace and the span that the request belongs to.
+    pub parent: Option<&'a str>,
+    /// `tracestate`: what other systems wrote.
+    pub state: Option<&'a str>,
+}
+
+impl Extractor for Received<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        match key {
+            "traceparent" => self.parent,
+            "tracestate" => self.state,
+            _ => None,
+        }
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        vec!["traceparent", "tracestate"]
+    }
+}
+
+/// The span of an HTTP request that is being answered. It ends with its drop.
+pub struct RequestSpan(Context);
+
+impl RequestSpan {
+    /// Begins the span of a request, within the trace that its headers name. `None` when this process exports none, or the
+    /// request has no endpoint.
+    pub fn begin(
+        method: &'static str,
+        route: Option<&str>,
+        received: Received<'_>,
+    ) -> Option<Self> {
+        let route = route.filter(|_| IS_ON.load(Ordering::Relaxed))?;
+        let above = global::get_text_map_propagator(|propagator| {
+            propagator.extract_with_context(&Context::new(), &received)
+        });
+        let tracer = global::tracer(SCOPE);
+        let span = tracer
+            .span_builder(format!("{method} {route}"))
+            .with_kind(SpanKind::Server)
+            .with_attributes([
+                KeyValue::new("http.request.method", method),
+                KeyValue::new("http.route", route.to_owned()),
+            ])
+            .start_with_context(&tracer, &above);
+        Some(Self(above.with_span(span)))
+    }
+
+    /// Runs the handler of the request in this span.
+    pub fn around<F: Future>(&self, handler: F) -> impl Future<Output = F::Output> {
+        handler.with_context(self.0.clone())
+    }
+
+    /// Notes how the request was answered.
+    pub fn answered(&self, status: u16) {
+        let span = self.0.span();
+        span.set_attribute(KeyValue::new(
+            "http.response.status_code",
+            i64::from(status),
+        ));
+        if status >= 500 {
+            span.set_status(Status::Error {
+                description: Cow::Borrowed(""),
+            });
+        }
+    }
+}

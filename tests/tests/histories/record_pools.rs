@@ -1,0 +1,17 @@
+//! Records the history of a turn whose LLM calls and tools are done by workers of their own.
+
+use everturn_tests::{model::Model, stack::Stack};
+
+use super::record::{script, turn};
+
+#[tokio::test]
+async fn record_a_history_of_pools_when_asked() {
+    if std::env::var_os("EVERTURN_RECORD_HISTORIES").is_none() {
+        return;
+    }
+    let stack = Stack::new(Model::start(script).await).await;
+    let _gateway = stack.gateway().await;
+    let pool = |work| stack.spawn(&["worker", "--only", work], work, &[]);
+    let _pools = ["workflows", "models", "tools"].map(pool);
+    turn(&stack, "pools", "use two tools").await;
+}

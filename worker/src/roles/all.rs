@@ -1,0 +1,71 @@
+//! `everturn all`: a gateway and a worker in one process, for one pod or one machine.
+
+use std::{process::ExitCode, sync::Arc};
+
+use anyhow::Context;
+use everturn_activities::tools::Tool;
+use tokio_util::sync::CancellationToken;
+
+use super::{gateway, versions, worker};
+use crate::{
+    cli::{AllOptions, Common},
+    connections, shutdown,
+    telemetry::Telemetry,
+};
+
+/// Runs both, with these tools besides the built-in ones, until SIGTERM or Ctrl-C. When one of them ends with an error, the
+/// other one is stopped, too.
+pub async fn run(
+    common: &Common,
+    options: AllOptions,
+    own: Vec<Arc<dyn Tool>>,
+) -> anyhow::Result<ExitCode> {
+    let shutdown = shutdown::token()?;
+    let telemetry = Telemetry::start(options.health.health_listen, &options.traces, "all")?;
+    let (config, tools) = worker::configure(common, options.test_tools.effects_file, own)?;
+    worker::check_providers(&config)?;
+    gateway::check_exposure(&options.listen, &config)?;
+    let listener = gateway::bind(&options.listen)?;
+    telemetry.waits_for("the database");
+    let store = connections::store(common, config.postgres.clone(), &shutdown).await?;
+    telemetry.waits_for("Temporal");
+    let client = connections::temporal(&shutdown).await?;
+    connections::register_search_attributes(&client, &shutdown).await?;
+    let stream = connections::stream(common)?;
+    tracing::info!(address = %listener.local_addr()?, "gateway is running");
+    let of_gateway = gateway::Parts {
+        client: client.clone(),
+        store: store.clone(),
+        stream: stream.clone(),
+        config: config.clone(),
+        task_queue: common.task_queue.clone(),
+        telemetry: telemetry.clone(),
+    };
+    let of_worker = worker::Parts {
+        client,
+        store,
+        stream,
+        providers: config.providers.clone(),
+        config,
+        tools,
+        task_queue: common.task_queue.clone(),
+        only: None,
+        deployment: versions::deployment(&options.version),
+        telemetry: telemetry.clone(),
+    };
+    let serving = gateway::serve(of_gateway, listener, shutdown.clone());
+    let serving = stopping(serving, shutdown.clone());
+    let working = stopping(worker::serve(of_worker, shutdown.clone()), shutdown);
+    // The gateway runs on all threads. The worker's future stays on this one.
+    let (served, worked) = tokio::join!(tokio::spawn(serving), working);
+    telemetry.end().await;
+    served.context("the gateway panicked")??;
+    worked?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Stops the process when this role ends.
+async fn stopping<T>(role: impl Future<Output = T>, shutdown: CancellationToken) -> T {
+    let _stop = shutdown.drop_guard();
+    role.await
+}

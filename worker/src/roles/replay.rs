@@ -1,0 +1,143 @@
+//! `everturn replay`: whether this version can go on with turns that other versions have begun (invariant 1, pure workflow).
+//!
+//! It runs the workflow on the histories that Temporal has, without doing anything: activities are not called.
+
+use std::{path::Path, process::ExitCode};
+
+use anyhow::{Context, bail};
+use everturn_workflows::AgentExecution;
+use futures::StreamExt;
+use temporalio_client::{
+    Client, WorkflowExecutionInfo, WorkflowFetchHistoryOptions, WorkflowHistory,
+    WorkflowListOptions,
+};
+use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    cli::{Common, ReplayOptions},
+    connections, shutdown, telemetry,
+};
+
+/// Progress is told each time that so many were replayed.
+const PROGRESS: u32 = 100;
+
+/// Replays what is asked for. It fails when a history does not replay.
+pub async fn run(common: &Common, options: ReplayOptions) -> anyhow::Result<ExitCode> {
+    let mut replay = Replay::new()?;
+    if options.files.is_empty() {
+        let shutdown = shutdown::token()?;
+        let client = tokio::select! {
+            client = connections::temporal(&shutdown) => client?,
+            () = shutdown.cancelled() => bail!("stopped before Temporal answered"),
+        };
+        replay
+            .all_of(&client, &query(common, &options), options.limit, &shutdown)
+            .await?;
+    }
+    for file in &options.files {
+        let history = read(file)?;
+        replay.one(&file.display().to_string(), history).await;
+    }
+    Ok(replay.told())
+}
+
+/// What Temporal is asked for. The runs of other task queues have workers of their own.
+fn query(common: &Common, options: &ReplayOptions) -> String {
+    let queue = common.task_queue.replace('\'', "''");
+    let own = format!("WorkflowType = 'agent-execution' AND TaskQueue = '{queue}'");
+    let running = (!options.closed).then(|| "ExecutionStatus = 'Running'".to_owned());
+    let more = options.query.as_ref().map(|more| format!("({more})"));
+    let conditions: Vec<_> = [Some(own), running, more].into_iter().flatten().collect();
+    conditions.join(" AND ")
+}
+
+fn read(file: &Path) -> anyhow::Result<WorkflowHistory> {
+    let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    WorkflowHistory::from_json(&text).with_context(|| {
+        format!(
+            "{} is no history: write one with `temporal workflow show --workflow-id ID --output json`",
+            file.display()
+        )
+    })
+}
+
+struct Replay {
+    replayer: WorkflowReplayer,
+    replayed: u32,
+    failed: u32,
+}
+
+impl Replay {
+    fn new() -> anyhow::Result<Self> {
+        let options = WorkflowReplayerOptions::new()
+            .register_workflow::<AgentExecution>()?
+            .workflow_interceptor(telemetry::tells_remote_tools())
+            .build();
+        Ok(Self {
+            replayer: WorkflowReplayer::new(options)?,
+            replayed: 0,
+            failed: 0,
+        })
+    }
+
+    /// Replays the runs that Temporal finds, the newest first, until it is told to stop.
+    async fn all_of(
+        &mut self,
+        client: &Client,
+        query: &str,
+        limit: usize,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<()> {
+        let options = WorkflowListOptions::builder().limit(limit).build();
+        let mut runs = client.list_workflows(query, options);
+        loop {
+            let run = tokio::select! {
+                run = runs.next() => run,
+                () = shutdown.cancelled() => bail!("stopped after {} runs", self.replayed),
+            };
+            let Some(run) = run else { return Ok(()) };
+            let run = run.context("Temporal does not list its workflows")?;
+            let name = format!("{} (run {})", run.id(), run.run_id());
+            let handle = WorkflowExecutionInfo::builder()
+                .namespace(client.options().namespace.clone())
+                .workflow_id(run.id().to_owned())
+                .run_id(run.run_id().to_owned())
+                .build()
+                .bind_untyped(client.clone());
+            let history = handle.fetch_history(WorkflowFetchHistoryOptions::default());
+            self.one(&name, history).await;
+            if self.replayed.is_multiple_of(PROGRESS) {
+                println!("replayed {} so far", self.replayed);
+            }
+        }
+    }
+
+    async fn one(&mut self, name: &str, history: WorkflowHistory) {
+        self.replayed += 1;
+        if let Err(error) = self.replayer.replay_workflow(history).await {
+            self.failed += 1;
+            println!("{name} does not replay: {:#}", anyhow::Error::from(error));
+        }
+    }
+
+    /// Says how it was.
+    fn told(&self) -> ExitCode {
+        let Self {
+            replayed, failed, ..
+        } = self;
+        match (replayed, failed) {
+            (0, _) => println!("there was nothing to replay"),
+            (_, 0) => println!("replayed {replayed}; this version can go on with all of them"),
+            _ => println!(
+                "replayed {replayed}; {failed} of them cannot go on with this version. Let them end on workers of their own \
+                 version (docs/operate/versions.md)"
+            ),
+        }
+        if *failed == 0 {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The span of a turn's way to its readers at one gateway: from its first event that was put into their queues to its last.
+
+use std::{num::NonZeroUsize, sync::Arc, time::SystemTime};
+
+use everturn_gateway::{DeliveredEvent, Deliveries};
+use everturn_proto::ids;
+use everturn_store::TraceKey;
+use everturn_telemetry::trace::SCOPE;
+use lru::LruCache;
+use opentelemetry::{
+    KeyValue, global,
+    trace::{Span, SpanBuilder, SpanKind, Tracer},
+};
+use tokio::sync::mpsc;
+
+use super::KnownTraces;
+
+/// Deliveries that wait to be noted. Those beyond are missing in their traces: readers never wait for traces.
+const WAITING: usize = 10_000;
+/// Turns that are being delivered. The oldest beyond has no span.
+const OPEN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+
+/// Makes the spans of deliveries in a task of its own, which ends with the gateway.
+pub(super) struct TracedDeliveries {
+    news: mpsc::Sender<News>,
+}
+
+struct News {
+    conversation_id: String,
+    at: SystemTime,
+    events: Vec<DeliveredEvent>,
+    readers: usize,
+}
+
+/// A turn that is being delivered.
+struct Delivery {
+    from: SystemTime,
+    events: Vec<(SystemTime, String)>,
+}
+
+impl TracedDeliveries {
+    /// Must be called within a tokio runtime.
+    pub(super) fn start(known: Arc<KnownTraces>) -> Self {
+        let (news, mut waiting) = mpsc::channel::<News>(WAITING);
+        tokio::spawn(async move {
+            let mut open = LruCache::new(OPEN);
+            while let Some(news) = waiting.recv().await {
+                for event in &news.events {
+                    note(&mut open, &known, &news, event).await;
+                }
+            }
+        });
+        Self { news }
+    }
+}
+
+impl Deliveries for TracedDeliveries {
+    fn delivered(&self, conversation_id: &str, events: Vec<DeliveredEvent>, readers: usize) {
+        let news = News {
+            conversation_id: conversation_id.to_owned(),
+            at: SystemTime::now(),
+            events,
+            readers,
+        };
+        if self.news.try_send(news).is_err() {
+            tracing::debug!("a delivery is missing in its trace");
+        }
+    }
+}
+
+async fn note(
+    open: &mut LruCache<(String, String), Delivery>,
+    known: &KnownTraces,
+    news: &News,
+    event: &DeliveredEvent,
+) {
+    let of = (news.conversation_id.clone(), event.message_id.clone());
+    let delivery = open.get_or_insert_mut(of.clone(), || Delivery {
+        from: news.at,
+        events: Vec::new(),
+    });
+    if delivery.events.len() < super::MAX_EVENTS as usize {
+        let name = event.event_type.as_str().to_owned();
+        delivery.events.push((news.at, name));
+    }
+    if event.ends_turn
+        && let Some(delivery) = open.pop(&of)
+    {
+        make_span(known, news, of.1, delivery).await;
+    }
+}
+
+async fn make_span(known: &KnownTraces, news: &News, message_id: String, delivery: Delivery) {
+    let turn = TraceKey {
+        conversation_id: news.conversation_id.clone(),
+        agent_execution_id: ids::root_execution_id(&news.conversation_id, &message_id),
+    };
+    let Some(trace) = known.of(&turn).await else {
+        return;
+    };
+    let readers = i64::try_from(news.readers).unwrap_or(i64::MAX);
+    let builder = SpanBuilder::from_name("deliver_turn")
+        .with_kind(SpanKind::Internal)
+        .with_start_time(delivery.from)
+        .with_attributes([
+            KeyValue::new("gen_ai.conversation.id", turn.conversation_id),
+            KeyValue::new("everturn.message.id", message_id),
+            KeyValue::new("everturn.readers", readers),
+        ]);
+    let mut span = global::tracer(SCOPE).build_with_context(builder, &trace.within());
+    for (at, name) in delivery.events {
+        span.add_event_with_timestamp(name, at, Vec::new());
+    }
+    span.end_with_timestamp(news.at);
+}

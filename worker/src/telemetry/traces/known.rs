@@ -1,0 +1,168 @@
+//! The traces of agent executions, as far as this process has seen them.
+
+use std::{
+    collections::HashMap,
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
+};
+
+use everturn_store::{KeptTrace, StoreError, TraceContext, TraceContexts, TraceKey};
+use lru::LruCache;
+use opentelemetry::{
+    Context,
+    propagation::TextMapPropagator,
+    trace::{SpanContext, SpanId, TraceContextExt},
+};
+use opentelemetry_sdk::propagation::TraceContextPropagator;
+
+use super::ids;
+
+/// More agent executions than a process works on at once. What is forgotten is read again.
+const KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+const PARENT: &str = "traceparent";
+const STATE: &str = "tracestate";
+/// A longer state of other systems is left out, as W3C Trace Context allows (3.3.1.5).
+const MAX_STATE_BYTES: usize = 512;
+
+/// Where an agent execution is in its trace.
+#[derive(Debug, Clone)]
+pub(super) struct AgentTrace {
+    /// The span above the agent's.
+    pub(super) above: SpanContext,
+    /// The agent's own span.
+    pub(super) own: SpanId,
+    /// The agent's name; `None` before it has begun.
+    pub(super) agent: Option<String>,
+    /// When it began.
+    pub(super) begun_at: Option<SystemTime>,
+}
+
+impl AgentTrace {
+    fn of(key: &TraceKey, kept: KeptTrace) -> Self {
+        Self {
+            above: read(kept.context),
+            own: ids::span_of(&key.conversation_id, &key.agent_execution_id),
+            agent: kept.agent,
+            begun_at: kept.begun_at.map(SystemTime::from),
+        }
+    }
+
+    /// What is directly under the agent's span.
+    pub(super) fn within(&self) -> Context {
+        self.within_span(self.own)
+    }
+
+    /// What is under the span of this id.
+    pub(super) fn within_span(&self, span: SpanId) -> Context {
+        let above = &self.above;
+        Context::new().with_remote_span_context(SpanContext::new(
+            above.trace_id(),
+            span,
+            above.trace_flags(),
+            true,
+            above.trace_state().clone(),
+        ))
+    }
+}
+
+/// The traces that are kept, and those of them that this process has used last. An error of the store is logged, and then
+/// there is no trace.
+pub(super) struct KnownTraces {
+    store: Arc<dyn TraceContexts>,
+    last_used: Mutex<LruCache<TraceKey, AgentTrace>>,
+}
+
+impl KnownTraces {
+    pub(super) fn new(store: Arc<dyn TraceContexts>) -> Self {
+        Self {
+            store,
+            last_used: Mutex::new(LruCache::new(KNOWN)),
+        }
+    }
+
+    /// Where an agent execution is in its trace; `None` when nobody asked for one.
+    pub(super) async fn of(&self, key: &TraceKey) -> Option<AgentTrace> {
+        let known = self.last_used().get(key).cloned();
+        if known.is_some() {
+            return known;
+        }
+        let kept = noted(self.store.trace_of(key).await).flatten()?;
+        Some(self.remember(key, kept))
+    }
+
+    /// Keeps the span that this is called in as the one above the turn's.
+    pub(super) async fn offer(&self, key: &TraceKey) {
+        let context = write(&Context::current());
+        noted(self.store.offer_trace(key, &context).await);
+    }
+
+    /// Notes that an agent execution has begun, in the span that was offered, else in the one that this is called in.
+    pub(super) async fn begin(&self, key: &TraceKey, agent: &str) {
+        let context = write(&Context::current());
+        let kept = self.store.begin_trace(key, &context, agent).await;
+        if let Some(kept) = noted(kept) {
+            self.remember(key, kept);
+        }
+    }
+
+    fn remember(&self, key: &TraceKey, kept: KeptTrace) -> AgentTrace {
+        let trace = AgentTrace::of(key, kept);
+        // The rest is not known before it has begun.
+        if trace.agent.is_some() {
+            self.last_used().put(key.clone(), trace.clone());
+        }
+        trace
+    }
+
+    fn last_used(&self) -> MutexGuard<'_, LruCache<TraceKey, AgentTrace>> {
+        self.last_used
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn noted<T>(answer: Result<T, StoreError>) -> Option<T> {
+    answer
+        .inspect_err(|error| tracing::debug!(%error, "a trace goes without a part of a turn"))
+        .ok()
+}
+
+fn write(context: &Context) -> TraceContext {
+    let mut headers = HashMap::new();
+    TraceContextPropagator::new().inject_context(context, &mut headers);
+    let mut trace_state = headers.remove(STATE).unwrap_or_default();
+    if trace_state.len() > MAX_STATE_BYTES {
+        trace_state.clear();
+    }
+    TraceContext {
+        trace_parent: headers.remove(PARENT).unwrap_or_default(),
+        trace_state,
+    }
+}
+
+fn read(kept: TraceContext) -> SpanContext {
+    let headers = HashMap::from([
+        (PARENT.to_owned(), kept.trace_parent),
+        (STATE.to_owned(), kept.trace_state),
+    ]);
+    let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &headers);
+    context.span().span_context().clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_in_a_trace_reads_as_it_was_written() {
+        let kept = TraceContext {
+            trace_parent: "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01".to_owned(),
+            trace_state: "vendor=1".to_owned(),
+        };
+        let above = read(kept.clone());
+        assert!(above.is_sampled() && above.is_remote());
+        let context = Context::new().with_remote_span_context(above);
+        assert_eq!(write(&context), kept);
+    }
+}

@@ -1,0 +1,120 @@
+//! The client of models, with a span of each call.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everturn_activities::model::{EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest};
+use everturn_stream::Part;
+use everturn_telemetry::trace::SCOPE;
+use opentelemetry::{
+    Context, KeyValue, StringValue, Value,
+    context::FutureExt,
+    global,
+    trace::{SpanKind, Status, TraceContextExt, Tracer},
+};
+
+use super::{Content, failed};
+
+/// A client of models that makes spans, as the conventions for GenAI clients describe them.
+pub(super) struct TracedModel {
+    client: Arc<dyn ModelClient>,
+    content: Content,
+}
+
+impl TracedModel {
+    pub(super) fn new(client: Arc<dyn ModelClient>, content: Content) -> Self {
+        Self { client, content }
+    }
+
+    fn begun(&self, request: &ModelRequest) -> Context {
+        let tracer = global::tracer(SCOPE);
+        let above = Context::current();
+        let limit = request.max_output_tokens;
+        let limit = limit.map(|most| KeyValue::new("gen_ai.request.max_tokens", i64::from(most)));
+        let known = [
+            KeyValue::new("gen_ai.operation.name", "chat"),
+            KeyValue::new("gen_ai.provider.name", request.provider.clone()),
+            KeyValue::new("gen_ai.request.model", request.model.clone()),
+        ];
+        let attributes = known.into_iter().chain(limit);
+        let span = tracer
+            .span_builder(format!("chat {}", request.model))
+            .with_kind(SpanKind::Client)
+            .with_attributes(attributes.chain(self.content.request(request)))
+            .start_with_context(&tracer, &above);
+        above.with_span(span)
+    }
+
+    fn answered(&self, context: &Context, reply: &ModelReply) {
+        let finish = match reply {
+            ModelReply { is_cut: true, .. } => "length",
+            reply if reply.tool_calls.is_empty() => "stop",
+            _ => "tool_calls",
+        };
+        let span = context.span();
+        span.set_attributes([
+            KeyValue::new("gen_ai.usage.input_tokens", i64::from(reply.input_tokens)),
+            KeyValue::new("gen_ai.usage.output_tokens", i64::from(reply.output_tokens)),
+            KeyValue::new(
+                "gen_ai.response.finish_reasons",
+                Value::Array(vec![StringValue::from(finish)].into()),
+            ),
+        ]);
+        span.set_attributes(self.content.reply(reply, finish));
+        span.set_status(Status::Ok);
+    }
+}
+
+/// The span of a call that is being made. When it is dropped before its end, the turn was cancelled, its time was over, or
+/// its worker stops.
+struct Call {
+    context: Context,
+    has_ended: bool,
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.context.span().set_status(failed("dropped"));
+        }
+        self.context.span().end();
+    }
+}
+
+#[async_trait]
+impl ModelClient for TracedModel {
+    fn has_provider(&self, provider: &str) -> bool {
+        self.client.has_provider(provider)
+    }
+
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        emit_delta: &mut EmitDelta<'_>,
+    ) -> Result<ModelReply, ModelError> {
+        let mut call = Call {
+            context: self.begun(&request),
+            has_ended: false,
+        };
+        let context = call.context.clone();
+        let mut has_begun = false;
+        let mut noted = |part: Part, piece: &str| {
+            if !std::mem::replace(&mut has_begun, true) {
+                context.span().add_event("first_delta", Vec::new());
+            }
+            emit_delta(part, piece);
+        };
+        let reply = self.client.complete(request, &mut noted);
+        let reply = reply.with_context(call.context.clone()).await;
+        call.has_ended = true;
+        match &reply {
+            Ok(reply) => self.answered(&call.context, reply),
+            Err(error) => {
+                let span = call.context.span();
+                span.set_attribute(KeyValue::new("error.type", error.code));
+                span.set_status(failed(error.to_string()));
+            }
+        }
+        reply
+    }
+}

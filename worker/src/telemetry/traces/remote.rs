@@ -1,0 +1,61 @@
+//! Tells the workers of remote tools in which span their activity runs, in the header that the OpenTelemetry plugins of
+//! Temporal's SDKs read.
+//!
+//! The span is in the activity's input already (`RemoteToolInput`), so that it is in the history, and a replay finds the
+//! same one. Nothing is decided by it.
+
+use std::collections::BTreeMap;
+
+use everturn_proto::turn::RemoteToolInput;
+use temporalio_common::protos::temporal::api::common::v1::Payload;
+use temporalio_sdk::workflow_interceptors::{
+    CancellableWorkflowOutboundFuture, ScheduleActivityInput, ScheduleActivityResult,
+    WorkflowInterceptor, WorkflowInterceptorConstructor, WorkflowInterceptorContext, WorkflowNext,
+};
+
+/// The header of Temporal's SDKs.
+const HEADER: &str = "_tracer-data";
+
+/// Adds the header to each activity whose input names a span.
+pub fn tells_remote_tools() -> WorkflowInterceptorConstructor {
+    WorkflowInterceptorConstructor::new(|_| ToRemoteTools)
+}
+
+struct ToRemoteTools;
+
+impl WorkflowInterceptor for ToRemoteTools {
+    fn schedule_activity(
+        &self,
+        _: WorkflowInterceptorContext,
+        mut input: ScheduleActivityInput,
+        next: WorkflowNext<
+            'static,
+            ScheduleActivityInput,
+            CancellableWorkflowOutboundFuture<ScheduleActivityResult>,
+        >,
+    ) -> CancellableWorkflowOutboundFuture<ScheduleActivityResult> {
+        if let Some(header) = input.input_ref::<RemoteToolInput>().and_then(header) {
+            input.headers_mut().insert(HEADER.to_owned(), header);
+        }
+        next.run(input)
+    }
+}
+
+fn header(input: &RemoteToolInput) -> Option<Payload> {
+    let fields = [
+        ("traceparent", &input.traceparent),
+        ("tracestate", &input.tracestate),
+    ];
+    let fields: BTreeMap<_, _> = fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .collect();
+    if fields.is_empty() {
+        return None;
+    }
+    Some(Payload {
+        metadata: [("encoding".to_owned(), b"json/plain".to_vec())].into(),
+        data: serde_json::to_vec(&fields).ok()?,
+        ..Payload::default()
+    })
+}

@@ -1,0 +1,253 @@
+//! The store of turns, with the spans of agents: each is made when its agent execution has ended, by the worker that has
+//! saved the end. Tools get their names here.
+
+use std::{collections::BTreeMap, sync::Arc, time::SystemTime};
+
+use async_trait::async_trait;
+use everturn_proto::{
+    Thread, ids as stable,
+    turn::{AgentDefinition, LlmCompleteState, SaveRequest},
+    words::{AgentExecutionStatus, ToolStatus},
+};
+use everturn_store::{
+    AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PageLimit,
+    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TraceKey,
+    TurnStart, TurnStore, WorkerId,
+};
+use everturn_telemetry::trace::SCOPE;
+use opentelemetry::{
+    Context, KeyValue, global,
+    trace::{Span, SpanBuilder, SpanKind, Status, TraceContextExt, Tracer},
+};
+
+use super::{Content, KnownTraces, failed, ids};
+
+/// A store of turns that makes spans.
+pub(super) struct TracedTurns {
+    store: Arc<dyn TurnStore>,
+    known: Arc<KnownTraces>,
+    content: Content,
+}
+
+impl TracedTurns {
+    pub(super) fn new(
+        store: Arc<dyn TurnStore>,
+        known: Arc<KnownTraces>,
+        content: Content,
+    ) -> Self {
+        Self {
+            store,
+            known,
+            content,
+        }
+    }
+
+    async fn begun(&self, key: &TraceKey, begun: &BegunTurn) {
+        if let Some(agent) = &begun.agent {
+            self.known.begin(key, &agent.definition.name).await;
+        }
+    }
+
+    /// Makes the span of an agent execution that has ended.
+    async fn ended(&self, request: &SaveRequest, end: &AgentEnd) {
+        let key = TraceKey {
+            conversation_id: request.conversation_id.clone(),
+            agent_execution_id: request.agent_execution_id.clone(),
+        };
+        let Some(trace) = self.known.of(&key).await else {
+            return;
+        };
+        let above = Context::new().with_remote_span_context(trace.above.clone());
+        let agent = trace.agent.clone().unwrap_or_default();
+        let builder = SpanBuilder::from_name(format!("invoke_agent {agent}"))
+            .with_kind(SpanKind::Internal)
+            .with_start_time(trace.begun_at.unwrap_or_else(SystemTime::now))
+            .with_attributes(attributes(request, end, agent));
+        let tracer = global::tracer(SCOPE);
+        let mut span = ids::with_id(trace.own, || tracer.build_with_context(builder, &above));
+        match (&end.error_code, &end.status) {
+            (Some(code), _) => {
+                span.set_attribute(KeyValue::new("error.type", code.clone()));
+                span.set_status(failed(code.clone()));
+            }
+            (None, AgentExecutionStatus::Completed) => span.set_status(Status::Ok),
+            (None, _) => {}
+        }
+        span.end();
+    }
+
+    /// Adds to the span of a tool what its record says of it.
+    fn describe(&self, record: &ToolRecord) {
+        let call = &record.call;
+        Context::map_current(|context| {
+            let span = context.span();
+            span.update_name(format!("execute_tool {}", call.tool_name));
+            span.set_attributes([
+                KeyValue::new("gen_ai.tool.name", call.tool_name.clone()),
+                KeyValue::new("gen_ai.tool.call.id", call.call_id.clone()),
+                KeyValue::new("everturn.tool.effect", call.effect.clone()),
+            ]);
+            let input = || {
+                call.tool_input
+                    .as_ref()
+                    .map(|input| input.as_str().to_owned())
+            };
+            let arguments = self
+                .content
+                .text("gen_ai.tool.call.arguments", || input().unwrap_or_default());
+            span.set_attributes(arguments);
+        });
+    }
+
+    /// Adds to the span of a tool how it ended.
+    fn tool_ended(&self, record: &ToolRecord) {
+        self.describe(record);
+        Context::map_current(|context| {
+            let span = context.span();
+            let status = record.status.as_str();
+            span.set_attribute(KeyValue::new("everturn.tool.status", status.to_owned()));
+            if record.status == ToolStatus::Completed {
+                span.set_status(Status::Ok);
+            } else {
+                span.set_attribute(KeyValue::new("error.type", status.to_owned()));
+                span.set_status(failed(status));
+            }
+            let result = record.end.as_ref().and_then(|end| {
+                self.content
+                    .text("gen_ai.tool.call.result", || end.result.as_str().to_owned())
+            });
+            span.set_attributes(result);
+        });
+    }
+}
+
+fn attributes(request: &SaveRequest, end: &AgentEnd, agent: String) -> Vec<KeyValue> {
+    let id = &request.agent_execution_id;
+    let thread = Thread::of(&request.conversation_id, &request.message_id, id);
+    vec![
+        KeyValue::new("gen_ai.operation.name", "invoke_agent"),
+        KeyValue::new("gen_ai.agent.name", agent),
+        KeyValue::new("gen_ai.conversation.id", request.conversation_id.clone()),
+        KeyValue::new("gen_ai.usage.input_tokens", i64::from(end.input_tokens)),
+        KeyValue::new("gen_ai.usage.output_tokens", i64::from(end.output_tokens)),
+        KeyValue::new("everturn.message.id", request.message_id.clone()),
+        KeyValue::new("everturn.agent_execution.id", id.clone()),
+        KeyValue::new("everturn.is_sub_agent", thread.is_sub_agents()),
+        KeyValue::new("everturn.llm_calls", i64::from(end.calls)),
+        KeyValue::new("everturn.status", end.status.as_str().to_owned()),
+    ]
+}
+
+#[async_trait]
+impl TurnStore for TracedTurns {
+    async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart, StoreError> {
+        let key = TraceKey {
+            conversation_id: begin.conversation_id.clone(),
+            agent_execution_id: begin.agent_execution_id.clone(),
+        };
+        let start = self.store.begin_turn(begin).await?;
+        if let TurnStart::Begun(begun) = &start {
+            self.begun(&key, begun).await;
+        }
+        Ok(start)
+    }
+
+    async fn begin_sub_agent(
+        &self,
+        call: &ToolKey,
+        agents: &BTreeMap<String, AgentDefinition>,
+        on_unknown: OnUnknownAgent,
+    ) -> Result<BegunTurn, StoreError> {
+        let begun = self.store.begin_sub_agent(call, agents, on_unknown).await?;
+        let (conversation_id, call_id) = (&call.conversation_id, &call.execution_id);
+        let key = TraceKey {
+            conversation_id: conversation_id.clone(),
+            agent_execution_id: stable::sub_agent_execution_id(conversation_id, call_id),
+        };
+        self.begun(&key, &begun).await;
+        Ok(begun)
+    }
+
+    async fn agent_of(&self, conversation_id: &str) -> Result<Option<String>, StoreError> {
+        self.store.agent_of(conversation_id).await
+    }
+
+    async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>, StoreError> {
+        self.store.agent_definition(hash).await
+    }
+
+    async fn context(
+        &self,
+        conversation_id: &str,
+        thread: &Thread,
+        limit: PageLimit,
+    ) -> Result<Vec<ContextMessage>, StoreError> {
+        self.store.context(conversation_id, thread, limit).await
+    }
+
+    async fn granted_tools(
+        &self,
+        conversation_id: &str,
+        tool_names: &[String],
+    ) -> Result<Vec<String>, StoreError> {
+        self.store.granted_tools(conversation_id, tool_names).await
+    }
+
+    async fn claim_step(
+        &self,
+        step: &StepKey,
+        worker: Option<&WorkerId>,
+    ) -> Result<StepClaim, StoreError> {
+        self.store.claim_step(step, worker).await
+    }
+
+    async fn release_step(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
+        self.store.release_step(step, generation).await
+    }
+
+    async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {
+        self.store.holds_claim(step, generation).await
+    }
+
+    async fn complete_step(
+        &self,
+        step: &StepKey,
+        state: LlmCompleteState,
+    ) -> Result<CompletedStep, StoreError> {
+        self.store.complete_step(step, state).await
+    }
+
+    async fn save_partial(
+        &self,
+        step: &StepKey,
+        state: LlmCompleteState,
+    ) -> Result<(), StoreError> {
+        self.store.save_partial(step, state).await
+    }
+
+    async fn claim_tool(&self, key: &ToolKey, claimant: &str) -> Result<ToolClaim, StoreError> {
+        let claim = self.store.claim_tool(key, claimant).await?;
+        if let ToolClaim::Run { record, .. } = &claim {
+            self.describe(record);
+        }
+        Ok(claim)
+    }
+
+    async fn release_tool(&self, key: &ToolKey, claimant: &str) -> Result<(), StoreError> {
+        self.store.release_tool(key, claimant).await
+    }
+
+    async fn finish_tool(&self, key: &ToolKey, end: ToolEnd) -> Result<ToolRecord, StoreError> {
+        let record = self.store.finish_tool(key, end).await?;
+        self.tool_ended(&record);
+        Ok(record)
+    }
+
+    async fn save(&self, request: &SaveRequest) -> Result<Saved, StoreError> {
+        let saved = self.store.save(request).await?;
+        if let Some(end) = &saved.ended {
+            self.ended(request, end).await;
+        }
+        Ok(saved)
+    }
+}
