@@ -54,6 +54,12 @@ func TestWrongValuesAreRefusedWithAReason(t *testing.T) {
 			"{workerController: {enabled: true}, workers: {pools: {one: {}, two: {}}}}",
 			"workerController takes one pool",
 		},
+		{"traces: {endpoint: \"collector:4318\"}", "does not match pattern"},
+		{"traces: {endpoint: \"http://c:4318\", sampleRatio: 1.01}", "maximum: got 1.01, want 1"},
+		{"traces: {endpoint: \"http://c:4318\", headers: {}}", "additional properties 'headers' not allowed"},
+		{"traces: {content: true}", "traces.endpoint is missing"},
+		{"traces: {sampleRatio: 0}", "traces.endpoint is missing"},
+		{"traces: {headersSecret: {name: collector}}", "traces.endpoint is missing"},
 	} {
 		_, err := render(t, parseValues(t, wrong.values))
 		if err == nil {

@@ -25,6 +25,11 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if not .Values.traces.endpoint -}}
+{{- if or .Values.traces.content .Values.traces.headersSecret.name (not (kindIs "invalid" .Values.traces.sampleRatio)) -}}
+{{- fail "traces.endpoint is missing: without it there are no traces, whatever else stands under traces" -}}
+{{- end -}}
+{{- end -}}
 {{- range $name, $pool := $pools -}}
 {{- if and $pool.autoscaling.enabled $pool.keda.enabled -}}
 {{- fail (printf "workers: pool %s has autoscaling and keda; both would set its replicas" $name) -}}
