@@ -3,6 +3,7 @@ package charttest
 import (
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,12 +12,19 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 )
 
-// checkVariable fails the test when docs/configuration.md does not have the variable.
+// checkVariable fails the test when neither docs/configuration.md nor a page of docs/operate has the variable.
 func checkVariable(t *testing.T, place, name string) {
 	t.Helper()
-	if !strings.Contains(read(t, "../../docs/configuration.md"), "`"+name+"`") {
-		t.Errorf("%s: docs/configuration.md does not have %s", place, name)
+	pages, err := filepath.Glob("../../docs/operate/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal("where is docs/operate?", err)
 	}
+	for _, page := range append(pages, "../../docs/configuration.md") {
+		if strings.Contains(read(t, page), "`"+name+"`") {
+			return
+		}
+	}
+	t.Errorf("%s: neither docs/configuration.md nor docs/operate has %s", place, name)
 }
 
 func TestVariablesOfTheChartAreDocumented(t *testing.T) {

@@ -44,3 +44,13 @@ func grace(objects []any) map[string]int64 {
 	}
 	return found
 }
+
+// environment is the value of a variable of a pod's container, and nothing when it is not set.
+func environment(pod core.PodTemplateSpec, name string) string {
+	for _, found := range pod.Spec.Containers[0].Env {
+		if found.Name == name {
+			return found.Value
+		}
+	}
+	return ""
+}

@@ -54,6 +54,21 @@ func TestWrongValuesAreRefusedWithAReason(t *testing.T) {
 			"{workerController: {enabled: true}, workers: {pools: {one: {}, two: {}}}}",
 			"workerController takes one pool",
 		},
+		{"workers: {only: llm}", "value must be one of '', 'workflows', 'models', 'tools'"},
+		{"workers: {pools: {one: {only: tool}}}", "value must be one of '', 'workflows', 'models', 'tools'"},
+		{"workers: {only: workflows}", "no pool does the models: turns would wait for ever"},
+		{"workers: {pools: {a: {only: workflows}, b: {only: models}, c: {}}}", "no pool does the tools: turns would wait for ever"},
+		{"workers: {only: models, pools: {a: {only: tools}, b: {}, c: {only: \"\"}}}", "no pool does the workflows"},
+		{
+			"{workerController: {enabled: true}, workers: {pools: {a: {only: workflows}, b: {only: models}, c: {only: tools}}}}",
+			"that pool has to do all kinds of work",
+		},
+		{"traces: {endpoint: \"collector:4318\"}", "does not match pattern"},
+		{"traces: {endpoint: \"http://c:4318\", sampleRatio: 1.01}", "maximum: got 1.01, want 1"},
+		{"traces: {endpoint: \"http://c:4318\", headers: {}}", "additional properties 'headers' not allowed"},
+		{"traces: {content: true}", "traces.endpoint is missing"},
+		{"traces: {sampleRatio: 0}", "traces.endpoint is missing"},
+		{"traces: {headersSecret: {name: collector}}", "traces.endpoint is missing"},
 	} {
 		_, err := render(t, parseValues(t, wrong.values))
 		if err == nil {

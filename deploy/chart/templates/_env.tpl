@@ -60,6 +60,35 @@
 {{- end }}
 {{- end -}}
 
+{{/* Where traces go, and what they have; nothing without an endpoint. For gateways and workers. */}}
+{{- define "everturn.tracesEnv" -}}
+{{- with .Values.traces -}}
+{{- if .endpoint -}}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ .endpoint | quote }}
+{{- with .headersSecret }}
+{{- if .name }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef:
+      name: {{ .name }}
+      key: {{ .key }}
+{{- end }}
+{{- end }}
+{{- if .content }}
+- name: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT
+  value: "true"
+{{- end }}
+{{- if not (kindIs "invalid" .sampleRatio) }}
+- name: OTEL_TRACES_SAMPLER
+  value: parentbased_traceidratio
+- name: OTEL_TRACES_SAMPLER_ARG
+  value: {{ .sampleRatio | quote }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Certificates of the connections, and the one place to write to. Takes root, and controlled. */}}
 {{- define "everturn.connectionVolumes" -}}
 - name: tmp

@@ -70,6 +70,9 @@ spec:
         - name: EVERTURN_HEALTH_LISTEN
           value: 0.0.0.0:{{ $values.health.port }}
         {{- include "everturn.connectionEnv" . | nindent 8 }}
+        {{- with include "everturn.tracesEnv" .root }}
+        {{- . | nindent 8 }}
+        {{- end }}
         {{- with get . "env" }}
         {{- . | nindent 8 }}
         {{- end }}

@@ -25,6 +25,12 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if not .Values.traces.endpoint -}}
+{{- if or .Values.traces.content .Values.traces.headersSecret.name (not (kindIs "invalid" .Values.traces.sampleRatio)) -}}
+{{- fail "traces.endpoint is missing: without it there are no traces, whatever else stands under traces" -}}
+{{- end -}}
+{{- end -}}
+{{- include "everturn.validateKinds" (dict "root" . "pools" $pools) -}}
 {{- range $name, $pool := $pools -}}
 {{- if and $pool.autoscaling.enabled $pool.keda.enabled -}}
 {{- fail (printf "workers: pool %s has autoscaling and keda; both would set its replicas" $name) -}}
@@ -35,5 +41,25 @@
 {{- end -}}
 {{- if and .Values.workerController.enabled (gt (len $pools) 1) -}}
 {{- fail "workerController takes one pool: each pool would be a Worker Deployment of its own, and two of them cannot share a task queue" -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A turn that a worker of workflows begins has its calls on queues that only workers of models and of tools poll. */}}
+{{- define "everturn.validateKinds" -}}
+{{- $kinds := list -}}
+{{- range $name, $pool := .pools -}}
+{{- with $pool.only -}}
+{{- $kinds = append $kinds . -}}
+{{- end -}}
+{{- end -}}
+{{- if $kinds -}}
+{{- if .root.Values.workerController.enabled -}}
+{{- fail "workerController takes one pool, and so that pool has to do all kinds of work: take `only` away" -}}
+{{- end -}}
+{{- range list "workflows" "models" "tools" -}}
+{{- if not (has . $kinds) -}}
+{{- fail (printf "workers.pools: no pool does the %s: turns would wait for ever; where one pool has `only`, there must be one with `only: %s`" . .) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
