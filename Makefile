@@ -22,7 +22,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server mcp-servers python python-tool openapi histories previous clean chart-test chart-snapshots
+	temporal-server collector mcp-servers python python-tool openapi histories previous clean chart-test chart-snapshots
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +34,7 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server mcp-servers python python-tool chart-test check previous build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server collector mcp-servers python python-tool chart-test check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
@@ -71,7 +71,7 @@ previous: ## Build the binary of the commit before this one into .tools/previous
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server mcp-servers python python-tool previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server collector mcp-servers python python-tool previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
@@ -136,6 +136,13 @@ $(TOOLS)/temporal-sql-tool:
 	@echo "▸ temporal-sql-tool $(TEMPORAL_SERVER_VERSION) with go install (about a minute, once)"
 	@GOBIN="$(TOOLS)/new" go install go.temporal.io/server/cmd/tools/sql@$(TEMPORAL_SERVER_VERSION)
 	@mv "$(TOOLS)/new/sql" "$@"
+
+collector: $(TOOLS)/otelcol ## Build the OpenTelemetry Collector that tests export to into .tools/bin, pinned (tests/collector).
+
+# go.sum changes with every version, so a new pin builds it anew.
+$(TOOLS)/otelcol: $(addprefix tests/collector/,go.mod go.sum main.go)
+	@echo "▸ the OpenTelemetry Collector with go build (about 2 minutes, once)"
+	@cd tests/collector && go build -trimpath -ldflags "-s -w" -o "$@" .
 
 mcp-servers: $(NPM)/installed $(VENV)/mcp-installed ## Install the MCP servers that tests run into .tools, pinned (tests/mcp).
 
