@@ -22,7 +22,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server collector mcp-servers python python-tool openapi histories previous clean chart-test chart-snapshots
+	temporal-server collector mcp-servers python python-tool openapi histories previous release clean chart-test chart-snapshots
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -177,6 +177,9 @@ $(VENV)/schemathesis-installed: tests/requirements.txt
 
 openapi: ## Write docs/openapi.json anew (after a change of an endpoint).
 	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test openapi
+
+release: ## Build the archives of a release with their checksums into target/archives, for glibc and musl, and check them.
+	@scripts/release.sh
 
 clean: ## Remove what was built; .tools stays.
 	@cargo clean

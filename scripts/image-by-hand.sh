@@ -41,7 +41,8 @@ while read -r library; do
     cp -L "$library" "$root$library"
 done < <(ldd "$root/usr/local/bin/everturn" | grep -o '/[^ ]*')
 
-glibc=$(readelf --version-info "$binary" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -uV | tail -1)
+# None in a static binary.
+glibc=$(readelf --version-info "$binary" | sed -nE 's/.*GLIBC_([0-9.]+).*/\1/p' | sort -uV | tail -1)
 newest=$(printf '%s\n' "$glibc" "$newest_glibc" | sort -V | tail -1)
 [ "$newest" = "$newest_glibc" ] || fail "$binary needs glibc $glibc, and the image has $newest_glibc"
 

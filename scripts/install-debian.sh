@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
+# Usage: install-debian.sh [release]
 # Installs what tests and `make stack` run besides Rust, Go, Node and Python: PostgreSQL 15, PgBouncer and Redis 7, from
-# Debian's packages. Does nothing when they are there. Starts no service: the stack runs servers of its own, and neither
-# Debian's PostgreSQL cluster nor its PgBouncer nor its Redis is left running, now or after the next boot, because of
-# this script.
+# Debian's packages. With `release`, installs musl-gcc instead, which `make release` needs. Does nothing when they are there.
+# Starts no service: the stack runs servers of its own, and neither Debian's PostgreSQL cluster nor its PgBouncer nor its
+# Redis is left running, now or after the next boot, because of this script.
 set -euo pipefail
 
 postgres_min=15
@@ -29,13 +30,30 @@ has_pgbouncer() { [ -x /usr/sbin/pgbouncer ]; }
 
 has_redis() { [ -x /usr/bin/redis-server ]; }
 
-missing=()
-has_postgres || missing+=(postgresql)
-has_pgbouncer || missing+=(pgbouncer)
-has_redis || missing+=(redis-server)
+has_musl_gcc() { command -v musl-gcc >/dev/null; }
+
+# Sets `missing` to the packages that are needed for $1 and are not there.
+look() {
+    missing=()
+    if [ "$1" = release ]; then
+        has_musl_gcc || missing+=(musl-tools)
+        return
+    fi
+    has_postgres || missing+=(postgresql)
+    has_pgbouncer || missing+=(pgbouncer)
+    has_redis || missing+=(redis-server)
+}
+
+case ${1:-tests} in
+tests) needed="PostgreSQL $postgres_min or later, PgBouncer and Redis 7" ;;
+release) needed="musl-gcc" ;;
+*) fail "there is no group $1; without an argument it installs what tests need" ;;
+esac
+look "${1:-tests}"
 if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 
-by_hand="install PostgreSQL $postgres_min or later, PgBouncer and Redis 7 (on Debian: apt-get install ${missing[*]}), then run this again"
+installs=("${missing[@]}")
+by_hand="install $needed (on Debian: apt-get install ${installs[*]}), then run this again"
 command -v apt-get >/dev/null || fail "this is no Debian; $by_hand"
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -69,11 +87,11 @@ apt() {
 
 say "apt-get update"
 apt update
-say "apt-get install ${missing[*]} (about a minute, once)"
-apt install -y --no-install-recommends "${missing[@]}"
+say "apt-get install ${installs[*]} (about a minute, once)"
+apt install -y --no-install-recommends "${installs[@]}"
 
 # An administrator's own policy may have allowed the start. And not after the next boot, either.
-for package in "${missing[@]}"; do
+for package in "${installs[@]}"; do
     if command -v service >/dev/null; then "${as_root[@]}" service "$package" stop >/dev/null 2>&1 || true; fi
     if command -v systemctl >/dev/null; then
         "${as_root[@]}" systemctl disable --quiet "$package.service" >/dev/null 2>&1 || true
@@ -81,7 +99,6 @@ for package in "${missing[@]}"; do
     if command -v update-rc.d >/dev/null; then "${as_root[@]}" update-rc.d "$package" disable >/dev/null 2>&1 || true; fi
 done
 
-has_postgres || fail "the package postgresql here is older than $postgres_min; $by_hand"
-has_pgbouncer || fail "pgbouncer is still missing; $by_hand"
-has_redis || fail "redis-server is still missing; $by_hand"
-say "installed ${missing[*]}; their services do not run"
+look "${1:-tests}"
+[ ${#missing[@]} -eq 0 ] || fail "${missing[*]} is not there, or too old, after its installation; $by_hand"
+say "installed ${installs[*]}; no service runs because of this"
