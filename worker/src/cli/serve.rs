@@ -35,7 +35,12 @@ pub struct TraceOptions {
     /// Exports traces of turns to an OpenTelemetry collector, by OTLP over HTTP, such as http://127.0.0.1:4318. By default
     /// none. The other variables of OpenTelemetry's SDK (OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER,
     /// OTEL_SERVICE_NAME, …) hold, too.
-    #[arg(long, env = "OTEL_EXPORTER_OTLP_ENDPOINT", value_name = "URL")]
+    #[arg(
+        long,
+        env = "OTEL_EXPORTER_OTLP_ENDPOINT",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub otlp_endpoint: Option<Url>,
     /// Puts the texts of models and tools into traces, 16 KiB of each at the most. They are your users' words.
     #[arg(

@@ -63,12 +63,14 @@ impl Traces {
         let Some(endpoint) = &options.otlp_endpoint else {
             return Ok(None);
         };
+        // The rest of a URL may hold secrets.
+        let shown = endpoint.origin().ascii_serialization();
         let exporter = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
             .with_http_client(http_client()?)
             .with_endpoint(with_path(endpoint.as_str()))
             .build()
-            .with_context(|| format!("traces cannot be exported to {endpoint}"))?;
+            .with_context(|| format!("traces cannot be exported to {shown}"))?;
         let provider = SdkTracerProvider::builder()
             .with_id_generator(StableIds::default())
             .with_resource(resource(role))
@@ -81,7 +83,7 @@ impl Traces {
         global::set_tracer_provider(provider.clone());
         global::set_text_map_propagator(TraceContextPropagator::new());
         trace::switch_on();
-        tracing::info!(%endpoint, "traces are exported");
+        tracing::info!(endpoint = shown, "traces are exported");
         Ok(Some(Arc::new(Self {
             provider,
             content: Content::new(options.trace_content),
