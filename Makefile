@@ -22,7 +22,8 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server collector mcp-servers python python-tool openapi histories previous release clean chart-test chart-snapshots
+	temporal-server collector mcp-servers python python-tool openapi histories previous release clean chart-test chart-snapshots \
+	scraped-alerts
 
 help: ## List the commands.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,7 +35,7 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server collector mcp-servers python python-tool chart-test check previous build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server collector mcp-servers python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
@@ -71,7 +72,7 @@ previous: ## Build the binary of the commit before this one into .tools/previous
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server collector mcp-servers python python-tool previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server collector mcp-servers python python-tool scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
@@ -164,6 +165,10 @@ chart-test: $(VENV)/hadolint-installed ## Check deploy/: the image's file, the H
 
 chart-snapshots: ## Write the snapshots of the Helm chart anew (after a change of it; read the difference).
 	@cd deploy/chart-test && EVERTURN_UPDATE_CHART=1 go test -count=1 -run Snapshots ./...
+
+scraped-alerts: ## Build the program that evaluates the alerts on what processes have shown, into .tools/bin.
+	@echo "▸ scraped-alerts (the first time compiles Prometheus' query engine: a minute)"
+	@cd deploy/chart-test && go build -o "$(TOOLS)/scraped-alerts" ./scraped-alerts
 
 $(VENV)/hadolint-installed: deploy/requirements.txt
 	@echo "▸ hadolint with pip"

@@ -1,7 +1,6 @@
 package charttest
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -9,19 +8,12 @@ import (
 	"time"
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
-	"github.com/prometheus/common/model"
-	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql"
-	"github.com/prometheus/prometheus/storage"
-	"github.com/prometheus/prometheus/tsdb/chunkenc"
-	"github.com/prometheus/prometheus/tsdb/chunks"
-	"github.com/prometheus/prometheus/util/annotations"
 	"sigs.k8s.io/yaml"
-)
 
-// The package of Prometheus that runs rules brings the clients of all clouds with it. So only its query engine is used here,
-// on series in memory, and what a rule adds to a query is below: `for`.
+	"everturn/deploy/chart-test/alerting"
+)
 
 // Conditions are what conditions.yaml holds.
 type conditions struct {
@@ -38,8 +30,6 @@ type change struct {
 }
 
 const (
-	// The time between two samples, and between two looks at the rules.
-	interval = time.Minute
 	// When each condition begins, so that all ranges are full.
 	begins = 2 * time.Hour
 	until  = 5 * time.Hour
@@ -55,11 +45,11 @@ func readConditions(t *testing.T) conditions {
 }
 
 // parseSeries reads series in the notation of promtool. They get the labels that all of them share.
-func parseSeries(t *testing.T, known map[string]metric, lines []string) map[string]storage.Series {
+func parseSeries(t *testing.T, known map[string]metric, lines []string) alerting.Series {
 	t.Helper()
-	found := map[string]storage.Series{}
+	found := alerting.Series{}
 	for _, line := range lines {
-		set, values, err := promQL.ParseSeriesDesc(line)
+		set, values, err := alerting.Parser.ParseSeriesDesc(line)
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)
 		}
@@ -73,114 +63,38 @@ func parseSeries(t *testing.T, known map[string]metric, lines []string) map[stri
 				t.Errorf("%s: it has no label %s", line, label.Name)
 			}
 		})
-		var samples []chunks.Sample
-		for at, value := range values {
+		found.Begin(set)
+		for minute, value := range values {
 			if !value.Omitted {
-				samples = append(samples, sample{int64(at) * interval.Milliseconds(), value.Value})
+				found.Add(set, minute, value.Value)
 			}
 		}
-		found[set.String()] = storage.NewListSeries(set, samples)
 	}
 	return found
 }
 
-// A sample is a value at a time, in milliseconds.
-type sample struct {
-	at    int64
-	value float64
-}
-
-func (s sample) T() int64                      { return s.at }
-func (s sample) ST() int64                     { return 0 }
-func (s sample) F() float64                    { return s.value }
-func (s sample) H() *histogram.Histogram       { return nil }
-func (s sample) FH() *histogram.FloatHistogram { return nil }
-func (s sample) Type() chunkenc.ValueType      { return chunkenc.ValFloat }
-func (s sample) Copy() chunks.Sample           { return s }
-
-// A selection is the series that match, in the order of their labels.
-type selection struct {
-	series []storage.Series
-	next   int
-}
-
-func (s *selection) Next() bool                        { s.next++; return s.next <= len(s.series) }
-func (s *selection) At() storage.Series                { return s.series[s.next-1] }
-func (s *selection) Err() error                        { return nil }
-func (s *selection) Warnings() annotations.Annotations { return nil }
-
-func inMemory(all map[string]storage.Series) storage.Queryable {
-	choose := func(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
-		found := &selection{}
-		for _, key := range slices.Sorted(maps.Keys(all)) {
-			set := all[key].Labels()
-			if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(set.Get(m.Name)) }) {
-				found.series = append(found.series, all[key])
-			}
-		}
-		return found
-	}
-	return &storage.MockQueryable{MockQuerier: &storage.MockQuerier{SelectMockFunction: choose}}
-}
-
-// A firing is an alert that fires, and since when.
-type firing struct {
-	since  time.Duration
-	labels labels.Labels
-}
-
-// evaluate looks at a rule every minute, as Prometheus does: an alert fires when its expression has had a result with the
-// same labels at each look for as long as `for` says.
-func evaluate(t *testing.T, engine *promql.Engine, rule monitoring.Rule, all map[string]storage.Series) []firing {
+// evaluate says when a rule fires on these series.
+func evaluate(t *testing.T, engine *promql.Engine, rule monitoring.Rule, all alerting.Series) []alerting.Firing {
 	t.Helper()
-	query, err := engine.NewRangeQuery(t.Context(), inMemory(all), nil, rule.Expr.String(), time.UnixMilli(0), time.UnixMilli(until.Milliseconds()), interval)
+	found, err := alerting.Evaluate(engine, rule, all, until)
 	if err != nil {
 		t.Fatalf("%s: %v", rule.Alert, err)
-	}
-	defer query.Close()
-	matrix, err := query.Exec(context.Background()).Matrix()
-	if err != nil {
-		t.Fatalf("%s: %v", rule.Alert, err)
-	}
-	var pending model.Duration
-	if rule.For != nil {
-		if pending, err = model.ParseDuration(string(*rule.For)); err != nil {
-			t.Fatalf("%s: %v", rule.Alert, err)
-		}
-	}
-	var found []firing
-	for _, result := range matrix {
-		since, last := int64(0), int64(-1)
-		for _, point := range result.Floats {
-			if last < 0 || point.T-last > interval.Milliseconds() {
-				since = point.T
-			}
-			last = point.T
-			if point.T-since >= time.Duration(pending).Milliseconds() {
-				found = append(found, firing{time.Duration(point.T) * time.Millisecond, result.Metric})
-				break
-			}
-		}
 	}
 	return found
-}
-
-func newEngine() *promql.Engine {
-	return promql.NewEngine(promql.EngineOpts{MaxSamples: 1_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, Parser: promQL})
 }
 
 func TestNoAlertFiresWhenAllIsWell(t *testing.T) {
-	engine, all := newEngine(), parseSeries(t, knownMetrics(t), readConditions(t).Well)
+	engine, all := alerting.NewEngine(), parseSeries(t, knownMetrics(t), readConditions(t).Well)
 	for name, rule := range alerts(t) {
 		for _, fires := range evaluate(t, engine, rule, all) {
-			t.Errorf("%s fires after %v: %v", name, fires.since, fires.labels)
+			t.Errorf("%s fires after %v: %v", name, fires.Since, fires.Labels)
 		}
 	}
 }
 
 // TestEachAlertFiresOnItsConditionOnly makes each condition in a system that is well, and what comes close to it.
 func TestEachAlertFiresOnItsConditionOnly(t *testing.T) {
-	engine, known, rules := newEngine(), knownMetrics(t), alerts(t)
+	engine, known, rules := alerting.NewEngine(), knownMetrics(t), alerts(t)
 	given := readConditions(t)
 	for name := range rules {
 		fires := func(of change) bool { return of.Fires != "" }
@@ -203,7 +117,7 @@ func TestEachAlertFiresOnItsConditionOnly(t *testing.T) {
 	}
 }
 
-func checkFirings(t *testing.T, engine *promql.Engine, rules map[string]monitoring.Rule, name string, made change, all map[string]storage.Series) {
+func checkFirings(t *testing.T, engine *promql.Engine, rules map[string]monitoring.Rule, name string, made change, all alerting.Series) {
 	t.Helper()
 	what := name + ", with " + strings.Join(made.Makes, ", ")
 	for other, rule := range rules {
@@ -216,15 +130,13 @@ func checkFirings(t *testing.T, engine *promql.Engine, rules map[string]monitori
 			continue
 		}
 		after, err := time.ParseDuration(made.Fires)
-		if err != nil || found[0].since-begins != after {
-			t.Errorf("%s fires after %v, and not after %s", what, found[0].since-begins, made.Fires)
+		if err != nil || found[0].Since-begins != after {
+			t.Errorf("%s fires after %v, and not after %s", what, found[0].Since-begins, made.Fires)
 		}
 		for label, value := range made.Labels {
-			if got := found[0].labels.Get(label); got != value {
+			if got := found[0].Labels.Get(label); got != value {
 				t.Errorf("%s has %s=%q instead of %q", what, label, got, value)
 			}
 		}
 	}
 }
-
-func promqlSample(value float64) promql.Sample { return promql.Sample{F: value} }

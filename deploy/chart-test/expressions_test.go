@@ -5,14 +5,15 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
-)
 
-var promQL = parser.NewParser(parser.Options{})
+	"everturn/deploy/chart-test/alerting"
+)
 
 // A checker finds what Prometheus takes without a word and answers with nothing: names of metrics, labels and values that do
 // not exist, and sides of an operator that can never match.
@@ -25,7 +26,7 @@ type labelSet map[string]bool
 
 // checkExpression returns the labels of the result, and what is wrong.
 func checkExpression(known map[string]metric, text string) (labelSet, []string) {
-	expression, err := promQL.ParseExpr(text)
+	expression, err := alerting.Parser.ParseExpr(text)
 	if err != nil {
 		return nil, []string{err.Error()}
 	}
@@ -79,16 +80,30 @@ func (c *checker) checkValue(name string, found metric, matcher *labels.Matcher)
 	if matcher.Type == labels.MatchRegexp || matcher.Type == labels.MatchNotRegexp {
 		values = strings.Split(matcher.Value, "|")
 	}
+	if matcher.Name == "le" {
+		c.checkBounds(name, found, values)
+		return
+	}
 	for _, value := range values {
 		switch {
-		case matcher.Name == "le":
-			c.require(slices.Contains(found.bounds, value) || value == "+Inf", "%s has no bucket %s", name, value)
 		case matcher.Name == "job":
 			c.require(value == "everturn", "no job is called %s", value)
 		case slices.Contains(ofScrape, matcher.Name), !plainWord.MatchString(value), value == "5..":
 			// What the scrape or the one who looks chooses.
 		default:
 			c.require(found.words[value], "nothing says that %s has %s=%q", name, matcher.Name, value)
+		}
+	}
+}
+
+// checkBounds wants a whole number twice: Prometheus 3 writes 5.0 where the process and Prometheus 2 write 5.
+func (c *checker) checkBounds(name string, found metric, values []string) {
+	for _, value := range values {
+		bound := strings.TrimSuffix(value, ".0")
+		c.require(slices.Contains(found.bounds, bound) || bound == "+Inf", "%s has no bucket %s", name, value)
+		if _, err := strconv.Atoi(bound); err == nil {
+			both := slices.Contains(values, bound) && slices.Contains(values, bound+".0")
+			c.require(both, "%s: write le=~\"%s|%s.0\", for both ways in which Prometheus writes it", name, bound, bound)
 		}
 	}
 }
@@ -182,7 +197,8 @@ func TestWhatPrometheusWouldSilentlyTakeIsFound(t *testing.T) {
 		{`everturn_model_calls_total{result=~"ok|fine"}`, `result="fine"`},
 		{`temporal_num_pollers{poller_type="workflow"}`, `poller_type="workflow"`},
 		{`everturn_save_seconds_bucket{le="0.3"}`, "no bucket 0.3"},
-		{`everturn_model_call_seconds_bucket{le="30.0"}`, "no bucket 30.0"},
+		{`everturn_model_call_seconds_bucket{le="30"}`, "for both ways"},
+		{`everturn_model_call_seconds_bucket{le="30.0"}`, "for both ways"},
 		{`up{job="everturns"}`, "no job"},
 		{`sum by (models) (everturn_model_calls_total)`, "no label models to group by"},
 		{`sum by (pod) (sum by (namespace) (everturn_streams_open))`, "no label pod to group by"},

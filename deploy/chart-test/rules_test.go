@@ -9,8 +9,11 @@ import (
 
 	monitoring "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
 	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/template"
+
+	"everturn/deploy/chart-test/alerting"
 )
 
 // alerts are the rules as the chart installs them, by their names.
@@ -75,7 +78,7 @@ var word = regexp.MustCompile(`[a-z]\w+`)
 func typos(t *testing.T, text string) []string {
 	t.Helper()
 	named := map[string]bool{}
-	expression, err := promQL.ParseExpr(text)
+	expression, err := alerting.Parser.ParseExpr(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +143,7 @@ func TestAnnotationsOfAlertsCanBeRead(t *testing.T) {
 
 // expand writes an annotation as Prometheus does.
 func expand(text string, labels map[string]string, value float64) (string, error) {
-	data := template.AlertTemplateData(labels, nil, "", promqlSample(value))
+	data := template.AlertTemplateData(labels, nil, "", promql.Sample{F: value})
 	text = "{{$labels := .Labels}}{{$value := .Value}}" + text
 	return template.NewTemplateExpander(context.Background(), text, "alert", data, model.Time(0), nil, &url.URL{}, nil).Expand()
 }

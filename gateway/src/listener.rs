@@ -3,11 +3,18 @@
 //! A stream's body produces an event only when its connection can send it, so a reader that stalls makes nothing pile
 //! up in memory. But it would keep its socket for ever, and a graceful shutdown would wait for it.
 
-use std::{io, net::SocketAddr, pin::Pin, time::Duration};
+use std::{
+    io::{self, IoSlice},
+    net::SocketAddr,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use axum::serve::Listener;
+use everturn_telemetry::gateway as telemetry;
 use tokio::{
-    io::AsyncWrite,
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpListener, TcpSocket, TcpStream},
 };
 use tokio_io_timeout::TimeoutWriter;
@@ -48,7 +55,7 @@ impl StallGuardedListener {
 }
 
 impl Listener for StallGuardedListener {
-    type Io = Pin<Box<TimeoutWriter<TcpStream>>>;
+    type Io = Guarded<TcpStream>;
     type Addr = SocketAddr;
 
     async fn accept(&mut self) -> (Self::Io, SocketAddr) {
@@ -67,10 +74,77 @@ impl Listener for StallGuardedListener {
 
 /// A connection whose writes, plain and vectored, flushes and shutdown fail when the other side takes nothing for
 /// `stall_timeout`. The time begins anew with each one that ends.
-fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Pin<Box<TimeoutWriter<Io>>> {
+fn guarded<Io: AsyncWrite>(io: Io, stall_timeout: Duration) -> Guarded<Io> {
     let mut writer = TimeoutWriter::new(io);
     writer.set_timeout(Some(stall_timeout));
-    Box::pin(writer)
+    Guarded {
+        io: Box::pin(writer),
+        has_stalled: false,
+    }
+}
+
+/// A connection that counts when it is cut because the other side takes nothing. The stream that is sent over it cannot:
+/// it is not asked for more, and is dropped like that of a reader who has left.
+pub struct Guarded<Io> {
+    io: Pin<Box<TimeoutWriter<Io>>>,
+    has_stalled: bool,
+}
+
+impl<Io> Guarded<Io> {
+    fn noted<T>(&mut self, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if let Poll::Ready(Err(error)) = &done
+            && error.kind() == io::ErrorKind::TimedOut
+            && !std::mem::replace(&mut self.has_stalled, true)
+        {
+            telemetry::cut("stalled");
+            tracing::info!("a connection is cut; its reader has taken nothing for `stall_timeout`");
+        }
+        done
+    }
+}
+
+impl<Io: AsyncRead + AsyncWrite> AsyncRead for Guarded<Io> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.io.as_mut().poll_read(context, buffer)
+    }
+}
+
+impl<Io: AsyncWrite> AsyncWrite for Guarded<Io> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let done = self.io.as_mut().poll_write(context, bytes);
+        self.noted(done)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let done = self.io.as_mut().poll_write_vectored(context, bytes);
+        self.noted(done)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let done = self.io.as_mut().poll_flush(context);
+        self.noted(done)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let done = self.io.as_mut().poll_shutdown(context);
+        self.noted(done)
+    }
 }
 
 #[cfg(test)]

@@ -122,7 +122,8 @@ impl Temporal {
         Box::leak(Box::new(self))
     }
 
-    async fn dev_with(dynamic_config: Vec<String>) -> Self {
+    /// Starts a dev server that keeps everything in memory, with these settings, each `key=value`.
+    pub async fn dev_with(dynamic_config: Vec<String>) -> Self {
         let (port, metrics_port) = (free_port(), Some(free_port()));
         let server = dev_server(port, metrics_port, dynamic_config.clone());
         let temporal = Self {
@@ -148,9 +149,14 @@ impl Temporal {
         self.start_empty().await;
     }
 
-    /// Kills a dev server, and all that it keeps.
-    pub async fn stop(&self) {
+    /// Kills a dev server at the end of a test, if it runs.
+    pub fn kill(&self) {
         drop(self.dev_server().lock().unwrap().take());
+    }
+
+    /// Kills a dev server, and all that it keeps, and waits until it is gone.
+    pub async fn stop(&self) {
+        self.kill();
         for port in self.metrics_port.into_iter().chain([self.port]) {
             wait::until("the server is gone", || async {
                 let connected = TcpStream::connect(("127.0.0.1", port)).await;

@@ -57,10 +57,16 @@ impl Probes {
         .await
     }
 
+    /// The metrics as Prometheus reads them; `None` while nobody answers.
+    pub(crate) async fn text(&self) -> Option<String> {
+        let (status, text) = self.get("/metrics").await?;
+        assert_eq!(status, 200);
+        Some(text)
+    }
+
     /// The series of the metrics, by name and labels as they are written.
     async fn metrics(&self) -> BTreeMap<String, f64> {
-        let (status, text) = self.get("/metrics").await.unwrap();
-        assert_eq!(status, 200);
+        let text = self.text().await.unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let series = lines.filter_map(|line| line.rsplit_once(' '));
         series

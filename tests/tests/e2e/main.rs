@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod api;
 mod approvals;
 mod approvals_survive;

@@ -151,7 +151,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     let mut tools = parts.tools;
     tools.register(typed(ReadResult::new(parts.store.results)))?;
     let tools = Arc::new(tools);
-    let lease = LeaseKeeper::begin(parts.store.leases, limits.lease).await;
+    let leases = telemetry.leases(parts.store.leases);
+    let lease = LeaseKeeper::begin(leases, limits.lease).await;
     let cancels = Cancels::default();
     let activities = AgentActivities {
         turns: telemetry.turns(parts.store.turns),

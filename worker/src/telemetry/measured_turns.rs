@@ -20,6 +20,8 @@ use everturn_store::{
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
 
+use super::noted;
+
 /// How many turns are timed at once: more than a worker runs. The time of one that began before so many others is not
 /// told.
 const TIMED: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
@@ -74,13 +76,6 @@ fn name_of(request: &SaveRequest) -> &'static str {
         Some(Batch::End(_)) => "end",
         None => "none",
     }
-}
-
-fn noted<T>(answer: Result<T, StoreError>) -> Result<T, StoreError> {
-    if let Err(error) = &answer {
-        turns::store_failed(error.is_retryable());
-    }
-    answer
 }
 
 /// An end counts each time that it is stored: once more when the answer was lost, and the attempt stores it again.

@@ -6,7 +6,7 @@
 //! - `exporter`: the metrics as Prometheus reads them
 //! - `engine_meter`: the metrics of Temporal's SDK
 //! - `traces`: the traces of turns
-//! - `measured_turns`, `measured_model`, `measured_stream`: what workers use, with metrics
+//! - `measured_turns`, `measured_leases`, `measured_model`, `measured_stream`: what workers use, with metrics
 //!
 //! Without an address to listen on there are no metrics, and without an endpoint no traces: workers then use the store, the
 //! models and the stream themselves.
@@ -16,6 +16,7 @@
 mod engine_meter;
 mod exporter;
 mod health;
+mod measured_leases;
 mod measured_model;
 mod measured_stream;
 mod measured_turns;
@@ -27,9 +28,11 @@ use std::{net::SocketAddr, sync::Arc};
 use anyhow::Context;
 use everturn_activities::model::ModelClient;
 use everturn_gateway::{Deliveries, listener};
-use everturn_store::{ConnectionUsage, Conversations, TraceContexts, TurnStore};
+use everturn_store::{
+    ConnectionUsage, Conversations, StoreError, TraceContexts, TurnStore, WorkerLeases,
+};
 use everturn_stream::StreamWriter;
-use everturn_telemetry::process;
+use everturn_telemetry::{process, turns};
 use temporalio_common::telemetry::TelemetryOptions;
 use temporalio_sdk::runtime::RuntimeOptions;
 use tokio_util::sync::CancellationToken;
@@ -38,6 +41,7 @@ use self::{
     engine_meter::{EngineMeter, Pollers},
     exporter::Exporter,
     health::Health,
+    measured_leases::MeasuredLeases,
     measured_model::MeasuredModel,
     measured_stream::MeasuredStream,
     measured_turns::MeasuredTurns,
@@ -154,6 +158,14 @@ impl Telemetry {
         }
     }
 
+    /// The store of the workers' leases, measured.
+    pub fn leases(&self, leases: Arc<dyn WorkerLeases>) -> Arc<dyn WorkerLeases> {
+        match self.served {
+            Some(_) => Arc::new(MeasuredLeases::new(leases)),
+            None => leases,
+        }
+    }
+
     /// The client of models, measured.
     pub fn model(&self, model: Arc<dyn ModelClient>) -> Arc<dyn ModelClient> {
         let model = match self.served {
@@ -222,6 +234,14 @@ impl Telemetry {
             .build()
             .unwrap_or_default()
     }
+}
+
+/// Counts a call of the store if it has failed.
+fn noted<T>(answer: Result<T, StoreError>) -> Result<T, StoreError> {
+    if let Err(error) = &answer {
+        turns::store_failed(error.is_retryable());
+    }
+    answer
 }
 
 fn polls(pollers: &Pollers) -> Result<(), NotReady> {

@@ -1,0 +1,31 @@
+//! The store of the workers' leases, with its errors counted. A lease is renewed also while no turn runs, so they say at any
+//! time whether the worker can reach the database.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use everturn_store::{StoreError, WorkerId, WorkerLease, WorkerLeases};
+
+use super::noted;
+
+/// A store of leases that counts.
+pub(super) struct MeasuredLeases {
+    store: Arc<dyn WorkerLeases>,
+}
+
+impl MeasuredLeases {
+    pub(super) fn new(store: Arc<dyn WorkerLeases>) -> Self {
+        Self { store }
+    }
+}
+
+#[async_trait]
+impl WorkerLeases for MeasuredLeases {
+    async fn renew_lease(&self, lease: &WorkerLease) -> Result<(), StoreError> {
+        noted(self.store.renew_lease(lease).await)
+    }
+
+    async fn end_lease(&self, worker: &WorkerId) -> Result<(), StoreError> {
+        noted(self.store.end_lease(worker).await)
+    }
+}
