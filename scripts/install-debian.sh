@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what tests and `make stack` run besides Rust, Go, Node and Python: PostgreSQL 15, PgBouncer and Redis 7, from
-# Debian's packages. Does nothing when they are there. Starts no service: the stack runs servers of its own, and neither
-# Debian's PostgreSQL cluster nor its PgBouncer nor its Redis is left running, now or after the next boot, because of
-# this script.
+# Installs what tests and `make stack` run besides Rust, Go, Node and Python: PostgreSQL 15, PgBouncer, Redis 7 and the
+# shell of SQLite, from Debian's packages. Does nothing when they are there. Starts no service: the stack runs servers of
+# its own, and neither Debian's PostgreSQL cluster nor its PgBouncer nor its Redis is left running, now or after the next
+# boot, because of this script.
 set -euo pipefail
 
 postgres_min=15
@@ -29,13 +29,16 @@ has_pgbouncer() { [ -x /usr/sbin/pgbouncer ]; }
 
 has_redis() { [ -x /usr/bin/redis-server ]; }
 
+has_sqlite() { [ -x /usr/bin/sqlite3 ]; }
+
 missing=()
 has_postgres || missing+=(postgresql)
 has_pgbouncer || missing+=(pgbouncer)
 has_redis || missing+=(redis-server)
+has_sqlite || missing+=(sqlite3)
 if [ ${#missing[@]} -eq 0 ]; then exit 0; fi
 
-by_hand="install PostgreSQL $postgres_min or later, PgBouncer and Redis 7 (on Debian: apt-get install ${missing[*]}), then run this again"
+by_hand="install PostgreSQL $postgres_min or later, PgBouncer, Redis 7 and sqlite3 (on Debian: apt-get install ${missing[*]}), then run this again"
 command -v apt-get >/dev/null || fail "this is no Debian; $by_hand"
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
@@ -84,4 +87,5 @@ done
 has_postgres || fail "the package postgresql here is older than $postgres_min; $by_hand"
 has_pgbouncer || fail "pgbouncer is still missing; $by_hand"
 has_redis || fail "redis-server is still missing; $by_hand"
+has_sqlite || fail "sqlite3 is still missing; $by_hand"
 say "installed ${missing[*]}; their services do not run"

@@ -7,6 +7,7 @@
 mod api;
 mod approvals;
 mod approvals_survive;
+mod backups;
 mod bad_input;
 mod cancels;
 mod cli;
