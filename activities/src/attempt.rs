@@ -107,7 +107,7 @@ impl<'a> Attempt<'a> {
 
     /// Calls the store until it answers, at most until the attempt would end itself: a paid answer or a tool's outcome
     /// would be lost with the attempt. Sends heartbeats meanwhile. A cancel does not end it, because what happened is
-    /// recorded all the same.
+    /// recorded all the same. The end of the worker does: whoever stops it would kill it soon.
     pub(crate) async fn insist<T, F>(&self, call: impl FnMut() -> F) -> Result<T, ActivityError>
     where
         F: Future<Output = Result<T, StoreError>>,
@@ -116,6 +116,7 @@ impl<'a> Attempt<'a> {
         let answer = tokio::select! {
             biased;
             answer = until_available(call) => answer,
+            () = self.stopping.is_over() => return Err(fail::store_away()),
             () = tokio::time::sleep(self.time_left()) => return Err(fail::store_away()),
             () = heartbeat(self.ctx, &nothing) => return Err(fail::store_away()),
         };

@@ -39,9 +39,22 @@ pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
             what: Missing::Message,
             ..
         } => permanent(failure::UNKNOWN_MESSAGE, error.to_string()),
+        StoreError::NotFound {
+            what: Missing::AgentExecution | Missing::Checkpoint | Missing::ToolExecution,
+            ..
+        } => permanent(failure::STORE_BEHIND, error.to_string()),
         StoreError::RunReplaced { .. } => permanent(failure::RUN_REPLACED, error.to_string()),
         _ => permanent(failure::INTERNAL, error.to_string()),
     }
+}
+
+/// The store lacks steps that the run has saved, so the model would not know of them.
+pub(crate) fn store_behind() -> ActivityError {
+    permanent(
+        failure::STORE_BEHIND,
+        "The database went back to an earlier point, and lacks steps that this turn has made. Send the message again if \
+         it still needs an answer.",
+    )
 }
 
 /// How often an activity of the store was tried.

@@ -69,6 +69,8 @@ pub enum Missing {
     Agent,
     /// A turn, or a sub-agent's part of one.
     AgentExecution,
+    /// The reply of a model's call.
+    Checkpoint,
     /// A tool execution.
     ToolExecution,
     /// An API key or a session.
@@ -82,6 +84,7 @@ impl fmt::Display for Missing {
             Self::Message => "message",
             Self::Agent => "agent",
             Self::AgentExecution => "agent execution",
+            Self::Checkpoint => "checkpoint",
             Self::ToolExecution => "tool execution",
             Self::Key => "key",
         })

@@ -5,6 +5,7 @@
 //! - [`temporal`]: one Temporal server for all tests of a binary, and the `temporal` CLI
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`mcp`]: MCP servers of other projects
+//! - [`runbook`]: the commands of a document, to run them
 //! - [`python`]: the worker of `examples/python-tool`
 //! - `failpoints`: workers and tool executions that stop where a test says
 //! - [`events`]: helpers that read the events of a conversation
@@ -37,6 +38,7 @@ pub mod outage;
 pub mod python;
 pub mod random;
 pub mod reader;
+pub mod runbook;
 mod search_attributes;
 pub mod soak;
 pub mod stack;

@@ -46,6 +46,7 @@ pub(crate) async fn think(
             log_id,
             generation,
             calls,
+            is_ahead: _,
         } => (log_id, generation, calls),
     };
     let call = ModelCall {
@@ -88,7 +89,7 @@ pub(crate) async fn think(
     Ok(plan(&stored))
 }
 
-/// Claims the step, unless it was called too often.
+/// Claims the step, unless it was called too often, or the store does not have the steps before.
 async fn claim(
     activities: &AgentActivities,
     attempt: &Attempt<'_>,
@@ -99,6 +100,7 @@ async fn claim(
         .insist(|| activities.turns.claim_step(step, worker))
         .await?;
     match claim {
+        StepClaim::Call { is_ahead: true, .. } => Err(fail::store_behind()),
         StepClaim::Call { calls, .. } if calls > fail::STEP_CALLS => Err(fail::called_too_often()),
         claim => Ok(claim),
     }

@@ -38,6 +38,8 @@ pub mod failure {
     pub const TURN_NOT_STARTED: &str = "turn_not_started";
     /// The store could not be reached.
     pub const STORE_UNAVAILABLE: &str = "store_unavailable";
+    /// The store lacks what the run has saved: it went back to an earlier point.
+    pub const STORE_BEHIND: &str = "store_behind";
     /// The workflow's input cannot be used.
     pub const INVALID_INPUT: &str = "invalid_input";
     /// No worker has an agent of this name.
@@ -53,7 +55,7 @@ pub mod failure {
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 24] = [
+    pub const ALL: [&str; 25] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -72,6 +74,7 @@ pub mod failure {
         RUN_REPLACED,
         TURN_NOT_STARTED,
         STORE_UNAVAILABLE,
+        STORE_BEHIND,
         INVALID_INPUT,
         UNKNOWN_AGENT,
         NOT_HERE,

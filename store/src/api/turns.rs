@@ -219,6 +219,9 @@ pub enum StepClaim {
         generation: u32,
         /// Number of calls of this step, with this one. Calls of workers of the release before are not counted.
         calls: u32,
+        /// True when the store lacks a part of the steps before, which were saved: it went back to an earlier point. The
+        /// model would be called without that part.
+        is_ahead: bool,
     },
 }
 

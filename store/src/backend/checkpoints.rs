@@ -32,7 +32,7 @@ pub(super) async fn claim_step(
 ) -> Result<StepClaim> {
     // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
     // its transaction, only when it was read to its end.
-    let mut claimed: Vec<(i64, i64, String)> = sqlx::query_as(CLAIM_STEP)
+    let mut claimed: Vec<(i64, i64, bool, String)> = sqlx::query_as(CLAIM_STEP)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
         .bind(i64::from(step.step))
@@ -42,11 +42,12 @@ pub(super) async fn claim_step(
         .bind(worker.map(WorkerId::as_str).unwrap_or_default())
         .fetch_all(&mut *connection)
         .await?;
-    if let Some((generation, calls, log_id)) = claimed.pop() {
+    if let Some((generation, calls, is_ahead, log_id)) = claimed.pop() {
         return Ok(StepClaim::Call {
             log_id: log_id.into(),
             generation: narrow(generation)?,
             calls: narrow(calls)?,
+            is_ahead,
         });
     }
     // Nothing was claimed: the call was made before, the agent execution is not running, or the run was replaced.

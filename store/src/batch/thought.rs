@@ -7,7 +7,10 @@ use everturn_proto::{
 };
 
 use super::{ToolRow, builder::Builder};
-use crate::{api::Result, error::StoreError};
+use crate::{
+    api::Result,
+    error::{Missing, StoreError},
+};
 
 impl<'a> Builder<'a> {
     /// Adds the thought, an act for each call, the calls' records as pending, and the assistant's row.
@@ -49,14 +52,15 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Returns the stored reply of the request's step.
+    /// Returns the stored reply of the request's step. The steps before are saved, unless the store went back to an
+    /// earlier point after this run had saved them.
     pub(super) fn checkpoint(&self) -> Result<&'a LlmCompleteState> {
-        self.snapshot.checkpoint.as_ref().ok_or_else(|| {
-            let (checkpoint, step) = (CheckpointType::LlmComplete, self.step());
-            StoreError::Corrupt(format!(
-                "agent execution `{}` has no {checkpoint} of step {} to save",
-                step.agent_execution_id, step.step
-            ))
+        let (step, saved) = (self.step(), self.snapshot.steps);
+        let reply = self.snapshot.checkpoint.as_ref();
+        reply.filter(|_| saved >= step.step).ok_or_else(|| {
+            let (checkpoint, missing) = (CheckpointType::LlmComplete, saved.min(step.step));
+            let id = format!("{checkpoint}/{}/{missing}", step.agent_execution_id);
+            StoreError::not_found(Missing::Checkpoint, id)
         })
     }
 }

@@ -17,13 +17,14 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     let claim = async |step| turn.store.claim_step(&turn.step(step), None).await.unwrap();
     let log_id = turn.conversation().await.log_id;
-    let call = |generation, calls| StepClaim::Call {
+    let call = |generation, calls, is_ahead| StepClaim::Call {
         log_id: log_id.clone(),
         generation,
         calls,
+        is_ahead,
     };
-    assert_eq!(claim(0).await, call(1, 1));
-    assert_eq!(claim(0).await, call(2, 2));
+    assert_eq!(claim(0).await, call(1, 1, false));
+    assert_eq!(claim(0).await, call(2, 2, false));
     let holds = async |generation| turn.store.holds_claim(&turn.step(0), generation).await;
     assert!(!holds(1).await.unwrap() && holds(2).await.unwrap());
     turn.complete(0, "paid", &[Effect::Read]).await;
@@ -32,7 +33,12 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
     };
     assert_eq!(stored, state("paid", vec![turn.call(0, 0, Effect::Read)]));
     let next = claim(1).await;
-    assert_eq!(next, call(3, 1), "rising over the whole execution");
+    assert_eq!(next, call(3, 1, true), "the first step is not saved");
+    turn.thought(0).await;
+    assert_eq!(claim(1).await, call(4, 2, true), "its tool is open");
+    turn.runs(0, 0).await;
+    let next = claim(1).await;
+    assert_eq!(next, call(5, 3, false), "rising over the whole execution");
     let mut unknown = turn.step(0);
     unknown.agent_execution_id = "run_unknown".into();
     assert!(matches!(

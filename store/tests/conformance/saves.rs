@@ -413,7 +413,18 @@ pub async fn saves_of_unknown_things_are_refused(backend: &impl Backend) {
     let thought = || Batch::Thought(SaveThought {});
     assert!(matches!(
         turn.store.save(&turn.request(0, thought())).await,
-        Err(StoreError::Corrupt(_))
+        Err(StoreError::NotFound {
+            what: Missing::Checkpoint,
+            ..
+        })
+    ));
+    turn.complete(1, "ahead", &[Effect::Read]).await;
+    assert!(matches!(
+        turn.store.save(&turn.request(1, thought())).await,
+        Err(StoreError::NotFound {
+            what: Missing::Checkpoint,
+            ..
+        })
     ));
     let mut request = turn.request(0, thought());
     request.agent_execution_id = "run_unknown".into();

@@ -158,6 +158,43 @@ impl Postgres {
         self.answers().await.unwrap();
     }
 
+    /// Ends it at once, as a crash does.
+    pub async fn crash(&self) {
+        self.server.end(Signal::SIGQUIT).await.unwrap();
+    }
+
+    /// Starts it again, after [`Postgres::crash`]. It may still be at its recovery when it answers.
+    pub async fn start_again(&self) {
+        self.server.start().await.unwrap();
+        self.answers().await.unwrap();
+    }
+
+    /// Runs a shell script as an administrator of the server does, whether it runs or not: under its account, with its
+    /// programs on PATH, and with `PGDATA` and what its programs need to connect. Returns what the script printed.
+    pub async fn administer(&self, script: &str, environment: &[(&str, &str)]) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new("sh");
+        command
+            .args(["-euc", script])
+            .env("PATH", format!("{}:{path}", programs().unwrap().display()))
+            .env("HOME", self.directory())
+            .env("PGDATA", self.directory().join("data"))
+            .env("PGHOST", "127.0.0.1")
+            .env("PGPORT", self.port.to_string())
+            .env("PGUSER", USER)
+            .env("PGDATABASE", "postgres")
+            .envs(environment.iter().copied());
+        let output = self.server.beside(command).await.unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let printed = text(&output.stdout);
+        assert!(
+            output.status.success(),
+            "{script}\n{printed}\n{}",
+            text(&output.stderr)
+        );
+        printed
+    }
+
     /// Stops it, copies all of its files, and starts it again.
     pub async fn back_up(&self) {
         self.server.end(Signal::SIGINT).await.unwrap();

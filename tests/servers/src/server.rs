@@ -3,7 +3,7 @@
 use std::{
     fs::{self, OpenOptions},
     path::{Path, PathBuf},
-    process::{Command, ExitStatus},
+    process::{Command, ExitStatus, Output, Stdio},
     time::Duration,
 };
 
@@ -86,6 +86,18 @@ impl Server {
         let mut program = self.program.lock().await;
         self.launch(command, &mut program)?;
         Ok(program.ended().await?)
+    }
+
+    /// Runs another program to its end beside the server, in its directory and under its account. Returns what it printed.
+    pub(crate) async fn beside(&self, mut command: Command) -> anyhow::Result<Output> {
+        command
+            .current_dir(&self.spec.directory)
+            .stdin(Stdio::null());
+        account::run_as(&mut command, self.spec.account);
+        let name = command.get_program().to_owned();
+        let mut command = tokio::process::Command::from(command);
+        let output = command.kill_on_drop(true).output().await;
+        output.with_context(|| format!("cannot run {}", name.display()))
     }
 
     /// Waits until `probe` succeeds.

@@ -83,7 +83,12 @@ impl Dev {
         .0
     }
 
-    async fn events(&self, conversation: &str) -> Vec<Value> {
+    /// Kills it with `kill -9`.
+    pub(crate) async fn kill(&mut self) {
+        self.process.take().unwrap().kill().await;
+    }
+
+    pub(crate) async fn events(&self, conversation: &str) -> Vec<Value> {
         let url = format!(
             "{}/api/v1/agent/conversations/{conversation}/events?limit=1000",
             self.url()
@@ -210,7 +215,7 @@ async fn killed_and_started_again_it_finishes_the_turn() {
         .data["generation"]
         .as_u64()
         .unwrap();
-    dev.process.take().unwrap().kill().await;
+    dev.kill().await;
     wait::until("its Temporal server is gone, too", || async {
         processes_with(stack.directory().to_str().unwrap())
             .is_empty()

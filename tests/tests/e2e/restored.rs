@@ -23,13 +23,13 @@ fn busy(request: &Request) -> Reply {
 
 /// What a reader has who stays, and comes back by itself: its events, and where it had to begin anew.
 #[derive(Default)]
-struct Screen {
-    events: Vec<(u32, Value)>,
+pub(crate) struct Screen {
+    pub(crate) events: Vec<(u32, Value)>,
     resets: Vec<u64>,
 }
 
 impl Screen {
-    fn take(&mut self, frame: &Frame) {
+    pub(crate) fn take(&mut self, frame: &Frame) {
         if frame.event == "reset" {
             let from = frame.data["from_sequence"].as_u64().unwrap();
             self.events.retain(|(number, _)| u64::from(*number) < from);

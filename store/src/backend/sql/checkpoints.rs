@@ -13,7 +13,8 @@ use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
 /// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
-/// (invariant 5, paid once). Returns the generation, the number of calls of the step, and the log that it is saved in.
+/// (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an earlier step is not saved
+/// with all of its tools, and the log that it is saved in.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
      step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END, worker_id = $7 \
@@ -21,7 +22,9 @@ pub(crate) const CLAIM_STEP: &str = concat!(
     run_is_newest!("$2", "$6"),
     " AND NOT EXISTS \
      (SELECT 1 FROM execution_checkpoints WHERE agent_execution_id = $1 AND step_number = $3 \
-      AND checkpoint_type = $5 AND execution_id = '') RETURNING generation, step_calls, (SELECT ",
+      AND checkpoint_type = $5 AND execution_id = '') RETURNING generation, step_calls, (steps < $3 OR EXISTS \
+     (SELECT 1 FROM tool_execution_records r WHERE r.agent_execution_id = agent_executions.id AND r.step = $3 - 1 \
+      AND r.observed_sequence IS NULL)) AS is_ahead, (SELECT ",
     log_id!(),
     " FROM conversations WHERE conversations.id = $2) AS log_id"
 );

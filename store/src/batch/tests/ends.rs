@@ -14,6 +14,7 @@ fn an_answer_has_its_reasoning_before_it() {
     };
     let snapshot = Snapshot {
         checkpoint: Some(state("hi", "hm", vec![])),
+        steps: 1,
         totals,
         ..Snapshot::default()
     };

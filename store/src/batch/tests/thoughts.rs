@@ -65,9 +65,17 @@ fn an_act_keeps_its_input_to_the_letter() {
 }
 
 #[test]
-fn a_thought_without_its_checkpoint_is_corrupt() {
-    assert!(matches!(
-        build(&thought(0), &Snapshot::default()),
-        Err(StoreError::Corrupt(_))
-    ));
+fn a_thought_needs_its_checkpoint_and_the_steps_before() {
+    let missing = |step, snapshot: &Snapshot| match build(&thought(step), snapshot) {
+        Err(StoreError::NotFound { id, .. }) => id,
+        other => panic!("{other:?}"),
+    };
+    let nothing = Snapshot::default();
+    let ahead = Snapshot {
+        checkpoint: Some(state("hi", "", vec![])),
+        steps: 1,
+        ..Snapshot::default()
+    };
+    assert!(missing(0, &nothing).ends_with("/0"));
+    assert!(missing(2, &ahead).ends_with("/1"), "the second is missing");
 }
