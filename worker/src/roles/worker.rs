@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     cli::{Common, Work, WorkerOptions},
-    config::Config,
+    config::{Config, WorkerLimits},
     connections::{self, Stream},
     shutdown,
     telemetry::{self, Telemetry},
@@ -170,19 +170,10 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         worker: lease.worker().clone(),
         stopping: Stopping::new(shutdown.clone(), limits.graceful_shutdown),
     };
-    let tuner = TunerHolder::builder()
-        .workflow_task_slot_supplier(FixedSizeSlotSupplier::new(
-            limits.max_concurrent_workflow_tasks,
-        ))
-        .activity_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
-        .local_activity_task_slot_supplier(FixedSizeSlotSupplier::new(
-            limits.max_concurrent_activities,
-        ))
-        .nexus_task_slot_supplier(FixedSizeSlotSupplier::new(1))
-        .build();
+    let tuner = tuner(&limits);
+    let task_queue = task_queue(&parts.task_queue, parts.only);
     // A replaced worker of the SDK waits for its activities for as long as they take, so it has no graceful period. The
     // activities themselves end in time when the process is to stop (`Stopping`).
-    let task_queue = task_queue(&parts.task_queue, parts.only);
     let make = |count: ActivityCount| {
         let options =
             SdkOptions::new(task_queue.clone()).maybe_deployment_options(parts.deployment.clone());
@@ -212,6 +203,20 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
     tools.close().await;
     lease.end().await;
     ended
+}
+
+/// How many tasks of each kind a worker has at once.
+fn tuner(limits: &WorkerLimits) -> TunerHolder {
+    TunerHolder::builder()
+        .workflow_task_slot_supplier(FixedSizeSlotSupplier::new(
+            limits.max_concurrent_workflow_tasks,
+        ))
+        .activity_task_slot_supplier(FixedSizeSlotSupplier::new(limits.max_concurrent_activities))
+        .local_activity_task_slot_supplier(FixedSizeSlotSupplier::new(
+            limits.max_concurrent_activities,
+        ))
+        .nexus_task_slot_supplier(FixedSizeSlotSupplier::new(1))
+        .build()
 }
 
 /// The task queue of a worker that does this part of the work for the workflows of a queue.
