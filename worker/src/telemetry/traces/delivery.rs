@@ -17,8 +17,9 @@ use super::KnownTraces;
 
 /// Deliveries that wait to be noted. Those beyond are missing in their traces: readers never wait for traces.
 const WAITING: usize = 10_000;
-/// Turns that are being delivered. The oldest beyond has no span.
-const OPEN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
+/// Turns that are being delivered, of which each remembers its events: some 20 MB at the worst. The oldest beyond has no
+/// span.
+const OPEN: NonZeroUsize = NonZeroUsize::new(2_000).unwrap();
 
 /// Makes the spans of deliveries in a task of its own, which ends with the gateway.
 pub(super) struct TracedDeliveries {
