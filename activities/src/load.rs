@@ -49,11 +49,16 @@ pub(crate) async fn load_turn(
     failpoint::reach("load.turn.before").await;
     let begun = activities
         .turns
-        .begin_turn(begin)
+        .begin_turn(begin.clone())
         .await
         .map_err(|error| failed(activities, ctx, &error))?;
     let begun = match begun {
-        TurnStart::Begun(begun) => *begun,
+        TurnStart::Begun(begun) => {
+            if begun.is_new {
+                log_begin(&begin);
+            }
+            *begun
+        }
         TurnStart::AskAgain { epoch } => {
             return Ok(LoadedTurn {
                 ask_again: Some(epoch),
@@ -70,6 +75,18 @@ pub(crate) async fn load_turn(
         error_message: cannot_run.then_some(unknown_agent),
         ..loaded
     })
+}
+
+/// One line for each begin. That of the end names the same ids, and what it took.
+fn log_begin(begin: &BeginTurn) {
+    tracing::info!(
+        tenant_id = begin.tenant_id,
+        conversation_id = begin.conversation_id,
+        message_id = begin.message_id,
+        agent_execution_id = begin.agent_execution_id,
+        agent = begin.agent.name,
+        "a turn has begun"
+    );
 }
 
 /// Agent and task are in the record of the call that delegated; a call that may not have a sub-agent is ended there.

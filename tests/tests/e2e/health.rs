@@ -142,6 +142,8 @@ async fn a_turn_is_in_the_metrics_of_its_worker_and_its_gateway() {
     for (series, value) in ONE_TURN {
         assert_eq!(worker.get(series), Some(&value), "{series} of {worker:#?}");
     }
+    stack.logged("worker", "a turn has begun").await;
+    stack.logged("worker", "tenant_id=\"default\"").await;
     stack.logged("worker", "an agent has ended").await;
     // What the SDK of Temporal counts is there, too.
     let has = |name: &str| worker.keys().any(|series| series.starts_with(name));
