@@ -31,7 +31,7 @@ build() {
 pack() {
     local name="everturn-$label-$1"
     git -c tar.umask=022 archive --format=tar --prefix="$name/" --add-file="target/$1/release/everturn" \
-        HEAD "${content[@]}" | gzip --no-name --best >"$place/$name.tar.gz"
+        "$commit" "${content[@]}" | gzip --no-name --best >"$place/$name.tar.gz"
 }
 
 # Unpacks the archive of target $1 into an empty folder, and starts what is there.
