@@ -10,7 +10,7 @@ use everturn_tests::{
 };
 use everturn_worker::client::{Frame, GatewayClient};
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::{net::TcpStream, process::Command};
 
 /// A running `everturn dev` with a Temporal server of its own.
 pub(crate) struct Dev {
@@ -83,9 +83,16 @@ impl Dev {
         .0
     }
 
-    /// Kills it with `kill -9`.
+    /// Kills it with `kill -9`, and waits until its Temporal server has ended, too: one that is started meanwhile would use
+    /// that server.
     pub(crate) async fn kill(&mut self) {
         self.process.take().unwrap().kill().await;
+        let address = ("127.0.0.1", self.temporal_port);
+        wait::until("its Temporal server has ended", || async {
+            let connection = TcpStream::connect(address).await;
+            connection.is_err().then_some(())
+        })
+        .await;
     }
 
     pub(crate) async fn events(&self, conversation: &str) -> Vec<Value> {
