@@ -46,16 +46,17 @@ pub(crate) async fn load_turn(
         on_unknown_agent: activities.on_unknown_agent(ctx),
         epoch: request.epoch,
     };
+    let log_begin = begin_line(&begin);
     failpoint::reach("load.turn.before").await;
     let begun = activities
         .turns
-        .begin_turn(begin.clone())
+        .begin_turn(begin)
         .await
         .map_err(|error| failed(activities, ctx, &error))?;
     let begun = match begun {
         TurnStart::Begun(begun) => {
             if begun.is_new {
-                log_begin(&begin);
+                log_begin();
             }
             *begun
         }
@@ -77,16 +78,23 @@ pub(crate) async fn load_turn(
     })
 }
 
-/// One line for each begin. That of the end names the same ids, and what it took.
-fn log_begin(begin: &BeginTurn) {
-    tracing::info!(
-        tenant_id = begin.tenant_id,
-        conversation_id = begin.conversation_id,
-        message_id = begin.message_id,
-        agent_execution_id = begin.agent_execution_id,
-        agent = begin.agent.name,
-        "a turn has begun"
-    );
+/// Logs one line when it is called, for a turn that has begun. That of the end names the same ids, and what it took.
+fn begin_line(begin: &BeginTurn) -> impl FnOnce() + Send + use<> {
+    let tenant_id = begin.tenant_id.clone();
+    let conversation_id = begin.conversation_id.clone();
+    let message_id = begin.message_id.clone();
+    let agent_execution_id = begin.agent_execution_id.clone();
+    let agent = begin.agent.name.clone();
+    move || {
+        tracing::info!(
+            tenant_id,
+            conversation_id,
+            message_id,
+            agent_execution_id,
+            agent,
+            "a turn has begun"
+        );
+    }
 }
 
 /// Agent and task are in the record of the call that delegated; a call that may not have a sub-agent is ended there.

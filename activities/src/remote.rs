@@ -148,8 +148,8 @@ fn claimed(key: ToolKey, record: ToolRecord, depth: u32, run_id: String) -> Clai
     };
     for (name, value) in trace::headers() {
         match name.as_str() {
-            "traceparent" => input.traceparent = value,
-            "tracestate" => input.tracestate = value,
+            trace::TRACE_PARENT => input.traceparent = value,
+            trace::TRACE_STATE => input.tracestate = value,
             _ => {}
         }
     }

@@ -20,6 +20,10 @@ use opentelemetry::{
 
 /// The name of the instrumentation in the spans of Everturn.
 pub const SCOPE: &str = "everturn";
+/// The header with the trace and the span that a request belongs to (W3C Trace Context).
+pub const TRACE_PARENT: &str = "traceparent";
+/// The header with what other systems wrote.
+pub const TRACE_STATE: &str = "tracestate";
 
 /// True in a process that exports traces.
 static IS_ON: AtomicBool = AtomicBool::new(false);
@@ -56,23 +60,23 @@ impl Injector for Headers {
 /// The headers of W3C Trace Context that a request came with.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Received<'a> {
-    /// `traceparent`: the trace and the span that the request belongs to.
+    /// [`TRACE_PARENT`].
     pub parent: Option<&'a str>,
-    /// `tracestate`: what other systems wrote.
+    /// [`TRACE_STATE`].
     pub state: Option<&'a str>,
 }
 
 impl Extractor for Received<'_> {
     fn get(&self, key: &str) -> Option<&str> {
         match key {
-            "traceparent" => self.parent,
-            "tracestate" => self.state,
+            TRACE_PARENT => self.parent,
+            TRACE_STATE => self.state,
             _ => None,
         }
     }
 
     fn keys(&self) -> Vec<&str> {
-        vec!["traceparent", "tracestate"]
+        vec![TRACE_PARENT, TRACE_STATE]
     }
 }
 

@@ -20,7 +20,7 @@ use temporalio_client::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::Common;
+use crate::{cli::Common, telemetry::Telemetry};
 
 /// The shortest pause between two tries.
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
@@ -65,6 +65,35 @@ pub fn stream(common: &Common) -> anyhow::Result<Stream> {
         cancels: stream.clone(),
         reader: stream,
         is_shared: true,
+    })
+}
+
+/// What a worker and a gateway are connected to.
+pub struct Connected {
+    /// Temporal, which has the search attributes.
+    pub client: Client,
+    /// The database.
+    pub store: Store,
+    /// The texts that are being written.
+    pub stream: Stream,
+}
+
+/// Connects to everything, waiting for what is not there yet; probes are told for what.
+pub async fn everything(
+    common: &Common,
+    postgres: PostgresOptions,
+    telemetry: &Telemetry,
+    shutdown: &CancellationToken,
+) -> anyhow::Result<Connected> {
+    telemetry.waits_for("the database");
+    let store = store(common, postgres, shutdown).await?;
+    telemetry.waits_for("Temporal");
+    let client = temporal(shutdown).await?;
+    register_search_attributes(&client, shutdown).await?;
+    Ok(Connected {
+        client,
+        store,
+        stream: stream(common)?,
     })
 }
 

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
+use everturn_proto::ids;
 
 use super::Result;
 
@@ -32,6 +33,22 @@ pub struct TraceKey {
     pub conversation_id: String,
     /// The agent execution: of the turn, or of a sub-agent.
     pub agent_execution_id: String,
+}
+
+impl TraceKey {
+    /// The trace of an agent execution.
+    pub fn of(conversation_id: &str, agent_execution_id: &str) -> Self {
+        Self {
+            conversation_id: conversation_id.to_owned(),
+            agent_execution_id: agent_execution_id.to_owned(),
+        }
+    }
+
+    /// The trace of the turn that this message starts.
+    pub fn of_turn(conversation_id: &str, message_id: &str) -> Self {
+        let turn = ids::root_execution_id(conversation_id, message_id);
+        Self::of(conversation_id, &turn)
+    }
 }
 
 /// A place in a trace, as W3C Trace Context writes it into headers.

@@ -14,17 +14,10 @@ fn context(span: &str) -> TraceContext {
     }
 }
 
-fn key(conversation: &str, agent_execution: &str) -> TraceKey {
-    TraceKey {
-        conversation_id: conversation.to_owned(),
-        agent_execution_id: agent_execution.to_owned(),
-    }
-}
-
 pub async fn the_first_trace_that_is_offered_is_kept(backend: &impl Backend) {
     let (gateway, worker) = (backend.open().await, backend.open().await);
     Turn::begun(gateway.clone(), "c", "m").await;
-    let (of, first) = (key("c", "run_1"), context("00f067aa0ba902b7"));
+    let (of, first) = (TraceKey::of("c", "run_1"), context("00f067aa0ba902b7"));
     assert_eq!(worker.trace_of(&of).await.unwrap(), None);
     gateway.offer_trace(&of, &first).await.unwrap();
     let second = context("b7ad6b7169203331");
@@ -41,20 +34,23 @@ pub async fn the_first_trace_that_is_offered_is_kept(backend: &impl Backend) {
 
 pub async fn a_trace_that_nobody_offered_begins_with_the_turn(backend: &impl Backend) {
     let store = backend.open().await;
-    let (of, own) = (key("c", "run_1"), context("00f067aa0ba902b7"));
+    let (of, own) = (TraceKey::of("c", "run_1"), context("00f067aa0ba902b7"));
     let begun = store.begin_trace(&of, &own, "coder").await.unwrap();
     assert_eq!(
         (&begun.context, begun.agent.as_deref()),
         (&own, Some("coder"))
     );
     assert_eq!(store.trace_of(&of).await.unwrap(), Some(begun));
-    assert_eq!(store.trace_of(&key("d", "run_1")).await.unwrap(), None);
+    assert_eq!(
+        store.trace_of(&TraceKey::of("d", "run_1")).await.unwrap(),
+        None
+    );
 }
 
 pub async fn a_trace_goes_with_its_conversation(backend: &impl Backend) {
     let store = backend.open().await;
     Turn::begun(store.clone(), "c", "m").await;
-    let (of, first) = (key("c", "run_1"), context("00f067aa0ba902b7"));
+    let (of, first) = (TraceKey::of("c", "run_1"), context("00f067aa0ba902b7"));
     store.offer_trace(&of, &first).await.unwrap();
     assert!(store.delete_conversation(&tenant(), "c").await.unwrap());
     assert_eq!(store.trace_of(&of).await.unwrap(), None);

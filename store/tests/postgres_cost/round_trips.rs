@@ -213,10 +213,7 @@ async fn change_conversations(costs: &mut Costs<'_>, store: &PostgresStore, id: 
 
 /// The calls of processes that export traces.
 async fn traces(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
-    let key = TraceKey {
-        conversation_id: id.to_owned(),
-        agent_execution_id: "run_1".to_owned(),
-    };
+    let key = TraceKey::of(id, "run_1");
     let context = TraceContext {
         trace_parent: String::new(),
         trace_state: String::new(),

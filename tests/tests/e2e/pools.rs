@@ -26,9 +26,10 @@ fn pool(stack: &Stack, work: &str) -> Process {
 
 /// Returns activities of the conversation's last run with the queues on which they were scheduled, in order.
 async fn queues(stack: &Stack, conversation: &str) -> Vec<(String, String)> {
-    let workflow_id = ids::workflow_id(conversation);
-    let show = ["workflow", "show", "--workflow-id", &workflow_id];
-    let history = stack.temporal.json(&show).await;
+    let history = stack
+        .temporal
+        .history(&ids::workflow_id(conversation))
+        .await;
     let events = history["events"].as_array().unwrap().iter();
     let scheduled = events.filter_map(|event| {
         let attributes = &event["activityTaskScheduledEventAttributes"];

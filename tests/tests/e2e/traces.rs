@@ -308,8 +308,7 @@ async fn the_worker_of_a_remote_tool_is_told_of_its_span() {
     let chat = named(&spans, "chat scripted");
     assert!(chat.attributes["gen_ai.input.messages"].contains("go"));
     let workflow_id = ids::workflow_id(&conversation);
-    let show = ["workflow", "show", "--workflow-id", &workflow_id];
-    let history: Value = stack.temporal.json(&show).await;
+    let history = stack.temporal.history(&workflow_id).await;
     let scheduled = history["events"].as_array().unwrap().iter();
     let scheduled = scheduled.map(|event| &event["activityTaskScheduledEventAttributes"]);
     let remote = scheduled

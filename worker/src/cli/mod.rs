@@ -21,7 +21,7 @@ pub use self::{
         ReplayOptions, RetentionOptions, RevokeKey,
     },
     serve::{
-        AllOptions, DevOptions, GatewayOptions, HealthOptions, ListenOptions, TestTools,
+        AllOptions, DevOptions, GatewayOptions, ListenOptions, TelemetryOptions, TestTools,
         TraceOptions, TurnVersion, VersionOptions, Work, WorkerOptions,
     },
     tools::{CallTool, ListTools, ToolsCommand, ToolsOptions},

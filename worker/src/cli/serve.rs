@@ -21,14 +21,6 @@ pub struct ListenOptions {
     pub insecure_no_auth: bool,
 }
 
-/// What is served to operators.
-#[derive(Debug, Clone, Args)]
-pub struct HealthOptions {
-    /// Address for probes and Prometheus: /startupz, /readyz, /livez and /metrics, without authentication. By default none.
-    #[arg(long, env = "EVERTURN_HEALTH_LISTEN", value_name = "ADDRESS")]
-    pub health_listen: Option<SocketAddr>,
-}
-
 /// Where the traces of turns go.
 #[derive(Debug, Clone, Args)]
 pub struct TraceOptions {
@@ -49,6 +41,17 @@ pub struct TraceOptions {
         value_parser = FalseyValueParser::new()
     )]
     pub trace_content: bool,
+}
+
+/// What operators see of a process.
+#[derive(Debug, Clone, Args)]
+pub struct TelemetryOptions {
+    /// Address for probes and Prometheus: /startupz, /readyz, /livez and /metrics, without authentication. By default none.
+    #[arg(long, env = "EVERTURN_HEALTH_LISTEN", value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
+    /// Where traces go.
+    #[command(flatten)]
+    pub traces: TraceOptions,
 }
 
 /// The tools of the end-to-end tests.
@@ -164,12 +167,9 @@ pub struct WorkerOptions {
     /// Its version.
     #[command(flatten)]
     pub version: VersionOptions,
-    /// Where health and metrics are served.
+    /// What operators see of it.
     #[command(flatten)]
-    pub health: HealthOptions,
-    /// Where traces go.
-    #[command(flatten)]
-    pub traces: TraceOptions,
+    pub telemetry: TelemetryOptions,
     /// The tools of the end-to-end tests.
     #[command(flatten)]
     pub test_tools: TestTools,
@@ -181,12 +181,9 @@ pub struct GatewayOptions {
     /// Where it listens.
     #[command(flatten)]
     pub listen: ListenOptions,
-    /// Where health and metrics are served.
+    /// What operators see of it.
     #[command(flatten)]
-    pub health: HealthOptions,
-    /// Where traces go.
-    #[command(flatten)]
-    pub traces: TraceOptions,
+    pub telemetry: TelemetryOptions,
 }
 
 /// Options of `all`.
@@ -198,12 +195,9 @@ pub struct AllOptions {
     /// The version of the worker.
     #[command(flatten)]
     pub version: VersionOptions,
-    /// Where health and metrics are served.
+    /// What operators see of it.
     #[command(flatten)]
-    pub health: HealthOptions,
-    /// Where traces go.
-    #[command(flatten)]
-    pub traces: TraceOptions,
+    pub telemetry: TelemetryOptions,
     /// The tools of the end-to-end tests.
     #[command(flatten)]
     pub test_tools: TestTools,

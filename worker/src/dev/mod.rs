@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    cli::{Common, DevOptions},
+    cli::{Common, DevOptions, TelemetryOptions},
     client::GatewayClient,
     config::Config,
     connections, roles, shutdown,
@@ -112,7 +112,13 @@ async fn serve(
     listener: TcpListener,
     shutdown: CancellationToken,
 ) -> anyhow::Result<ExitCode> {
-    let telemetry = Telemetry::start(None, &options.traces, "dev")?;
+    let telemetry = Telemetry::start(
+        &TelemetryOptions {
+            health_listen: None,
+            traces: options.traces.clone(),
+        },
+        "dev",
+    )?;
     let client = prepare::connect_temporal(common, options, is_adopted, &shutdown).await?;
     let store = prepare::open_database(common, &config, &shutdown).await?;
     let (providers, _demo_model) = prepare::providers(&config).await?;

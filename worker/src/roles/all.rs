@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 use super::{gateway, versions, worker};
 use crate::{
     cli::{AllOptions, Common},
-    connections, shutdown,
+    connections::{self, Connected},
+    shutdown,
     telemetry::Telemetry,
 };
 
@@ -21,17 +22,18 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let telemetry = Telemetry::start(options.health.health_listen, &options.traces, "all")?;
+    let telemetry = Telemetry::start(&options.telemetry, "all")?;
     let (config, tools) = worker::configure(common, options.test_tools.effects_file, own)?;
     worker::check_providers(&config)?;
     gateway::check_exposure(&options.listen, &config)?;
     let listener = gateway::bind(&options.listen)?;
-    telemetry.waits_for("the database");
-    let store = connections::store(common, config.postgres.clone(), &shutdown).await?;
-    telemetry.waits_for("Temporal");
-    let client = connections::temporal(&shutdown).await?;
-    connections::register_search_attributes(&client, &shutdown).await?;
-    let stream = connections::stream(common)?;
+    let connected =
+        connections::everything(common, config.postgres.clone(), &telemetry, &shutdown).await?;
+    let Connected {
+        client,
+        store,
+        stream,
+    } = connected;
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let of_gateway = gateway::Parts {
         client: client.clone(),

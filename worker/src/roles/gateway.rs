@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     cli::{Common, GatewayOptions, ListenOptions},
     config::Config,
-    connections::{self, Stream},
+    connections::{self, Connected, Stream},
     shutdown,
     telemetry::{NotReady, Telemetry},
 };
@@ -40,16 +40,17 @@ pub struct Parts {
 /// Runs a gateway until SIGTERM or Ctrl-C.
 pub async fn run(common: &Common, options: GatewayOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let telemetry = Telemetry::start(options.health.health_listen, &options.traces, "gateway")?;
+    let telemetry = Telemetry::start(&options.telemetry, "gateway")?;
     let config = Config::load_for_gateway(common.config.as_deref())?;
     check_exposure(&options.listen, &config)?;
     let listener = bind(&options.listen)?;
-    telemetry.waits_for("the database");
-    let store = connections::store(common, config.postgres.clone(), &shutdown).await?;
-    telemetry.waits_for("Temporal");
-    let client = connections::temporal(&shutdown).await?;
-    connections::register_search_attributes(&client, &shutdown).await?;
-    let stream = connections::stream(common)?;
+    let connected =
+        connections::everything(common, config.postgres.clone(), &telemetry, &shutdown).await?;
+    let Connected {
+        client,
+        store,
+        stream,
+    } = connected;
     tracing::info!(address = %listener.local_addr()?, "gateway is running");
     let parts = Parts {
         client,

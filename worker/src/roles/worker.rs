@@ -34,7 +34,7 @@ use super::{
 use crate::{
     cli::{Common, Work, WorkerOptions},
     config::{Config, WorkerLimits},
-    connections::{self, Stream},
+    connections::{self, Connected, Stream},
     shutdown,
     telemetry::{self, Telemetry},
 };
@@ -75,17 +75,18 @@ pub async fn run(
     own: Vec<Arc<dyn Tool>>,
 ) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
-    let telemetry = Telemetry::start(options.health.health_listen, &options.traces, "worker")?;
+    let telemetry = Telemetry::start(&options.telemetry, "worker")?;
     let (config, tools) = configure(common, options.test_tools.effects_file, own)?;
     check_providers(&config)?;
-    telemetry.waits_for("the database");
-    let store = connections::store(common, config.worker_pool(), &shutdown).await?;
-    telemetry.waits_for("Temporal");
-    let client = connections::temporal(&shutdown).await?;
-    connections::register_search_attributes(&client, &shutdown).await?;
+    let connected =
+        connections::everything(common, config.worker_pool(), &telemetry, &shutdown).await?;
+    let Connected {
+        client,
+        store,
+        stream,
+    } = connected;
     let providers = config.providers.clone();
     let task_queue = common.task_queue.clone();
-    let stream = connections::stream(common)?;
     let parts = Parts {
         client,
         store,

@@ -23,7 +23,7 @@ mod measured_turns;
 mod server;
 mod traces;
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::Context;
 use everturn_activities::model::ModelClient;
@@ -33,7 +33,7 @@ use everturn_store::{
 };
 use everturn_stream::StreamWriter;
 use everturn_telemetry::{process, turns};
-use temporalio_common::telemetry::TelemetryOptions;
+use temporalio_common::telemetry::TelemetryOptions as EngineTelemetryOptions;
 use temporalio_sdk::runtime::RuntimeOptions;
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +47,7 @@ use self::{
     measured_turns::MeasuredTurns,
     traces::Traces,
 };
-use crate::{cli::TraceOptions, version::version};
+use crate::{cli::TelemetryOptions, version::version};
 
 pub use self::traces::{TracedActivities, tells_remote_tools};
 
@@ -70,13 +70,9 @@ impl Telemetry {
     /// Begins to serve health and metrics of a process of this role, if there is an address to listen on, and to export
     /// traces, if there is an endpoint. It is called before anything is connected, so that probes are answered from the
     /// start. Must be called within a tokio runtime, once in a process.
-    pub fn start(
-        listen: Option<SocketAddr>,
-        traces: &TraceOptions,
-        role: &'static str,
-    ) -> anyhow::Result<Self> {
-        let traces = Traces::start(traces, role)?;
-        let Some(listen) = listen else {
+    pub fn start(options: &TelemetryOptions, role: &'static str) -> anyhow::Result<Self> {
+        let traces = Traces::start(&options.traces, role)?;
+        let Some(listen) = options.health_listen else {
             return Ok(Self {
                 served: None,
                 traces,
@@ -225,7 +221,7 @@ impl Telemetry {
         let Some(served) = &self.served else {
             return RuntimeOptions::default();
         };
-        let telemetry = TelemetryOptions::builder()
+        let telemetry = EngineTelemetryOptions::builder()
             .metrics(Arc::clone(&served.engine) as Arc<_>)
             .build();
         // The builder refuses only an interval of heartbeats, which is not set here.

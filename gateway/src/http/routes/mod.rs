@@ -36,7 +36,7 @@ use axum::{
 };
 use everturn_telemetry::{
     gateway as telemetry,
-    trace::{Received, RequestSpan},
+    trace::{Received, RequestSpan, TRACE_PARENT, TRACE_STATE},
 };
 use tower_http::{
     request_id::{MakeRequestUuid, PropagateRequestIdLayer, SetRequestIdLayer},
@@ -178,8 +178,8 @@ fn span_in_trace(
 ) -> Option<RequestSpan> {
     let header = |name: &str| request.headers().get(name)?.to_str().ok();
     let received = Received {
-        parent: header("traceparent"),
-        state: header("tracestate"),
+        parent: header(TRACE_PARENT),
+        state: header(TRACE_STATE),
     };
     RequestSpan::begin(method, path.map(MatchedPath::as_str), received)
 }

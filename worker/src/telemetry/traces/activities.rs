@@ -85,26 +85,28 @@ enum Work {
 impl Work {
     fn of(input: &ExecuteActivityInput) -> Option<Self> {
         if let Some(request) = input.args_ref::<ThinkRequest>() {
-            let of = key(&request.conversation_id, &request.agent_execution_id);
+            let of = TraceKey::of(&request.conversation_id, &request.agent_execution_id);
             return Some(Self::OfAgent(of));
         }
         if let Some(request) = input.args_ref::<LoadTurnRequest>() {
             let conversation_id = &request.conversation_id;
             return Some(match &request.delegation {
-                Some(call) => Self::OfAgent(key(conversation_id, &call.parent_execution_id)),
-                None => Self::BeginTurn(key(conversation_id, &request.agent_execution_id)),
+                Some(call) => {
+                    Self::OfAgent(TraceKey::of(conversation_id, &call.parent_execution_id))
+                }
+                None => Self::BeginTurn(TraceKey::of(conversation_id, &request.agent_execution_id)),
             });
         }
         if let Some(request) = input.args_ref::<RecordRemoteToolRequest>() {
             let tool = request.tool.as_ref()?;
             return Some(Self::RecordRemote {
-                of: key(&tool.conversation_id, &tool.agent_execution_id),
+                of: TraceKey::of(&tool.conversation_id, &tool.agent_execution_id),
                 execution_id: tool.execution_id.clone(),
                 took: Duration::from_millis(u64::from(request.duration_ms)),
             });
         }
         let request = input.args_ref::<RunToolRequest>()?;
-        let of = key(&request.conversation_id, &request.agent_execution_id);
+        let of = TraceKey::of(&request.conversation_id, &request.agent_execution_id);
         let execution_id = request.execution_id.clone();
         let info = input.activity_info();
         Some(if info.activity_type == declared::ClaimRemoteTool.name() {
@@ -167,13 +169,6 @@ fn why(error: &ActivityError) -> String {
 
 fn tracer() -> BoxedTracer {
     global::tracer(SCOPE)
-}
-
-fn key(conversation_id: &str, agent_execution_id: &str) -> TraceKey {
-    TraceKey {
-        conversation_id: conversation_id.to_owned(),
-        agent_execution_id: agent_execution_id.to_owned(),
-    }
 }
 
 fn tool_span(of: &TraceKey, execution_id: String) -> impl Iterator<Item = KeyValue> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everturn_proto::ids;
 use everturn_store::{
     Access, Conversation, Conversations, ListPage, ListQuery, NewConversation, NewMessage,
     QueuedMessage, ResumePoint, StoreError, TraceKey,
@@ -78,11 +77,7 @@ impl Conversations for TracedConversations {
             ]);
         });
         if queued.is_waiting() {
-            let agent_execution_id = ids::root_execution_id(&conversation_id, message_id);
-            let turn = TraceKey {
-                conversation_id,
-                agent_execution_id,
-            };
+            let turn = TraceKey::of_turn(&conversation_id, message_id);
             self.known.offer(&turn).await;
         }
         Ok(queued)

@@ -3,7 +3,6 @@
 use std::{num::NonZeroUsize, sync::Arc, time::SystemTime};
 
 use everturn_gateway::{DeliveredEvent, Deliveries};
-use everturn_proto::ids;
 use everturn_store::TraceKey;
 use everturn_telemetry::trace::SCOPE;
 use lru::LruCache;
@@ -92,10 +91,7 @@ async fn note(
 }
 
 async fn make_span(known: &KnownTraces, news: &News, message_id: String, delivery: Delivery) {
-    let turn = TraceKey {
-        conversation_id: news.conversation_id.clone(),
-        agent_execution_id: ids::root_execution_id(&news.conversation_id, &message_id),
-    };
+    let turn = TraceKey::of_turn(&news.conversation_id, &message_id);
     let Some(trace) = known.of(&turn).await else {
         return;
     };

@@ -8,6 +8,7 @@ use std::{
 };
 
 use everturn_store::{KeptTrace, StoreError, TraceContext, TraceContexts, TraceKey};
+use everturn_telemetry::trace::{TRACE_PARENT, TRACE_STATE};
 use lru::LruCache;
 use opentelemetry::{
     Context,
@@ -20,8 +21,6 @@ use super::ids;
 
 /// More agent executions than a process works on at once. What is forgotten is read again.
 const KNOWN: NonZeroUsize = NonZeroUsize::new(10_000).unwrap();
-const PARENT: &str = "traceparent";
-const STATE: &str = "tracestate";
 /// A longer state of other systems is left out, as W3C Trace Context allows (3.3.1.5).
 const MAX_STATE_BYTES: usize = 512;
 
@@ -131,20 +130,20 @@ fn noted<T>(answer: Result<T, StoreError>) -> Option<T> {
 fn write(context: &Context) -> TraceContext {
     let mut headers = HashMap::new();
     TraceContextPropagator::new().inject_context(context, &mut headers);
-    let mut trace_state = headers.remove(STATE).unwrap_or_default();
+    let mut trace_state = headers.remove(TRACE_STATE).unwrap_or_default();
     if trace_state.len() > MAX_STATE_BYTES {
         trace_state.clear();
     }
     TraceContext {
-        trace_parent: headers.remove(PARENT).unwrap_or_default(),
+        trace_parent: headers.remove(TRACE_PARENT).unwrap_or_default(),
         trace_state,
     }
 }
 
 fn read(kept: TraceContext) -> SpanContext {
     let headers = HashMap::from([
-        (PARENT.to_owned(), kept.trace_parent),
-        (STATE.to_owned(), kept.trace_state),
+        (TRACE_PARENT.to_owned(), kept.trace_parent),
+        (TRACE_STATE.to_owned(), kept.trace_state),
     ]);
     let context = TraceContextPropagator::new().extract_with_context(&Context::new(), &headers);
     context.span().span_context().clone()

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use everturn_proto::turn::RemoteToolInput;
+use everturn_telemetry::trace::{TRACE_PARENT, TRACE_STATE};
 use temporalio_common::protos::temporal::api::common::v1::Payload;
 use temporalio_sdk::workflow_interceptors::{
     CancellableWorkflowOutboundFuture, ScheduleActivityInput, ScheduleActivityResult,
@@ -43,8 +44,8 @@ impl WorkflowInterceptor for ToRemoteTools {
 
 fn header(input: &RemoteToolInput) -> Option<Payload> {
     let fields = [
-        ("traceparent", &input.traceparent),
-        ("tracestate", &input.tracestate),
+        (TRACE_PARENT, &input.traceparent),
+        (TRACE_STATE, &input.tracestate),
     ];
     let fields: BTreeMap<_, _> = fields
         .into_iter()

@@ -50,10 +50,7 @@ impl TracedTurns {
 
     /// Makes the span of an agent execution that has ended.
     async fn ended(&self, request: &SaveRequest, end: &AgentEnd) {
-        let key = TraceKey {
-            conversation_id: request.conversation_id.clone(),
-            agent_execution_id: request.agent_execution_id.clone(),
-        };
+        let key = TraceKey::of(&request.conversation_id, &request.agent_execution_id);
         let Some(trace) = self.known.of(&key).await else {
             return;
         };
@@ -141,10 +138,7 @@ fn attributes(request: &SaveRequest, end: &AgentEnd, agent: String) -> Vec<KeyVa
 #[async_trait]
 impl TurnStore for TracedTurns {
     async fn begin_turn(&self, begin: BeginTurn) -> Result<TurnStart, StoreError> {
-        let key = TraceKey {
-            conversation_id: begin.conversation_id.clone(),
-            agent_execution_id: begin.agent_execution_id.clone(),
-        };
+        let key = TraceKey::of(&begin.conversation_id, &begin.agent_execution_id);
         let start = self.store.begin_turn(begin).await?;
         if let TurnStart::Begun(begun) = &start {
             self.begun(&key, begun).await;
@@ -160,10 +154,8 @@ impl TurnStore for TracedTurns {
     ) -> Result<BegunTurn, StoreError> {
         let begun = self.store.begin_sub_agent(call, agents, on_unknown).await?;
         let (conversation_id, call_id) = (&call.conversation_id, &call.execution_id);
-        let key = TraceKey {
-            conversation_id: conversation_id.clone(),
-            agent_execution_id: stable::sub_agent_execution_id(conversation_id, call_id),
-        };
+        let sub_agent = stable::sub_agent_execution_id(conversation_id, call_id);
+        let key = TraceKey::of(conversation_id, &sub_agent);
         self.begun(&key, &begun).await;
         Ok(begun)
     }
