@@ -64,10 +64,23 @@ pub struct ModelReply {
     pub tool_calls: Vec<ModelToolCall>,
     /// True when the provider cut the reply at its limit of tokens.
     pub is_cut: bool,
-    /// Tokens read, as the provider counts.
+    /// What it took.
+    pub usage: Usage,
+}
+
+/// The tokens of a call, as the provider counts them. What a provider does not tell is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Usage {
+    /// Tokens read, with the cached ones.
     pub input_tokens: u32,
-    /// Tokens written.
+    /// Tokens written, with those of the reasoning.
     pub output_tokens: u32,
+    /// Of the tokens read: those that the provider had in its cache.
+    pub cached_tokens: u32,
+    /// Of the tokens read: those that the provider wrote to its cache.
+    pub cache_write_tokens: u32,
+    /// Of the tokens written: those of the reasoning.
+    pub reasoning_tokens: u32,
 }
 
 /// A tool call as the model made it.

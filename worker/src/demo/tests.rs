@@ -285,7 +285,7 @@ async fn a_whole_turn_through_the_model_client() {
         reply.text,
         "I need to calculate 21 * 2 and look up the time in Tokyo."
     );
-    assert!(reply.input_tokens > 0 && reply.output_tokens > 0);
+    assert!(reply.usage.input_tokens > 0 && reply.usage.output_tokens > 0);
     assert_eq!(reply.tool_calls.len(), 2);
 
     // The real tools run, and the answer is made of their results.

@@ -63,7 +63,8 @@ impl ModelClient for MeasuredModel {
         match &reply {
             Ok(reply) => {
                 call.result = "ok";
-                call.model.tokens(reply.input_tokens, reply.output_tokens);
+                call.model
+                    .tokens(reply.usage.input_tokens, reply.usage.output_tokens);
             }
             Err(error) => call.result = error.code,
         }

@@ -8,10 +8,10 @@ use everturn_proto::{
     words::failure::LLM_INVALID_RESPONSE,
 };
 use everturn_stream::Part;
-use genai::chat::{ContentPart, StopReason, StreamEnd, ToolCall, Usage};
+use genai::chat::{ContentPart, StopReason, StreamEnd, ToolCall};
 use serde_json::{Value, json};
 
-use crate::model::{EmitDelta, ModelError, ModelReply, ModelToolCall};
+use crate::model::{EmitDelta, ModelError, ModelReply, ModelToolCall, Usage};
 
 /// Listens to one reply.
 pub(super) struct Listener<'a, 'b> {
@@ -93,12 +93,10 @@ impl<'a, 'b> Listener<'a, 'b> {
         if let Some(first) = tool_calls.first_mut().filter(|_| !signatures.is_empty()) {
             first.signatures = signatures;
         }
-        let (input_tokens, output_tokens) = tokens(&usage);
         Ok(ModelReply {
             tool_calls,
             is_cut,
-            input_tokens,
-            output_tokens,
+            usage: tokens(&usage),
             text: self.text,
             reasoning: self.reasoning,
         })
@@ -173,13 +171,23 @@ fn without_echoes(calls: Vec<ToolCall>, letters: &BTreeMap<String, String>) -> V
     kept
 }
 
-fn tokens(usage: &Usage) -> (u32, u32) {
+fn tokens(usage: &genai::chat::Usage) -> Usage {
     let count = |tokens: Option<i32>| {
         tokens
             .and_then(|tokens| u32::try_from(tokens).ok())
             .unwrap_or_default()
     };
-    (count(usage.prompt_tokens), count(usage.completion_tokens))
+    let (read, written) = (
+        usage.prompt_tokens_details.as_ref(),
+        usage.completion_tokens_details.as_ref(),
+    );
+    Usage {
+        input_tokens: count(usage.prompt_tokens),
+        output_tokens: count(usage.completion_tokens),
+        cached_tokens: count(read.and_then(|read| read.cached_tokens)),
+        cache_write_tokens: count(read.and_then(|read| read.cache_creation_tokens)),
+        reasoning_tokens: count(written.and_then(|written| written.reasoning_tokens)),
+    }
 }
 
 fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {

@@ -53,8 +53,14 @@ impl TracedModel {
         };
         let span = context.span();
         span.set_attributes([
-            KeyValue::new("gen_ai.usage.input_tokens", i64::from(reply.input_tokens)),
-            KeyValue::new("gen_ai.usage.output_tokens", i64::from(reply.output_tokens)),
+            KeyValue::new(
+                "gen_ai.usage.input_tokens",
+                i64::from(reply.usage.input_tokens),
+            ),
+            KeyValue::new(
+                "gen_ai.usage.output_tokens",
+                i64::from(reply.usage.output_tokens),
+            ),
             KeyValue::new(
                 "gen_ai.response.finish_reasons",
                 Value::Array(vec![StringValue::from(finish)].into()),

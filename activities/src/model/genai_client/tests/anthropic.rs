@@ -85,7 +85,11 @@ async fn a_turn_with_parallel_calls() {
         ]
     );
     assert_eq!(reply.text, "I will look.");
-    assert_eq!((reply.input_tokens, reply.output_tokens), (100, 25));
+    assert_eq!(
+        (reply.usage.input_tokens, reply.usage.output_tokens),
+        (100, 25)
+    );
+    assert_eq!(reply.usage.cached_tokens, 10);
     let calls: Vec<_> = reply
         .tool_calls
         .iter()

@@ -70,7 +70,10 @@ async fn a_turn_with_parallel_calls() {
     assert_eq!(deltas, expected.map(|(part, text)| (part, text.to_owned())));
     assert_eq!(reply.text, "I will look — 東京.");
     assert_eq!(reply.reasoning, "Two cities.");
-    assert_eq!((reply.input_tokens, reply.output_tokens), (120, 34));
+    assert_eq!(
+        (reply.usage.input_tokens, reply.usage.output_tokens),
+        (120, 34)
+    );
     let calls: Vec<_> = reply
         .tool_calls
         .iter()
