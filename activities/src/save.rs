@@ -69,6 +69,7 @@ fn failpoints(request: &SaveRequest) -> (&'static str, &'static str) {
         Some(Batch::Steer(_)) => ("save.steer.before", "save.steer.after"),
         Some(Batch::Thought(_)) => ("save.thought.before", "save.thought.after"),
         Some(Batch::CutReply(_)) => ("save.cut_reply.before", "save.cut_reply.after"),
+        Some(Batch::Compaction(_)) => ("save.compaction.before", "save.compaction.after"),
         Some(Batch::Observe(_)) => ("save.observe.before", "save.observe.after"),
         Some(Batch::Approval(_)) => ("save.approval.before", "save.approval.after"),
         Some(Batch::SubAgent(_)) => ("save.sub_agent.before", "save.sub_agent.after"),

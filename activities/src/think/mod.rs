@@ -1,29 +1,43 @@
 //! `llm_thinking_activity`: one LLM call of one step (invariant 5, paid once).
 //!
 //! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
-//! to run. A step whose checkpoint is stored is answered from it.
+//! to run. A step whose checkpoint is stored is answered from it. When the context does not fit into the model's window,
+//! the step compacts it instead, and the model thinks in the next one.
+//!
+//! - [`calls`]: the tool calls of a reply
+//! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
+//! - [`compaction`]: the step that writes a summary
 
 mod calls;
+mod compaction;
+mod measures;
+mod window;
 
 use std::time::Duration;
 
 use everturn_proto::{
     LogId, Thread,
-    limits::MAX_CONTEXT_BYTES,
-    turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
-    words::{FinishReason, OnCutReply, ToolKind, failure},
+    limits::{MAX_CONTEXT_BYTES, MAX_CONTEXT_MESSAGES},
+    turn::{AgentDefinition, LlmCompleteState, SentContext, ThinkRequest, ThinkResult},
+    words::{FinishReason, MessageRole, OnCutReply, ToolKind, failure},
 };
-use everturn_store::{CompletedStep, ContextMessage, PageLimit, StepClaim, StepKey, ToolResult};
+use everturn_store::{
+    CompletedStep, ContextMessage, ModelContext, PageLimit, StepClaim, StepKey, ToolResult,
+};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use self::calls::plan;
+pub use self::measures::Measures;
+use self::{
+    calls::plan,
+    window::{BytesPerToken, Room, Window, request_bytes, sent},
+};
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{ModelReply, ModelRequest},
+    model::{ModelReply, ModelRequest, Usage},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
 
@@ -58,35 +72,41 @@ pub(crate) async fn think(
     };
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
-    let messages = call.context(&agent).await?;
+    let context = call.context().await?;
     let text = call.text_writer(log_id);
-    let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-    let ended = attempt
-        .run(&Progress::default(), limit, async {
-            let request = call.model_request(&agent, messages).await?;
-            let offered = request.tools.clone();
-            let reply = tokio::select! {
-                biased;
-                reply = activities.model.complete(request, &mut emit_delta) => reply,
-                () = call.superseded(&text) => return Err(fail::superseded()),
-            };
-            reply
-                .map(|reply| (offered, reply))
-                .map_err(|error| fail::from_model(&error, calls))
-        })
-        .await;
-    let (offered, reply) = match ended {
+    let asked = call.ask(&agent, context, request.may_compact, calls, &text);
+    let ended = attempt.run(&Progress::default(), limit, asked).await;
+    let reply = match ended {
         Ended::Done(reply) => reply?,
         Ended::Stopped => return Err(call.stopped(&text).await),
         Ended::OutOfTime => return Err(fail::llm_timeout()),
     };
     failpoint::reach("think.before_checkpoint").await;
-    let stored = call.store(&agent, &offered, reply).await?;
+    let state = match reply {
+        Reply::Said(said) => call.state(&agent, said).await?,
+        Reply::Compacted(state) => state,
+    };
+    let stored = call.store(state).await?;
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
+}
+
+/// What a step has of its model.
+enum Reply {
+    /// An answer, or tools to run.
+    Said(Said),
+    /// The checkpoint with the summary.
+    Compacted(LlmCompleteState),
+}
+
+/// What the model has said, and to what.
+struct Said {
+    offered: Vec<ToolSpec>,
+    sent: SentContext,
+    reply: ModelReply,
 }
 
 /// Claims the step, unless it was called too often, or the store does not have the steps before.
@@ -166,10 +186,10 @@ impl ModelCall<'_> {
         )
     }
 
-    async fn context(&self, agent: &AgentDefinition) -> Result<Vec<ContextMessage>, ActivityError> {
+    async fn context(&self) -> Result<ModelContext, ActivityError> {
         let conversation = &self.step.conversation_id;
         let limit = PageLimit {
-            rows: agent.max_context_messages,
+            rows: MAX_CONTEXT_MESSAGES,
             bytes: MAX_CONTEXT_BYTES,
         };
         let thread = self.thread();
@@ -178,12 +198,70 @@ impl ModelCall<'_> {
             .await
     }
 
+    /// Asks the model, or has it compact the context when that does not fit.
+    async fn ask(
+        &self,
+        agent: &AgentDefinition,
+        context: ModelContext,
+        may_compact: bool,
+        calls: u32,
+        text: &TextWriter,
+    ) -> Result<Reply, ActivityError> {
+        let id = &self.step.agent_execution_id;
+        let measures = &self.activities.measures;
+        let window = Window::of(agent, measures.of(id));
+        let has_more = context.has_more;
+        let request = self.model_request(agent, context.messages, window).await?;
+        let bytes = request_bytes(&request);
+        if may_compact && (has_more || window.is_full(bytes)) {
+            let part = window.old_part(&request.messages, id, Room::Left { has_more });
+            if let Some(part) = part {
+                let compacted = self.compact(agent, request, part, calls).await;
+                return compacted.map(Reply::Compacted);
+            }
+        }
+        if has_more {
+            return Err(fail::too_long());
+        }
+        let (offered, sent) = (request.tools.clone(), sent(&request));
+        let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
+        let reply = tokio::select! {
+            biased;
+            reply = self.activities.model.complete(request, &mut emit_delta) => reply,
+            () = self.superseded(text) => return Err(fail::superseded()),
+        };
+        match reply {
+            Ok(reply) => {
+                if let Some(measured) = BytesPerToken::measured(bytes, reply.usage) {
+                    measures.note(id, measured);
+                }
+                Ok(Reply::Said(Said {
+                    offered,
+                    sent,
+                    reply,
+                }))
+            }
+            // The provider knows the window better than the configuration does.
+            Err(error) if may_compact && error.code == failure::LLM_CONTEXT_TOO_LONG => {
+                let context = self.context().await?;
+                let request = self.model_request(agent, context.messages, window).await?;
+                let part = window.old_part(&request.messages, id, Room::Refused { bytes });
+                let part = part.ok_or_else(|| fail::from_model(&error, calls))?;
+                let compacted = self.compact(agent, request, part, calls).await;
+                compacted.map(Reply::Compacted)
+            }
+            Err(error) => Err(fail::from_model(&error, calls)),
+        }
+    }
+
     /// The request, with the tools of the agent that there are now.
     async fn model_request(
         &self,
         agent: &AgentDefinition,
-        messages: Vec<ContextMessage>,
+        mut messages: Vec<ContextMessage>,
+        window: Window,
     ) -> Result<ModelRequest, ActivityError> {
+        let has_shortened = window.shorten_results(&mut messages);
         let (delegate, registered): (Vec<_>, Vec<_>) = agent
             .tools
             .iter()
@@ -200,8 +278,13 @@ impl ModelCall<'_> {
                 .into_iter()
                 .map(|tool| delegate::spec(tool, self.activities.agents.by_name())),
         );
-        let results = messages.iter().flat_map(|message| &message.tool_results);
-        if results.into_iter().any(ToolResult::is_cut) {
+        let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
+        let mut results = messages.iter().flat_map(|message| &message.tool_results);
+        // What is offered once is offered on, because a request that begins otherwise is not in the provider's cache.
+        if has_shortened
+            || messages.first().is_some_and(is_summary)
+            || results.any(ToolResult::is_cut)
+        {
             tools.extend(self.activities.tools.spec(read_result::NAME));
         }
         Ok(ModelRequest {
@@ -225,13 +308,7 @@ impl ModelCall<'_> {
     }
 
     /// Stores the checkpoint of a reply, and returns the one that is stored.
-    async fn store(
-        &self,
-        agent: &AgentDefinition,
-        offered: &[ToolSpec],
-        reply: ModelReply,
-    ) -> Result<LlmCompleteState, ActivityError> {
-        let mut state = self.state(agent, offered, reply).await?;
+    async fn store(&self, mut state: LlmCompleteState) -> Result<LlmCompleteState, ActivityError> {
         loop {
             let completed = self
                 .attempt
@@ -258,10 +335,14 @@ impl ModelCall<'_> {
     async fn state(
         &self,
         agent: &AgentDefinition,
-        offered: &[ToolSpec],
-        reply: ModelReply,
+        said: Said,
     ) -> Result<LlmCompleteState, ActivityError> {
-        let tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
+        let Said {
+            offered,
+            sent,
+            reply,
+        } = said;
+        let tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
         let goes_on = reply.is_cut
@@ -270,7 +351,6 @@ impl ModelCall<'_> {
             && agent.policy_on_cut_reply() == OnCutReply::Continue
             && !self.thread().is_sub_agents();
         Ok(LlmCompleteState {
-            agent_hash: self.agent_hash.to_owned(),
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
             finish: if is_answer {
@@ -280,16 +360,30 @@ impl ModelCall<'_> {
             }
             .into(),
             tool_calls,
-            input_tokens: reply.usage.input_tokens,
-            output_tokens: reply.usage.output_tokens,
-            cached_tokens: reply.usage.cached_tokens,
-            cache_write_tokens: reply.usage.cache_write_tokens,
-            reasoning_tokens: reply.usage.reasoning_tokens,
-            provider: agent.provider.clone(),
             is_cut: reply.is_cut,
             goes_on,
+            sent: Some(sent),
+            ..self.answered(agent, reply.usage)?
+        })
+    }
+
+    /// The part of a checkpoint that says who has answered, and what it took.
+    fn answered(
+        &self,
+        agent: &AgentDefinition,
+        usage: Usage,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        Ok(LlmCompleteState {
+            agent_hash: self.agent_hash.to_owned(),
             generation: self.generation,
+            provider: agent.provider.clone(),
             model: self.model_of(agent)?,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            ..LlmCompleteState::default()
         })
     }
 

@@ -55,14 +55,15 @@ pub trait TurnStore: Send + Sync {
     /// Returns the definition of an agent by its hash; `None` when none is stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 
-    /// Returns a thread's messages for the model, oldest first: of those that turns have taken, the newest, up to
-    /// `limit`. The cut never separates an assistant's tool calls from what came before them in the same turn.
+    /// Returns what the model is sent of a thread, oldest first, up to `limit`: the summary of what was compacted, the
+    /// messages that were kept then, and those after it. Messages that wait are not among them. It reads no more than it
+    /// returns.
     async fn context(
         &self,
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
-    ) -> Result<Vec<ContextMessage>>;
+    ) -> Result<ModelContext>;
 
     /// Returns those of these tools that need no more approvals in the conversation.
     async fn granted_tools(
@@ -262,6 +263,15 @@ pub struct AgentEnd {
     pub output_tokens: u32,
 }
 
+/// The context of a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelContext {
+    /// The messages, oldest first.
+    pub messages: Vec<ContextMessage>,
+    /// True when there are newer ones, which the limit did not let in.
+    pub has_more: bool,
+}
+
 /// A message as the model's context sees it.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct ContextMessage {
@@ -276,9 +286,32 @@ pub struct ContextMessage {
     /// Results of those calls that ended.
     #[sqlx(json)]
     pub tool_results: Vec<ToolResult>,
+    /// The event with which it entered the timeline; 0 for a summary.
+    #[sqlx(try_from = "i64")]
+    pub sequence_number: u32,
+    /// Its id; empty for a summary.
+    pub id: String,
+    /// The agent execution that has taken it, or written it; empty for a summary.
+    pub agent_execution_id: String,
+    /// True for a message before the newest cut, which is sent on all the same.
+    pub is_kept: bool,
 }
 
 impl ContextMessage {
+    /// A text that somebody said.
+    pub fn text(role: MessageRole, content: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            tool_results: Vec::new(),
+            sequence_number: 0,
+            id: String::new(),
+            agent_execution_id: String::new(),
+            is_kept: false,
+        }
+    }
+
     /// True for an answer of the model that was cut and that goes on in the next message, or is to go on now.
     pub fn goes_on_in(&self, next: Option<&Self>) -> bool {
         self.role == MessageRole::Assistant

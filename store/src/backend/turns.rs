@@ -17,19 +17,18 @@ use super::{
     save,
     sql::{
         agent_executions::{DEFINITION, HOLDS_CLAIM},
+        context::CONTEXT,
         conversations::AGENT_OF,
-        messages::CONTEXT,
         outside::GRANTED_TOOLS,
     },
     sub_agents,
 };
 use crate::{
     api::{
-        BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PageLimit, Result,
-        Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
-        WorkerId,
+        BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext, OnUnknownAgent,
+        PageLimit, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord,
+        TurnStart, TurnStore, WorkerId,
     },
-    context::context_window,
     rows::measured::MeasuredRow,
 };
 
@@ -81,16 +80,16 @@ impl TurnStore for Database {
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
-    ) -> Result<Vec<ContextMessage>> {
-        let query = sqlx::query_as(CONTEXT)
+    ) -> Result<ModelContext> {
+        let query = sqlx::query_as(words(CONTEXT))
             .bind(conversation_id)
             .bind(i64::from(limit.rows) + 1)
             .bind(thread.sub_agent().unwrap_or_default())
             .bind(i64::from(limit.bytes));
         let rows: Vec<MeasuredRow<ContextMessage>> =
             self.read(query.fetch_all(self.reader())).await?;
-        let (newest_first, is_cut) = limit.cut(rows);
-        Ok(context_window(newest_first, is_cut))
+        let (messages, has_more) = limit.cut(rows);
+        Ok(ModelContext { messages, has_more })
     }
 
     async fn granted_tools(

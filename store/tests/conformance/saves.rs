@@ -191,7 +191,8 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
         .store
         .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     let results = &context[1].tool_results;
     let errors: Vec<_> = results.iter().map(|result| result.is_error).collect();
     assert_eq!(
@@ -267,7 +268,8 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
             turn.store
                 .context(message, &Thread::Conversation, PageLimit::rows(10))
                 .await
-                .unwrap()[1]
+                .unwrap()
+                .messages[1]
                 .content,
             expected
         );
@@ -393,6 +395,7 @@ pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
         .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
         .unwrap()
+        .messages
         .pop()
         .unwrap();
     let results: Vec<_> = row

@@ -17,6 +17,8 @@ pub(super) async fn fill(connection: &mut PgConnection) {
             FROM generate_series(1, 10000) n;
         INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, now(), '', '[]', '[]'
             FROM conversations, generate_series(1, 5) k;
+        INSERT INTO context_cuts SELECT id, '', n, 'e1' || id, n, 'Short.', ARRAY['m1'], now()
+            FROM conversations, generate_series(1, 2) n WHERE id <> 'c5000';
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
             status, started_at, tenant_id)
             SELECT 'e' || k || id, id, 'm' || k, 'e' || k || id, 0, 'a', 'h',

@@ -319,10 +319,18 @@ fn of_messages() -> Vec<Query> {
     vec![
         query(
             "context",
-            hot::CONTEXT,
+            hot::CONTEXT.postgres,
             "text, bigint, text, bigint",
             "'c5000', 3, '', 4194304",
             3,
+        ),
+        // The newest cut is looked up three times.
+        query(
+            "context after a cut",
+            hot::CONTEXT.postgres,
+            "text, bigint, text, bigint",
+            "'c5001', 3, '', 4194304",
+            3 + 1 + 3,
         ),
         query(
             "repeated message",

@@ -14,6 +14,7 @@ mod cancels;
 mod cli;
 mod client_tools;
 mod clocks;
+mod context;
 mod conversations;
 mod cost;
 mod crash;

@@ -265,12 +265,7 @@ async fn complete(
 }
 
 fn message(role: MessageRole, content: &str) -> ContextMessage {
-    ContextMessage {
-        role,
-        content: content.into(),
-        tool_calls: vec![],
-        tool_results: vec![],
-    }
+    ContextMessage::text(role, content)
 }
 
 #[tokio::test]

@@ -163,6 +163,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         model: telemetry.model(Arc::new(
             GenaiClient::new(parts.providers).context("cannot set up the model client")?,
         )),
+        measures: Arc::default(),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),

@@ -23,6 +23,7 @@ const GO_ON: &str = "Your last message was cut at the limit of its length. Go on
 /// The first message of a context that begins in the middle of a conversation: Anthropic wants the first one to be a
 /// user's.
 const EARLIER: &str = "(Earlier messages of this conversation are left out.)";
+const SUMMARY: &str = "(A summary that you have written of the earlier messages of this conversation, which are left out:)";
 const EMPTY: &str = "(empty message)";
 const MAX_NAME_CHARS: usize = 64;
 
@@ -46,6 +47,7 @@ pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest
                     messages.push(ChatMessage::user(GO_ON));
                 }
             }
+            MessageRole::Summary => messages.push(ChatMessage::user(summary(&message.content))),
             MessageRole::User | MessageRole::Unknown(_) => {
                 let text = message.content.as_str();
                 let is_empty = text.trim().is_empty();
@@ -62,6 +64,15 @@ pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest
         chat
     } else {
         chat.with_tools(request.tools.iter().map(tool))
+    }
+}
+
+/// What stands for messages that are no longer sent.
+fn summary(text: &str) -> String {
+    if text.trim().is_empty() {
+        EARLIER.to_owned()
+    } else {
+        format!("{SUMMARY}\n\n{text}")
     }
 }
 

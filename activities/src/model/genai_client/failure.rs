@@ -269,8 +269,8 @@ fn context_too_long(call: Call<'_>) -> ModelError {
     ModelError::new(
         code::LLM_CONTEXT_TOO_LONG,
         format!(
-            "The conversation is longer than model `{}` can read: lower `max_context_messages` of the agent, or begin \
-             a new conversation.",
+            "The conversation is longer than model `{}` can read: set `context_window` of the agent to what the model \
+             has, or begin a new conversation.",
             call.model
         ),
     )

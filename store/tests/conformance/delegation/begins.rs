@@ -53,7 +53,8 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
         .store
         .context("c", &sub_thread, PageLimit::rows(10))
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert_eq!(
         (own.len(), &own[0].role, own[0].content.as_str()),
         (1, &MessageRole::User, "look")
@@ -65,6 +66,7 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
             .context("c", &sub_thread, PageLimit::rows(10))
             .await
             .unwrap()
+            .messages
             .len(),
         2
     );
@@ -72,7 +74,8 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
         .store
         .context("c", &Thread::Conversation, PageLimit::rows(10))
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     let texts: Vec<_> = of_root
         .iter()
         .map(|message| message.content.as_str())

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_proto::{
+    limits::MAX_CONTEXT_MESSAGES,
     turn::{AgentDefinition, AgentTool},
     words::DEFAULT_AGENT,
 };
@@ -20,7 +21,8 @@ pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) const MAX_STEPS: u32 = 20;
 /// A worker has 200 slots for all its turns, and the services that tools call have limits, too.
 pub(super) const MAX_PARALLEL_TOOLS: u32 = 16;
-pub(super) const MAX_CONTEXT_MESSAGES: u32 = 200;
+/// No model has a larger context window.
+pub(super) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
 /// Three levels of sub-agents: deeper trees are mostly loops.
 pub(super) const MAX_DEPTH: u32 = 3;
 /// Each sub-agent makes LLM calls of its own. This is enough for wide research, and limits the cost of an agent that

@@ -95,7 +95,7 @@ fn a_wrong_agent_is_explained() {
         ),
         (
             &format!("{PROVIDER}{agent}max_steps = 0\n"),
-            "7:13: `max_steps` must be from 1 to 1000, not 0",
+            "7:13: `max_steps` must be from 1 to 100000, not 0",
         ),
         (
             &format!("{PROVIDER}{agent}max_depth = 0\n"),

@@ -186,10 +186,9 @@ async fn thinking_goes_back_signed_with_its_call() {
     let mut call = call(1, "weather", "{}");
     call.signatures.clone_from(&reply.tool_calls[0].signatures);
     let answer = ContextMessage {
-        role: MessageRole::Assistant,
-        content: String::new(),
         tool_calls: vec![call],
         tool_results: vec![result(1, "1", false)],
+        ..ContextMessage::text(MessageRole::Assistant, "")
     };
     hear(&client, request(vec![user("Weather?"), answer]))
         .await

@@ -146,7 +146,7 @@ async fn a_context_that_is_too_long_is_told_from_other_mistakes() {
     ] {
         let error = fail(Script::status(status, text)).await;
         assert_eq!(error.code, code::LLM_CONTEXT_TOO_LONG);
-        assert!(error.message.contains("max_context_messages"));
+        assert!(error.message.contains("context_window"));
     }
     let long = fail(Script::status(400, body(&"é".repeat(2000), "x"))).await;
     assert_eq!(long.message.matches('é').count(), 500);

@@ -53,12 +53,7 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
 }
 
 fn user(content: &str) -> ContextMessage {
-    ContextMessage {
-        role: MessageRole::User,
-        content: content.into(),
-        tool_calls: vec![],
-        tool_results: vec![],
-    }
+    ContextMessage::text(MessageRole::User, content)
 }
 
 fn call(number: u32, name: &str, input: &str) -> ToolCall {
@@ -84,8 +79,6 @@ fn result(number: u32, result: &str, is_error: bool) -> ToolResult {
 /// A conversation with everything in it; the results are not in call order, and one is missing.
 fn context() -> Vec<ContextMessage> {
     let assistant = ContextMessage {
-        role: MessageRole::Assistant,
-        content: "Let me see.".into(),
         tool_calls: vec![
             call(1, "weather", r#"{"city":"Oslo","id":9007199254740993}"#),
             call(2, "weather", r#""{\"city\":\"Ro""#),
@@ -97,6 +90,7 @@ fn context() -> Vec<ContextMessage> {
             result(1, r#"{"t":12}"#, false),
             result(2, r#""plain text""#, false),
         ],
+        ..ContextMessage::text(MessageRole::Assistant, "Let me see.")
     };
     let empty = ContextMessage {
         role: MessageRole::Assistant,
