@@ -35,7 +35,11 @@ pub(crate) async fn save(
         sealed: saved.sealed,
     };
     announce(activities, &saved.log_id, announcement).await;
-    Ok(saved.result)
+    // The workflow needs no number, and whatever it is told is in its history.
+    Ok(SaveResult {
+        last_sequence: 0,
+        ..saved.result
+    })
 }
 
 /// Tells readers that there is something new. News that is lost is found by the next look at the store.

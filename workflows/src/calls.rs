@@ -178,7 +178,6 @@ pub(crate) async fn think(
                     .initial_interval(Duration::from_secs(1))
                     .maximum_interval(Duration::from_secs(60))
                     .maximum_attempts(ATTEMPTS)
-                    .non_retryable_error_types([failure::LLM_TIMEOUT])
                     .build(),
             )
             .summary(format!("step {}", request.step))
