@@ -22,7 +22,7 @@ use crate::{
     Cancels, KnownAgents, Stopping, ToolThreads, cancels, load,
     model::ModelClient,
     remote, run_tool, save,
-    think::{self, Measures},
+    think::{self, KnownContexts, Measures},
     tools::ToolRegistry,
 };
 
@@ -39,6 +39,8 @@ pub struct AgentActivities {
     pub cancels: Cancels,
     /// The client of the models.
     pub model: Arc<dyn ModelClient>,
+    /// The contexts that were read last.
+    pub known_contexts: Arc<KnownContexts>,
     /// How many bytes a token has.
     pub measures: Arc<Measures>,
     /// The tools that agents can use.

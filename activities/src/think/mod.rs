@@ -6,10 +6,12 @@
 //!
 //! - [`calls`]: the tool calls of a reply
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
+//! - [`known_contexts`]: what was read before
 //! - [`compaction`]: the step that writes a summary
 
 mod calls;
 mod compaction;
+mod known_contexts;
 mod measures;
 mod window;
 
@@ -22,17 +24,18 @@ use everturn_proto::{
     words::{FinishReason, MessageRole, OnCutReply, ToolKind, failure},
 };
 use everturn_store::{
-    CompletedStep, ContextMessage, ModelContext, PageLimit, StepClaim, StepKey, ToolResult,
+    CompletedStep, ContextMessage, ModelContext, PageLimit, ReadBefore, StepClaim, StepKey,
+    ToolResult,
 };
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-pub use self::measures::Measures;
 use self::{
     calls::plan,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
+pub use self::{known_contexts::KnownContexts, measures::Measures};
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
@@ -68,12 +71,13 @@ pub(crate) async fn think(
         attempt,
         step: &step,
         agent_hash: &request.agent_hash,
+        log_id: &log_id,
         generation,
     };
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
     let context = call.context().await?;
-    let text = call.text_writer(log_id);
+    let text = call.text_writer(log_id.clone());
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
     let asked = call.ask(&agent, context, request.may_compact, calls, &text);
@@ -132,6 +136,7 @@ struct ModelCall<'a> {
     attempt: &'a Attempt<'a>,
     step: &'a StepKey,
     agent_hash: &'a str,
+    log_id: &'a LogId,
     generation: u32,
 }
 
@@ -186,15 +191,30 @@ impl ModelCall<'_> {
         )
     }
 
+    /// Reads what is new of the context since this worker has read it last.
     async fn context(&self) -> Result<ModelContext, ActivityError> {
-        let conversation = &self.step.conversation_id;
+        let known = &self.activities.known_contexts;
+        let thread = (self.log_id.clone(), self.thread());
+        let before = known.read(&thread);
+        let read = self.read_context(&thread.1, before).await?;
+        if let Some(context) = known.add(&thread, before, read) {
+            return Ok(context);
+        }
+        self.read_context(&thread.1, None).await
+    }
+
+    async fn read_context(
+        &self,
+        thread: &Thread,
+        before: Option<ReadBefore>,
+    ) -> Result<ModelContext, ActivityError> {
+        let (conversation, turns) = (&self.step.conversation_id, &self.activities.turns);
         let limit = PageLimit {
             rows: MAX_CONTEXT_MESSAGES,
             bytes: MAX_CONTEXT_BYTES,
         };
-        let thread = self.thread();
         self.attempt
-            .insist(|| self.activities.turns.context(conversation, &thread, limit))
+            .insist(|| turns.context(conversation, thread, limit, before))
             .await
     }
 

@@ -194,7 +194,7 @@ pub(super) fn request_bytes(request: &ModelRequest) -> usize {
     instructions + tools.sum::<usize>() + messages.sum::<usize>()
 }
 
-fn message_bytes(message: &ContextMessage) -> usize {
+pub(super) fn message_bytes(message: &ContextMessage) -> usize {
     let calls = message.tool_calls.iter().map(call_bytes);
     let results = message.tool_results.iter().map(result_bytes);
     MESSAGE_BYTES + message.content.len() + calls.sum::<usize>() + results.sum::<usize>()

@@ -55,7 +55,7 @@ pub use self::{
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turns::{
         AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext,
-        OnUnknownAgent, PinnedAgent, Saved, StepClaim, TurnStart, TurnStore,
+        OnUnknownAgent, PinnedAgent, ReadBefore, Saved, StepClaim, TurnStart, TurnStore,
     },
 };
 pub use crate::error::Result;

@@ -26,11 +26,14 @@ use super::{
 use crate::{
     api::{
         BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext, OnUnknownAgent,
-        PageLimit, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord,
-        TurnStart, TurnStore, WorkerId,
+        PageLimit, ReadBefore, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey,
+        ToolRecord, TurnStart, TurnStore, WorkerId,
     },
     rows::measured::MeasuredRow,
 };
+
+/// No event has this number.
+const NOTHING_READ: i64 = -1;
 
 #[async_trait]
 impl TurnStore for Database {
@@ -80,16 +83,24 @@ impl TurnStore for Database {
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
+        read: Option<ReadBefore>,
     ) -> Result<ModelContext> {
         let query = sqlx::query_as(words(CONTEXT))
             .bind(conversation_id)
             .bind(i64::from(limit.rows) + 1)
             .bind(thread.sub_agent().unwrap_or_default())
-            .bind(i64::from(limit.bytes));
+            .bind(i64::from(limit.bytes))
+            .bind(read.map_or(NOTHING_READ, |read| i64::from(read.cut)))
+            .bind(read.map_or(NOTHING_READ, |read| i64::from(read.last_sequence)))
+            .bind(read.map(|read| read.last_created_at));
         let rows: Vec<MeasuredRow<ContextMessage>> =
             self.read(query.fetch_all(self.reader())).await?;
         let (messages, has_more) = limit.cut(rows);
-        Ok(ModelContext { messages, has_more })
+        Ok(ModelContext {
+            goes_on: read.is_some_and(|read| read.goes_on_with(&messages)),
+            messages,
+            has_more,
+        })
     }
 
     async fn granted_tools(

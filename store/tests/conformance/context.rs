@@ -6,8 +6,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect, FinishReason, MessageRole},
 };
 use everturn_store::{
-    CompletedStep, Conversations, EventReader, ModelContext, PageLimit, StepClaim, StoreError,
-    TurnStore,
+    CompletedStep, Conversations, EventReader, ModelContext, PageLimit, ReadBefore, StepClaim,
+    StoreError, TurnStore,
 };
 
 use super::{
@@ -17,7 +17,7 @@ use super::{
 
 /// Reads a thread as a call of the model does.
 async fn context(store: &impl TurnStore, thread: &Thread, limit: PageLimit) -> ModelContext {
-    store.context("c", thread, limit).await.unwrap()
+    store.context("c", thread, limit, None).await.unwrap()
 }
 
 async fn contents(store: &impl TurnStore, rows: u32) -> Vec<String> {
@@ -104,7 +104,7 @@ pub async fn a_context_is_read_up_to_its_limit(backend: &impl Backend) {
     }
     let unknown = turn
         .store
-        .context("unknown", &Thread::Conversation, PageLimit::rows(10))
+        .context("unknown", &Thread::Conversation, PageLimit::rows(10), None)
         .await;
     assert_eq!(unknown.unwrap(), ModelContext::default());
 }
@@ -139,7 +139,11 @@ pub async fn a_summary_stands_for_what_was_compacted(backend: &impl Backend) {
         .iter()
         .map(|message| message.sequence_number)
         .collect();
-    assert_eq!(numbers, [0, 1, 5]);
+    assert_eq!(
+        numbers,
+        [2, 1, 5],
+        "that of a summary is the last event that it stands for"
+    );
     assert_eq!(read.messages[0].role, MessageRole::Summary);
     assert_eq!(read.messages[1].id, "m");
     let kept: Vec<_> = read
@@ -179,6 +183,54 @@ pub async fn a_summary_stands_for_what_was_compacted(backend: &impl Backend) {
     assert_eq!(contents(&turn.store, 10).await, next);
     // What was replaced is still served.
     assert_eq!(turn.all_data("observe").await.len(), 2);
+}
+
+pub async fn only_what_is_new_is_read_again(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    turn.asks(0, "look 0", &[Effect::Read]).await;
+    turn.runs(0, 0).await;
+    let thread = Thread::Conversation;
+    let read = async |before: Option<ReadBefore>| {
+        let limit = PageLimit::rows(10);
+        turn.store
+            .context("c", &thread, limit, before)
+            .await
+            .unwrap()
+    };
+    let first = read(None).await;
+    assert!(!first.goes_on && first.messages.len() == 2);
+    let before = ReadBefore::of(&first.messages).unwrap();
+    let nothing = read(Some(before)).await;
+    assert!(nothing.goes_on && nothing.messages.is_empty());
+    turn.asks(1, "look 1", &[Effect::Read]).await;
+    turn.runs(1, 0).await;
+    let second = read(Some(before)).await;
+    assert!(second.goes_on);
+    assert_eq!(shown(&second), ["assistant look 1"]);
+    // Another message has this number: the database went back, and the turn went on in another way.
+    let other = ReadBefore {
+        last_created_at: before.last_created_at + chrono::TimeDelta::milliseconds(1),
+        ..before
+    };
+    let anew = read(Some(other)).await;
+    assert!(!anew.goes_on && anew.messages.len() == 3);
+    // The thread was cut anew.
+    compact(&turn, 2, compacted("Short.", 1, 2, &["m"])).await;
+    let cut = read(Some(before)).await;
+    assert!(!cut.goes_on);
+    assert_eq!(
+        shown(&cut),
+        ["summary Short.", "user say m", "assistant look 1"]
+    );
+    let before = ReadBefore::of(&cut.messages).unwrap();
+    assert_eq!((before.cut, before.last_sequence), (2, 5));
+    turn.asks(3, "look 3", &[Effect::Read]).await;
+    turn.runs(3, 0).await;
+    let after = read(Some(before)).await;
+    assert!(after.goes_on);
+    assert_eq!(shown(&after), ["assistant look 3"]);
+    let nothing = ReadBefore::of(&cut.messages[..2]);
+    assert_eq!(nothing, None, "nothing after the cut was read");
 }
 
 pub async fn a_cut_is_of_its_own_thread(backend: &impl Backend) {

@@ -100,7 +100,7 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
             "{observe}"
         );
         let (id, thread) = (&turn.conversation, Thread::Conversation);
-        let context = turn.store.context(id, &thread, PageLimit::rows(10));
+        let context = turn.store.context(id, &thread, PageLimit::rows(10), None);
         let context = context.await.unwrap().messages;
         assert_eq!(
             context[1].tool_calls[0]
@@ -130,7 +130,7 @@ pub async fn every_character_survives(backend: &impl Backend) {
     );
     let context = turn
         .store
-        .context("c", &Thread::Conversation, EVERYTHING)
+        .context("c", &Thread::Conversation, EVERYTHING, None)
         .await
         .unwrap()
         .messages;
@@ -151,7 +151,7 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     turn.observe(0, 0, "").await;
     let context = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
         .unwrap()
         .messages;
@@ -189,6 +189,7 @@ pub async fn no_number_makes_a_result_long(backend: &impl Backend) {
             &turn.conversation,
             &Thread::Conversation,
             PageLimit::rows(10),
+            None,
         );
         let context = context.await.unwrap().messages;
         let shown = context[1].tool_results[0].result.as_str();

@@ -134,6 +134,7 @@ macro_rules! conformance_suite {
             context::a_context_is_read_up_to_its_limit,
             context::calls_and_results_of_a_step_are_one_message,
             context::a_summary_stands_for_what_was_compacted,
+            context::only_what_is_new_is_read_again,
             context::a_cut_is_of_its_own_thread,
             context::a_turn_that_ends_before_its_summary_is_saved_does_not_show_it,
             context::only_a_summary_is_saved_as_one,

@@ -131,7 +131,7 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     );
     let context = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
         .unwrap()
         .messages;

@@ -189,7 +189,7 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     assert_eq!(events.last().unwrap().event_type, "cancelled");
     let context = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
         .unwrap()
         .messages;
@@ -266,7 +266,7 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
         );
         assert_eq!(
             turn.store
-                .context(message, &Thread::Conversation, PageLimit::rows(10))
+                .context(message, &Thread::Conversation, PageLimit::rows(10), None)
                 .await
                 .unwrap()
                 .messages[1]
@@ -392,7 +392,7 @@ pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
     }
     let row = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
         .unwrap()
         .messages

@@ -320,17 +320,24 @@ fn of_messages() -> Vec<Query> {
         query(
             "context",
             hot::CONTEXT.postgres,
-            "text, bigint, text, bigint",
-            "'c5000', 3, '', 4194304",
+            "text, bigint, text, bigint, bigint, bigint, timestamptz",
+            "'c5000', 3, '', 4194304, -1, -1, NULL",
             3,
         ),
-        // The newest cut is looked up three times.
+        // The newest cut is looked up more than once.
         query(
             "context after a cut",
             hot::CONTEXT.postgres,
-            "text, bigint, text, bigint",
-            "'c5001', 3, '', 4194304",
-            3 + 1 + 3,
+            "text, bigint, text, bigint, bigint, bigint, timestamptz",
+            "'c5001', 3, '', 4194304, -1, -1, NULL",
+            6 + 1 + 3,
+        ),
+        query(
+            "context that was read before",
+            hot::CONTEXT.postgres,
+            "text, bigint, text, bigint, bigint, bigint, timestamptz",
+            "'c5000', 3, '', 4194304, 0, 4, (SELECT created_at FROM messages WHERE conversation_id = 'c5000' AND id = 'm4')",
+            3,
         ),
         query(
             "repeated message",

@@ -97,7 +97,7 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
         .of("claim_step", store.claim_step(&step, None))
         .await
         .unwrap();
-    let context = store.context(id, &Thread::Conversation, PageLimit::rows(100));
+    let context = store.context(id, &Thread::Conversation, PageLimit::rows(100), None);
     costs.of("context", context).await.unwrap();
     let calls: Vec<_> = (0..tools)
         .map(|index| turn.call(0, index, Effect::Read))
@@ -339,7 +339,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             store.begin_turn(turn.begin("")).await.unwrap();
             store.claim_step(&turn.step(0), None).await.unwrap();
             store
-                .context(id, &Thread::Conversation, PageLimit::rows(100))
+                .context(id, &Thread::Conversation, PageLimit::rows(100), None)
                 .await
                 .unwrap();
             let calls: Vec<_> = (0..2)
@@ -352,7 +352,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             turn.runs(0, 1).await;
             store.claim_step(&turn.step(1), None).await.unwrap();
             store
-                .context(id, &Thread::Conversation, PageLimit::rows(100))
+                .context(id, &Thread::Conversation, PageLimit::rows(100), None)
                 .await
                 .unwrap();
             turn.complete(1, "answer", &[]).await;

@@ -163,6 +163,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         model: telemetry.model(Arc::new(
             GenaiClient::new(parts.providers).context("cannot set up the model client")?,
         )),
+        known_contexts: Arc::default(),
         measures: Arc::default(),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),

@@ -13,9 +13,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BeginTurn, BegunTurn, CompletedStep, ModelContext, OnUnknownAgent, PageLimit, Saved,
-    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
-    WorkerId,
+    AgentEnd, BeginTurn, BegunTurn, CompletedStep, ModelContext, OnUnknownAgent, PageLimit,
+    ReadBefore, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
+    TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -122,8 +122,13 @@ impl TurnStore for MeasuredTurns {
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
+        read: Option<ReadBefore>,
     ) -> Result<ModelContext, StoreError> {
-        noted(self.store.context(conversation_id, thread, limit).await)
+        noted(
+            self.store
+                .context(conversation_id, thread, limit, read)
+                .await,
+        )
     }
 
     async fn granted_tools(

@@ -51,7 +51,7 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     let sub_thread = Thread::SubAgent(sub.execution.clone());
     let own = root
         .store
-        .context("c", &sub_thread, PageLimit::rows(10))
+        .context("c", &sub_thread, PageLimit::rows(10), None)
         .await
         .unwrap()
         .messages;
@@ -63,7 +63,7 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     sub.runs(0, 0).await;
     assert_eq!(
         root.store
-            .context("c", &sub_thread, PageLimit::rows(10))
+            .context("c", &sub_thread, PageLimit::rows(10), None)
             .await
             .unwrap()
             .messages
@@ -72,7 +72,7 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     );
     let of_root = root
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
         .unwrap()
         .messages;
