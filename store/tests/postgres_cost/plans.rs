@@ -332,12 +332,13 @@ fn of_messages() -> Vec<Query> {
             "'c5001', 3, '', 4194304, -1, -1, NULL",
             6 + 1 + 3,
         ),
+        // The last message that was read is looked up for each part.
         query(
             "context that was read before",
             hot::CONTEXT.postgres,
             "text, bigint, text, bigint, bigint, bigint, timestamptz",
-            "'c5000', 3, '', 4194304, 0, 4, (SELECT created_at FROM messages WHERE conversation_id = 'c5000' AND id = 'm4')",
-            3,
+            "'c5000', 3, '', 4194304, 0, 4, '2026-01-01 00:00:00+00'",
+            3 + 1,
         ),
         query(
             "repeated message",
