@@ -132,6 +132,14 @@ fn planned_call(
         // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
         effect: effect.map(String::from).unwrap_or_default(),
         remote: tool.and_then(|tool| tool.remote.clone()),
+        signed_by: String::new(),
+    }
+}
+
+/// Notes who made the signatures, so that no other model gets them.
+pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
+    for call in calls.iter_mut().filter(|call| !call.signatures.is_empty()) {
+        signer.clone_into(&mut call.signed_by);
     }
 }
 

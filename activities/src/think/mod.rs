@@ -23,7 +23,7 @@ use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{ModelReply, ModelRequest},
+    model::{ModelReply, ModelRequest, Parameters, signer},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
 
@@ -211,6 +211,7 @@ impl ModelCall<'_> {
             messages,
             tools,
             max_output_tokens: agent.max_output_tokens,
+            parameters: Parameters::of(agent),
         })
     }
 
@@ -261,7 +262,11 @@ impl ModelCall<'_> {
         offered: &[ToolSpec],
         reply: ModelReply,
     ) -> Result<LlmCompleteState, ActivityError> {
-        let tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
+        let mut tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
+        calls::sign(
+            &mut tool_calls,
+            &signer(&agent.provider, &self.model_of(agent)?),
+        );
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
         let goes_on = reply.is_cut

@@ -14,6 +14,8 @@ pub(super) struct ProviderTable {
     kind: ProviderKind,
     base_url: Option<Spanned<String>>,
     api_key_env: Option<Spanned<String>>,
+    #[serde(default)]
+    headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
 }
 
 pub(super) fn check(
@@ -22,24 +24,37 @@ pub(super) fn check(
 ) -> Providers {
     tables
         .into_iter()
-        .map(|(name, table)| (name.into_inner(), table.check(check)))
+        .map(|(name, table)| {
+            let provider = table.check(&name, check);
+            (name.into_inner(), provider)
+        })
         .collect()
 }
 
 impl ProviderTable {
-    fn check(self, check: &mut Checker<'_>) -> Provider {
+    fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Provider {
+        if self.base_url.is_none() && self.kind.own_url().is_none() {
+            check.wrong(
+                name,
+                "a provider of kind `azure` needs `base_url`, the address of its resource, like \
+                 \"https://NAME.openai.azure.com/openai/v1/\"",
+            );
+        }
+        let header = |(name, variable): (&Spanned<String>, _)| {
+            let value = check.secret("headers_env", variable)?;
+            Some((name.get_ref().clone(), value))
+        };
+        let headers = self.headers_env.iter().filter_map(header).collect();
         Provider {
             kind: self.kind,
-            base_url: self.base_url.map(|url| base_url(&url, check)),
+            headers,
             api_key: self
                 .api_key_env
                 .and_then(|variable| check.secret("api_key_env", &variable)),
+            base_url: self.base_url.map(|url| {
+                check.http_url("base_url", &url, "https://api.example.com/v1/");
+                url.into_inner()
+            }),
         }
     }
-}
-
-/// The URL with a slash at its end, which the model client needs.
-fn base_url(url: &Spanned<String>, check: &mut Checker<'_>) -> String {
-    check.http_url("base_url", url, "https://api.example.com/v1/");
-    format!("{}/", url.get_ref().trim_end_matches('/'))
 }

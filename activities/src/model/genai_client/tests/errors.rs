@@ -43,7 +43,7 @@ async fn the_status_is_found() {
         (500, code::LLM_UNAVAILABLE, true),
         (502, code::LLM_UNAVAILABLE, true),
         (503, code::LLM_UNAVAILABLE, true),
-        (529, code::LLM_UNAVAILABLE, true),
+        (529, code::LLM_OVERLOADED, true),
         (402, code::LLM_QUOTA_EXCEEDED, false),
         (307, code::LLM_BAD_REQUEST, false),
     ] {
@@ -240,9 +240,9 @@ async fn an_account_without_quota_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_reply_that_is_no_json_is_invalid() {
+async fn a_stream_with_an_event_that_is_no_json_was_cut() {
     let error = fail(Script::sse([hello(), "{nonsense}".into()])).await;
-    assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(error.code, code::LLM_STREAM_CUT);
 }
 
 #[tokio::test]
