@@ -4,13 +4,16 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aimock;
 mod alerts;
 mod api;
 mod approvals;
 mod approvals_survive;
 mod backups;
 mod bad_input;
+mod canary;
 mod cancels;
+mod chaos;
 mod cli;
 mod client_tools;
 mod clocks;
