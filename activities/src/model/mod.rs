@@ -4,6 +4,7 @@
 //! retries: the engine does (invariant 5, paid once).
 
 mod error;
+mod gate;
 mod genai_client;
 mod parameters;
 mod provider;
@@ -14,6 +15,7 @@ use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
 pub use error::ModelError;
+pub use gate::{Admission, CallLimits};
 pub use genai_client::{GenaiClient, ProviderError};
 pub use parameters::{Parameters, ReasoningEffort};
 pub use provider::{Provider, ProviderKind, Providers};
@@ -25,6 +27,10 @@ use crate::tools::ToolSpec;
 pub trait ModelClient: Send + Sync {
     /// True when there is a provider of this name in the configuration.
     fn has_provider(&self, provider: &str) -> bool;
+
+    /// Waits until the limits of the provider let one more call begin. Who holds the admission may make one call. Dropping
+    /// the future gives the place up.
+    async fn admit(&self, provider: &str) -> Admission;
 
     /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
     /// Dropping the future ends the call.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::CallLimits;
+
 /// The address of a provider, and how requests to it are written.
 #[derive(Clone)]
 pub struct Provider {
@@ -13,6 +15,8 @@ pub struct Provider {
     pub api_key: Option<String>,
     /// Further headers of each request, by name. Their values are secrets, as the key is.
     pub headers: BTreeMap<String, String>,
+    /// How many calls of it a process makes.
+    pub limits: CallLimits,
 }
 
 impl Provider {
@@ -23,6 +27,7 @@ impl Provider {
             base_url: None,
             api_key: None,
             headers: BTreeMap::new(),
+            limits: CallLimits::default(),
         }
     }
 }
@@ -33,6 +38,7 @@ impl std::fmt::Debug for Provider {
         f.debug_struct("Provider")
             .field("kind", &self.kind)
             .field("base_url", &self.base_url)
+            .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{ModelReply, ModelRequest, Parameters, signer},
+    model::{Admission, ModelReply, ModelRequest, Parameters, signer},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
 
@@ -58,11 +58,12 @@ pub(crate) async fn think(
     };
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
-    let messages = call.context(&agent).await?;
     let text = call.text_writer(log_id);
+    let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
+    let _admission = call.admission(&agent, limit, &text).await?;
+    let messages = call.context(&agent).await?;
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
-    let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
     let ended = attempt
         .run(&Progress::default(), limit, async {
             let request = call.model_request(&agent, messages).await?;
@@ -144,6 +145,30 @@ impl ModelCall<'_> {
             .insist(|| activities.turns.release_step(self.step, self.generation))
             .await?;
         Err(elsewhere)
+    }
+
+    /// Waits for the limits of the provider. The wait does not count as time of the call: when so much of the attempt is
+    /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on.
+    async fn admission(
+        &self,
+        agent: &AgentDefinition,
+        limit: Duration,
+        text: &TextWriter,
+    ) -> Result<Admission, ActivityError> {
+        let may_wait = self.attempt.time_left().saturating_sub(limit);
+        let admission = self.activities.model.admit(&agent.provider);
+        let nothing = Progress::default();
+        match self.attempt.run(&nothing, may_wait, admission).await {
+            Ended::Done(admission) => Ok(admission),
+            Ended::Stopped => Err(self.stopped(text).await),
+            Ended::OutOfTime => {
+                let turns = &self.activities.turns;
+                self.attempt
+                    .insist(|| turns.release_step(self.step, self.generation))
+                    .await?;
+                Err(fail::waited_for_provider(&agent.provider))
+            }
+        }
     }
 
     fn text_writer(&self, log_id: LogId) -> TextWriter {

@@ -57,7 +57,8 @@ fn repeats_the_key(request: &Request, tries: usize) -> Reply {
 
 /// The texts that hold the key: itself, and its bytes as histories and databases write them.
 fn forms() -> Vec<String> {
-    let hex: String = CANARY.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let bytes = CANARY.bytes().map(|byte| format!("{byte:02x}"));
+    let hex = bytes.collect::<Vec<_>>().concat();
     // Base64 of a longer text depends on where in it the key begins.
     let shifted = (0..3).map(|start| {
         let whole = (CANARY.len() - start) / 3 * 3;

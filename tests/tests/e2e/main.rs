@@ -42,6 +42,7 @@ mod own_tools;
 mod parallel;
 mod pools;
 mod printed;
+mod provider_limits;
 mod races;
 mod readers;
 mod readme;

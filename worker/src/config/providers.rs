@@ -1,8 +1,8 @@
 //! `[providers.NAME]`: endpoints of language models.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_activities::model::{CallLimits, Provider, ProviderKind, Providers};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -16,7 +16,13 @@ pub(super) struct ProviderTable {
     api_key_env: Option<Spanned<String>>,
     #[serde(default)]
     headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
+    max_concurrent_calls: Option<Spanned<usize>>,
+    requests_per_minute: Option<Spanned<usize>>,
 }
+
+/// More than any worker has slots for.
+const CONCURRENT: RangeInclusive<usize> = 1..=10_000;
+const PER_MINUTE: RangeInclusive<usize> = 1..=100_000;
 
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, ProviderTable>,
@@ -45,9 +51,22 @@ impl ProviderTable {
             Some((name.get_ref().clone(), value))
         };
         let headers = self.headers_env.iter().filter_map(header).collect();
+        let mut limit = |key, value: &Option<Spanned<usize>>, range| {
+            value
+                .as_ref()
+                .map(|value| check.number(key, value, 1, range))
+        };
         Provider {
             kind: self.kind,
             headers,
+            limits: CallLimits {
+                concurrent: limit(
+                    "max_concurrent_calls",
+                    &self.max_concurrent_calls,
+                    CONCURRENT,
+                ),
+                per_minute: limit("requests_per_minute", &self.requests_per_minute, PER_MINUTE),
+            },
             api_key: self
                 .api_key_env
                 .and_then(|variable| check.secret("api_key_env", &variable)),

@@ -26,6 +26,7 @@ mod wire;
 use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
+use everturn_proto::words::failure as code;
 use everturn_stream::Part;
 use futures::StreamExt;
 use genai::{
@@ -39,7 +40,8 @@ use url::Host;
 
 use self::frames::Frames;
 use super::{
-    EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers,
+    Admission, EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider,
+    ProviderKind, Providers, gate::Gate,
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -62,6 +64,7 @@ struct Target {
     headers: Headers,
     /// The key and the values of the configured headers, which are cut out of messages.
     secrets: Vec<String>,
+    gate: Option<Gate>,
 }
 
 /// A provider that cannot be called as configured.
@@ -179,6 +182,7 @@ impl Target {
             kind: provider.kind,
             base_url,
             headers: wire::headers(name, provider, key)?,
+            gate: Gate::new(name, provider.limits),
             secrets: key
                 .into_iter()
                 .chain(values)
@@ -186,6 +190,15 @@ impl Target {
                 .map(str::to_owned)
                 .collect(),
         })
+    }
+
+    /// Lets other calls wait, too, when the provider has said how long to wait for its limit.
+    fn pause_after(&self, error: &ModelError) {
+        if let (Some(gate), Some(wait)) = (&self.gate, error.retry_after)
+            && error.code == code::LLM_RATE_LIMITED
+        {
+            gate.pause(wait);
+        }
     }
 
     /// The message without the secrets: a provider may repeat one in its words, whatever the error.
@@ -217,6 +230,13 @@ impl ModelClient for GenaiClient {
         self.targets.contains_key(provider)
     }
 
+    async fn admit(&self, provider: &str) -> Admission {
+        match self.targets.get(provider).and_then(|it| it.gate.as_ref()) {
+            Some(gate) => gate.admit().await,
+            None => Admission::default(),
+        }
+    }
+
     async fn complete(
         &self,
         request: ModelRequest,
@@ -227,6 +247,7 @@ impl ModelClient for GenaiClient {
         };
         let failed = |error: genai::Error| {
             let error = failure::from_genai(&request.provider, &request.model, &error);
+            target.pause_after(&error);
             ModelError {
                 message: target.without_secrets(error.message),
                 ..error

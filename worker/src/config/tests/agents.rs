@@ -270,6 +270,14 @@ fn a_provider_of_azure_has_an_address_and_headers_come_from_the_environment() {
             "`headers_env` is the name of an environment variable",
         ),
         (
+            "[providers.a]\nkind = \"openai\"\nmax_concurrent_calls = 0\n",
+            "`max_concurrent_calls` must be from 1 to 10000",
+        ),
+        (
+            "[providers.a]\nkind = \"openai\"\nrequests_per_minute = 0\n",
+            "`requests_per_minute` must be from 1 to 100000",
+        ),
+        (
             "[providers.a]\nkind = \"openai\"\nheaders_env = { x-token = \"NOPE\" }\n",
             "the environment variable NOPE named by `headers_env` is not set",
         ),
