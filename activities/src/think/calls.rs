@@ -216,4 +216,15 @@ mod tests {
         let digits = storable(Json::parse(r#"{"n":1e131071}"#).unwrap());
         assert_eq!(digits.as_str(), r#"{"n":"1e131071"}"#);
     }
+
+    #[test]
+    fn only_calls_with_signatures_say_who_made_them() {
+        let call = |signatures: &[&str]| ToolCall {
+            signatures: signatures.iter().map(|it| (*it).to_owned()).collect(),
+            ..ToolCall::default()
+        };
+        let mut calls = [call(&["c2ln"]), call(&[])];
+        sign(&mut calls, "p/m");
+        assert_eq!(calls.map(|call| call.signed_by), ["p/m", ""]);
+    }
 }

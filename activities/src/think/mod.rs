@@ -5,7 +5,7 @@
 
 mod calls;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use everturn_proto::{
     LogId, Thread,
@@ -26,6 +26,9 @@ use crate::{
     model::{Admission, ModelReply, ModelRequest, Parameters, signer},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
+
+/// After a longer wait for a provider's limits, the claim is looked at again: the engine may have taken the attempt for dead.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) async fn think(
     activities: &AgentActivities,
@@ -60,7 +63,7 @@ pub(crate) async fn think(
     call.check_here(&agent).await?;
     let text = call.text_writer(log_id);
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-    let _admission = call.admission(&agent, limit, &text).await?;
+    let admission = call.admission(&agent, limit, &text).await?;
     let messages = call.context(&agent).await?;
     let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
@@ -78,6 +81,7 @@ pub(crate) async fn think(
                 .map_err(|error| fail::from_model(&error, calls))
         })
         .await;
+    drop(admission);
     let (offered, reply) = match ended {
         Ended::Done(reply) => reply?,
         Ended::Stopped => return Err(call.stopped(&text).await),
@@ -155,14 +159,24 @@ impl ModelCall<'_> {
         limit: Duration,
         text: &TextWriter,
     ) -> Result<Admission, ActivityError> {
+        let (turns, begun) = (&self.activities.turns, Instant::now());
         let may_wait = self.attempt.time_left().saturating_sub(limit);
         let admission = self.activities.model.admit(&agent.provider);
         let nothing = Progress::default();
         match self.attempt.run(&nothing, may_wait, admission).await {
+            // Another attempt may have begun meanwhile. Both would be paid for.
+            Ended::Done(_)
+                if begun.elapsed() > LONG_WAIT
+                    && matches!(
+                        turns.holds_claim(self.step, self.generation).await,
+                        Ok(false)
+                    ) =>
+            {
+                Err(fail::superseded())
+            }
             Ended::Done(admission) => Ok(admission),
             Ended::Stopped => Err(self.stopped(text).await),
             Ended::OutOfTime => {
-                let turns = &self.activities.turns;
                 self.attempt
                     .insist(|| turns.release_step(self.step, self.generation))
                     .await?;

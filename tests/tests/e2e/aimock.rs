@@ -39,6 +39,9 @@ async fn a_turn_with_tools_on_each_wire() {
         let answer = data(&events, "assistant_message")[0];
         assert_eq!(answer["content"], "It is 42 and late in Tokyo.", "{kind}");
     }
+    // The mock signs Anthropic's reasoning. The signature is stored with its maker, and is sent to no other model.
+    let stored = stack.dump().await;
+    assert!(stored.contains("anthropic/a-model"), "{stored}");
     let requests = aimock.requests().await;
     let answered = requests
         .iter()

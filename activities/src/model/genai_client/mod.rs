@@ -201,9 +201,17 @@ impl Target {
         }
     }
 
-    /// The message without the secrets: a provider may repeat one in its words, whatever the error.
+    /// The message without the secrets: a provider may repeat one in its words, whatever the error. The message may have been
+    /// shortened in the middle of one.
     fn without_secrets(&self, message: String) -> String {
-        let without = |message: String, secret: &String| message.replace(secret, "***");
+        let without = |message: String, secret: &String| {
+            let message = message.replace(secret, "***");
+            let beginnings = (MIN_SECRET_BYTES..secret.len()).rev();
+            let whole = beginnings
+                .filter_map(|bytes| secret.get(..bytes))
+                .find_map(|beginning| message.strip_suffix(beginning));
+            whole.map_or_else(|| message.clone(), |whole| format!("{whole}***"))
+        };
         self.secrets.iter().fold(message, without)
     }
 

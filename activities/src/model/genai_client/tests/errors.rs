@@ -89,6 +89,12 @@ async fn a_refused_key_shows_neither_body_nor_key() {
         error.message,
         "Provider `p` refused the request (400): Bad header: ***"
     );
+    // A message is shortened after 500 characters, which may be in the middle of the key.
+    for shown in [10, 15] {
+        let long = format!("{}{KEY} and more", "x".repeat(500 - shown));
+        let error = fail(Script::status(400, body(&long, "x"))).await;
+        assert!(error.message.ends_with("x***"), "{}", error.message);
+    }
 }
 
 #[tokio::test]

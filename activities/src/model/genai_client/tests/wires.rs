@@ -94,6 +94,22 @@ async fn geminis_model_is_in_the_path_to_the_letter() {
 }
 
 #[tokio::test]
+async fn a_name_is_sent_to_the_letter_and_nothing_is_made_of_it() {
+    let name = "vendor::Odd/Name-high";
+    for kind in [
+        ProviderKind::OpenAi,
+        ProviderKind::Azure,
+        ProviderKind::Anthropic,
+    ] {
+        let body = sent(with_key(kind), "", name).await.body;
+        assert_eq!(body["model"], name);
+        for made in ["reasoning_effort", "thinking", "output_config"] {
+            assert_eq!(body.get(made), None, "{kind:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn headers_of_the_configuration_are_sent_and_cut_out_of_messages() {
     let provider = |kind| Provider {
         headers: [
