@@ -142,6 +142,16 @@ pub(crate) fn too_long() -> ActivityError {
     )
 }
 
+/// The call waited for its provider's limits for as long as the attempt could. The next attempt waits on.
+pub(crate) fn waited_for_provider(provider: &str) -> ActivityError {
+    transient(
+        failure::LLM_RATE_LIMITED,
+        format!(
+            "The call waits for the limits of [providers.{provider}] in the configuration, and was not made yet."
+        ),
+    )
+}
+
 /// The step was called so often that calling it again would only cost more.
 pub(crate) fn called_too_often() -> ActivityError {
     permanent(

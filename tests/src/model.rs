@@ -70,6 +70,8 @@ pub struct Reply {
     is_held: bool,
     /// Whether the body ends without the end mark that the protocol demands.
     is_cut: bool,
+    /// An event that stands as it is before the end of the reply.
+    event: Option<String>,
     /// Whether the reply ends at the limit of tokens.
     is_at_limit: bool,
     /// What it says that it took; [`USAGE`] when there is none.
@@ -163,6 +165,15 @@ impl Reply {
     pub fn cut(self) -> Self {
         Self {
             is_cut: true,
+            ..self
+        }
+    }
+
+    /// Makes the model stream the text, then this event as it is, and then the rest of the reply.
+    #[must_use]
+    pub fn event(self, data: &str) -> Self {
+        Self {
+            event: Some(data.to_owned()),
             ..self
         }
     }
@@ -441,6 +452,9 @@ fn frames(
         None
     });
     let mut rest = Vec::new();
+    if let Some(data) = &reply.event {
+        rest.push(Bytes::from(format!("data: {data}\n\n")));
+    }
     if !reply.is_cut {
         for (index, (id, name, arguments)) in reply.calls.iter().enumerate() {
             let function = json!({"name": name, "arguments": arguments});

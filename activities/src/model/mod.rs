@@ -4,9 +4,10 @@
 //! retries: the engine does (invariant 5, paid once).
 
 mod error;
+mod gate;
 mod genai_client;
-
-use std::collections::BTreeMap;
+mod parameters;
+mod provider;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
@@ -14,7 +15,10 @@ use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
 pub use error::ModelError;
+pub use gate::{Admission, CallLimits};
 pub use genai_client::{GenaiClient, ProviderError};
+pub use parameters::{Parameters, ReasoningEffort};
+pub use provider::{Provider, ProviderKind, Providers};
 
 use crate::tools::ToolSpec;
 
@@ -23,6 +27,10 @@ use crate::tools::ToolSpec;
 pub trait ModelClient: Send + Sync {
     /// True when there is a provider of this name in the configuration.
     fn has_provider(&self, provider: &str) -> bool;
+
+    /// Waits until the limits of the provider let one more call begin. Who holds the admission may make one call. Dropping
+    /// the future gives the place up.
+    async fn admit(&self, provider: &str) -> Admission;
 
     /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
     /// Dropping the future ends the call.
@@ -51,6 +59,8 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     /// The most tokens of the reply; without one the provider decides.
     pub max_output_tokens: Option<u32>,
+    /// How the model is to write the reply.
+    pub parameters: Parameters,
 }
 
 /// What the model said.
@@ -83,6 +93,11 @@ pub struct Usage {
     pub reasoning_tokens: u32,
 }
 
+/// Who answers a call: `signed_by` of the tool calls that have signatures.
+pub fn signer(provider: &str, model: &str) -> String {
+    format!("{provider}/{model}")
+}
+
 /// A tool call as the model made it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelToolCall {
@@ -95,65 +110,3 @@ pub struct ModelToolCall {
     /// Opaque parts the provider wants back with the call.
     pub signatures: Vec<String>,
 }
-
-/// The address of a provider, and how requests to it are written.
-#[derive(Clone)]
-pub struct Provider {
-    /// The form of its requests and replies.
-    pub kind: ProviderKind,
-    /// Base URL; `None` for the provider's own.
-    pub base_url: Option<String>,
-    /// Key sent to it, when it wants one.
-    pub api_key: Option<String>,
-}
-
-impl std::fmt::Debug for Provider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key stays out of logs.
-        f.debug_struct("Provider")
-            .field("kind", &self.kind)
-            .field("base_url", &self.base_url)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The forms of requests and replies that the adapter knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProviderKind {
-    /// OpenAI's chat completions, and every server compatible with it.
-    OpenAi,
-    /// Anthropic's messages.
-    Anthropic,
-}
-
-impl ProviderKind {
-    /// The word for it in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-        }
-    }
-
-    /// The address that is used when the configuration has none.
-    fn own_url(self) -> &'static str {
-        match self {
-            Self::OpenAi => "https://api.openai.com/v1/",
-            Self::Anthropic => "https://api.anthropic.com/v1/",
-        }
-    }
-
-    /// True when a request may name an earlier tool call by this id, which perhaps another provider gave.
-    fn takes_call_id(self, call_id: &str) -> bool {
-        match self {
-            Self::OpenAi => true,
-            Self::Anthropic => call_id
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')),
-        }
-    }
-}
-
-/// Providers by the name agents use.
-pub type Providers = BTreeMap<String, Provider>;

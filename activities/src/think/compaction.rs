@@ -93,7 +93,9 @@ impl ModelCall<'_> {
             Err(error) => error,
         };
         match error.code {
-            failure::LLM_CONTEXT_TOO_LONG | failure::LLM_BAD_REQUEST => {
+            failure::LLM_CONTEXT_TOO_LONG
+            | failure::LLM_BAD_REQUEST
+            | failure::LLM_CONTENT_POLICY => {
                 tracing::warn!(
                     conversation_id = self.step.conversation_id,
                     %error,

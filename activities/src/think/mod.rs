@@ -15,7 +15,7 @@ mod known_contexts;
 mod measures;
 mod window;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use everturn_proto::{
     LogId, Thread,
@@ -40,9 +40,12 @@ use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{ModelReply, ModelRequest, Usage},
+    model::{Admission, ModelReply, ModelRequest, Parameters, Usage, signer},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
+
+/// After a longer wait for a provider's limits, the claim is looked at again: the engine may have taken the attempt for dead.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) async fn think(
     activities: &AgentActivities,
@@ -76,12 +79,14 @@ pub(crate) async fn think(
     };
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
-    let context = call.context().await?;
     let text = call.text_writer(log_id.clone());
-    // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
+    let admission = call.admission(&agent, limit, &text).await?;
+    let context = call.context().await?;
+    // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let asked = call.ask(&agent, context, request.may_compact, calls, &text);
     let ended = attempt.run(&Progress::default(), limit, asked).await;
+    drop(admission);
     let reply = match ended {
         Ended::Done(reply) => reply?,
         Ended::Stopped => return Err(call.stopped(&text).await),
@@ -169,6 +174,40 @@ impl ModelCall<'_> {
             .insist(|| activities.turns.release_step(self.step, self.generation))
             .await?;
         Err(elsewhere)
+    }
+
+    /// Waits for the limits of the provider. The wait does not count as time of the call: when so much of the attempt is
+    /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on.
+    async fn admission(
+        &self,
+        agent: &AgentDefinition,
+        limit: Duration,
+        text: &TextWriter,
+    ) -> Result<Admission, ActivityError> {
+        let (turns, begun) = (&self.activities.turns, Instant::now());
+        let may_wait = self.attempt.time_left().saturating_sub(limit);
+        let admission = self.activities.model.admit(&agent.provider);
+        let nothing = Progress::default();
+        match self.attempt.run(&nothing, may_wait, admission).await {
+            // Another attempt may have begun meanwhile. Both would be paid for.
+            Ended::Done(_)
+                if begun.elapsed() > LONG_WAIT
+                    && matches!(
+                        turns.holds_claim(self.step, self.generation).await,
+                        Ok(false)
+                    ) =>
+            {
+                Err(fail::superseded())
+            }
+            Ended::Done(admission) => Ok(admission),
+            Ended::Stopped => Err(self.stopped(text).await),
+            Ended::OutOfTime => {
+                self.attempt
+                    .insist(|| turns.release_step(self.step, self.generation))
+                    .await?;
+                Err(fail::waited_for_provider(&agent.provider))
+            }
+        }
     }
 
     fn text_writer(&self, log_id: LogId) -> TextWriter {
@@ -314,6 +353,7 @@ impl ModelCall<'_> {
             messages,
             tools,
             max_output_tokens: agent.max_output_tokens,
+            parameters: Parameters::of(agent),
         })
     }
 
@@ -362,7 +402,11 @@ impl ModelCall<'_> {
             sent,
             reply,
         } = said;
-        let tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
+        let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
+        calls::sign(
+            &mut tool_calls,
+            &signer(&agent.provider, &self.model_of(agent)?),
+        );
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
         let goes_on = reply.is_cut

@@ -4,13 +4,16 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aimock;
 mod alerts;
 mod api;
 mod approvals;
 mod approvals_survive;
 mod backups;
 mod bad_input;
+mod canary;
 mod cancels;
+mod chaos;
 mod cli;
 mod client_tools;
 mod clocks;
@@ -40,6 +43,7 @@ mod own_tools;
 mod parallel;
 mod pools;
 mod printed;
+mod provider_limits;
 mod races;
 mod readers;
 mod readme;

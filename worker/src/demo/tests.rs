@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use everturn_activities::{
-    model::{GenaiClient, ModelClient, ModelReply, ModelRequest, Provider, ProviderKind},
+    model::{
+        GenaiClient, ModelClient, ModelReply, ModelRequest, Parameters, Provider, ProviderKind,
+    },
     tools::{ToolContext, ToolRegistry, builtin},
 };
 use everturn_proto::{turn::ToolCall, words::MessageRole};
@@ -234,9 +236,9 @@ proptest! {
 fn client(demo: &DemoModel) -> GenaiClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
-        kind: ProviderKind::OpenAi,
         base_url: Some(demo.base_url()),
         api_key: Some("demo".to_owned()),
+        ..Provider::new(ProviderKind::OpenAi)
     };
     GenaiClient::new(BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
 }
@@ -253,6 +255,7 @@ async fn complete(
         messages,
         tools: tools.specs(TOOLS).await.unwrap(),
         max_output_tokens: None,
+        parameters: Parameters::default(),
     };
     let mut deltas = Vec::new();
     let reply = client

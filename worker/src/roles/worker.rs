@@ -109,8 +109,8 @@ pub async fn run(
 pub fn check_providers(config: &Config) -> anyhow::Result<()> {
     if config.needs_demo_model() {
         anyhow::bail!(
-            "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \
-             ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
+            "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY, \
+             ANTHROPIC_API_KEY or GEMINI_API_KEY; `everturn dev` runs a demo model without one"
         );
     }
     Ok(())

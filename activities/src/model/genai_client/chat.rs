@@ -11,8 +11,9 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
+use super::gemini;
 use crate::{
-    model::{ModelRequest, ProviderKind},
+    model::{ModelRequest, ProviderKind, signer},
     tools::ToolSpec,
 };
 
@@ -27,8 +28,30 @@ const SUMMARY: &str = "(A summary that you have written of the earlier messages 
 const EMPTY: &str = "(empty message)";
 const MAX_NAME_CHARS: usize = 64;
 
+/// Who reads the context: what a call's id may be, and which signatures are its own.
+struct Reader {
+    kind: ProviderKind,
+    signer: String,
+}
+
+impl Reader {
+    /// The signatures of a call that this reader made. Another model would refuse them. Calls of older versions do not say
+    /// who made theirs.
+    fn signatures<'a>(&self, call: &'a ToolCall) -> &'a [String] {
+        if call.signed_by.is_empty() || call.signed_by == self.signer {
+            &call.signatures
+        } else {
+            &[]
+        }
+    }
+}
+
 /// The request as genai takes it.
 pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest {
+    let reader = &Reader {
+        kind,
+        signer: signer(&request.provider, &request.model),
+    };
     let mut messages = Vec::new();
     if request
         .messages
@@ -42,7 +65,7 @@ pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest
         let next = following.next();
         match message.role {
             MessageRole::Assistant => {
-                push_assistant(&mut messages, message, kind);
+                push_assistant(&mut messages, message, reader);
                 if message.goes_on_in(next) {
                     messages.push(ChatMessage::user(GO_ON));
                 }
@@ -77,11 +100,11 @@ fn summary(text: &str) -> String {
 }
 
 /// An assistant's message, and the results of its calls in call order.
-fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kind: ProviderKind) {
+fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, reader: &Reader) {
     let blocks = message
         .tool_calls
         .iter()
-        .flat_map(|call| &call.signatures)
+        .flat_map(|call| reader.signatures(call))
         .filter_map(|text| thinking_block(text));
     let mut parts: Vec<ContentPart> = blocks
         .map(|block| ContentPart::from_custom(block, None))
@@ -93,7 +116,7 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
         message
             .tool_calls
             .iter()
-            .map(|call| ContentPart::ToolCall(wire_call(call, kind))),
+            .map(|call| ContentPart::ToolCall(wire_call(call, reader))),
     );
     // An empty answer says nothing, and no provider takes one back.
     if parts.is_empty() {
@@ -109,7 +132,7 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
                 .iter()
                 .find(|result| result.execution_id == call.execution_id);
             ToolResponse::new(
-                wire_id(call, kind),
+                wire_id(call, reader.kind),
                 result.map_or_else(|| NO_RESULT.to_owned(), result_text),
             )
             .with_fn_name(wire_name(&call.tool_name))
@@ -120,15 +143,15 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
     }
 }
 
-fn wire_call(call: &ToolCall, kind: ProviderKind) -> WireCall {
-    let signatures: Vec<String> = call
-        .signatures
+fn wire_call(call: &ToolCall, reader: &Reader) -> WireCall {
+    let signatures: Vec<String> = reader
+        .signatures(call)
         .iter()
         .filter(|text| thinking_block(text).is_none())
         .cloned()
         .collect();
     WireCall {
-        call_id: wire_id(call, kind),
+        call_id: wire_id(call, reader.kind),
         fn_name: wire_name(&call.tool_name),
         fn_arguments: arguments(call.tool_input.as_ref()),
         thought_signatures: (!signatures.is_empty()).then_some(signatures),
@@ -147,10 +170,13 @@ fn arguments(input: Option<&Json>) -> Value {
 
 /// The call's id, or one of ours when it came from another provider and this one would refuse it.
 fn wire_id(call: &ToolCall, kind: ProviderKind) -> String {
-    if kind.takes_call_id(&call.call_id) {
-        call.call_id.clone()
-    } else {
-        ids::call_id(&call.execution_id)
+    let own = ids::call_id(&call.execution_id);
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    match kind {
+        ProviderKind::Anthropic if !call.call_id.bytes().all(is_fit) => own,
+        // The model gave none, so it gets none back.
+        ProviderKind::Gemini if call.call_id == own => gemini::no_id(&wire_name(&call.tool_name)),
+        _ => call.call_id.clone(),
     }
 }
 

@@ -1,43 +1,53 @@
-//! The adapter on genai: OpenAI's chat completions and Anthropic's messages, streamed.
+//! The adapter on genai: the wires of OpenAI, Azure, Anthropic and Gemini, streamed.
 //!
+//! - [`wire`]: where a request goes, and its headers
 //! - [`chat`]: the request, from our context to genai's messages
+//! - [`options`]: the parameters of a request
+//! - [`gemini`]: what genai does not do for Gemini
+//! - [`frames`]: what genai leaves out of a stream
 //! - [`reply`]: the reply, from genai's events to ours
 //! - [`failure`]: from an error of genai to one that says what to do
+//! - [`said`]: what the body of a provider's error says
 //!
 //! genai guesses providers and settings from the names of models. Nothing of that is wanted here: provider, address and
 //! key come from the configuration, and the provider gets the model's name as it is written there.
 
 mod chat;
 mod failure;
+mod frames;
+mod gemini;
+mod options;
 mod reply;
+mod said;
 #[cfg(test)]
 mod tests;
+mod wire;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
+use everturn_proto::words::failure as code;
 use everturn_stream::Part;
 use futures::StreamExt;
 use genai::{
-    Client, ModelIden, ServiceTarget,
+    Client, Headers, ModelIden, ServiceTarget,
     adapter::AdapterKind,
-    chat::{ChatOptions, ChatStreamEvent, ReasoningEffort},
+    chat::ChatStreamEvent,
     resolver::{AuthData, Endpoint},
 };
-use reqwest::{Url, header::HeaderValue, redirect, retry};
-use serde_json::json;
+use reqwest::{Url, redirect, retry};
 use url::Host;
 
+use self::frames::Frames;
 use super::{
-    EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers,
+    Admission, EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider,
+    ProviderKind, Providers, gate::Gate,
 };
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
 /// the activity has a deadline of its own.
 const READ_TIMEOUT: Duration = Duration::from_mins(2);
-/// Sent to servers that want no key; genai insists on one.
-const NO_KEY: &str = "none";
 /// Shorter keys are placeholders like `demo`, and ordinary words in a message.
 const MIN_SECRET_BYTES: usize = 8;
 
@@ -50,8 +60,11 @@ pub struct GenaiClient {
 struct Target {
     client: Client,
     kind: ProviderKind,
-    endpoint: Endpoint,
-    key: Option<String>,
+    base_url: Url,
+    headers: Headers,
+    /// The key and the values of the configured headers, which are cut out of messages.
+    secrets: Vec<String>,
+    gate: Option<Gate>,
 }
 
 /// A provider that cannot be called as configured.
@@ -64,6 +77,23 @@ pub enum ProviderError {
         provider: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// It has no address, and none is known for its kind.
+    #[error("provider `{provider}` needs a `base_url`")]
+    NoBaseUrl {
+        /// The provider.
+        provider: String,
+    },
+    /// One of its headers cannot be sent.
+    #[error(
+        "header `{header}` of provider `{provider}` cannot be sent: its name or its value holds characters that no \
+         header has"
+    )]
+    InvalidHeader {
+        /// The provider.
+        provider: String,
+        /// The header.
+        header: String,
     },
     /// Its key cannot be sent in a header.
     #[error(
@@ -108,7 +138,7 @@ impl GenaiClient {
             .with_reqwest(http().no_proxy().build()?)
             .build()?;
         let targets = providers.into_iter().map(|(name, provider)| {
-            let target = Target::new(&name, provider, &remote, &local)?;
+            let target = Target::new(&name, &provider, &remote, &local)?;
             Ok::<_, ProviderError>((name, target))
         });
         Ok(Self {
@@ -120,56 +150,84 @@ impl GenaiClient {
 impl Target {
     fn new(
         name: &str,
-        provider: Provider,
+        provider: &Provider,
         remote: &Client,
         local: &Client,
     ) -> Result<Self, ProviderError> {
-        let Provider {
-            kind,
-            base_url: url,
-            api_key,
-        } = provider;
-        let url = url.as_deref().unwrap_or(kind.own_url());
-        let url = base_url(url).map_err(|reason| ProviderError::InvalidBaseUrl {
-            provider: name.to_owned(),
-            reason,
-        })?;
-        let key = api_key.as_deref().map(str::trim);
+        let url = provider.base_url.as_deref();
+        let url = url.or(provider.kind.own_url()).map(wire::base_url);
+        let base_url = match url {
+            Some(Ok(url)) => url,
+            Some(Err(reason)) => {
+                return Err(ProviderError::InvalidBaseUrl {
+                    provider: name.to_owned(),
+                    reason,
+                });
+            }
+            None => {
+                return Err(ProviderError::NoBaseUrl {
+                    provider: name.to_owned(),
+                });
+            }
+        };
+        let key = provider.api_key.as_deref().map(str::trim);
         let key = key.filter(|key| !key.is_empty());
-        if key.is_some_and(|key| HeaderValue::from_str(key).is_err()) {
-            return Err(ProviderError::InvalidKey {
-                provider: name.to_owned(),
-            });
-        }
+        let values = provider.headers.values().map(|value| value.trim());
         Ok(Self {
-            client: if is_loopback(&url) {
+            client: if is_loopback(&base_url) {
                 local.clone()
             } else {
                 remote.clone()
             },
-            kind,
-            endpoint: Endpoint::from_owned(String::from(url)),
-            key: key.map(str::to_owned),
+            kind: provider.kind,
+            base_url,
+            headers: wire::headers(name, provider, key)?,
+            gate: Gate::new(name, provider.limits),
+            secrets: key
+                .into_iter()
+                .chain(values)
+                .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
+                .map(str::to_owned)
+                .collect(),
         })
     }
 
-    /// The message without the key: a provider may repeat it in its words, whatever the error.
-    fn without_key(&self, message: &str) -> String {
-        match &self.key {
-            Some(key) if key.len() >= MIN_SECRET_BYTES => message.replace(key, "***"),
-            _ => message.to_owned(),
+    /// Lets other calls wait, too, when the provider has said how long to wait for its limit.
+    fn pause_after(&self, error: &ModelError) {
+        if let (Some(gate), Some(wait)) = (&self.gate, error.retry_after)
+            && error.code == code::LLM_RATE_LIMITED
+        {
+            gate.pause(wait);
         }
+    }
+
+    /// The message without the secrets: a provider may repeat one in its words, whatever the error. The message may have been
+    /// shortened in the middle of one.
+    fn without_secrets(&self, message: String) -> String {
+        let without = |message: String, secret: &String| {
+            let message = message.replace(secret, "***");
+            let beginnings = (MIN_SECRET_BYTES..secret.len()).rev();
+            let whole = beginnings
+                .filter_map(|bytes| secret.get(..bytes))
+                .find_map(|beginning| message.strip_suffix(beginning));
+            whole.map_or_else(|| message.clone(), |whole| format!("{whole}***"))
+        };
+        self.secrets.iter().fold(message, without)
     }
 
     fn service(&self, model: &str) -> ServiceTarget {
         let adapter = match self.kind {
-            ProviderKind::OpenAi => AdapterKind::OpenAI,
+            ProviderKind::OpenAi | ProviderKind::Azure => AdapterKind::OpenAI,
             ProviderKind::Anthropic => AdapterKind::Anthropic,
+            ProviderKind::Gemini => AdapterKind::Gemini,
         };
         ServiceTarget {
-            endpoint: self.endpoint.clone(),
-            auth: AuthData::from_single(self.key.as_deref().unwrap_or(NO_KEY)),
-            model: ModelIden::new(adapter, family(model)),
+            endpoint: Endpoint::from_owned(String::from(self.base_url.clone())),
+            auth: AuthData::RequestOverride {
+                url: wire::url(self.kind, &self.base_url, model),
+                headers: self.headers.clone(),
+            },
+            model: ModelIden::new(adapter, options::family(self.kind, model)),
         }
     }
 }
@@ -178,6 +236,13 @@ impl Target {
 impl ModelClient for GenaiClient {
     fn has_provider(&self, provider: &str) -> bool {
         self.targets.contains_key(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        match self.targets.get(provider).and_then(|it| it.gate.as_ref()) {
+            Some(gate) => gate.admit().await,
+            None => Admission::default(),
+        }
     }
 
     async fn complete(
@@ -190,28 +255,44 @@ impl ModelClient for GenaiClient {
         };
         let failed = |error: genai::Error| {
             let error = failure::from_genai(&request.provider, &request.model, &error);
+            target.pause_after(&error);
             ModelError {
-                message: target.without_key(&error.message),
+                message: target.without_secrets(error.message),
                 ..error
             }
         };
         let service = target.service(&request.model);
         let chat = chat::request(&request, target.kind);
+        let frames = Frames::of(target.kind);
+        let options = options::of(&request, target.kind, frames.clone());
         let response = target
             .client
-            .exec_chat_stream(service, chat, Some(&options(&request)))
+            .exec_chat_stream(service, chat, Some(&options))
             .await;
         let mut stream = response.map_err(failed)?.stream;
-        let mut listener = reply::Listener::new(emit_delta);
+        let mut listener = reply::Listener::new(&request.provider, target.kind, emit_delta);
         while let Some(event) = stream.next().await {
             // The first error is the cause: genai's stream for OpenAI still has a normal end after it.
-            match event.map_err(failed)? {
+            let event = match (event, &frames) {
+                (Err(error), Some(frames)) if gemini::is_without_candidates(&error) => {
+                    match frames.blocked() {
+                        Some(reason) => {
+                            return Err(failure::content_policy(&request.provider, &reason));
+                        }
+                        None => continue,
+                    }
+                }
+                (event, _) => event.map_err(failed)?,
+            };
+            match event {
                 ChatStreamEvent::Chunk(chunk) => listener.hear(Part::Text, &chunk.content)?,
                 ChatStreamEvent::ReasoningChunk(chunk) => {
                     listener.hear(Part::Reasoning, &chunk.content)?;
                 }
                 ChatStreamEvent::ToolCallChunk(chunk) => listener.hear_call(&chunk.tool_call)?,
-                ChatStreamEvent::End(end) => return listener.end(end),
+                ChatStreamEvent::End(end) => {
+                    return listener.end(end, frames.as_deref());
+                }
                 ChatStreamEvent::Start
                 | ChatStreamEvent::ThoughtSignatureChunk(_)
                 | ChatStreamEvent::Heartbeat => {}
@@ -220,47 +301,6 @@ impl ModelClient for GenaiClient {
         // A body that ends without the wire's end mark was cut. genai ends its stream then without an error.
         Err(failure::stream_cut(&request.provider))
     }
-}
-
-fn options(request: &ModelRequest) -> ChatOptions {
-    let options = ChatOptions::default()
-        .with_capture_content(true)
-        .with_capture_reasoning_content(true)
-        .with_capture_tool_calls(true)
-        .with_capture_usage(true)
-        // This is merged last, so that the name is sent as it is, whatever genai made of it.
-        .with_extra_body(json!({"model": request.model}));
-    match request.max_output_tokens {
-        None => options,
-        Some(limit) => options.with_max_tokens(limit),
-    }
-}
-
-/// The part of a model's name that genai may read. It knows from a name what a family of models needs (`gpt-5…` wants
-/// `max_completion_tokens`, Anthropic wants a limit). A `namespace::` or an ending like `-high` is left out, because
-/// genai would make settings of it that nobody asked for.
-fn family(model: &str) -> &str {
-    let mut name = model.rsplit("::").next().unwrap_or(model);
-    while let (Some(_), shorter) = ReasoningEffort::from_model_name(name) {
-        name = shorter;
-    }
-    if name.is_empty() { "model" } else { name }
-}
-
-/// The URL with the `/` at its end that genai needs to join paths to it.
-fn base_url(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text.trim()).map_err(|error| error.to_string())?;
-    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err("it must begin with http:// or https://".to_owned());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("it must not hold a user or a password".to_owned());
-    }
-    if !url.path().ends_with('/') {
-        let path = format!("{}/", url.path());
-        url.set_path(&path);
-    }
-    Ok(url)
 }
 
 fn is_loopback(url: &Url) -> bool {

@@ -40,7 +40,7 @@ struct UsualProvider {
     model: &'static str,
 }
 
-const USUAL_PROVIDERS: [UsualProvider; 2] = [
+const USUAL_PROVIDERS: [UsualProvider; 3] = [
     UsualProvider {
         name: "openai",
         kind: ProviderKind::OpenAi,
@@ -52,6 +52,12 @@ const USUAL_PROVIDERS: [UsualProvider; 2] = [
         kind: ProviderKind::Anthropic,
         key_variable: "ANTHROPIC_API_KEY",
         model: "claude-sonnet-4-5",
+    },
+    UsualProvider {
+        name: "gemini",
+        kind: ProviderKind::Gemini,
+        key_variable: "GEMINI_API_KEY",
+        model: "gemini-2.5-flash",
     },
 ];
 
@@ -67,9 +73,8 @@ pub(super) fn default_agent(
     let (provider, model) = match with_key {
         Some((usual, api_key)) => {
             let provider = Provider {
-                kind: usual.kind,
-                base_url: None,
                 api_key: Some(api_key),
+                ..Provider::new(usual.kind)
             };
             providers.entry(usual.name.to_owned()).or_insert(provider);
             let model = check.variable("EVERTURN_MODEL");

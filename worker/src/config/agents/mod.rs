@@ -2,6 +2,7 @@
 //!
 //! - `entries`: the entries of their `tools`
 //! - `approval`: which calls a person must approve
+//! - `parameters`: how its model is to write
 //! - `delegates`: which agents an agent may start
 //! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
 
@@ -9,11 +10,12 @@ mod approval;
 mod defaults;
 mod delegates;
 mod entries;
+mod parameters;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use everturn_activities::{
-    model::Providers,
+    model::{ProviderKind, Providers},
     tools::skills::{self, Skills},
 };
 use everturn_proto::{
@@ -62,6 +64,13 @@ pub(super) struct AgentTable {
     max_sub_agents: Option<Spanned<u32>>,
     turn_timeout: Option<Spanned<String>>,
     on_cut_reply: Option<CutReplyWord>,
+    temperature: Option<Spanned<f64>>,
+    top_p: Option<Spanned<f64>>,
+    reasoning_effort: Option<Spanned<String>>,
+    #[serde(default)]
+    stop: Vec<Spanned<String>>,
+    seed: Option<Spanned<u32>>,
+    extra_body: Option<Spanned<toml::Table>>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -151,7 +160,11 @@ impl AgentTable {
         if self.model.get_ref().trim().is_empty() {
             check.wrong(&self.model, "`model` must not be empty");
         }
+        // The demo model is compatible with OpenAI.
+        let kind = providers.get(provider);
+        let kind = kind.map_or(ProviderKind::OpenAi, |provider| provider.kind);
         let limits = self.limits(check);
+        let limits = self.parameters(check, kind, limits);
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),

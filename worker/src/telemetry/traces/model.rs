@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use everturn_activities::model::{EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest};
+use everturn_activities::model::{
+    Admission, EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest,
+};
 use everturn_stream::Part;
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -91,6 +93,10 @@ impl Drop for Call {
 impl ModelClient for TracedModel {
     fn has_provider(&self, provider: &str) -> bool {
         self.client.has_provider(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        self.client.admit(provider).await
     }
 
     async fn complete(

@@ -1,9 +1,13 @@
 //! genai against a server that answers what a test wrote, byte by byte.
 
 mod anthropic;
+mod classes;
 mod errors;
+mod gemini;
 mod openai;
+mod parameters;
 mod server;
+mod wires;
 
 use everturn_proto::{Json, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -11,6 +15,7 @@ use everturn_stream::Part;
 use serde_json::json;
 
 use super::*;
+use crate::model::Parameters;
 use crate::tools::{Effect, ToolSpec};
 use server::{Script, Server};
 
@@ -28,9 +33,9 @@ fn client(kind: ProviderKind, base_url: String) -> GenaiClient {
 fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> GenaiClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
-        kind,
         base_url: Some(base_url),
         api_key: Some(KEY.to_owned()),
+        ..Provider::new(kind)
     };
     GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
 }
@@ -49,6 +54,7 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
             is_inline: false,
         }],
         max_output_tokens: None,
+        parameters: Parameters::default(),
     }
 }
 
@@ -119,7 +125,7 @@ async fn ask(kind: ProviderKind, script: Script) -> (Server, Heard) {
 
 #[test]
 fn base_urls_end_in_a_slash_and_are_checked() {
-    let ok = |text: &str| base_url(text).unwrap().to_string();
+    let ok = |text: &str| wire::base_url(text).unwrap().to_string();
     assert_eq!(
         ok("https://api.example.com/v1"),
         "https://api.example.com/v1/"
@@ -138,7 +144,7 @@ fn base_urls_end_in_a_slash_and_are_checked() {
         "ftp://example.com",
         "https://user:pass@example.com/",
     ] {
-        assert!(base_url(bad).is_err(), "{bad}");
+        assert!(wire::base_url(bad).is_err(), "{bad}");
     }
 }
 
@@ -157,13 +163,13 @@ fn loopback_is_recognised() {
 #[test]
 fn names_are_not_read_as_settings() {
     for (model, expected) in [
-        ("gpt-5-mini", "gpt-5-mini"),
+        ("claude-4", "claude-4"),
         ("my-model-high", "my-model"),
-        ("a::b::gpt-5-low-high", "gpt-5"),
+        ("a::b::claude-4-low-high", "claude-4"),
         ("::", "model"),
         ("-high", "model"),
     ] {
-        assert_eq!(family(model), expected);
+        assert_eq!(options::family(ProviderKind::Anthropic, model), expected);
     }
 }
 
@@ -171,9 +177,8 @@ fn names_are_not_read_as_settings() {
 fn a_key_that_is_no_key_is_refused_without_showing_it() {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
-        kind: ProviderKind::OpenAi,
-        base_url: None,
         api_key: Some("sk-abc\ndef".into()),
+        ..Provider::new(ProviderKind::OpenAi)
     };
     let error = GenaiClient::new([("p".to_owned(), provider)].into())
         .err()
