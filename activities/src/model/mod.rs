@@ -9,7 +9,7 @@ mod genai_client;
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use everturn_proto::Json;
+use everturn_proto::{Json, event};
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
@@ -81,6 +81,18 @@ pub struct Usage {
     pub cache_write_tokens: u32,
     /// Of the tokens written: those of the reasoning.
     pub reasoning_tokens: u32,
+}
+
+impl From<Usage> for event::Usage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+        }
+    }
 }
 
 /// A tool call as the model made it.

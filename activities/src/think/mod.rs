@@ -3,6 +3,7 @@
 //! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
 //! to run. A step whose checkpoint is stored is answered from it.
 
+mod budget;
 mod calls;
 
 use std::time::Duration;
@@ -40,14 +41,15 @@ pub(crate) async fn think(
         epoch: request.epoch,
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
-    let (log_id, generation, calls) = match claim(activities, attempt, &step).await? {
+    let (log_id, generation, calls, has_budget) = match claim(activities, attempt, &step).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
             log_id,
             generation,
             calls,
             is_ahead: _,
-        } => (log_id, generation, calls),
+            has_budget,
+        } => (log_id, generation, calls, has_budget),
     };
     let call = ModelCall {
         activities,
@@ -55,7 +57,9 @@ pub(crate) async fn think(
         step: &step,
         agent_hash: &request.agent_hash,
         generation,
+        has_budget,
     };
+    failpoint::reach("think.after_claim").await;
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
     let messages = call.context(&agent).await?;
@@ -66,12 +70,16 @@ pub(crate) async fn think(
     let ended = attempt
         .run(&Progress::default(), limit, async {
             let request = call.model_request(&agent, messages).await?;
+            call.reserve(&agent, &request).await?;
             let offered = request.tools.clone();
             let reply = tokio::select! {
                 biased;
                 reply = activities.model.complete(request, &mut emit_delta) => reply,
                 () = call.superseded(&text) => return Err(fail::superseded()),
             };
+            if let Err(error) = &reply {
+                call.give_back(error, &text).await;
+            }
             reply
                 .map(|reply| (offered, reply))
                 .map_err(|error| fail::from_model(&error, calls))
@@ -113,6 +121,8 @@ struct ModelCall<'a> {
     step: &'a StepKey,
     agent_hash: &'a str,
     generation: u32,
+    /// The turn has a budget, of which the call reserves a part.
+    has_budget: bool,
 }
 
 impl ModelCall<'_> {
@@ -286,6 +296,9 @@ impl ModelCall<'_> {
             cache_write_tokens: reply.usage.cache_write_tokens,
             reasoning_tokens: reply.usage.reasoning_tokens,
             provider: agent.provider.clone(),
+            cost_nano_usd: agent
+                .prices
+                .map(|prices| prices.nano_usd(&reply.usage.into())),
             is_cut: reply.is_cut,
             goes_on,
             generation: self.generation,

@@ -10,6 +10,7 @@ use everturn_proto::{
 
 use crate::config::{
     checker::{Checker, milliseconds},
+    models::Models,
     names::Names,
     settings::DEMO_PROVIDER,
 };
@@ -57,6 +58,7 @@ const USUAL_PROVIDERS: [UsualProvider; 2] = [
 pub(super) fn default_agent(
     check: &Checker<'_>,
     names: &Names,
+    models: &Models,
     providers: &mut Providers,
 ) -> AgentDefinition {
     let with_key = USUAL_PROVIDERS
@@ -80,7 +82,10 @@ pub(super) fn default_agent(
         timeout_ms: milliseconds(DEFAULT_TOOL_TIMEOUT),
         ..AgentTool::default()
     };
+    let known = models.of(provider, &model);
     AgentDefinition {
+        prices: known.prices,
+        assumed_output_tokens: known.assumed_output_tokens,
         name: DEFAULT_AGENT.to_owned(),
         provider: provider.to_owned(),
         model: Some(model),

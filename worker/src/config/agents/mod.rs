@@ -29,7 +29,9 @@ pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
+    budgets::{BudgetTable, MoneyLimits},
     checker::{Checker, HOUR, ReadBy, SECOND, milliseconds},
+    models::Models,
     names::Names,
     settings::DEMO_PROVIDER,
 };
@@ -59,6 +61,7 @@ pub(super) struct AgentTable {
     max_sub_agents: Option<Spanned<u32>>,
     turn_timeout: Option<Spanned<String>>,
     on_cut_reply: Option<CutReplyWord>,
+    budget: Option<BudgetTable>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -79,22 +82,31 @@ impl CutReplyWord {
     }
 }
 
+/// Where agents limit the money of their turns.
+pub(super) fn money_limits(tables: &BTreeMap<Spanned<String>, AgentTable>) -> MoneyLimits {
+    let budgets = tables
+        .iter()
+        .filter_map(|(name, table)| table.budget.as_ref()?.money(name.get_ref()));
+    budgets.collect()
+}
+
 /// The agents of the file, and `default` when it has none of that name.
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, AgentTable>,
     check: &mut Checker<'_>,
     names: &mut Names,
+    models: &Models,
     providers: &mut Providers,
     read_by: ReadBy<'_>,
 ) -> Vec<AgentDefinition> {
     names.agents = tables.keys().map(|name| name.get_ref().clone()).collect();
     let mut agents: Vec<_> = tables
         .into_iter()
-        .map(|(name, table)| table.check(&name, check, names, providers))
+        .map(|(name, table)| table.check(&name, check, names, models, providers))
         .collect();
     if !names.agents.contains(DEFAULT_AGENT) {
         let is_configured = !providers.is_empty();
-        let agent = defaults::default_agent(check, names, providers);
+        let agent = defaults::default_agent(check, names, models, providers);
         // The demo model is for a start without configuration, and not for an agent that was forgotten. A gateway does
         // not know whether a worker has a provider's key.
         let is_worker = matches!(read_by, ReadBy::Worker { .. });
@@ -114,6 +126,7 @@ impl AgentTable {
         name: &Spanned<String>,
         check: &mut Checker<'_>,
         names: &Names,
+        models: &Models,
         providers: &Providers,
     ) -> AgentDefinition {
         if !ids::is_valid(name.get_ref()) {
@@ -130,7 +143,13 @@ impl AgentTable {
         if self.model.get_ref().trim().is_empty() {
             check.wrong(&self.model, "`model` must not be empty");
         }
-        let limits = self.limits(check);
+        let model = models.of(provider, self.model.get_ref());
+        let mut limits = AgentDefinition {
+            prices: model.prices,
+            assumed_output_tokens: model.assumed_output_tokens,
+            ..self.limits(check)
+        };
+        limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),
