@@ -2,6 +2,7 @@
 //! requests when workers and gateways are killed.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::{
         Arc, Mutex,
@@ -27,6 +28,27 @@ use crate::crowd::stamp;
 /// The time between two pieces of a reply, so that they arrive as a stream and not in one read.
 const PACE: Duration = Duration::from_micros(200);
 
+/// What a reply took, as a provider bills it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallUsage {
+    /// Tokens read, with the cached ones.
+    pub input_tokens: u64,
+    /// Tokens written, with those of the reasoning.
+    pub output_tokens: u64,
+    /// Of the tokens read: those that were cached.
+    pub cached_tokens: u64,
+    /// Of the tokens written: those of the reasoning.
+    pub reasoning_tokens: u64,
+}
+
+/// What a reply took unless it says something else.
+const USAGE: CallUsage = CallUsage {
+    input_tokens: 10,
+    output_tokens: 5,
+    cached_tokens: 0,
+    reasoning_tokens: 0,
+};
+
 /// A piece of a text.
 #[derive(Debug, Clone)]
 enum Piece {
@@ -50,6 +72,8 @@ pub struct Reply {
     is_cut: bool,
     /// Whether the reply ends at the limit of tokens.
     is_at_limit: bool,
+    /// What it says that it took; [`USAGE`] when there is none.
+    usage: Option<CallUsage>,
     error: Option<Refusal>,
 }
 
@@ -152,6 +176,15 @@ impl Reply {
         }
     }
 
+    /// Makes the reply say that it took so many tokens, of which so many of those read were cached.
+    #[must_use]
+    pub fn taking(self, usage: CallUsage) -> Self {
+        Self {
+            usage: Some(usage),
+            ..self
+        }
+    }
+
     /// Makes a reply that is an HTTP error with this status.
     pub fn error(status: u16, code: &str) -> Self {
         let body =
@@ -237,6 +270,8 @@ struct Shared {
     abandoned: Arc<AtomicUsize>,
     /// When each reply that was read to its end has begun, and how long it took.
     spoken: Arc<Mutex<Vec<(Instant, Duration)>>>,
+    /// What each reply took that was read to its end, by the number of its request.
+    ledger: Arc<Mutex<BTreeMap<usize, CallUsage>>>,
 }
 
 /// A running model.
@@ -257,6 +292,7 @@ impl Model {
             released: watch::Sender::new(false),
             abandoned: Arc::default(),
             spoken: Arc::default(),
+            ledger: Arc::default(),
         };
         let app = Router::new()
             .route("/v1/chat/completions", post(complete))
@@ -275,10 +311,17 @@ impl Model {
         self.shared.requests.lock().unwrap().clone()
     }
 
+    /// Returns what each reply took that was read to its end, by the number of its request: what a provider bills. Replies whose
+    /// reader left before their end are not in it ([`Model::abandoned`]).
+    pub fn ledger(&self) -> BTreeMap<usize, CallUsage> {
+        self.shared.ledger.lock().unwrap().clone()
+    }
+
     /// Forgets all requests and replies so far, and counts from 1 again: a long measurement must not keep them all.
     pub fn forget_requests(&self) {
         self.shared.requests.lock().unwrap().clear();
         self.shared.spoken.lock().unwrap().clear();
+        self.shared.ledger.lock().unwrap().clear();
     }
 
     /// Returns how long the replies took in all that have begun since then, and were read to their end.
@@ -328,6 +371,8 @@ async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
     let reading = Reading {
         is_over: false,
         begun: Instant::now(),
+        number: request.number,
+        usage: reply.usage.unwrap_or(USAGE),
         shared: shared.clone(),
     };
     let end = stream::once(async move {
@@ -342,6 +387,8 @@ async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
 struct Reading {
     is_over: bool,
     begun: Instant,
+    number: usize,
+    usage: CallUsage,
     shared: Shared,
 }
 
@@ -350,6 +397,8 @@ impl Reading {
         self.is_over = true;
         let spoken = (self.begun, self.begun.elapsed());
         self.shared.spoken.lock().unwrap().push(spoken);
+        let mut ledger = self.shared.ledger.lock().unwrap();
+        ledger.insert(self.number, self.usage);
     }
 }
 
@@ -385,7 +434,14 @@ fn frames(
             () => "tool_calls",
         };
         rest.push(delta(&json!({}), Some(finish)));
-        let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
+        let took = reply.usage.unwrap_or(USAGE);
+        let usage = json!({
+            "prompt_tokens": took.input_tokens,
+            "completion_tokens": took.output_tokens,
+            "total_tokens": took.input_tokens + took.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": took.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": took.reasoning_tokens},
+        });
         rest.push(frame(
             &json!({"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": usage}),
         ));

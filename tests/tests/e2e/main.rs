@@ -10,6 +10,7 @@ mod approvals;
 mod approvals_survive;
 mod backups;
 mod bad_input;
+mod budgets;
 mod cancels;
 mod cli;
 mod client_tools;
