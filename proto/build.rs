@@ -15,8 +15,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     prost_build::Config::new()
         .extern_path(".everturn.v1.Json", "crate::json::Json")
-        // Few checkpoints have one.
+        // The state would be large otherwise, wherever it is moved.
         .boxed(".everturn.v1.LlmCompleteState.compacted")
+        .boxed(".everturn.v1.LlmCompleteState.sent")
         .compile_fds(descriptors.clone())?;
 
     let mut events = pbjson_build::Builder::new();

@@ -3,7 +3,7 @@
 // The macro generates undocumented markers beside each activity.
 #![allow(missing_docs)]
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use everturn_proto::{
     activities::declared,
@@ -13,7 +13,7 @@ use everturn_proto::{
         ThinkRequest, ThinkResult,
     },
 };
-use everturn_store::{TurnStore, WorkerId};
+use everturn_store::{DayBudget, TurnStore, WorkerId};
 use everturn_stream::{CancelNews, StreamWriter};
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
@@ -49,6 +49,8 @@ pub struct AgentActivities {
     pub tool_threads: ToolThreads,
     /// The agents this worker knows.
     pub agents: Arc<KnownAgents>,
+    /// What tenants may take of models on a day.
+    pub tenant_budgets: TenantBudgets,
     /// How long an attempt that needs what this worker does not know is left to other workers.
     pub wait_for_peer: Duration,
     /// This process, for its claims.
@@ -66,6 +68,22 @@ pub struct TurnQueues {
     pub models: Option<String>,
     /// That of tools.
     pub tools: Option<String>,
+}
+
+/// What each tenant may take of models on a day (UTC).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TenantBudgets {
+    /// That of a tenant without one of its own.
+    pub each: DayBudget,
+    /// Those of single tenants.
+    pub own: BTreeMap<String, DayBudget>,
+}
+
+impl TenantBudgets {
+    /// The budget of a tenant.
+    pub fn of(&self, tenant_id: &str) -> DayBudget {
+        self.own.get(tenant_id).copied().unwrap_or(self.each)
+    }
 }
 
 #[activities]

@@ -32,7 +32,7 @@ mod think;
 mod tool_threads;
 pub mod tools;
 
-pub use agent_activities::{AgentActivities, TurnQueues};
+pub use agent_activities::{AgentActivities, TenantBudgets, TurnQueues};
 pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
 pub use stopping::Stopping;

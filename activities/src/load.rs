@@ -35,9 +35,11 @@ pub(crate) async fn load_turn(
     let known = activities.agents.by_name().get(&name).cloned();
     let unknown_agent = unknown_agent(activities, &name);
     let tenant_id = request.tenant_id.filter(|tenant| !tenant.is_empty());
+    let tenant_id = tenant_id.unwrap_or_else(|| DEFAULT_TENANT.to_owned());
     let begin = BeginTurn {
         conversation_id: request.conversation_id,
-        tenant_id: tenant_id.unwrap_or_else(|| DEFAULT_TENANT.to_owned()),
+        tenant_budget: activities.tenant_budgets.of(&tenant_id),
+        tenant_id,
         message_id: request.message_id,
         content: request.content,
         agent_execution_id: request.agent_execution_id,
@@ -70,7 +72,7 @@ pub(crate) async fn load_turn(
     // A turn that began with an agent this worker does not know (an older configuration) is pinned to it.
     let agent = begun.agent.as_ref();
     let cannot_run = agent.is_some_and(|agent| agent.definition.is_only_a_name());
-    let loaded = loaded(activities, begun).await;
+    let loaded = loaded(activities, begun, true).await;
     Ok(LoadedTurn {
         error_code: cannot_run.then(|| failure::UNKNOWN_AGENT.to_owned()),
         error_message: cannot_run.then_some(unknown_agent),
@@ -113,7 +115,7 @@ async fn load_sub_agent(
         .await;
     let begun = begun.map_err(|error| failed(activities, ctx, &error))?;
     failpoint::reach("load.sub_agent.after").await;
-    Ok(loaded(activities, begun).await)
+    Ok(loaded(activities, begun, false).await)
 }
 
 /// The failure of a begin. One of an agent that this worker does not know is left to other workers.
@@ -133,7 +135,7 @@ fn failed(
 }
 
 /// Announces the saved events to readers, and makes the answer to the workflow.
-async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
+async fn loaded(activities: &AgentActivities, begun: BegunTurn, is_turn: bool) -> LoadedTurn {
     let announcement = Announcement {
         last_sequence: begun.last_sequence,
         sealed: begun.sealed,
@@ -148,7 +150,8 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
         };
     };
     let age_ms = u32::try_from(begun.age.as_millis()).unwrap_or(u32::MAX);
-    let timeout_ms = definition.turn_timeout_ms;
+    let limit = time_limit(&definition, is_turn);
+    let (timeout_ms, is_time_of_budget) = limit.unzip();
     LoadedTurn {
         status,
         epoch,
@@ -161,9 +164,19 @@ async fn loaded(activities: &AgentActivities, begun: BegunTurn) -> LoadedTurn {
         tool_queue: activities.queues.tools.clone(),
         announces_cancel: true,
         next_turn_here: true,
+        is_time_of_budget: is_time_of_budget.unwrap_or_default(),
         time_left_ms: timeout_ms.map(|timeout_ms| timeout_ms.saturating_sub(age_ms).max(1)),
         ..LoadedTurn::default()
     }
+}
+
+/// The time that an agent execution may take, and whether that is the time of its turn's budget. A sub-agent has none of its
+/// own, because the end of its turn's time cancels it.
+fn time_limit(agent: &AgentDefinition, is_turn: bool) -> Option<(u32, bool)> {
+    let of_budget = agent.budget.and_then(|budget| budget.time_ms);
+    let of_budget = of_budget.filter(|_| is_turn).map(|time_ms| (time_ms, true));
+    let own = agent.turn_timeout_ms.map(|time_ms| (time_ms, false));
+    own.into_iter().chain(of_budget).min()
 }
 
 /// The agent that was asked for, else the conversation's, else the default one.

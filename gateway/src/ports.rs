@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use everturn_store::{
-    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, ToolResults,
+    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, TenantUsage, ToolResults,
 };
 use everturn_stream::StreamReader;
 
@@ -22,6 +22,8 @@ pub struct Ports {
     pub outside: Arc<dyn OutsideTools>,
     /// Whole results of tools.
     pub results: Arc<dyn ToolResults>,
+    /// What tenants took of models.
+    pub usage: Arc<dyn TenantUsage>,
     /// API keys and sessions.
     pub keys: Arc<dyn Keys>,
     /// The texts that models are writing now.

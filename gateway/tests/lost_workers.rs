@@ -110,6 +110,7 @@ impl World {
             agent: AgentDefinition::only_a_name("default".to_owned()),
             on_unknown_agent: OnUnknownAgent::Begin,
             epoch: Some(0),
+            tenant_budget: everturn_store::DayBudget::default(),
         };
         self.store.begin_turn(begin).await.unwrap();
         let step = StepKey {

@@ -106,6 +106,7 @@ impl World {
             },
             on_unknown_agent: OnUnknownAgent::Begin,
             epoch: Some(0),
+            tenant_budget: everturn_store::DayBudget::default(),
         };
         self.store.begin_turn(begin).await.unwrap();
     }

@@ -35,6 +35,7 @@ impl Stack {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
+            usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             results: Arc::new(store.clone()),
             keys: Arc::new(store.clone()),
@@ -84,6 +85,7 @@ impl Stack {
             agent: AgentDefinition::only_a_name("default".to_owned()),
             on_unknown_agent: OnUnknownAgent::Begin,
             epoch: Some(0),
+            tenant_budget: everturn_store::DayBudget::default(),
         };
         let TurnStart::Begun(begun) = self.store.begin_turn(begin).await.unwrap() else {
             panic!("another turn runs")

@@ -13,6 +13,7 @@
 //! - `unknown_agent`: the definition of an agent that nobody here knows
 //! - [`words`]: the types of statuses, event types and kinds, and the names of search attributes
 //! - `typed`: the words of the generated messages as their types
+//! - [`money`]: what calls of models take and cost
 //! - [`limits`]: sizes that all parts must agree on
 //!
 //! The messages are compiled from `proto/everturn/v1/*.proto`. Nothing here does I/O, reads a clock or knows a
@@ -25,6 +26,7 @@ mod json;
 mod lenient;
 pub mod limits;
 mod log_id;
+pub mod money;
 mod sealed_step;
 mod storable;
 mod thread;

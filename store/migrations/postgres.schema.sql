@@ -32,7 +32,10 @@ CREATE TABLE public.agent_executions (
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     called_step bigint DEFAULT '-1'::integer NOT NULL,
     step_calls bigint DEFAULT 0 NOT NULL,
-    worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+    worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    reserved_step bigint DEFAULT '-1'::integer NOT NULL,
+    reserved_tokens bigint DEFAULT 0 NOT NULL,
+    reserved_nano bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -57,6 +60,25 @@ CREATE TABLE public.context_cuts (
     summary text NOT NULL,
     kept_message_ids text[] NOT NULL,
     created_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.conversation_budgets (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    turn_id text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    max_steps bigint,
+    max_tokens bigint,
+    max_nano bigint,
+    max_conversation_tokens bigint,
+    max_conversation_nano bigint,
+    max_day_tokens bigint,
+    max_day_nano bigint,
+    turn_steps bigint DEFAULT 0 NOT NULL,
+    turn_tokens bigint DEFAULT 0 NOT NULL,
+    turn_nano bigint DEFAULT 0 NOT NULL,
+    conversation_tokens bigint DEFAULT 0 NOT NULL,
+    conversation_nano bigint DEFAULT 0 NOT NULL,
+    reserved_tokens bigint DEFAULT 0 NOT NULL,
+    reserved_nano bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.conversations (
     id text NOT NULL COLLATE pg_catalog."C",
@@ -88,7 +110,11 @@ CREATE TABLE public.execution_checkpoints (
     input_tokens bigint DEFAULT 0 NOT NULL,
     output_tokens bigint DEFAULT 0 NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    execution_state jsonb NOT NULL
+    execution_state jsonb NOT NULL,
+    cached_tokens bigint DEFAULT 0 NOT NULL,
+    cache_write_tokens bigint DEFAULT 0 NOT NULL,
+    reasoning_tokens bigint DEFAULT 0 NOT NULL,
+    cost_nano bigint
 );
 CREATE TABLE public.messages (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
@@ -166,6 +192,22 @@ CREATE TABLE public.turn_checks (
     last_sequence bigint DEFAULT 0 NOT NULL,
     signalled_until timestamp with time zone
 );
+CREATE TABLE public.usage_days (
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    day text NOT NULL COLLATE pg_catalog."C",
+    model text NOT NULL COLLATE pg_catalog."C",
+    slot bigint NOT NULL,
+    calls bigint NOT NULL,
+    input_tokens bigint NOT NULL,
+    output_tokens bigint NOT NULL,
+    cached_tokens bigint NOT NULL,
+    cache_write_tokens bigint NOT NULL,
+    reasoning_tokens bigint NOT NULL,
+    cost_nano bigint NOT NULL,
+    cut_calls bigint NOT NULL,
+    cut_tokens bigint NOT NULL,
+    cut_nano bigint NOT NULL
+);
 CREATE TABLE public.work_plans (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     id text NOT NULL COLLATE pg_catalog."C",
@@ -194,6 +236,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.context_cuts
     ADD CONSTRAINT context_cuts_pkey PRIMARY KEY (conversation_id, thread, through_sequence);
+ALTER TABLE ONLY public.conversation_budgets
+    ADD CONSTRAINT conversation_budgets_pkey PRIMARY KEY (conversation_id);
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.deleted_conversations
@@ -224,6 +268,8 @@ ALTER TABLE ONLY public.trace_contexts
     ADD CONSTRAINT trace_contexts_pkey PRIMARY KEY (conversation_id, agent_execution_id);
 ALTER TABLE ONLY public.turn_checks
     ADD CONSTRAINT turn_checks_pkey PRIMARY KEY (conversation_id);
+ALTER TABLE ONLY public.usage_days
+    ADD CONSTRAINT usage_days_pkey PRIMARY KEY (tenant_id, day, model, slot);
 ALTER TABLE ONLY public.work_plans
     ADD CONSTRAINT work_plans_pkey PRIMARY KEY (conversation_id, id);
 ALTER TABLE ONLY public.worker_leases

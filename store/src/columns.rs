@@ -41,3 +41,19 @@ impl From<Sum> for u32 {
         Self::try_from(sum.0).unwrap_or(Self::MAX)
     }
 }
+
+/// A sum of money that may be missing. It is never negative.
+#[derive(sqlx::Type)]
+#[sqlx(transparent)]
+pub(crate) struct MaybeSum(Option<i64>);
+
+impl From<MaybeSum> for Option<u64> {
+    fn from(sum: MaybeSum) -> Self {
+        sum.0.map(|sum| u64::try_from(sum).unwrap_or_default())
+    }
+}
+
+/// Returns a number as a column takes it. A larger one than a column has stays at the largest.
+pub(crate) fn wide(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

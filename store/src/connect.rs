@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc};
 use crate::{
     api::{
         AgentExecutions, ConnectionUsage, Conversations, EventReader, Keys, LostWorkers,
-        OutsideTools, Reconciliation, Result, Retention, ToolResults, TraceContexts, TurnStore,
-        WorkerLeases,
+        OutsideTools, Reconciliation, Result, Retention, TenantUsage, ToolResults, TraceContexts,
+        TurnStore, WorkerLeases,
     },
     error::StoreError,
     postgres::{PostgresOptions, PostgresStore},
@@ -38,6 +38,8 @@ pub struct Store {
     pub retention: Arc<dyn Retention>,
     /// For gateways and operators.
     pub keys: Arc<dyn Keys>,
+    /// For gateways and operators.
+    pub usage: Arc<dyn TenantUsage>,
     /// For gateways and workers.
     pub traces: Arc<dyn TraceContexts>,
     /// For metrics.
@@ -58,6 +60,7 @@ impl Store {
         + LostWorkers
         + Retention
         + Keys
+        + TenantUsage
         + TraceContexts
         + ConnectionUsage
         + 'static,
@@ -75,6 +78,7 @@ impl Store {
             lost_workers: store.clone(),
             retention: store.clone(),
             keys: store.clone(),
+            usage: store.clone(),
             traces: store.clone(),
             connections: store,
         }

@@ -35,6 +35,7 @@ impl Appender {
             },
             on_unknown_agent: OnUnknownAgent::Begin,
             epoch: Some(0),
+            tenant_budget: everturn_store::DayBudget::default(),
         };
         let begun = loop {
             match store.turns.begin_turn(begin.clone()).await.unwrap() {

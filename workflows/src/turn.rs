@@ -41,6 +41,8 @@ pub(crate) struct Turn<'a> {
     goes_on_among_tools: bool,
     /// Set when `turn_timeout` has passed: the turn then fails, although its work is cancelled.
     is_out_of_time: Rc<Cell<bool>>,
+    /// That time is the one of the turn's budget.
+    is_time_of_budget: bool,
 }
 
 /// How a turn ended, as the store has recorded it.
@@ -100,6 +102,7 @@ impl<'a> Turn<'a> {
             goes_on_among_tools: input.among_tools && input.goes_on,
             is_out_of_time: Rc::default(),
             tool_queue: None,
+            is_time_of_budget: false,
         }
     }
 
@@ -129,6 +132,7 @@ impl<'a> Turn<'a> {
                 let given = request.epoch.filter(|epoch| *epoch > 0);
                 self.epoch = loaded.epoch.or(given);
                 self.tool_queue.clone_from(&loaded.tool_queue);
+                self.is_time_of_budget = loaded.is_time_of_budget;
                 return Ok(loaded);
             };
             request.epoch = Some(epoch);
@@ -348,10 +352,9 @@ impl<'a> Turn<'a> {
     async fn end(&self, ending: Ending) -> Result<TurnEnd, CallError> {
         self.enter(Phase::Ending);
         let ending = match ending {
-            Ending::Cancelled if self.is_out_of_time.get() => Ending::Failed(Failure {
-                code: failure::TURN_TIMEOUT.to_owned(),
-                message: OUT_OF_TIME.to_owned(),
-            }),
+            Ending::Cancelled if self.is_out_of_time.get() => {
+                Ending::Failed(out_of_time(self.is_time_of_budget))
+            }
             other => other,
         };
         let (status, code, message) = match &ending {
@@ -433,6 +436,20 @@ const ANNOUNCED_CANCELS: &str = "announced-cancels";
 const MAX_EPOCHS: u32 = 5;
 
 const OUT_OF_TIME: &str = "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
+
+const BUDGET_OUT_OF_TIME: &str = "The turn did not end within the `budget.time` of its agent and was stopped. Raise it if the agent needs more time.";
+
+fn out_of_time(is_time_of_budget: bool) -> Failure {
+    let (code, message) = if is_time_of_budget {
+        (failure::BUDGET_EXHAUSTED, BUDGET_OUT_OF_TIME)
+    } else {
+        (failure::TURN_TIMEOUT, OUT_OF_TIME)
+    };
+    Failure {
+        code: code.to_owned(),
+        message: message.to_owned(),
+    }
+}
 
 fn step_limit(max_steps: u32) -> Failure {
     Failure {

@@ -10,7 +10,7 @@ mod parameters;
 mod provider;
 
 use async_trait::async_trait;
-use everturn_proto::Json;
+use everturn_proto::{Json, event};
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
@@ -91,6 +91,18 @@ pub struct Usage {
     pub cache_write_tokens: u32,
     /// Of the tokens written: those of the reasoning.
     pub reasoning_tokens: u32,
+}
+
+impl From<Usage> for event::Usage {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+        }
+    }
 }
 
 /// Who answers a call: `signed_by` of the tool calls that have signatures.

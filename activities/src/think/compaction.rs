@@ -11,7 +11,7 @@ use temporalio_common::ActivityError;
 
 use super::{
     ModelCall,
-    window::{self, OldPart},
+    window::{self, OldPart, Window},
     without_nul,
 };
 use crate::{
@@ -37,11 +37,12 @@ impl ModelCall<'_> {
         agent: &AgentDefinition,
         request: ModelRequest,
         part: OldPart,
+        window: Window,
         calls: u32,
     ) -> Result<LlmCompleteState, ActivityError> {
         let (reply, sent) = match agent.policy_on_full_context() {
             OnFullContext::Summarize | OnFullContext::Unknown(_) if part.begin < part.end => {
-                self.summarize(request, &part, calls).await?
+                self.summarize(agent, request, &part, window, calls).await?
             }
             _ => (ModelReply::default(), None),
         };
@@ -50,7 +51,7 @@ impl ModelCall<'_> {
         Ok(LlmCompleteState {
             text: summary,
             finish: FinishReason::Compacted.into(),
-            sent,
+            sent: sent.map(Box::new),
             compacted: Some(Box::new(part.compacted)),
             ..self.answered(agent, reply.usage)?
         })
@@ -60,14 +61,18 @@ impl ModelCall<'_> {
     /// messages is worth more than one that fails.
     async fn summarize(
         &self,
+        agent: &AgentDefinition,
         request: ModelRequest,
         part: &OldPart,
+        window: Window,
         calls: u32,
     ) -> Result<(ModelReply, Option<SentContext>), ActivityError> {
         let request = ModelRequest {
             messages: to_summarize(request.messages, part),
             ..request
         };
+        let tokens = window.tokens(window::request_bytes(&request));
+        self.reserve(agent, &request, tokens).await?;
         let sent = window::sent(&request);
         // Nobody reads it while it is written.
         let answered = self
@@ -90,7 +95,10 @@ impl ModelCall<'_> {
                 failure::LLM_INVALID_RESPONSE,
                 "The model was asked to summarize the conversation, and wrote nothing.",
             ),
-            Err(error) => error,
+            Err(error) => {
+                self.give_back(&error, None).await;
+                error
+            }
         };
         match error.code {
             failure::LLM_CONTEXT_TOO_LONG

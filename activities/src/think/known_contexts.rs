@@ -7,10 +7,11 @@ use everturn_proto::{
     LogId, Thread,
     limits::{MAX_CONTEXT_BYTES, MAX_CONTEXT_MESSAGES},
 };
-use everturn_store::{ContextMessage, ModelContext, ReadBefore};
+use everturn_store::{ContextMessage, ModelContext, PageLimit, ReadBefore};
 use lru::LruCache;
+use temporalio_common::ActivityError;
 
-use super::window::message_bytes;
+use super::{ModelCall, window::message_bytes};
 
 /// The most bytes of all contexts together: enough for sixteen turns at once whose windows have a million tokens, or a
 /// thousand ordinary ones. The one that was not used for longest goes first.
@@ -117,6 +118,35 @@ impl Known {
         {
             self.bytes -= oldest.bytes;
         }
+    }
+}
+
+impl ModelCall<'_> {
+    /// Reads what is new of the context since this worker has read it last.
+    pub(super) async fn context(&self) -> Result<ModelContext, ActivityError> {
+        let known = &self.activities.known_contexts;
+        let thread = (self.log_id.clone(), self.thread());
+        let before = known.read(&thread);
+        let read = self.read_context(&thread.1, before).await?;
+        if let Some(context) = known.add(&thread, before, read) {
+            return Ok(context);
+        }
+        self.read_context(&thread.1, None).await
+    }
+
+    async fn read_context(
+        &self,
+        thread: &Thread,
+        before: Option<ReadBefore>,
+    ) -> Result<ModelContext, ActivityError> {
+        let (conversation, turns) = (&self.step.conversation_id, &self.activities.turns);
+        let limit = PageLimit {
+            rows: MAX_CONTEXT_MESSAGES,
+            bytes: MAX_CONTEXT_BYTES,
+        };
+        self.attempt
+            .insist(|| turns.context(conversation, thread, limit, before))
+            .await
     }
 }
 

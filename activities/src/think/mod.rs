@@ -6,9 +6,11 @@
 //!
 //! - [`calls`]: the tool calls of a reply
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
-//! - [`known_contexts`]: what was read before
+//! - [`known_contexts`]: the context, and what was read of it before
 //! - [`compaction`]: the step that writes a summary
+//! - [`budget`]: what a call may take is reserved before it is made
 
+mod budget;
 mod calls;
 mod compaction;
 mod known_contexts;
@@ -19,14 +21,10 @@ use std::time::{Duration, Instant};
 
 use everturn_proto::{
     LogId, Thread,
-    limits::{MAX_CONTEXT_BYTES, MAX_CONTEXT_MESSAGES},
     turn::{AgentDefinition, LlmCompleteState, SentContext, ThinkRequest, ThinkResult},
     words::{FinishReason, MessageRole, OnCutReply, ToolKind, failure},
 };
-use everturn_store::{
-    CompletedStep, ContextMessage, ModelContext, PageLimit, ReadBefore, StepClaim, StepKey,
-    ToolResult,
-};
+use everturn_store::{CompletedStep, ContextMessage, ModelContext, StepClaim, StepKey, ToolResult};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -60,14 +58,15 @@ pub(crate) async fn think(
         epoch: request.epoch,
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
-    let (log_id, generation, calls) = match claim(activities, attempt, &step).await? {
+    let (log_id, generation, calls, has_budget) = match claim(activities, attempt, &step).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
             log_id,
             generation,
             calls,
             is_ahead: _,
-        } => (log_id, generation, calls),
+            has_budget,
+        } => (log_id, generation, calls, has_budget),
     };
     let call = ModelCall {
         activities,
@@ -76,7 +75,9 @@ pub(crate) async fn think(
         agent_hash: &request.agent_hash,
         log_id: &log_id,
         generation,
+        has_budget,
     };
+    failpoint::reach("think.after_claim").await;
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
     let text = call.text_writer(log_id.clone());
@@ -143,6 +144,8 @@ struct ModelCall<'a> {
     agent_hash: &'a str,
     log_id: &'a LogId,
     generation: u32,
+    /// The turn has a budget, of which the call reserves a part.
+    has_budget: bool,
 }
 
 impl ModelCall<'_> {
@@ -230,33 +233,6 @@ impl ModelCall<'_> {
         )
     }
 
-    /// Reads what is new of the context since this worker has read it last.
-    async fn context(&self) -> Result<ModelContext, ActivityError> {
-        let known = &self.activities.known_contexts;
-        let thread = (self.log_id.clone(), self.thread());
-        let before = known.read(&thread);
-        let read = self.read_context(&thread.1, before).await?;
-        if let Some(context) = known.add(&thread, before, read) {
-            return Ok(context);
-        }
-        self.read_context(&thread.1, None).await
-    }
-
-    async fn read_context(
-        &self,
-        thread: &Thread,
-        before: Option<ReadBefore>,
-    ) -> Result<ModelContext, ActivityError> {
-        let (conversation, turns) = (&self.step.conversation_id, &self.activities.turns);
-        let limit = PageLimit {
-            rows: MAX_CONTEXT_MESSAGES,
-            bytes: MAX_CONTEXT_BYTES,
-        };
-        self.attempt
-            .insist(|| turns.context(conversation, thread, limit, before))
-            .await
-    }
-
     /// Asks the model, or has it compact the context when that does not fit.
     async fn ask(
         &self,
@@ -275,13 +251,14 @@ impl ModelCall<'_> {
         if may_compact && (has_more || window.is_full(bytes)) {
             let part = window.old_part(&request.messages, id, Room::Left { has_more });
             if let Some(part) = part {
-                let compacted = self.compact(agent, request, part, calls).await;
+                let compacted = self.compact(agent, request, part, window, calls).await;
                 return compacted.map(Reply::Compacted);
             }
         }
         if has_more {
             return Err(fail::too_long());
         }
+        self.reserve(agent, &request, window.tokens(bytes)).await?;
         let (offered, sent) = (request.tools.clone(), sent(&request));
         let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
         let reply = tokio::select! {
@@ -289,6 +266,9 @@ impl ModelCall<'_> {
             reply = self.activities.model.complete(request, &mut emit_delta) => reply,
             () = self.superseded(text) => return Err(fail::superseded()),
         };
+        if let Err(error) = &reply {
+            self.give_back(error, Some(text)).await;
+        }
         match reply {
             Ok(reply) => {
                 if let Some(measured) = BytesPerToken::measured(bytes, reply.usage) {
@@ -306,7 +286,7 @@ impl ModelCall<'_> {
                 let request = self.model_request(agent, context.messages, window).await?;
                 let part = window.old_part(&request.messages, id, Room::Refused { bytes });
                 let part = part.ok_or_else(|| fail::from_model(&error, calls))?;
-                let compacted = self.compact(agent, request, part, calls).await;
+                let compacted = self.compact(agent, request, part, window, calls).await;
                 compacted.map(Reply::Compacted)
             }
             Err(error) => Err(fail::from_model(&error, calls)),
@@ -426,7 +406,7 @@ impl ModelCall<'_> {
             tool_calls,
             is_cut: reply.is_cut,
             goes_on,
-            sent: Some(sent),
+            sent: Some(Box::new(sent)),
             ..self.answered(agent, reply.usage)?
         })
     }
@@ -447,6 +427,7 @@ impl ModelCall<'_> {
             cached_tokens: usage.cached_tokens,
             cache_write_tokens: usage.cache_write_tokens,
             reasoning_tokens: usage.reasoning_tokens,
+            cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage.into())),
             ..LlmCompleteState::default()
         })
     }

@@ -118,9 +118,14 @@ impl Window {
         has_shortened
     }
 
+    /// The tokens of a request of so many bytes, about.
+    pub(super) fn tokens(self, bytes: usize) -> u64 {
+        self.measure.tokens(bytes)
+    }
+
     /// True when a request of so many bytes leaves too little room.
     pub(super) fn is_full(self, bytes: usize) -> bool {
-        self.measure.tokens(bytes) > self.tokens * FULL_PERCENT / 100
+        self.tokens(bytes) > self.tokens * FULL_PERCENT / 100
     }
 
     /// The messages to be replaced, so that the newest ones remain; `None` when there are none. What the person of this

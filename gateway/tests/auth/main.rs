@@ -10,6 +10,7 @@ mod sessions;
 #[path = "../support/mod.rs"]
 mod support;
 mod tokens;
+mod usage;
 
 use std::{future::Future, time::Duration};
 

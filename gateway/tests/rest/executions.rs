@@ -1,7 +1,7 @@
 //! The tree of agent executions.
 
-use everturn_proto::words::AgentExecutionStatus;
-use everturn_store::{AgentExecution, ParentCall};
+use everturn_proto::{event::Usage, words::AgentExecutionStatus};
+use everturn_store::{AgentExecution, ParentCall, Spent};
 use serde_json::{Value, json};
 
 use crate::support::TestGateway;
@@ -26,8 +26,14 @@ fn agent_execution(number: u32) -> AgentExecution {
         root_execution_id: name(0),
         steps: number,
         error_code: None,
-        input_tokens: 10,
-        output_tokens: 5,
+        spent: Spent {
+            usage: Usage {
+                input_tokens: 10,
+                output_tokens: 5,
+                ..Usage::default()
+            },
+            nano_usd: Some(1_500_000),
+        },
         started_at: chrono::DateTime::from_timestamp_millis(1_767_323_045_000 + i64::from(number))
             .unwrap(),
         finished_at: None,
@@ -75,7 +81,11 @@ async fn executions_are_a_tree_in_pages() {
         (&json!("run_0"), &call)
     );
     let one = gateway.get("/conversations/c/executions/run_3").await;
-    assert_eq!((one.status.as_u16(), &one.json()), (200, &seen[3]));
+    let mut shown = one.json();
+    let steps = shown.as_object_mut().unwrap().remove("step_usage").unwrap();
+    assert_eq!((one.status.as_u16(), &shown), (200, &seen[3]));
+    assert_eq!(shown["cost_usd"], "0.0015");
+    assert_eq!(steps[0]["usage"], shown["usage"]);
     for bad in ["limit=0", "limit=201", "limit=x", "after=x", "after=2026~c"] {
         gateway
             .get(&format!("/conversations/c/executions?{bad}"))

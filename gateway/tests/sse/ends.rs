@@ -159,6 +159,7 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         events: Arc::new(store.clone()),
         conversations: Arc::new(store.clone()),
         executions: Arc::new(store.clone()),
+        usage: Arc::new(store.clone()),
         outside: Arc::new(store.clone()),
         results: Arc::new(store.clone()),
         keys: Arc::new(keys),

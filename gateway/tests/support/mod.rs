@@ -281,6 +281,7 @@ impl TestGateway {
             events: Arc::new(store.clone()),
             conversations: Arc::new(store.clone()),
             executions: Arc::new(store.clone()),
+            usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             results: Arc::new(store.clone()),
             keys: Arc::new(keys.clone()),

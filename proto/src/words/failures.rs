@@ -32,6 +32,8 @@ pub mod failure {
     pub const STEP_LIMIT: &str = "step_limit";
     /// The turn outlived `turn_timeout`.
     pub const TURN_TIMEOUT: &str = "turn_timeout";
+    /// The turn, its conversation or its tenant has used up a budget.
+    pub const BUDGET_EXHAUSTED: &str = "budget_exhausted";
     /// The sub-agent's workflow was gone when its parent went on.
     pub const SUB_AGENT_LOST: &str = "sub_agent_lost";
     /// The turn's workflow was gone, and the turn did not go on.
@@ -59,7 +61,7 @@ pub mod failure {
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 27] = [
+    pub const ALL: [&str; 28] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -75,6 +77,7 @@ pub mod failure {
         TOOL_UNAVAILABLE,
         STEP_LIMIT,
         TURN_TIMEOUT,
+        BUDGET_EXHAUSTED,
         SUB_AGENT_LOST,
         TURN_LOST,
         RUN_REPLACED,

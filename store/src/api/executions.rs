@@ -5,8 +5,7 @@ use chrono::{DateTime, Utc};
 use everturn_proto::{Json, words::AgentExecutionStatus};
 use sqlx::{FromRow, types::Json as Column};
 
-use super::{Access, Result};
-use crate::columns::Sum;
+use super::{Access, Result, Spent};
 
 /// Reads the tree of agent executions. For gateways.
 #[async_trait]
@@ -28,6 +27,31 @@ pub trait AgentExecutions: Send + Sync {
         conversation_id: &str,
         id: &str,
     ) -> Result<Option<AgentExecution>>;
+
+    /// Returns what each LLM call of an agent execution took whose answer was stored: the newest `limit` of them, in the
+    /// order of their steps.
+    async fn step_usage(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        limit: u32,
+    ) -> Result<Vec<StepUsage>>;
+}
+
+/// What the LLM call of one step took.
+#[derive(Debug, Clone, PartialEq, FromRow)]
+pub struct StepUsage {
+    /// The step, from 0.
+    #[sqlx(try_from = "i64")]
+    pub step: u32,
+    /// The model that answered; empty where an earlier release stored none.
+    pub model: String,
+    /// What it took.
+    #[sqlx(flatten)]
+    pub spent: Spent,
+    /// When the answer was stored.
+    pub stored_at: DateTime<Utc>,
 }
 
 /// A place in the list of agent executions.
@@ -63,12 +87,9 @@ pub struct AgentExecution {
     pub steps: u32,
     /// Code of its `error` event.
     pub error_code: Option<String>,
-    /// Tokens sent, without those of its sub-agents.
-    #[sqlx(try_from = "Sum")]
-    pub input_tokens: u32,
-    /// Tokens received, without those of its sub-agents.
-    #[sqlx(try_from = "Sum")]
-    pub output_tokens: u32,
+    /// What its LLM calls took, without those of its sub-agents.
+    #[sqlx(flatten)]
+    pub spent: Spent,
     /// When it began.
     pub started_at: DateTime<Utc>,
     /// When it ended.

@@ -4,6 +4,7 @@
 //! - `conversations`, `lists`: conversations, the messages they accept, pages of the list. For gateways
 //! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
 //! - `outside`: tool calls that a person or the client answers. For gateways
+//! - `budgets`: what turns, conversations and tenants may take of models, and what tenants took. For workers and gateways
 //! - `executions`: the tree of agent executions. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
 //! - `page_limit`: how much is read at a time
@@ -17,6 +18,7 @@
 //! Types whose fields are columns are read from rows as they are (`sqlx::FromRow`). Must not be here: statements, and
 //! whatever else only one database knows.
 
+mod budgets;
 mod connections;
 mod conversations;
 mod events;
@@ -34,13 +36,17 @@ mod traces;
 mod turns;
 
 pub use self::{
+    budgets::{
+        BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
+        UsageQuery,
+    },
     connections::{ConnectionUsage, Connections},
     conversations::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
         UnfinishedTurn,
     },
     events::{ConversationStatus, EventLog, EventPage, EventReader},
-    executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall},
+    executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall, StepUsage},
     keys::{ApiKey, KeyKind, Keys, NewKey},
     leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},
     lists::{Conversation, ListFilter, ListPage, ListPlace, ListQuery, MAX_SCANNED},

@@ -11,7 +11,7 @@ use everturn_proto::{
 };
 
 use super::{
-    PageLimit, Result, WorkerId,
+    DayBudget, Estimate, PageLimit, Reservation, Result, WorkerId,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -82,6 +82,18 @@ pub trait TurnStore: Send + Sync {
     /// again.
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()>;
 
+    /// Reserves a part of the turn's budget for a call that was claimed (`StepClaim::Call::has_budget`), before it is made.
+    /// The same call may ask again.
+    async fn reserve_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        call: Estimate,
+    ) -> Result<Reservation>;
+
+    /// Gives back what was reserved for a call that the provider refused and takes nothing for.
+    async fn release_call(&self, step: &StepKey, generation: u32) -> Result<()>;
+
     /// True while the agent execution runs and no newer generation than this one was claimed: a model call whose claim
     /// is lost is paid for and of no use.
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool>;
@@ -133,6 +145,8 @@ pub struct BeginTurn {
     /// The epoch of the run that asks: 0 when it has none yet, else the one that it was given. `None`: a run of an
     /// earlier release, which begins at once and is never refused.
     pub epoch: Option<u32>,
+    /// What the conversation's tenant may take today.
+    pub tenant_budget: DayBudget,
 }
 
 /// What becomes of a turn, or of a sub-agent, whose agent the worker does not know.
@@ -225,6 +239,8 @@ pub enum StepClaim {
         /// True when the store lacks a part of the steps before, which were saved: it went back to an earlier point. The
         /// model would be called without that part.
         is_ahead: bool,
+        /// True when the turn has a budget, of which the call must reserve a part ([`TurnStore::reserve_call`]).
+        has_budget: bool,
     },
 }
 

@@ -4,9 +4,10 @@ use async_trait::async_trait;
 
 use super::{
     Database,
+    dialect::words,
     sql::{self, agent_executions},
 };
-use crate::api::{Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Result};
+use crate::api::{Access, AgentExecution, AgentExecutionPlace, AgentExecutions, Result, StepUsage};
 
 #[async_trait]
 impl AgentExecutions for Database {
@@ -19,10 +20,14 @@ impl AgentExecutions for Database {
     ) -> Result<Vec<AgentExecution>> {
         // Without a place the list begins at the epoch: all agent executions are younger.
         let AgentExecutionPlace { started_at, id } = after.unwrap_or_default();
-        let query = sql::for_caller(agent_executions::AGENT_EXECUTIONS, access, conversation_id)
-            .bind(started_at)
-            .bind(id)
-            .bind(i64::from(limit));
+        let query = sql::for_caller(
+            words(agent_executions::AGENT_EXECUTIONS),
+            access,
+            conversation_id,
+        )
+        .bind(started_at)
+        .bind(id)
+        .bind(i64::from(limit));
         self.read(query.fetch_all(self.reader())).await
     }
 
@@ -32,8 +37,27 @@ impl AgentExecutions for Database {
         conversation_id: &str,
         id: &str,
     ) -> Result<Option<AgentExecution>> {
-        let query = sql::for_caller(agent_executions::AGENT_EXECUTION, access, conversation_id);
+        let query = sql::for_caller(
+            words(agent_executions::AGENT_EXECUTION),
+            access,
+            conversation_id,
+        );
         let query = query.bind(id);
         self.read(query.fetch_optional(self.reader())).await
+    }
+
+    async fn step_usage(
+        &self,
+        access: &Access,
+        conversation_id: &str,
+        id: &str,
+        limit: u32,
+    ) -> Result<Vec<StepUsage>> {
+        let query = sql::for_caller(agent_executions::STEP_USAGE, access, conversation_id)
+            .bind(id)
+            .bind(i64::from(limit));
+        let mut steps: Vec<StepUsage> = self.read(query.fetch_all(self.reader())).await?;
+        steps.reverse();
+        Ok(steps)
     }
 }

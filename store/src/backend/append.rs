@@ -11,7 +11,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, failure},
 };
 
-use super::{Connection, dialect::Parts, snapshot, sql::agent_executions::SAVE_STATE, write};
+use super::{
+    Connection, budgets, dialect::Parts, snapshot, sql::agent_executions::SAVE_STATE, write,
+};
 use crate::{
     api::{AgentEnd, Result, StepKey},
     batch::{self, AgentExecutionEnd, Batch, BatchRequest, Save, Snapshot},
@@ -54,6 +56,9 @@ pub(super) async fn append(
     if !batch.events.is_empty() {
         write(connection, request, &batch, steps, now).await?;
         sealed.extend(batch::sealed(request));
+    }
+    if batch.end.is_some() && snapshot.totals.has_reserved {
+        budgets::free_at_end(connection, &request.step).await?;
     }
     Ok(Appended {
         result: batch.result(),

@@ -6,7 +6,7 @@ use everturn_proto::words::{AgentExecutionStatus, failure};
 use super::{
     Connection,
     append::{Appended, append},
-    definitions,
+    budgets, definitions,
     dialect::Parts,
     lock::{LockedConversation, lock_conversation, lock_known},
     runs::{self, Entry},
@@ -176,6 +176,7 @@ impl FirstBatch {
             now,
         };
         agent_execution.add_turn_to(parts);
+        budgets::begin(parts, begin);
     }
 }
 

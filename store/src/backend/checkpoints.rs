@@ -5,34 +5,78 @@ use everturn_proto::{
     words::{AgentExecutionStatus, CheckpointType},
 };
 use serde::Serialize;
-use sqlx::types::Json as Column;
+use sqlx::{FromRow, Row, types::Json as Column};
 
 use super::{
-    Connection,
-    dialect::{list, words},
+    Connection, budgets,
+    dialect::{WRITES_IN_PARTS, list, words},
     missing, runs,
     sql::{
         Statement,
         agent_executions::STATUS_OF_EXECUTION,
-        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow, RELEASE_STEP},
+        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow, INSERT_REPLY, RELEASE_STEP},
         tools::USED_CALL_IDS,
     },
 };
 use crate::{
     api::{CompletedStep, Result, StepClaim, StepKey, WorkerId},
-    columns::{narrow, now},
+    columns::now,
     error::{Missing, StoreError},
 };
+
+/// A claim of a step.
+pub(super) struct Claimed {
+    pub(super) claim: StepClaim,
+    /// Set when an earlier call of the agent execution was cut that had reserved a part of the budget: the generation that
+    /// was claimed now.
+    pub(super) cut_before: Option<u32>,
+}
+
+impl From<StepClaim> for Claimed {
+    fn from(claim: StepClaim) -> Self {
+        Self {
+            claim,
+            cut_before: None,
+        }
+    }
+}
+
+#[derive(FromRow)]
+struct ClaimRow {
+    #[sqlx(try_from = "i64")]
+    generation: u32,
+    #[sqlx(try_from = "i64")]
+    step_calls: u32,
+    is_ahead: bool,
+    log_id: String,
+    has_budget: bool,
+    was_cut: bool,
+}
+
+impl From<ClaimRow> for Claimed {
+    fn from(row: ClaimRow) -> Self {
+        Self {
+            cut_before: row.was_cut.then_some(row.generation),
+            claim: StepClaim::Call {
+                log_id: row.log_id.into(),
+                generation: row.generation,
+                calls: row.step_calls,
+                is_ahead: row.is_ahead,
+                has_budget: row.has_budget,
+            },
+        }
+    }
+}
 
 /// Claims the call of a step with one statement. When that claims nothing, further statements find out why.
 pub(super) async fn claim_step(
     connection: &mut Connection,
     step: &StepKey,
     worker: Option<&WorkerId>,
-) -> Result<StepClaim> {
+) -> Result<Claimed> {
     // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
     // its transaction, only when it was read to its end.
-    let mut claimed: Vec<(i64, i64, bool, String)> = sqlx::query_as(CLAIM_STEP)
+    let mut claimed: Vec<ClaimRow> = sqlx::query_as(CLAIM_STEP)
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
         .bind(i64::from(step.step))
@@ -42,13 +86,8 @@ pub(super) async fn claim_step(
         .bind(worker.map(WorkerId::as_str).unwrap_or_default())
         .fetch_all(&mut *connection)
         .await?;
-    if let Some((generation, calls, is_ahead, log_id)) = claimed.pop() {
-        return Ok(StepClaim::Call {
-            log_id: log_id.into(),
-            generation: narrow(generation)?,
-            calls: narrow(calls)?,
-            is_ahead,
-        });
+    if let Some(row) = claimed.pop() {
+        return Ok(row.into());
     }
     // Nothing was claimed: the call was made before, the agent execution is not running, or the run was replaced.
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
@@ -59,7 +98,7 @@ pub(super) async fn claim_step(
     let id = &step.agent_execution_id;
     let status = status.ok_or_else(|| StoreError::not_found(Missing::AgentExecution, id))?;
     if let Some(state) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
-        return Ok(StepClaim::Stored(state));
+        return Ok(StepClaim::Stored(state).into());
     }
     runs::check_unlocked(connection, &step.conversation_id, step.epoch).await?;
     let running = AgentExecutionStatus::Running;
@@ -91,8 +130,7 @@ pub(super) async fn complete_step(
 ) -> Result<CompletedStep> {
     let calls = state.tool_calls.iter();
     let call_ids: Vec<_> = calls.map(|call| call.call_id.clone()).collect();
-    let row = of_call(step, CheckpointType::LlmComplete, &state);
-    if has_inserted(connection, step, row.insert_unless_used(&call_ids)).await? {
+    if insert_reply(connection, step, &state, &call_ids).await? {
         return Ok(CompletedStep::Stored(state));
     }
     if let Some(stored) = load_checkpoint(connection, step, CheckpointType::LlmComplete).await? {
@@ -108,6 +146,43 @@ pub(super) async fn complete_step(
         return Err(StoreError::Corrupt(neither.into()));
     }
     Ok(CompletedStep::CallIdsUsed(used))
+}
+
+/// Inserts the reply of a step, settles what its call had reserved, and counts it for the tenant. Returns false when there is
+/// a reply already, or the conversation has one of the call ids.
+async fn insert_reply(
+    connection: &mut Connection,
+    step: &StepKey,
+    state: &LlmCompleteState,
+    call_ids: &[String],
+) -> Result<bool> {
+    let row = of_call(step, CheckpointType::LlmComplete, state);
+    let insert = row
+        .bound(words(INSERT_REPLY))
+        .bind(i64::from(state.cached_tokens))
+        .bind(i64::from(state.cache_write_tokens))
+        .bind(i64::from(state.reasoning_tokens))
+        .bind(budgets::nano_of(state))
+        .bind(list(call_ids));
+    if !WRITES_IN_PARTS {
+        let is_new = has_inserted(&mut *connection, step, insert).await?;
+        if is_new {
+            budgets::settle(connection, step, state).await?;
+        }
+        return Ok(is_new);
+    }
+    let id = &step.agent_execution_id;
+    let inserted = insert
+        .bind(budgets::day(now()))
+        .bind(budgets::model_name(&state.provider, &state.model))
+        .bind(budgets::slot(id))
+        .bind(budgets::tokens_of(state))
+        .bind(budgets::nano_of(state).unwrap_or_default())
+        .fetch_one(connection)
+        .await
+        .map_err(missing(Missing::AgentExecution, id))?;
+    let inserted: i64 = inserted.try_get(0)?;
+    Ok(inserted == 1)
 }
 
 /// Stores the text so far of a call that was stopped. The newest generation wins.

@@ -8,6 +8,7 @@
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes. The
 //!   `parts.rs` beside each `dialect.rs` runs what `write/` collects
+//! - `budgets.rs`: what calls of models reserve and settle, and the sums of tenants
 //! - `lock.rs`, `runs.rs`, `definitions.rs`, `removal.rs`: the lock; which run has the conversation; agents by their
 //!   hash; whole conversations
 //! - `sql/`: the texts, by subject
@@ -25,23 +26,25 @@
 //!    `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
 //!    `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes tools locks their
 //!    rows before it reads them, so that no end comes between.
-//! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write. Foreign keys make an
+//! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write (but see 5). Foreign keys make an
 //!    insert share-lock the rows that it names, agent executions before messages. Only a removal takes such rows from
 //!    others, in the same order: tool records, agent executions, then the rows that name them, messages,
 //!    conversations. Like all of 1 it has the conversation's lock first; `remove_expired`, which takes several, passes
 //!    over those that are locked instead of waiting. So no two transactions wait for each other.
 //! 4. A claim that was in the database when a newer run took over counts as made before: it reads the epoch of the
 //!    conversation's run (`runs.rs`) without the lock.
-//! 5. `rename_conversation` writes the conversation's row and nothing else.
-//! 6. `begin_turn` and the common kinds of `save` first try without waiting for the lock to read (`postgres/as_read/`). The
+//! 5. `reserve_call`, `complete_step` and what settles a call (`budgets.rs`) take three rows, always in this order: the agent
+//!    execution, the budget of its conversation, a slot of its tenant's day. A removal takes the first two in the same order.
+//! 6. `rename_conversation` writes the conversation's row and nothing else.
+//! 7. `begin_turn` and the common kinds of `save` first try without waiting for the lock to read (`postgres/as_read/`). The
 //!    statement that writes begins with the conversation's row, so it takes the lock, and takes it first. `queue_message`
 //!    first tries without the lock, as long as few messages wait.
 //!
 //! # Connections
 //!
 //! A call that waits for a row holds its connection. So that the calls of one conversation never hold all connections of
-//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1, 5 and 6
-//! have one connection together, those under 2 the rest of half the pool. What only reads waits for no row and needs no share.
+//! a process, each takes a share of them first, and waits for it in memory (`postgres/shares.rs`): those under 1, 6 and 7
+//! have one connection together, those under 2 and 5 the rest of half the pool. What only reads waits for no row and needs no share.
 //! SQLite needs none of this: whoever has its one connection that writes waits for no conversation.
 //!
 //! # What a call costs
@@ -63,6 +66,8 @@
 //! | `begin_sub_agent` | 7; repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
+//! | `reserve_call` (only where a turn has a budget) | 1; used up: 2 |
+//! | `release_call`, and a claim after a call that was cut: more than without | about 6 |
 //! | `claim_tool` | 1 |
 //! | `save`: thought and acts, observe, cut reply, end of a turn that has completed | 1; at a worker that has not begun the turn: 2 |
 //! | `save`: steer | 6 |
@@ -70,6 +75,7 @@
 //! | `save`: approval | 7 |
 //! | `save`, repeated | 6 |
 //! | `due_checks` | 3 to 6 · `unfinished`: 6 · `put_back_checks`: 3 or a few more · `note_check`: 1 · `fail_turn`: as a begin and an end |
+//! | `usage_days`, `step_usage` | 1 |
 //! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_executions` | 1; the first `renew_lease`: 2 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
@@ -79,6 +85,7 @@
 mod agent_executions;
 mod append;
 pub(crate) mod begin;
+pub(crate) mod budgets;
 mod checkpoints;
 mod claims;
 mod conversations;

@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     api::{
-        BeginTurn, CheckNote, CheckPace, Conversation, DueCheck, OnUnknownAgent, Reconciliation,
-        Result, TurnFailure, Unfinished, UnfinishedTurn, WaitingMessage,
+        BeginTurn, CheckNote, CheckPace, Conversation, DayBudget, DueCheck, OnUnknownAgent,
+        Reconciliation, Result, TurnFailure, Unfinished, UnfinishedTurn, WaitingMessage,
     },
     rows::conversations::UnfinishedTurnRow,
 };
@@ -73,6 +73,7 @@ impl Reconciliation for Database {
             // No model is asked, so the name is all there is to pin.
             agent: AgentDefinition::only_a_name(conversation.agent.clone()),
             on_unknown_agent: OnUnknownAgent::Begin,
+            tenant_budget: DayBudget::default(),
             // No run asks: it is the conversation's own.
             epoch: None,
         };

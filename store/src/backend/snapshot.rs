@@ -35,7 +35,7 @@ pub(super) async fn load(connection: &mut Connection, request: &BatchRequest) ->
         snapshot.partial = partial.await?;
     }
     if needs.totals {
-        let totals = sqlx::query_as(TOTALS)
+        let totals = sqlx::query_as(words(TOTALS))
             .bind(&step.agent_execution_id)
             .bind(CheckpointType::LlmComplete.as_str());
         snapshot.totals = totals.fetch_one(&mut *connection).await?;

@@ -12,7 +12,9 @@ use everturn_proto::{
 use sqlx::types::Json as Column;
 
 use super::{
-    Database, begin, checkpoints, claims,
+    Database, begin,
+    budgets::{self, Freed},
+    checkpoints, claims,
     dialect::{list, words},
     save,
     sql::{
@@ -25,9 +27,9 @@ use super::{
 };
 use crate::{
     api::{
-        BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext, OnUnknownAgent,
-        PageLimit, ReadBefore, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey,
-        ToolRecord, TurnStart, TurnStore, WorkerId,
+        BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate, ModelContext,
+        OnUnknownAgent, PageLimit, ReadBefore, Reservation, Result, Saved, StepClaim, StepKey,
+        ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
     },
     rows::measured::MeasuredRow,
 };
@@ -118,7 +120,28 @@ impl TurnStore for Database {
         let call = self.in_time(async {
             checkpoints::claim_step(&mut *self.single().await?, step, worker).await
         });
+        let claimed = self.in_claim_share(&step.conversation_id, call).await?;
+        if let Some(generation) = claimed.cut_before {
+            // What was cut is of an older generation. Until it is settled, it stays reserved.
+            self.free(step, generation, Freed::Cut).await?;
+        }
+        Ok(claimed.claim)
+    }
+
+    async fn reserve_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        call: Estimate,
+    ) -> Result<Reservation> {
+        let call = self.together(async |connection| {
+            budgets::reserve(connection, step, generation, call).await
+        });
         self.in_claim_share(&step.conversation_id, call).await
+    }
+
+    async fn release_call(&self, step: &StepKey, generation: u32) -> Result<()> {
+        self.free(step, generation, Freed::Refused).await
     }
 
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()> {
@@ -142,9 +165,8 @@ impl TurnStore for Database {
         step: &StepKey,
         state: LlmCompleteState,
     ) -> Result<CompletedStep> {
-        let call = self.in_time(async {
-            checkpoints::complete_step(&mut *self.single().await?, step, state).await
-        });
+        let call = self
+            .together(async |connection| checkpoints::complete_step(connection, step, state).await);
         let completed = self.in_claim_share(&step.conversation_id, call).await?;
         if let CompletedStep::Stored(state) = &completed {
             self.note_reply(step, state);
@@ -188,5 +210,14 @@ impl TurnStore for Database {
             save::save(connection, request).await
         })
         .await
+    }
+}
+
+impl Database {
+    /// Settles a call that has no answer, in a transaction.
+    async fn free(&self, step: &StepKey, generation: u32, how: Freed) -> Result<()> {
+        let call = self
+            .transaction(async |connection| budgets::free(connection, step, generation, how).await);
+        self.in_claim_share(&step.conversation_id, call).await
     }
 }

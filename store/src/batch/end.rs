@@ -1,8 +1,8 @@
 //! The end of an agent execution.
 
 use everturn_proto::{
-    event::{Cancelled, Complete, Error, Thought},
-    ids,
+    event::{Cancelled, Complete, Error, Thought, Usage},
+    ids, money,
     words::{EventType, FinishReason, ToolStatus},
 };
 
@@ -27,6 +27,7 @@ impl Builder<'_> {
             self.observe(&tool, &closing)?;
         }
         let mut error_code = None;
+        let (usage, cost_usd) = self.taken();
         match end {
             AgentExecutionEnd::Completed => self.completed()?,
             AgentExecutionEnd::Cancelled { reason } => {
@@ -34,6 +35,8 @@ impl Builder<'_> {
                 let cancelled = Cancelled {
                     agent_execution_id: self.agent_execution_id(),
                     reason: reason.clone(),
+                    usage: Some(usage),
+                    cost_usd: cost_usd.clone(),
                 };
                 self.event(EventType::Cancelled, &cancelled);
             }
@@ -45,6 +48,8 @@ impl Builder<'_> {
                     message: message.clone(),
                     agent_execution_id: self.agent_execution_id(),
                     step: self.step().step,
+                    usage: Some(usage),
+                    cost_usd: cost_usd.clone(),
                 };
                 self.event(EventType::Error, &error);
             }
@@ -53,6 +58,7 @@ impl Builder<'_> {
             calls,
             input_tokens,
             output_tokens,
+            ..
         } = self.snapshot.totals;
         self.batch.end = Some(AgentEnd {
             status: end.status(),
@@ -72,16 +78,26 @@ impl Builder<'_> {
             calls,
             input_tokens,
             output_tokens,
+            ..
         } = self.snapshot.totals;
+        let (usage, cost_usd) = self.taken();
         let complete = Complete {
             agent_execution_id: self.agent_execution_id(),
             steps: calls,
             input_tokens,
             output_tokens,
             finish: finish.into(),
+            usage: Some(usage),
+            cost_usd,
         };
         self.event(EventType::Complete, &complete);
         Ok(())
+    }
+
+    /// Returns what the agent execution and its sub-agents took, as events tell it.
+    fn taken(&self) -> (Usage, Option<String>) {
+        let spent = self.snapshot.totals.tree;
+        (spent.usage, spent.nano_usd.map(money::usd))
     }
 
     /// Adds an answer that goes on in the next step.

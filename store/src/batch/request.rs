@@ -14,10 +14,11 @@ use crate::{
 
 /// Codes of ends that came from outside. The text so far is kept then, as after a cancel, because there will be no
 /// other.
-const CUT_SHORT: [&str; 3] = [
+const CUT_SHORT: [&str; 4] = [
     failure::TURN_LOST,
     failure::SUB_AGENT_LOST,
     failure::TURN_TIMEOUT,
+    failure::BUDGET_EXHAUSTED,
 ];
 
 /// One batch to save, and the step that saves it.

@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
-    event::WorkPlan,
+    event::{Usage, WorkPlan},
     turn::{LlmCompleteState, ToolCall},
 };
 use sqlx::FromRow;
 
 use super::changed_plan;
 use crate::{
-    api::{StepKey, ToolRecord},
+    api::{Spent, StepKey, ToolRecord},
     columns::{MaybeNumber, Sum},
     rows::tools::ToolColumns,
 };
@@ -101,6 +101,11 @@ pub struct Totals {
     /// Tokens received.
     #[sqlx(try_from = "Sum")]
     pub output_tokens: u32,
+    /// What the agent execution and its sub-agents took together.
+    #[sqlx(flatten)]
+    pub tree: Spent,
+    /// True when a part of a budget is still reserved for a call of the agent execution.
+    pub has_reserved: bool,
 }
 
 /// An assistant's row in `messages`.
@@ -148,6 +153,11 @@ impl Totals {
             calls: self.calls.saturating_add(1),
             input_tokens: self.input_tokens.saturating_add(reply.input_tokens),
             output_tokens: self.output_tokens.saturating_add(reply.output_tokens),
+            tree: self.tree.with(&Spent {
+                usage: Usage::of(reply),
+                nano_usd: reply.cost_nano_usd,
+            }),
+            has_reserved: self.has_reserved,
         }
     }
 }

@@ -98,6 +98,7 @@ impl<S: EventReader + Conversations + TurnStore> Turn<S> {
             agent: agent(),
             on_unknown_agent: OnUnknownAgent::Refuse,
             epoch: Some(0),
+            tenant_budget: everturn_store::DayBudget::default(),
         }
     }
 

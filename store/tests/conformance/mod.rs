@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+pub mod budgets;
 pub mod claims;
 pub mod context;
 pub mod conversations;
@@ -38,7 +39,7 @@ use std::future::Future;
 
 use everturn_store::{
     AgentExecutions, Conversations, EventReader, Keys, LostWorkers, OutsideTools, Reconciliation,
-    Retention, ToolResults, TraceContexts, TurnStore, WorkerLeases,
+    Retention, TenantUsage, ToolResults, TraceContexts, TurnStore, WorkerLeases,
 };
 
 /// An empty database of one back end.
@@ -54,6 +55,7 @@ pub trait Backend: Send + Sync {
         + LostWorkers
         + Retention
         + Keys
+        + TenantUsage
         + TraceContexts
         + Clone
         + Send
@@ -66,7 +68,7 @@ pub trait Backend: Send + Sync {
     /// Opens the database. Each call returns another handle, as another process would have it.
     fn open(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Returns the number of rows in all tables together.
+    /// Returns the number of rows in all tables together, without the sums of tenants, which outlive conversations.
     fn row_count(&self) -> impl Future<Output = i64> + Send;
 
     /// Runs a statement directly on the database, without the store.
@@ -163,6 +165,15 @@ macro_rules! conformance_suite {
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,
             claims::a_reply_with_a_used_call_id_is_not_stored,
+            budgets::a_call_reserves_and_its_answer_settles,
+            budgets::a_call_that_was_cut_counts_in_full,
+            budgets::a_refused_call_gives_back_what_it_reserved,
+            budgets::a_step_counts_once,
+            budgets::the_end_settles_what_is_reserved,
+            budgets::calls_at_once_never_take_more_than_there_is,
+            budgets::an_end_tells_what_the_tree_took,
+            budgets::a_tenant_has_a_budget_of_the_day,
+            budgets::the_sums_of_a_tenant_outlive_its_conversations,
             elsewhere::a_call_that_was_not_made_does_not_count,
             elsewhere::a_tool_that_was_not_run_is_pending_again,
             elsewhere::a_turn_of_an_unknown_agent_is_left_to_others,

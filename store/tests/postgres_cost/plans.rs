@@ -183,7 +183,7 @@ fn of_turns() -> Vec<Query> {
         ),
         query(
             "tree of agent executions",
-            hot::AGENT_EXECUTIONS,
+            hot::AGENT_EXECUTIONS.postgres,
             "text, text, text, timestamptz, text, bigint",
             "'c5000', 't', NULL, '1970-01-01', '', 101",
             20,
@@ -221,7 +221,14 @@ fn of_batches() -> Vec<Query> {
             hot::REPLY,
             "text, text, text, text, bigint, text, bigint, text, boolean",
             &format!("{step}, 2, 'llm_complete', true"),
-            7,
+            8,
+        ),
+        query(
+            "the sums of an end",
+            hot::TOTALS.postgres,
+            "text, text",
+            "'e1c5000', 'llm_complete'",
+            10,
         ),
         query(
             "a tool to observe",

@@ -67,6 +67,7 @@ fn rule(name: &str) -> Rule {
         "POST /api/v1/agent/conversations" => Rule::InBody("id", 409, "conversation_id_taken"),
         "POST /api/v1/agent/chat" => Rule::InBody("conversation_id", 404, "conversation_not_found"),
         "GET /api/v1/agent/conversations" => Rule::NotListed("conversations"),
+        "GET /api/v1/usage" => Rule::NotListed("usage"),
         "GET /api/v1/auth/session"
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,

@@ -11,6 +11,7 @@ mod approvals;
 mod approvals_survive;
 mod backups;
 mod bad_input;
+mod budgets;
 mod canary;
 mod cancels;
 mod chaos;

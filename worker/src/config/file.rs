@@ -9,9 +9,11 @@ use toml::Spanned;
 use super::{
     agents::{self, AgentTable},
     auth::AuthTable,
+    budgets::{self, TenantBudgetTable},
     checker::{Checker, ReadBy},
     gateway::GatewayTable,
     limits::LimitsTable,
+    models::{ModelTable, Models},
     names::Names,
     postgres::PostgresTable,
     providers::{self, ProviderTable},
@@ -32,7 +34,9 @@ use super::{
 #[serde(default, deny_unknown_fields)]
 pub(super) struct File {
     providers: BTreeMap<Spanned<String>, ProviderTable>,
+    models: BTreeMap<Spanned<String>, ModelTable>,
     agents: BTreeMap<Spanned<String>, AgentTable>,
+    tenant_budget: TenantBudgetTable,
     tools: BTreeMap<Spanned<String>, HttpToolTable>,
     client_tools: BTreeMap<Spanned<String>, ClientToolTable>,
     remote_tools: BTreeMap<Spanned<String>, RemoteToolTable>,
@@ -60,7 +64,21 @@ impl File {
         if matches!(read_by, ReadBy::Worker { .. }) {
             names.skills = Some(self.skills.check(check));
         }
-        let agents = agents::check(self.agents, check, &mut names, &mut providers, read_by);
+        let models = Models::check(&self.models, check);
+        let tenant_budgets = self.tenant_budget.check(check);
+        let limits = agents::money_limits(&self.agents);
+        let agents = agents::check(
+            self.agents,
+            check,
+            &mut names,
+            &models,
+            &mut providers,
+            read_by,
+        );
+        // A gateway does not know which model answers where the file has no agent `default`.
+        if matches!(read_by, ReadBy::Worker { .. }) {
+            budgets::check_prices(check, &agents, &limits, &self.tenant_budget);
+        }
         let poll_interval = self.gateway.poll_interval(check);
         let gateway = self.gateway.check(check);
         let gateway = self.limits.check(check, gateway);
@@ -72,6 +90,7 @@ impl File {
         };
         Config {
             agents,
+            tenant_budgets,
             providers,
             http_tools,
             described_tools,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use everturn_activities::{
+    TenantBudgets,
     egress::EgressPolicy,
     model::Providers,
     tools::{DescribedTool, http::HttpToolDefinition, mcp::ServerOptions, skills::Skills},
@@ -21,6 +22,8 @@ pub const DEMO_PROVIDER: &str = "demo";
 pub struct Config {
     /// Agents, `default` always among them.
     pub agents: Vec<AgentDefinition>,
+    /// What tenants may take of models on a day.
+    pub tenant_budgets: TenantBudgets,
     /// Providers of models, without the demo model. A gateway's have no keys.
     pub providers: Providers,
     /// Endpoints that are tools; none for a gateway.

@@ -116,6 +116,7 @@ pub async fn serve(
         conversations: telemetry.conversations(parts.store.conversations),
         deliveries: telemetry.deliveries(),
         executions: parts.store.executions,
+        usage: parts.store.usage,
         outside: parts.store.outside,
         results: parts.store.results,
         keys: parts.store.keys,

@@ -14,6 +14,10 @@ use crate::{
 /// Conversations that one transaction removes: so few that no other transaction waits long.
 const BATCH: u32 = 100;
 
+/// What tenants took on a day is kept for so long, whatever becomes of their conversations: a year, and the month in which it
+/// is looked at.
+const KEPT_USAGE: chrono::Duration = chrono::Duration::days(400);
+
 /// When so many conversations in a row cannot be removed, the reason is not one of them.
 const MAX_KEPT: u32 = 10;
 
@@ -22,9 +26,8 @@ const MAX_KEPT: u32 = 10;
 pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let before = Utc::now() - chrono::Duration::from_std(options.older_than)?;
-    let store = connections::store_of_command(common, &shutdown)
-        .await?
-        .retention;
+    let store = connections::store_of_command(common, &shutdown).await?;
+    let (usage, store) = (store.usage, store.retention);
     let at = before.format("%Y-%m-%d %H:%M:%S UTC");
     if options.dry_run {
         let expired = store.count_expired(before).await?;
@@ -45,6 +48,16 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
         "removed {} whose last event was before {at}",
         counted(run.total)
     );
+    let oldest = before.min(Utc::now() - KEPT_USAGE);
+    let days = usage
+        .forget_usage(&oldest.format("%Y-%m-%d").to_string())
+        .await?;
+    if days > 0 {
+        println!(
+            "removed {days} sums of what tenants took before {}",
+            oldest.format("%Y-%m-%d")
+        );
+    }
     if run.kept > 0 {
         println!(
             "kept {} conversations that could not be removed; see above, and run it again",

@@ -168,6 +168,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),
+        tenant_budgets: parts.config.tenant_budgets,
         wait_for_peer: limits.wait_for_peer,
         queues: queues(&parts.task_queue, parts.only),
         worker: lease.worker().clone(),

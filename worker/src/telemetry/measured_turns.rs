@@ -13,9 +13,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BeginTurn, BegunTurn, CompletedStep, ModelContext, OnUnknownAgent, PageLimit,
-    ReadBefore, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
-    TurnStart, TurnStore, WorkerId,
+    AgentEnd, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext, OnUnknownAgent,
+    PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd,
+    ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -153,6 +153,19 @@ impl TurnStore for MeasuredTurns {
 
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
         noted(self.store.release_step(step, generation).await)
+    }
+
+    async fn reserve_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        call: Estimate,
+    ) -> Result<Reservation, StoreError> {
+        noted(self.store.reserve_call(step, generation, call).await)
+    }
+
+    async fn release_call(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
+        noted(self.store.release_call(step, generation).await)
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {

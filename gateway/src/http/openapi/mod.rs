@@ -71,6 +71,7 @@ const SESSION: &str = "session";
         (name = "events", description = "The event log, for programs"),
         (name = "turns", description = "The turn that runs"),
         (name = "tools", description = "Tool calls that wait for a person or for the client"),
+        (name = "usage", description = "What a tenant took of models"),
         (name = "auth", description = "Who the caller is"),
         (name = "health", description = "For whoever restarts gateways and routes to them"),
         (name = "docs", description = "This document, and the pages of the error codes"),

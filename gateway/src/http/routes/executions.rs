@@ -1,10 +1,12 @@
 //! The tree of agent executions: turns and their sub-agents, each with the tool call that started it.
 
 use axum::{Json, extract::State};
-use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall};
+use everturn_proto::money;
+use everturn_store::{AgentExecution, AgentExecutionPlace, ParentCall, StepUsage};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
+use super::usage::UsageBody;
 use super::wire::{checked_limit, page_token, parse_page_token, time};
 use crate::{
     http::{
@@ -19,6 +21,8 @@ use crate::{
 /// Agent executions of a page when the request does not say, and at the most.
 const DEFAULT_LIMIT: u32 = 100;
 const MAX_LIMIT: u32 = 200;
+/// The most steps whose usage is shown of one agent execution.
+const MAX_STEPS: u32 = 1000;
 
 /// An agent at work: on a turn, or on a task that another agent gave it.
 #[derive(Serialize, ToSchema)]
@@ -42,8 +46,15 @@ pub(super) struct AgentExecutionBody {
     steps: u32,
     #[schema(required = true)]
     error_code: Option<String>,
+    /// The same as in `usage`, for clients of the first version.
     input_tokens: u32,
+    /// The same as in `usage`, for clients of the first version.
     output_tokens: u32,
+    /// What its LLM calls took, without those of its sub-agents.
+    usage: UsageBody,
+    /// What they cost, in USD; null when their model has no price.
+    #[schema(required = true, example = "0.0421")]
+    cost_usd: Option<String>,
     started_at: String,
     #[schema(required = true)]
     finished_at: Option<String>,
@@ -51,6 +62,44 @@ pub(super) struct AgentExecutionBody {
     #[serde(rename = "parentActToolCall")]
     #[schema(required = true)]
     parent_call: Option<ParentCallBody>,
+}
+
+/// An agent execution with what each of its LLM calls took.
+#[derive(Serialize, ToSchema)]
+#[schema(as = AgentExecutionDetail)]
+pub(super) struct AgentExecutionDetailBody {
+    #[serde(flatten)]
+    execution: AgentExecutionBody,
+    /// The newest 1000 LLM calls whose answers were stored, in the order of their steps.
+    step_usage: Vec<StepUsageBody>,
+}
+
+/// What the LLM call of one step took.
+#[derive(Serialize, ToSchema)]
+#[schema(as = StepUsage)]
+struct StepUsageBody {
+    /// From 0.
+    step: u32,
+    /// The model that answered.
+    model: String,
+    usage: UsageBody,
+    /// What the call cost, in USD; null when the model has no price.
+    #[schema(required = true, example = "0.0012")]
+    cost_usd: Option<String>,
+    /// When the answer was stored.
+    stored_at: String,
+}
+
+impl From<StepUsage> for StepUsageBody {
+    fn from(step: StepUsage) -> Self {
+        Self {
+            step: step.step,
+            model: step.model,
+            usage: step.spent.usage.into(),
+            cost_usd: step.spent.nano_usd.map(money::usd),
+            stored_at: time(step.stored_at),
+        }
+    }
 }
 
 /// The tool call that started a sub-agent.
@@ -96,8 +145,10 @@ impl From<AgentExecution> for AgentExecutionBody {
             root_execution_id: execution.root_execution_id,
             steps: execution.steps,
             error_code: execution.error_code,
-            input_tokens: execution.input_tokens,
-            output_tokens: execution.output_tokens,
+            input_tokens: execution.spent.usage.input_tokens,
+            output_tokens: execution.spent.usage.output_tokens,
+            usage: execution.spent.usage.into(),
+            cost_usd: execution.spent.nano_usd.map(money::usd),
             started_at: time(execution.started_at),
             finished_at: execution.finished_at.map(time),
             parent_call: execution.parent_call.map(call),
@@ -167,10 +218,10 @@ fn parse_after(token: &str) -> Result<AgentExecutionPlace, Problem> {
 
 problems!(Refusals: InvalidId, ConversationNotFound, AgentExecutionNotFound);
 
-/// Shows one agent execution.
+/// Shows one agent execution, and what each of its LLM calls took.
 #[utoipa::path(
     get, path = "/conversations/{id}/executions/{execution_id}", tag = "executions", operation_id = "show_execution",
-    params(ExecutionPath), responses((status = 200, body = AgentExecutionBody, description = "The execution"), Refusals)
+    params(ExecutionPath), responses((status = 200, body = AgentExecutionDetailBody, description = "The execution"), Refusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,
@@ -179,16 +230,21 @@ pub(super) async fn show(
         conversation_id,
         execution_id,
     }: ExecutionPath,
-) -> Result<Json<AgentExecutionBody>, Problem> {
+) -> Result<Json<AgentExecutionDetailBody>, Problem> {
     state.conversation(&caller, &conversation_id).await?;
-    let found = state
-        .ports
-        .executions
+    let executions = &state.ports.executions;
+    let found = executions
         .agent_execution(&caller.access, &conversation_id, &execution_id)
         .await?;
     let found = found.ok_or_else(|| {
         let detail = format!("The conversation has no agent execution `{execution_id}`.");
         Problem::new(Code::AgentExecutionNotFound, detail)
     })?;
-    Ok(Json(found.into()))
+    let steps = executions
+        .step_usage(&caller.access, &conversation_id, &execution_id, MAX_STEPS)
+        .await?;
+    Ok(Json(AgentExecutionDetailBody {
+        execution: found.into(),
+        step_usage: steps.into_iter().map(StepUsageBody::from).collect(),
+    }))
 }

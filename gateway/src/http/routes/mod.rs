@@ -20,6 +20,7 @@ mod status;
 mod stored_results;
 mod timeline;
 mod tool_results;
+mod usage;
 mod waiting_calls;
 mod wire;
 
@@ -86,8 +87,12 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(chat::chat))
         .route_layer(middleware::from_fn(auth::check_scope))
         .merge(approving);
+    let usage = OpenApiRouter::default()
+        .routes(routes!(usage::list))
+        .route_layer(middleware::from_fn(auth::check_scope));
     OpenApiRouter::default()
         .nest("/agent", agent)
+        .merge(usage)
         .routes(routes!(session::show, session::open, session::end))
 }
 

@@ -3,7 +3,10 @@
 use chrono::{DateTime, Utc};
 use everturn_proto::words::AgentExecutionStatus;
 
-use super::super::{dialect::Parts, write::values::Values};
+use super::{
+    super::{dialect::Parts, write::values::Values},
+    SqlText,
+};
 
 /// `$1` agent execution, `$2` conversation. Returns this turn, if it has begun, and every other turn that says that it
 /// runs.
@@ -117,19 +120,64 @@ pub(crate) const DELEGATOR: &str = "SELECT p.depth, p.root_execution_id, d.defin
      JOIN agent_executions r ON r.id = p.root_execution_id JOIN agent_definitions o ON o.hash = r.agent_hash \
      WHERE p.id = $1 AND p.conversation_id = $2";
 
+/// The sum of a column over the replies of the agent execution `e`.
+macro_rules! sum_of_replies {
+    ($column:literal, $name:literal) => {
+        concat!(
+            "(SELECT CAST(COALESCE(SUM(k.",
+            $column,
+            "), 0) AS BIGINT) FROM execution_checkpoints k \
+             WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS ",
+            $name
+        )
+    };
+}
+
+/// The sums over the replies of the agent execution `e`, where a join cannot name it.
+macro_rules! sums_of_replies {
+    () => {
+        concat!(
+            sum_of_replies!("input_tokens", "spent_input"),
+            ", ",
+            sum_of_replies!("output_tokens", "spent_output"),
+            ", ",
+            sum_of_replies!("cached_tokens", "spent_cached"),
+            ", ",
+            sum_of_replies!("cache_write_tokens", "spent_cache_write"),
+            ", ",
+            sum_of_replies!("reasoning_tokens", "spent_reasoning"),
+            ", (SELECT SUM(k.cost_nano) FROM execution_checkpoints k \
+             WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS spent_nano"
+        )
+    };
+}
+
 macro_rules! agent_executions {
     ($condition:literal) => {
+        SqlText {
+            sqlite: agent_executions!(sums_of_replies!(), "", $condition),
+            postgres: agent_executions!(
+                "s.*",
+                concat!(
+                    " CROSS JOIN LATERAL (SELECT ",
+                    spent!(),
+                    " FROM execution_checkpoints k \
+                     WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS s"
+                ),
+                $condition
+            ),
+        }
+    };
+    ($sums:expr, $join:expr, $condition:literal) => {
         concat!(
             "SELECT e.id, e.message_id, e.agent, e.status, e.depth, e.parent_execution_id, e.root_execution_id, \
              e.steps, e.error_code, e.started_at, e.finished_at, \
-             t.execution_id, t.call_id, t.tool_name, t.tool_input, \
-             (SELECT CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) FROM execution_checkpoints k \
-              WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS input_tokens, \
-             (SELECT CAST(COALESCE(SUM(k.output_tokens), 0) AS BIGINT) FROM execution_checkpoints k \
-              WHERE k.agent_execution_id = e.id AND k.checkpoint_type = 'llm_complete') AS output_tokens \
-             FROM agent_executions e LEFT JOIN tool_execution_records t \
-             ON t.conversation_id = e.conversation_id AND t.call_id = e.parent_tool_call_id \
-             WHERE e.conversation_id = $1 AND ",
+             t.execution_id, t.call_id, t.tool_name, t.tool_input, ",
+            $sums,
+            " FROM agent_executions e LEFT JOIN tool_execution_records t \
+             ON t.conversation_id = e.conversation_id AND t.call_id = e.parent_tool_call_id",
+            $join,
+            " WHERE e.conversation_id = $1 AND ",
             of_visible_conversation!(),
             " AND ",
             $condition
@@ -138,8 +186,18 @@ macro_rules! agent_executions {
 }
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` started at, `$5` id, `$6` limit.
-pub(crate) const AGENT_EXECUTIONS: &str =
+pub(crate) const AGENT_EXECUTIONS: SqlText =
     agent_executions!("(e.started_at, e.id) > ($4, $5) ORDER BY e.started_at, e.id LIMIT $6");
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` id.
-pub(crate) const AGENT_EXECUTION: &str = agent_executions!("e.id = $4");
+pub(crate) const AGENT_EXECUTION: SqlText = agent_executions!("e.id = $4");
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` agent execution, `$5` limit. Selects the newest replies.
+pub(crate) const STEP_USAGE: &str = concat!(
+    "SELECT k.step_number AS step, COALESCE(k.execution_state ->> 'model', '') AS model, k.created_at AS stored_at, \
+     k.input_tokens AS spent_input, k.output_tokens AS spent_output, k.cached_tokens AS spent_cached, \
+     k.cache_write_tokens AS spent_cache_write, k.reasoning_tokens AS spent_reasoning, k.cost_nano AS spent_nano \
+     FROM execution_checkpoints k WHERE k.conversation_id = $1 AND ",
+    of_visible_conversation!(),
+    " AND k.agent_execution_id = $4 AND k.checkpoint_type = 'llm_complete' ORDER BY k.step_number DESC LIMIT $5"
+);

@@ -5,16 +5,14 @@ use everturn_proto::words::CheckpointType;
 use serde::Serialize;
 use sqlx::types::Json as Column;
 
-use super::{
-    super::dialect::{list, words},
-    SqlText, Statement,
-};
+use super::{SqlText, Statement};
 use crate::{api::StepKey, batch::checkpoint_id};
 
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
 /// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
 /// (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an earlier step is not saved
-/// with all of its tools, and the log that it is saved in.
+/// with all of its tools, the log that it is saved in, whether the turn has a budget, and whether an earlier call of the agent
+/// execution was cut that had reserved a part of it.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
      step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END, worker_id = $7 \
@@ -26,7 +24,9 @@ pub(crate) const CLAIM_STEP: &str = concat!(
      (SELECT 1 FROM tool_execution_records r WHERE r.agent_execution_id = agent_executions.id AND r.step = $3 - 1 \
       AND r.observed_sequence IS NULL)) AS is_ahead, (SELECT ",
     log_id!(),
-    " FROM conversations WHERE conversations.id = $2) AS log_id"
+    " FROM conversations WHERE conversations.id = $2) AS log_id, EXISTS (SELECT 1 FROM conversation_budgets b \
+      WHERE b.conversation_id = $2 AND b.turn_id = agent_executions.root_execution_id) AS has_budget, \
+      reserved_tokens > 0 AS was_cut"
 );
 
 /// `$1` agent execution, `$2` conversation, `$3` generation.
@@ -37,11 +37,38 @@ pub(crate) const RELEASE_STEP: &str = "UPDATE agent_executions SET step_calls = 
 pub(crate) const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \
      WHERE agent_execution_id = $1 AND step_number = $2 AND checkpoint_type = $3 AND execution_id = ''";
 
-/// `$1` agent execution, `$2` type `llm_complete`.
-pub(crate) const TOTALS: &str = "SELECT COUNT(*) AS calls, \
-     CAST(COALESCE(SUM(input_tokens), 0) AS BIGINT) AS input_tokens, \
-     CAST(COALESCE(SUM(output_tokens), 0) AS BIGINT) AS output_tokens \
-     FROM execution_checkpoints WHERE agent_execution_id = $1 AND checkpoint_type = $2";
+/// Selects an agent execution and all below it. They are looked for among those of their turn, which are few.
+macro_rules! below {
+    ($execution:literal) => {
+        concat!(
+            "WITH RECURSIVE below AS (SELECT id, root_execution_id FROM agent_executions WHERE id = ",
+            $execution,
+            " UNION ALL SELECT s.id, s.root_execution_id FROM below JOIN agent_executions s \
+             ON s.parent_execution_id = below.id AND s.root_execution_id = \
+             (SELECT root_execution_id FROM agent_executions WHERE id = ",
+            $execution,
+            ")) SELECT id FROM below"
+        )
+    };
+}
+
+macro_rules! all_totals {
+    ($before:literal, $after:literal) => {
+        concat!(
+            "SELECT t.*, COALESCE((SELECT reserved_tokens > 0 FROM agent_executions WHERE id = $1), FALSE) AS has_reserved \
+             FROM (",
+            totals!("$1", "$2", of: $before, below!("$1"), $after),
+            ") AS t"
+        )
+    };
+}
+
+/// `$1` agent execution, `$2` type `llm_complete`. Selects the [`Totals`](crate::batch::Totals), and whether something is
+/// reserved for a call.
+pub(crate) const TOTALS: SqlText = SqlText {
+    sqlite: all_totals!("IN (", ")"),
+    postgres: all_totals!("= ANY(ARRAY(", "))"),
+};
 
 /// The first row wins. The clause names no key, so that PostgreSQL waits for another writer of the same checkpoint at
 /// each of the table's two keys: at a key that a clause does not name, it reports a conflict instead.
@@ -49,15 +76,40 @@ const INSERT_CHECKPOINT: &str = insert_checkpoint!(
     "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING"
 );
 
-/// As [`INSERT_CHECKPOINT`], unless the conversation has one of the call ids in the list `$13`.
-const INSERT_REPLY: SqlText = among!(
-    insert_checkpoint!(
-        "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 WHERE NOT EXISTS \
-         (SELECT 1 FROM tool_execution_records WHERE conversation_id = $2 AND call_id"
+/// As [`INSERT_CHECKPOINT`], with `$13` cached, `$14` cache write and `$15` reasoning tokens and `$16` nano-USD, unless the
+/// conversation has one of the call ids in the list `$17`.
+///
+/// PostgreSQL also counts the call in the same statement, with `$18` day, `$19` model, `$20` slot, and settles what it had
+/// reserved, with `$21` tokens and `$22` nano-USD that it took. It returns the number of rows that were inserted. The day comes
+/// last, in the order of locks.
+pub(crate) const INSERT_REPLY: SqlText = SqlText {
+    sqlite: insert_reply!(
+        "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16 WHERE NOT EXISTS \
+         (SELECT 1 FROM tool_execution_records WHERE conversation_id = $2 \
+          AND call_id IN (SELECT value FROM json_each($17))) ON CONFLICT DO NOTHING"
     ),
-    "$13",
-    ") ON CONFLICT DO NOTHING"
-);
+    postgres: concat!(
+        "WITH reply AS (",
+        insert_reply!(
+            "SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16 WHERE NOT EXISTS \
+             (SELECT 1 FROM tool_execution_records WHERE conversation_id = $2 AND call_id = ANY($17)) \
+             ON CONFLICT DO NOTHING RETURNING conversation_id"
+        ),
+        "), settled AS (",
+        settle!(
+            execution: "$4", conversation: "$2", tokens: "$21", nano: "$22",
+            if: " AND EXISTS (SELECT 1 FROM reply)", lock: " FOR NO KEY UPDATE OF e"
+        ),
+        " RETURNING b.conversation_id), freed AS (UPDATE agent_executions SET reserved_tokens = 0, reserved_nano = 0 \
+         WHERE id = $4 AND EXISTS (SELECT 1 FROM settled)), day AS (",
+        add_to_day!(
+            "SELECT c.tenant_id, $18, $19, $20, 1, $9, $10, $13, $14, $15, COALESCE($16, 0), 0, 0, 0 \
+             FROM reply JOIN conversations c ON c.id = reply.conversation_id \
+             WHERE (SELECT COUNT(*) FROM settled) < 2"
+        ),
+        ") SELECT COUNT(*) FROM reply"
+    ),
+};
 
 /// `$1` id, `$2` generation, `$3` input tokens, `$4` output tokens, `$5` now, `$6` state. The newest generation wins.
 const REPLACE_CHECKPOINT: &str = "UPDATE execution_checkpoints SET generation = $2, input_tokens = $3, \
@@ -83,12 +135,8 @@ impl<S: Serialize> CheckpointRow<'_, S> {
         self.bound(INSERT_CHECKPOINT)
     }
 
-    /// Inserts the row unless there is one already, or the conversation has one of these call ids.
-    pub(crate) fn insert_unless_used(&self, call_ids: &[String]) -> Statement {
-        self.bound(words(INSERT_REPLY)).bind(list(call_ids))
-    }
-
-    fn bound(&self, text: &'static str) -> Statement {
+    /// Binds the row to a text that begins with its parameters, `$1` to `$12`.
+    pub(crate) fn bound(&self, text: &'static str) -> Statement {
         let StepKey {
             conversation_id,
             message_id,

@@ -172,6 +172,54 @@ macro_rules! insert_checkpoint {
     };
 }
 
+/// Inserts the checkpoint of a reply with these values.
+macro_rules! insert_reply {
+    ($($values:tt)*) => {
+        concat!(
+            "INSERT INTO execution_checkpoints \
+             (id, conversation_id, message_id, agent_execution_id, checkpoint_type, execution_id, step_number, \
+              generation, input_tokens, output_tokens, created_at, execution_state, cached_tokens, cache_write_tokens, \
+              reasoning_tokens, cost_nano) ",
+            $($values)*
+        )
+    };
+}
+
+/// What the replies in the checkpoints `k` took, as [`Spent`](crate::api::Spent) reads it.
+macro_rules! spent {
+    () => {
+        "CAST(COALESCE(SUM(k.input_tokens), 0) AS BIGINT) AS spent_input, \
+         CAST(COALESCE(SUM(k.output_tokens), 0) AS BIGINT) AS spent_output, \
+         CAST(COALESCE(SUM(k.cached_tokens), 0) AS BIGINT) AS spent_cached, \
+         CAST(COALESCE(SUM(k.cache_write_tokens), 0) AS BIGINT) AS spent_cache_write, \
+         CAST(COALESCE(SUM(k.reasoning_tokens), 0) AS BIGINT) AS spent_reasoning, \
+         CAST(SUM(k.cost_nano) AS BIGINT) AS spent_nano"
+    };
+}
+
+/// The sums over the replies of an agent execution, and with its sub-agents: [`Totals`](crate::batch::Totals). `of` is the
+/// condition that a reply is of one of these. PostgreSQL is given an array, because it looks each of its elements up, and would
+/// read the whole table for a join whose size it cannot tell.
+macro_rules! totals {
+    ($execution:literal, $llm_complete:literal, of: $($of:expr),*) => {
+        concat!(
+            "SELECT COUNT(*) FILTER (WHERE k.agent_execution_id = ",
+            $execution,
+            ") AS calls, CAST(COALESCE(SUM(k.input_tokens) FILTER (WHERE k.agent_execution_id = ",
+            $execution,
+            "), 0) AS BIGINT) AS input_tokens, \
+             CAST(COALESCE(SUM(k.output_tokens) FILTER (WHERE k.agent_execution_id = ",
+            $execution,
+            "), 0) AS BIGINT) AS output_tokens, ",
+            spent!(),
+            " FROM execution_checkpoints k WHERE k.checkpoint_type = ",
+            $llm_complete,
+            " AND k.agent_execution_id ",
+            $($of,)*
+        )
+    };
+}
+
 /// Changes what a batch changes of its conversation.
 macro_rules! advance_conversation {
     ($($condition:tt)*) => {

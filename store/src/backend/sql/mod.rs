@@ -14,6 +14,8 @@
 #[macro_use]
 mod macros;
 
+#[macro_use]
+pub(crate) mod budgets;
 pub(crate) mod agent_executions;
 pub(crate) mod checkpoints;
 pub(crate) mod context;

@@ -65,7 +65,7 @@ pub(crate) const LOCK_EXECUTIONS: SqlText = SqlText {
 };
 
 /// `$1` list of conversations, in each text. Rows are removed before the rows that they name.
-pub(crate) const REMOVE_ROWS: [SqlText; 7] = [
+pub(crate) const REMOVE_ROWS: [SqlText; 8] = [
     among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
     among!(
         "DELETE FROM execution_checkpoints WHERE conversation_id",
@@ -77,6 +77,11 @@ pub(crate) const REMOVE_ROWS: [SqlText; 7] = [
     among!("DELETE FROM context_cuts WHERE conversation_id", "$1", ""),
     among!(
         "DELETE FROM agent_executions WHERE conversation_id",
+        "$1",
+        ""
+    ),
+    among!(
+        "DELETE FROM conversation_budgets WHERE conversation_id",
         "$1",
         ""
     ),

@@ -11,6 +11,7 @@ fn an_answer_has_its_reasoning_before_it() {
         calls: 2,
         input_tokens: 30,
         output_tokens: 4,
+        ..Totals::default()
     };
     let snapshot = Snapshot {
         checkpoint: Some(state("hi", "hm", vec![])),

@@ -256,6 +256,7 @@ mod tests {
             agent: AgentDefinition::default(),
             on_unknown_agent: OnUnknownAgent::Refuse,
             epoch: None,
+            tenant_budget: crate::api::DayBudget::default(),
         };
         let agent = PinnedAgent {
             definition: AgentDefinition::default(),

@@ -35,17 +35,19 @@ macro_rules! of_step {
     };
 }
 
-/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums, and demands that no tool is open.
+/// `$7` step, `$8` type `llm_complete`, `$9` true for an end. Only an end reads the sums, and demands that no tool is open and nothing is reserved.
 pub(crate) const REPLY: &str = of_step!(
-    columns: "k.execution_state, t.calls, t.input_tokens, t.output_tokens",
-    from: "JOIN execution_checkpoints k ON k.agent_execution_id = e.id AND k.step_number = $7 \
-           AND k.checkpoint_type = $8 AND k.execution_id = '' \
-           CROSS JOIN LATERAL (SELECT COUNT(*) AS calls, \
-           CAST(COALESCE(SUM(s.input_tokens), 0) AS BIGINT) AS input_tokens, \
-           CAST(COALESCE(SUM(s.output_tokens), 0) AS BIGINT) AS output_tokens \
-           FROM execution_checkpoints s WHERE $9 AND s.agent_execution_id = $2 AND s.checkpoint_type = $8) AS t",
+    columns: "k.execution_state, t.*, FALSE AS has_reserved",
+    from: concat!(
+        "JOIN execution_checkpoints k ON k.agent_execution_id = e.id AND k.step_number = $7 \
+         AND k.checkpoint_type = $8 AND k.execution_id = '' CROSS JOIN LATERAL (",
+        totals!(
+            "$2", "$8", of: "= ANY(ARRAY(SELECT id FROM agent_executions WHERE $9 AND root_execution_id = $2))"
+        ),
+        ") AS t"
+    ),
     condition: " AND NOT ($9 AND EXISTS (SELECT 1 FROM tool_execution_records o \
-                WHERE o.agent_execution_id = $2 AND o.observed_sequence IS NULL))"
+                WHERE o.agent_execution_id = $2 AND o.observed_sequence IS NULL)) AND NOT ($9 AND e.reserved_tokens > 0)"
 );
 
 /// `$7` tool execution, `$8` assistant row, `$9` list of the statuses that are open.

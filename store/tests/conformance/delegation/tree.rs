@@ -60,7 +60,11 @@ pub async fn agent_executions_are_a_tree(backend: &impl Backend) {
             (&root.execution, "b")
         );
         assert_eq!(
-            (sub.steps, sub.input_tokens, sub.output_tokens),
+            (
+                sub.steps,
+                sub.spent.usage.input_tokens,
+                sub.spent.usage.output_tokens
+            ),
             (1, 100, 10)
         );
         assert!(sub.finished_at.is_some());

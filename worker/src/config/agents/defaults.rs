@@ -11,6 +11,7 @@ use everturn_proto::{
 
 use crate::config::{
     checker::{Checker, milliseconds},
+    models::Models,
     names::Names,
     settings::DEMO_PROVIDER,
 };
@@ -22,7 +23,7 @@ pub(super) const MAX_STEPS: u32 = 20;
 /// A worker has 200 slots for all its turns, and the services that tools call have limits, too.
 pub(super) const MAX_PARALLEL_TOOLS: u32 = 16;
 /// No model has a larger context window.
-pub(super) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
+pub(in crate::config) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
 /// Three levels of sub-agents: deeper trees are mostly loops.
 pub(super) const MAX_DEPTH: u32 = 3;
 /// Each sub-agent makes LLM calls of its own. This is enough for wide research, and limits the cost of an agent that
@@ -65,6 +66,7 @@ const USUAL_PROVIDERS: [UsualProvider; 3] = [
 pub(super) fn default_agent(
     check: &Checker<'_>,
     names: &Names,
+    models: &Models,
     providers: &mut Providers,
 ) -> AgentDefinition {
     let with_key = USUAL_PROVIDERS
@@ -87,7 +89,10 @@ pub(super) fn default_agent(
         timeout_ms: milliseconds(DEFAULT_TOOL_TIMEOUT),
         ..AgentTool::default()
     };
+    let known = models.of(provider, &model);
     AgentDefinition {
+        prices: known.prices,
+        assumed_output_tokens: known.assumed_output_tokens,
         name: DEFAULT_AGENT.to_owned(),
         provider: provider.to_owned(),
         model: Some(model),

@@ -28,10 +28,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
+pub(super) use self::defaults::MAX_CONTEXT_WINDOW;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
+    budgets::{BudgetTable, MoneyLimits},
     checker::{Checker, HOUR, ReadBy, SECOND, milliseconds},
+    models::Models,
     names::Names,
     settings::DEMO_PROVIDER,
 };
@@ -71,6 +74,7 @@ pub(super) struct AgentTable {
     stop: Vec<Spanned<String>>,
     seed: Option<Spanned<u32>>,
     extra_body: Option<Spanned<toml::Table>>,
+    budget: Option<BudgetTable>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -109,22 +113,31 @@ impl FullContextWord {
     }
 }
 
+/// Where agents limit the money of their turns.
+pub(super) fn money_limits(tables: &BTreeMap<Spanned<String>, AgentTable>) -> MoneyLimits {
+    let budgets = tables
+        .iter()
+        .filter_map(|(name, table)| table.budget.as_ref()?.money(name.get_ref()));
+    budgets.collect()
+}
+
 /// The agents of the file, and `default` when it has none of that name.
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, AgentTable>,
     check: &mut Checker<'_>,
     names: &mut Names,
+    models: &Models,
     providers: &mut Providers,
     read_by: ReadBy<'_>,
 ) -> Vec<AgentDefinition> {
     names.agents = tables.keys().map(|name| name.get_ref().clone()).collect();
     let mut agents: Vec<_> = tables
         .into_iter()
-        .map(|(name, table)| table.check(&name, check, names, providers))
+        .map(|(name, table)| table.check(&name, check, names, models, providers))
         .collect();
     if !names.agents.contains(DEFAULT_AGENT) {
         let is_configured = !providers.is_empty();
-        let agent = defaults::default_agent(check, names, providers);
+        let agent = defaults::default_agent(check, names, models, providers);
         // The demo model is for a start without configuration, and not for an agent that was forgotten. A gateway does
         // not know whether a worker has a provider's key.
         let is_worker = matches!(read_by, ReadBy::Worker { .. });
@@ -144,6 +157,7 @@ impl AgentTable {
         name: &Spanned<String>,
         check: &mut Checker<'_>,
         names: &Names,
+        models: &Models,
         providers: &Providers,
     ) -> AgentDefinition {
         if !ids::is_valid(name.get_ref()) {
@@ -163,8 +177,16 @@ impl AgentTable {
         // The demo model is compatible with OpenAI.
         let kind = providers.get(provider);
         let kind = kind.map_or(ProviderKind::OpenAi, |provider| provider.kind);
+        let model = models.of(provider, self.model.get_ref());
         let limits = self.limits(check);
         let limits = self.parameters(check, kind, limits);
+        let mut limits = AgentDefinition {
+            prices: model.prices,
+            assumed_output_tokens: model.assumed_output_tokens,
+            context_window: limits.context_window.or(model.context_window),
+            ..limits
+        };
+        limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),

@@ -2,6 +2,7 @@
 
 mod agents;
 mod auth;
+mod budgets;
 mod documented;
 mod examples;
 mod gateway;

@@ -10,9 +10,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ToolStatus},
 };
 use everturn_store::{
-    AgentEnd, BeginTurn, BegunTurn, CompletedStep, ModelContext, OnUnknownAgent, PageLimit,
-    ReadBefore, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord,
-    TraceKey, TurnStart, TurnStore, WorkerId,
+    AgentEnd, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext, OnUnknownAgent,
+    PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd,
+    ToolKey, ToolRecord, TraceKey, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -198,6 +198,19 @@ impl TurnStore for TracedTurns {
 
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
         self.store.release_step(step, generation).await
+    }
+
+    async fn reserve_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        call: Estimate,
+    ) -> Result<Reservation, StoreError> {
+        self.store.reserve_call(step, generation, call).await
+    }
+
+    async fn release_call(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
+        self.store.release_call(step, generation).await
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {

@@ -1,0 +1,150 @@
+//! The budget of a call of the model: what it may take is reserved before it is made.
+
+use everturn_proto::{
+    event::Usage,
+    money::{self, ASSUMED_OUTPUT_TOKENS},
+    turn::AgentDefinition,
+    words::failure,
+};
+use everturn_store::{BudgetLimit, Estimate, Exhausted, Reservation};
+use everturn_stream::{Part, TextWriter};
+use temporalio_common::ActivityError;
+
+use super::ModelCall;
+use crate::{
+    failpoint, failure as fail,
+    model::{ModelError, ModelRequest},
+};
+
+impl ModelCall<'_> {
+    /// Reserves what the call may take, which reads about so many tokens. The failure says which limit it does not fit in.
+    pub(super) async fn reserve(
+        &self,
+        agent: &AgentDefinition,
+        request: &ModelRequest,
+        input_tokens: u64,
+    ) -> Result<(), ActivityError> {
+        if !self.has_budget {
+            return Ok(());
+        }
+        let call = estimate(agent, request, input_tokens);
+        let (turns, step, generation) = (&self.activities.turns, self.step, self.generation);
+        let reservation = self
+            .attempt
+            .insist(|| turns.reserve_call(step, generation, call))
+            .await?;
+        match reservation {
+            Reservation::Made => {
+                failpoint::reach("think.after_reserve").await;
+                Ok(())
+            }
+            Reservation::Exhausted(exhausted) => Err(fail::permanent(
+                failure::BUDGET_EXHAUSTED,
+                sentence(&exhausted, call),
+            )),
+        }
+    }
+
+    /// Gives back what a call reserved that the provider refused before it wrote anything. Whatever else went wrong, the
+    /// call was probably billed, and stays reserved until its step is claimed again or the turn ends.
+    pub(super) async fn give_back(&self, error: &ModelError, text: Option<&TextWriter>) {
+        let is_refused = matches!(
+            error.code,
+            failure::LLM_RATE_LIMITED
+                | failure::LLM_OVERLOADED
+                | failure::LLM_QUOTA_EXCEEDED
+                | failure::LLM_BAD_REQUEST
+                | failure::LLM_UNAUTHORIZED
+                | failure::LLM_CONTEXT_TOO_LONG
+                | failure::LLM_NOT_FOUND
+        );
+        let is_silent = text.is_none_or(|text| {
+            let mut parts = [Part::Text, Part::Reasoning].into_iter();
+            parts.all(|part| text.text_so_far(part).is_empty())
+        });
+        if !self.has_budget || !is_refused || !is_silent {
+            return;
+        }
+        let turns = &self.activities.turns;
+        if let Err(error) = turns.release_call(self.step, self.generation).await {
+            tracing::warn!(%error, "what a refused call had reserved stays reserved until its step is called again");
+        }
+    }
+}
+
+/// What the call may take: its context, about, and the longest answer that it may have.
+fn estimate(agent: &AgentDefinition, request: &ModelRequest, input_tokens: u64) -> Estimate {
+    let assumed = agent.assumed_output_tokens.unwrap_or(ASSUMED_OUTPUT_TOKENS);
+    let usage = Usage {
+        input_tokens: u32::try_from(input_tokens).unwrap_or(u32::MAX),
+        output_tokens: request.max_output_tokens.unwrap_or(assumed),
+        ..Usage::default()
+    };
+    Estimate {
+        tokens: usage.tokens().max(1),
+        nano_usd: agent.prices.map_or(0, |prices| prices.nano_usd(&usage)),
+    }
+}
+
+/// Says which limit the call does not fit in.
+fn sentence(exhausted: &Exhausted, call: Estimate) -> String {
+    let Exhausted {
+        limit,
+        most,
+        taken,
+        reserved,
+    } = *exhausted;
+    let (of, key) = match limit {
+        BudgetLimit::Steps => ("turn", "budget.steps"),
+        BudgetLimit::Tokens => ("turn", "budget.tokens"),
+        BudgetLimit::Usd => ("turn", "budget.usd"),
+        BudgetLimit::ConversationTokens => ("conversation", "budget.conversation_tokens"),
+        BudgetLimit::ConversationUsd => ("conversation", "budget.conversation_usd"),
+        BudgetLimit::DayTokens => ("tenant's day", "tenant_budget.tokens"),
+        BudgetLimit::DayUsd => ("tenant's day", "tenant_budget.usd"),
+    };
+    let amounts = |most: String, taken: String, reserved: String, next: String, unit: &str| {
+        format!(
+            "The {of} has taken {taken} of {most} {unit}, calls that are being made may take {reserved}, and the next \
+             call may take {next}. Raise `{key}` if it needs more."
+        )
+    };
+    match limit {
+        BudgetLimit::Steps => format!(
+            "The turn has made the {most} calls that its budget allows, with those of its sub-agents. Raise `{key}` if \
+             it needs more."
+        ),
+        BudgetLimit::Tokens | BudgetLimit::ConversationTokens | BudgetLimit::DayTokens => {
+            let [most, taken, reserved, next] =
+                [most, taken, reserved, call.tokens].map(|number| number.to_string());
+            amounts(most, taken, reserved, next, "tokens")
+        }
+        BudgetLimit::Usd | BudgetLimit::ConversationUsd | BudgetLimit::DayUsd => {
+            let [most, taken, reserved, next] =
+                [most, taken, reserved, call.nano_usd].map(money::usd);
+            amounts(most, taken, reserved, next, "USD")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_says_what_is_left() {
+        let exhausted = Exhausted {
+            limit: BudgetLimit::Usd,
+            most: 50_000_000,
+            taken: 42_000_000,
+            reserved: 0,
+        };
+        let call = Estimate {
+            tokens: 4096,
+            nano_usd: 9_000_000,
+        };
+        let expected = "The turn has taken 0.042 of 0.05 USD, calls that are being made may take 0, and the next call may \
+                        take 0.009. Raise `budget.usd` if it needs more.";
+        assert_eq!(sentence(&exhausted, call), expected);
+    }
+}

@@ -1,0 +1,191 @@
+//! What a tenant took of models, by day.
+
+use axum::{Json, extract::State};
+use chrono::{Days, NaiveDate, Utc};
+use everturn_proto::{event::Usage, money};
+use everturn_store::{UsageDay, UsageQuery};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::wire::checked_limit;
+use crate::http::{
+    extract::{Caller, Params},
+    openapi::problems,
+    problem::{Code, Problem},
+    state::GatewayState,
+};
+
+/// Rows of a page when the request does not say, and at the most.
+const DEFAULT_LIMIT: u32 = 100;
+const MAX_LIMIT: u32 = 1000;
+/// How many days before `to` the sums begin when the request does not say.
+const DEFAULT_DAYS: Days = Days::new(30);
+
+/// Tokens of LLM calls.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Usage)]
+// The wire names its fields.
+#[allow(clippy::struct_field_names)]
+pub(super) struct UsageBody {
+    /// Tokens read, with the cached ones.
+    input_tokens: u64,
+    /// Tokens written, with those of the reasoning.
+    output_tokens: u64,
+    /// Of the tokens read: those that the provider read from its cache.
+    cached_tokens: u64,
+    /// Of the tokens read: those that the provider wrote to its cache.
+    cache_write_tokens: u64,
+    /// Of the tokens written: those of the reasoning.
+    reasoning_tokens: u64,
+}
+
+impl From<Usage> for UsageBody {
+    fn from(usage: Usage) -> Self {
+        Self {
+            input_tokens: usage.input_tokens.into(),
+            output_tokens: usage.output_tokens.into(),
+            cached_tokens: usage.cached_tokens.into(),
+            cache_write_tokens: usage.cache_write_tokens.into(),
+            reasoning_tokens: usage.reasoning_tokens.into(),
+        }
+    }
+}
+
+/// What a tenant took of one model on one day.
+#[derive(Serialize, ToSchema)]
+#[schema(as = UsageDay)]
+struct UsageDayBody {
+    /// In UTC.
+    #[schema(example = "2026-11-30")]
+    day: String,
+    /// `provider/model`.
+    #[schema(example = "openai/gpt-5-mini")]
+    model: String,
+    /// LLM calls whose answers were stored.
+    calls: u64,
+    usage: UsageBody,
+    /// What these calls cost, in USD. Calls of a model without a price count as 0.
+    #[schema(example = "1.2305")]
+    cost_usd: String,
+    /// Calls of turns with a budget that were cut before their answers were stored. They are not among `calls`.
+    cut_calls: u64,
+    /// The most tokens that these may have taken.
+    cut_tokens: u64,
+    /// The most that they may have cost, in USD.
+    #[schema(example = "0.04")]
+    cut_cost_usd: String,
+}
+
+impl From<UsageDay> for UsageDayBody {
+    fn from(day: UsageDay) -> Self {
+        Self {
+            day: day.day,
+            model: day.model,
+            calls: day.calls,
+            usage: UsageBody {
+                input_tokens: day.input_tokens,
+                output_tokens: day.output_tokens,
+                cached_tokens: day.cached_tokens,
+                cache_write_tokens: day.cache_write_tokens,
+                reasoning_tokens: day.reasoning_tokens,
+            },
+            cost_usd: money::usd(day.nano_usd),
+            cut_calls: day.cut_calls,
+            cut_tokens: day.cut_tokens,
+            cut_cost_usd: money::usd(day.cut_nano_usd),
+        }
+    }
+}
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UsageParams {
+    /// The first day, in UTC. By default 30 days before `to`.
+    #[param(example = "2026-11-01")]
+    from: Option<String>,
+    /// The last day, in UTC. By default today.
+    #[param(example = "2026-11-30")]
+    to: Option<String>,
+    /// Rows of the page.
+    #[param(minimum = 1, maximum = 1000, default = 100)]
+    limit: Option<u32>,
+    /// `next_after` of the page before. Do not take it apart: its form may change.
+    #[param(example = "2026-11-30~openai/gpt-5-mini")]
+    after: Option<String>,
+}
+
+/// A page of sums.
+#[derive(Serialize, ToSchema)]
+#[schema(as = UsagePage)]
+pub(super) struct UsagePageBody {
+    /// By day and model.
+    usage: Vec<UsageDayBody>,
+    /// `after` of the next page; null at the end.
+    #[schema(required = true)]
+    next_after: Option<String>,
+}
+
+problems!(Refusals: InvalidParameter);
+
+/// Lists what the caller's tenant took of models, by day and model.
+///
+/// The sums are those of the whole tenant, so a credential of one owner sees none of them.
+#[utoipa::path(
+    get, path = "/usage", tag = "usage", operation_id = "list_usage", params(UsageParams),
+    responses((status = 200, body = UsagePageBody, description = "A page"), Refusals)
+)]
+pub(super) async fn list(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Params(params): Params<UsageParams>,
+) -> Result<Json<UsagePageBody>, Problem> {
+    let limit = checked_limit(params.limit.unwrap_or(DEFAULT_LIMIT), MAX_LIMIT)?;
+    let to = params.to.as_deref().map(|to| day("to", to)).transpose()?;
+    let to = to.unwrap_or_else(|| Utc::now().date_naive());
+    let from = params.from.as_deref().map(|from| day("from", from));
+    let from = from.transpose()?;
+    let from = from.or_else(|| to.checked_sub_days(DEFAULT_DAYS));
+    let after = params.after.as_deref().map(place).transpose()?;
+    let query = UsageQuery {
+        from: from.unwrap_or(NaiveDate::MIN).to_string(),
+        to: to.to_string(),
+        after: after.unwrap_or_default(),
+        limit: limit + 1,
+    };
+    let is_owner = caller.access.owner_id.is_some();
+    let mut days = if is_owner {
+        Vec::new()
+    } else {
+        let usage = &state.ports.usage;
+        usage.usage_days(&caller.access.tenant_id, &query).await?
+    };
+    // One more than asked for tells whether there is another page.
+    let has_more = days.len() > limit as usize;
+    days.truncate(limit as usize);
+    let last = days.last().filter(|_| has_more);
+    let next_after = last.map(|last| format!("{}~{}", last.day, last.model));
+    Ok(Json(UsagePageBody {
+        usage: days.into_iter().map(UsageDayBody::from).collect(),
+        next_after,
+    }))
+}
+
+/// Reads a day. Only years of four digits are in the order of their texts.
+fn day(parameter: &str, text: &str) -> Result<NaiveDate, Problem> {
+    let is_plain = text.len() == 10
+        && text
+            .bytes()
+            .all(|byte| byte == b'-' || byte.is_ascii_digit());
+    let day = text.parse().ok().filter(|_| is_plain);
+    day.ok_or_else(|| {
+        let detail = format!("`{parameter}` is a day like 2026-11-30.");
+        Problem::new(Code::InvalidParameter, detail)
+    })
+}
+
+fn place(token: &str) -> Result<(String, String), Problem> {
+    let place = token.split_once('~').filter(|_| !token.contains('\0'));
+    let place = place.map(|(day, model)| (day.to_owned(), model.to_owned()));
+    let detail = "`after` is the `next_after` of the page before.";
+    place.ok_or_else(|| Problem::new(Code::InvalidParameter, detail))
+}

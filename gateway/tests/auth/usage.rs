@@ -1,0 +1,52 @@
+//! The sums of a tenant: who sees them, and how they are paged.
+
+use everturn_store::Access;
+use serde_json::json;
+
+use super::{config, gateway, key};
+
+#[tokio::test]
+async fn a_tenant_sees_its_own_sums_and_an_owner_none() {
+    let gateway = gateway(config()).await;
+    for tenant in ["acme", "other"] {
+        let secret = key(&gateway, Access::tenant(tenant), "read", None).await;
+        let ask = async |query: &str| {
+            let path = format!("/api/v1/usage?from=2026-11-01&{query}");
+            gateway.bearer(("GET", &path), &secret.reveal()).await
+        };
+        let first = ask("to=2026-11-30&limit=2").await.json();
+        let shown = |page: &serde_json::Value| {
+            let rows = page["usage"].as_array().unwrap().clone();
+            let row = |row: serde_json::Value| json!([row["day"], row["model"], row["cost_usd"]]);
+            rows.into_iter().map(row).collect::<Vec<_>>()
+        };
+        let model = format!("of/{tenant}");
+        let day = |day: &str| json!([day, model, "0.0015"]);
+        assert_eq!(shown(&first), [day("2026-11-01"), day("2026-11-02")]);
+        let next = first["next_after"].as_str().unwrap();
+        let rest = ask(&format!("to=2026-11-30&limit=2&after={next}"))
+            .await
+            .json();
+        assert_eq!(shown(&rest), [day("2026-11-03")]);
+        assert_eq!(rest["next_after"], json!(null));
+        let one = ask("to=2026-11-01").await.json();
+        assert_eq!(shown(&one), [day("2026-11-01")]);
+        for bad in [
+            "to=x",
+            "to=2026-11-31",
+            "to=%2B12026-1-1",
+            "limit=0",
+            "limit=1001",
+            "after=x",
+        ] {
+            ask(bad).await.assert_problem(400, "invalid_parameter");
+        }
+    }
+    let owner = key(&gateway, Access::owner("acme", "ann"), "read", None).await;
+    let path = ("GET", "/api/v1/usage?from=2026-11-01&to=2026-11-30");
+    let none = gateway.bearer(path, &owner.reveal()).await.json();
+    assert_eq!(none, json!({"usage": [], "next_after": null}));
+    let writer = key(&gateway, Access::tenant("acme"), "write", None).await;
+    let refused = gateway.bearer(path, &writer.reveal()).await;
+    refused.assert_problem(403, "insufficient_scope");
+}

@@ -1,0 +1,287 @@
+//! Budgets: a call of a model reserves what it may take before it is made, and its answer settles what it took.
+//!
+//! - `reserve` lets a call through, or says which limit it does not fit in. Each has one round trip.
+//! - The statement that stores the answer settles it (`sql/checkpoints.rs`); SQLite does so with [`settle`].
+//! - A call that was cut counts as taken with all that it had reserved, because it was probably billed: when its step is
+//!   claimed again, and when its agent execution ends ([`free`]).
+//!
+//! The agent execution's row is locked first, then the conversation's budget, then the tenant's day. Nothing else that
+//! locks a row after one of these takes one that stands before it, so no two transactions wait for each other.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use everturn_proto::{turn::LlmCompleteState, words::AgentExecutionStatus};
+
+use super::{
+    Connection, Database,
+    dialect::{Parts, WRITES_IN_PARTS, words},
+    sql::budgets as sql,
+};
+use crate::{
+    api::{
+        BeginTurn, DayBudget, Estimate, Reservation, Result, StepKey, TenantUsage, UsageDay,
+        UsageQuery,
+    },
+    columns::{now, wide},
+    error::StoreError,
+    rows::budgets::{BudgetRow, ReservedRow},
+};
+
+/// How many rows a day of a model has. A row is locked for as long as one statement takes to commit.
+const SLOTS: u32 = 16;
+/// How often a call that does not fit asks again when the budget has changed meanwhile.
+const TRIES: u32 = 3;
+/// Every generation of an agent execution.
+const EVERY_GENERATION: u32 = u32::MAX;
+
+/// Returns the day of this time, in UTC.
+pub(super) fn day(at: DateTime<Utc>) -> String {
+    at.format("%Y-%m-%d").to_string()
+}
+
+/// Returns the name of a model in the sums: `provider/model`.
+pub(super) fn model_name(provider: &str, model: &str) -> String {
+    format!("{provider}/{model}")
+}
+
+/// Returns the slot of an agent execution.
+pub(super) fn slot(agent_execution_id: &str) -> i64 {
+    let bytes = agent_execution_id.bytes();
+    let hash = bytes.fold(0_u32, |hash, byte| {
+        hash.wrapping_mul(31).wrapping_add(u32::from(byte))
+    });
+    i64::from(hash % SLOTS)
+}
+
+/// Adds the budget of a turn, when it has one.
+pub(crate) fn begin(parts: &mut Parts, turn: &BeginTurn) {
+    let budget = turn.agent.budget.unwrap_or_default();
+    let DayBudget { tokens, nano_usd } = turn.tenant_budget;
+    let limits = [
+        budget.steps.map(i64::from),
+        budget.tokens.map(wide),
+        budget.nano_usd.map(wide),
+        budget.conversation_tokens.map(wide),
+        budget.conversation_nano_usd.map(wide),
+        tokens.map(wide),
+        nano_usd.map(wide),
+    ];
+    if limits.iter().all(Option::is_none) {
+        return;
+    }
+    parts.add(sql::BEGIN_BUDGET, |values| {
+        values
+            .bind(&turn.conversation_id)
+            .bind(&turn.agent_execution_id);
+        for limit in limits {
+            values.bind(limit);
+        }
+    });
+}
+
+/// Lets a call through, or says why not. The same call may ask again.
+pub(super) async fn reserve(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+    call: Estimate,
+) -> Result<Reservation> {
+    for _ in 0..TRIES {
+        if has_reserved(connection, step, generation, call).await? {
+            return Ok(Reservation::Made);
+        }
+        let budget: Option<BudgetRow> = sqlx::query_as(sql::BUDGET)
+            .bind(&step.agent_execution_id)
+            .bind(&step.conversation_id)
+            .bind(day(now()))
+            .fetch_optional(&mut *connection)
+            .await?;
+        let id = &step.agent_execution_id;
+        let running = AgentExecutionStatus::Running;
+        let budget = budget.ok_or_else(|| {
+            StoreError::Conflict(format!(
+                "agent execution `{id}` is not {running}, or has no budget"
+            ))
+        })?;
+        if budget.has_reserved(step.step, generation) {
+            return Ok(Reservation::Made);
+        }
+        if !budget.is_of(generation) {
+            let message = format!("a newer call of agent execution `{id}` was claimed");
+            return Err(StoreError::Conflict(message));
+        }
+        match budget.decide(step.step, call) {
+            // Another call has given something back in between.
+            Reservation::Made => {}
+            exhausted @ Reservation::Exhausted(_) => return Ok(exhausted),
+        }
+    }
+    let why = "a budget changed again and again while a call asked for a part of it";
+    Err(StoreError::Unavailable(why.into()))
+}
+
+async fn has_reserved(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+    call: Estimate,
+) -> Result<bool> {
+    let (tokens, nano) = (wide(call.tokens.max(1)), wide(call.nano_usd));
+    let done = sqlx::query(words(sql::RESERVE))
+        .bind(&step.agent_execution_id)
+        .bind(&step.conversation_id)
+        .bind(i64::from(generation))
+        .bind(i64::from(step.step))
+        .bind(tokens)
+        .bind(nano)
+        .bind(day(now()))
+        .execute(&mut *connection)
+        .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    if !WRITES_IN_PARTS {
+        sqlx::query(sql::NOTE_RESERVED)
+            .bind(&step.agent_execution_id)
+            .bind(i64::from(step.step))
+            .bind(tokens)
+            .bind(nano)
+            .execute(connection)
+            .await?;
+    }
+    Ok(true)
+}
+
+/// Settles the call of a reply that was stored just now, and counts it for the tenant. PostgreSQL does so in the statement
+/// that stores the reply.
+pub(super) async fn settle(
+    connection: &mut Connection,
+    step: &StepKey,
+    state: &LlmCompleteState,
+) -> Result<()> {
+    let id = &step.agent_execution_id;
+    let settled = sqlx::query(sql::SETTLE)
+        .bind(id)
+        .bind(&step.conversation_id)
+        .bind(tokens_of(state))
+        .bind(nano_of(state).unwrap_or_default())
+        .execute(&mut *connection)
+        .await?;
+    if settled.rows_affected() > 0 {
+        sqlx::query(sql::NOTE_FREED)
+            .bind(id)
+            .execute(&mut *connection)
+            .await?;
+    }
+    sqlx::query(sql::ADD_CALL)
+        .bind(&step.conversation_id)
+        .bind(day(now()))
+        .bind(model_name(&state.provider, &state.model))
+        .bind(slot(id))
+        .bind(i64::from(state.input_tokens))
+        .bind(i64::from(state.output_tokens))
+        .bind(i64::from(state.cached_tokens))
+        .bind(i64::from(state.cache_write_tokens))
+        .bind(i64::from(state.reasoning_tokens))
+        .bind(nano_of(state).unwrap_or_default())
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+/// The tokens of a reply.
+pub(super) fn tokens_of(state: &LlmCompleteState) -> i64 {
+    i64::from(state.input_tokens) + i64::from(state.output_tokens)
+}
+
+/// What a reply cost.
+pub(super) fn nano_of(state: &LlmCompleteState) -> Option<i64> {
+    state.cost_nano_usd.map(wide)
+}
+
+/// What becomes of a reservation that no answer settles.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Freed {
+    /// The call was cut, and counts as taken with all that it had reserved.
+    Cut,
+    /// The provider refused the call, and takes nothing for it.
+    Refused,
+}
+
+/// Settles the call that an agent execution had reserved a part of its budget for, in a transaction of the caller. Nothing is
+/// changed when there is none, or when it is of a newer generation.
+pub(super) async fn free(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+    how: Freed,
+) -> Result<()> {
+    let (conversation_id, id) = (&step.conversation_id, &step.agent_execution_id);
+    let reserved: Option<ReservedRow> = sqlx::query_as(words(sql::LOCK_RESERVED))
+        .bind(id)
+        .bind(conversation_id)
+        .bind(i64::from(generation))
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(reserved) = reserved else {
+        return Ok(());
+    };
+    let is_cut = how == Freed::Cut;
+    let taken = |reserved: i64| if is_cut { reserved } else { 0 };
+    sqlx::query(sql::FREE)
+        .bind(conversation_id)
+        .bind(&reserved.root_execution_id)
+        .bind(reserved.tokens)
+        .bind(reserved.nano)
+        .bind(taken(reserved.tokens))
+        .bind(taken(reserved.nano))
+        .execute(&mut *connection)
+        .await?;
+    sqlx::query(sql::NOTE_FREED)
+        .bind(id)
+        .execute(&mut *connection)
+        .await?;
+    if is_cut {
+        sqlx::query(sql::ADD_CUT_CALL)
+            .bind(conversation_id)
+            .bind(day(now()))
+            .bind(model_name(&reserved.provider, &reserved.model))
+            .bind(slot(id))
+            .bind(reserved.tokens)
+            .bind(reserved.nano)
+            .execute(connection)
+            .await?;
+    }
+    Ok(())
+}
+
+/// Settles the call of an agent execution that ends.
+pub(super) async fn free_at_end(connection: &mut Connection, step: &StepKey) -> Result<()> {
+    free(connection, step, EVERY_GENERATION, Freed::Cut).await
+}
+
+#[async_trait]
+impl TenantUsage for Database {
+    async fn usage_days(&self, tenant_id: &str, query: &UsageQuery) -> Result<Vec<UsageDay>> {
+        let (after_day, after_model) = &query.after;
+        let select = sqlx::query_as(sql::USAGE_DAYS)
+            .bind(tenant_id)
+            .bind(&query.from)
+            .bind(&query.to)
+            .bind(after_day)
+            .bind(after_model)
+            .bind(i64::from(query.limit));
+        self.read(select.fetch_all(self.reader())).await
+    }
+
+    async fn forget_usage(&self, before_day: &str) -> Result<u64> {
+        self.in_time(async {
+            let done = sqlx::query(sql::FORGET_USAGE)
+                .bind(before_day)
+                .execute(&mut *self.single().await?)
+                .await?;
+            Ok(done.rows_affected())
+        })
+        .await
+    }
+}
