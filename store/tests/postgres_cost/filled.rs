@@ -24,6 +24,8 @@ pub(super) async fn fill(connection: &mut PgConnection) {
             SELECT 'e' || k || id, id, 'm' || k, 'e' || k || id, 0, 'a', 'h',
                 CASE k WHEN 1 THEN 'running' ELSE 'completed' END, now(), tenant_id
             FROM conversations, generate_series(1, 5) k;
+        INSERT INTO conversation_budgets (conversation_id, turn_id, tenant_id)
+            SELECT id, 'e1' || id, tenant_id FROM conversations;
         INSERT INTO execution_checkpoints (id, conversation_id, message_id, agent_execution_id, checkpoint_type,
             step_number, created_at, execution_state)
             SELECT id || '/' || k, id, 'm1', 'e1' || id, 'llm_complete', k, now(), '{}'

@@ -164,8 +164,8 @@ fn of_turns() -> Vec<Query> {
             hot::CLAIM_STEP,
             step,
             "'e1c5000', 'c5000', 3, 'running', 'llm_complete', 0, 'w'",
-            // The checkpoint and the log, and the epoch of the conversation's run.
-            3,
+            // The checkpoint and the log, the epoch of the conversation's run, and the budget.
+            4,
         ),
         query(
             "claim of a stored step",
