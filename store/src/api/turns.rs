@@ -246,6 +246,10 @@ pub enum StepClaim {
 
 /// Answer to the reply of a step.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "it is moved once in a call of a model, and nearly always holds a reply"
+)]
 pub enum CompletedStep {
     /// This is stored, now or before.
     Stored(LlmCompleteState),

@@ -275,7 +275,7 @@ const COSTS: [(&str, u64); 37] = [
     ("conversation", 1),
     ("list_conversations", 1),
     ("rename_conversation", 1),
-    ("delete_conversation", 16),
+    ("delete_conversation", 17),
     ("offer_trace", 1),
     ("begin_trace", 1),
     ("trace_of", 1),

@@ -6,10 +6,12 @@ use everturn_proto::turn::Prices;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{agents::MAX_CONTEXT_WINDOW, checker::Checker};
+use super::checker::Checker;
 
 /// The most that a million tokens may cost, in USD: what 32 bits of micro-USD hold.
 const MAX_PRICE: f64 = 4000.0;
+/// No model has a larger context window.
+pub(super) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
 const MAX_ASSUMED_TOKENS: u32 = 1_000_000;
 const MICRO_USD: f64 = 1e6;
 

@@ -22,8 +22,6 @@ pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) const MAX_STEPS: u32 = 20;
 /// A worker has 200 slots for all its turns, and the services that tools call have limits, too.
 pub(super) const MAX_PARALLEL_TOOLS: u32 = 16;
-/// No model has a larger context window.
-pub(in crate::config) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
 /// Three levels of sub-agents: deeper trees are mostly loops.
 pub(super) const MAX_DEPTH: u32 = 3;
 /// Each sub-agent makes LLM calls of its own. This is enough for wide research, and limits the cost of an agent that

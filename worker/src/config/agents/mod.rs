@@ -28,13 +28,12 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
-pub(super) use self::defaults::MAX_CONTEXT_WINDOW;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
     budgets::{BudgetTable, MoneyLimits},
     checker::{Checker, HOUR, ReadBy, SECOND, milliseconds},
-    models::Models,
+    models::{MAX_CONTEXT_WINDOW, Models},
     names::Names,
     settings::DEMO_PROVIDER,
 };
@@ -281,7 +280,7 @@ impl AgentTable {
                     "context_window",
                     &self.context_window,
                     0,
-                    defaults::MAX_CONTEXT_WINDOW,
+                    MAX_CONTEXT_WINDOW,
                 )
             }),
             on_full_context: self
