@@ -32,7 +32,8 @@ CREATE TABLE public.agent_executions (
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     called_step bigint DEFAULT '-1'::integer NOT NULL,
     step_calls bigint DEFAULT 0 NOT NULL,
-    worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C"
+    worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    background_response jsonb
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",

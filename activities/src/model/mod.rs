@@ -1,10 +1,20 @@
 //! The port to language models. It takes one call, and returns a reply or an error that says what to do about it.
 //!
-//! A model client knows no storage and no stream; it passes the pieces of a reply on through `emit_delta`. It never
-//! retries: the engine does (invariant 5, paid once).
+//! A model client knows no storage and no stream; it tells a [`ReplyListener`] what happens. It makes no call twice: the
+//! engine does (invariant 5, paid once). A response that the provider makes in the background is read again, and not
+//! made again.
+//!
+//! - [`Models`]: the clients of all providers
+//! - `genai_client`, `responses`: the adapters
+//! - `endpoint`, `failure`, `limits`: what they share
 
+mod endpoint;
 mod error;
+mod failure;
 mod genai_client;
+mod limits;
+mod models;
+mod responses;
 
 use std::collections::BTreeMap;
 
@@ -13,8 +23,10 @@ use everturn_proto::Json;
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
+pub use endpoint::ProviderError;
 pub use error::ModelError;
-pub use genai_client::{GenaiClient, ProviderError};
+pub use genai_client::GenaiClient;
+pub use models::Models;
 
 use crate::tools::ToolSpec;
 
@@ -24,20 +36,48 @@ pub trait ModelClient: Send + Sync {
     /// True when there is a provider of this name in the configuration.
     fn has_provider(&self, provider: &str) -> bool;
 
-    /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
-    /// Dropping the future ends the call.
+    /// Makes one call. The listener hears the reply as it arrives; what is returned holds all of it. Dropping the future
+    /// ends the call, but not a response that the provider makes in the background.
     async fn complete(
         &self,
         request: ModelRequest,
-        emit_delta: &mut EmitDelta<'_>,
+        listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError>;
+
+    /// Ends a response that a provider makes in the background, so that it costs no more. One that has ended, or that
+    /// is not known, is no error. Only clients whose listeners hear of such responses have something to do.
+    async fn cancel(&self, _provider: &str, _response_id: &str) -> Result<(), ModelError> {
+        Ok(())
+    }
 }
 
-/// Takes a piece of a reply as it arrives.
-pub type EmitDelta<'a> = dyn FnMut(Part, &str) + Send + 'a;
+/// Hears a reply while it is made. A function that takes its pieces is one, too.
+#[async_trait]
+pub trait ReplyListener: Send + Sync {
+    /// The provider makes the response of this id in the background, whoever reads it. It is called before any piece
+    /// of the reply, and nothing is read until it returns. After an error the call ends with it.
+    async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError>;
+
+    /// The response of an earlier attempt comes to nothing ([`ModelRequest::attached`]), and the call is made again.
+    fn made_again(&mut self) {}
+
+    /// A piece of a text.
+    fn delta(&mut self, part: Part, piece: &str);
+}
+
+#[async_trait]
+impl<F: FnMut(Part, &str) + Send + Sync> ReplyListener for F {
+    async fn accepted(&mut self, _response_id: &str) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    fn delta(&mut self, part: Part, piece: &str) {
+        self(part, piece);
+    }
+}
 
 /// One call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ModelRequest {
     /// Name of the provider in the configuration.
     pub provider: String,
@@ -51,6 +91,12 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     /// The most tokens of the reply; without one the provider decides.
     pub max_output_tokens: Option<u32>,
+    /// Names the call. It is the same in each attempt, so that a provider may see that it has the call already. Empty:
+    /// the call has no name.
+    pub idempotency_key: String,
+    /// The response that an earlier attempt has had the provider make in the background, when there is one: the reply is
+    /// read from it. When it is gone or has failed, the call is made again.
+    pub attached: Option<String>,
 }
 
 /// What the model said.
@@ -105,6 +151,8 @@ pub struct Provider {
     pub base_url: Option<String>,
     /// Key sent to it, when it wants one.
     pub api_key: Option<String>,
+    /// Whether it makes responses in the background, where its kind can ([`ProviderKind::has_background`]).
+    pub background: bool,
 }
 
 impl std::fmt::Debug for Provider {
@@ -113,6 +161,7 @@ impl std::fmt::Debug for Provider {
         f.debug_struct("Provider")
             .field("kind", &self.kind)
             .field("base_url", &self.base_url)
+            .field("background", &self.background)
             .finish_non_exhaustive()
     }
 }
@@ -123,6 +172,9 @@ impl std::fmt::Debug for Provider {
 pub enum ProviderKind {
     /// OpenAI's chat completions, and every server compatible with it.
     OpenAi,
+    /// OpenAI's Responses API.
+    #[serde(rename = "openai_responses")]
+    OpenAiResponses,
     /// Anthropic's messages.
     Anthropic,
 }
@@ -132,14 +184,20 @@ impl ProviderKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai_responses",
             Self::Anthropic => "anthropic",
         }
+    }
+
+    /// True when providers of this kind can make responses in the background.
+    pub fn has_background(self) -> bool {
+        matches!(self, Self::OpenAiResponses)
     }
 
     /// The address that is used when the configuration has none.
     fn own_url(self) -> &'static str {
         match self {
-            Self::OpenAi => "https://api.openai.com/v1/",
+            Self::OpenAi | Self::OpenAiResponses => "https://api.openai.com/v1/",
             Self::Anthropic => "https://api.anthropic.com/v1/",
         }
     }
@@ -147,7 +205,7 @@ impl ProviderKind {
     /// True when a request may name an earlier tool call by this id, which perhaps another provider gave.
     fn takes_call_id(self, call_id: &str) -> bool {
         match self {
-            Self::OpenAi => true,
+            Self::OpenAi | Self::OpenAiResponses => true,
             Self::Anthropic => call_id
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')),

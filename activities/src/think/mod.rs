@@ -3,6 +3,7 @@
 //! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
 //! to run. A step whose checkpoint is stored is answered from it.
 
+mod background;
 mod calls;
 
 use std::time::Duration;
@@ -13,12 +14,14 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
     words::{FinishReason, OnCutReply, ToolKind, failure},
 };
-use everturn_store::{CompletedStep, ContextMessage, PageLimit, StepClaim, StepKey, ToolResult};
+use everturn_store::{
+    BackgroundResponse, CompletedStep, ContextMessage, PageLimit, StepClaim, StepKey, ToolResult,
+};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use self::calls::plan;
+use self::{background::Listener, calls::plan};
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
@@ -40,14 +43,15 @@ pub(crate) async fn think(
         epoch: request.epoch,
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
-    let (log_id, generation, calls) = match claim(activities, attempt, &step).await? {
+    let (log_id, generation, calls, background) = match claim(activities, attempt, &step).await? {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
             log_id,
             generation,
             calls,
             is_ahead: _,
-        } => (log_id, generation, calls),
+            background,
+        } => (log_id, generation, calls, background),
     };
     let call = ModelCall {
         activities,
@@ -59,27 +63,34 @@ pub(crate) async fn think(
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
     let messages = call.context(&agent).await?;
+    let idempotency_key = call.idempotency_key(&log_id);
     let text = call.text_writer(log_id);
-    let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
+    let mut listener = Listener::new(&call, &agent, &text, background);
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
     let ended = attempt
         .run(&Progress::default(), limit, async {
-            let request = call.model_request(&agent, messages).await?;
+            let mut request = call.model_request(&agent, messages).await?;
+            request.idempotency_key = idempotency_key;
+            request.attached = listener.response_id();
             let offered = request.tools.clone();
             let reply = tokio::select! {
                 biased;
-                reply = activities.model.complete(request, &mut emit_delta) => reply,
+                reply = activities.model.complete(request, &mut listener) => reply,
                 () = call.superseded(&text) => return Err(fail::superseded()),
             };
-            reply
-                .map(|reply| (offered, reply))
-                .map_err(|error| fail::from_model(&error, calls))
+            match reply {
+                Ok(reply) => Ok((offered, reply)),
+                Err(error) => Err(listener.refused(&error, calls)),
+            }
         })
         .await;
     let (offered, reply) = match ended {
         Ended::Done(reply) => reply?,
-        Ended::Stopped => return Err(call.stopped(&text).await),
+        Ended::Stopped => {
+            let running = listener.response();
+            return Err(call.stopped(&text, running).await);
+        }
         Ended::OutOfTime => return Err(fail::llm_timeout()),
     };
     failpoint::reach("think.before_checkpoint").await;
@@ -211,6 +222,7 @@ impl ModelCall<'_> {
             messages,
             tools,
             max_output_tokens: agent.max_output_tokens,
+            ..ModelRequest::default()
         })
     }
 
@@ -308,7 +320,12 @@ impl ModelCall<'_> {
     /// Stores the text so far of a call that was stopped from outside. The engine does not say whether the turn was
     /// cancelled, the run was reset, or the worker shuts down, and all may happen at once. So the text is stored where
     /// only the end of a cancelled turn reads it.
-    async fn stopped(&self, text: &TextWriter) -> ActivityError {
+    /// A response that runs in the background is cancelled if the turn was.
+    async fn stopped(
+        &self,
+        text: &TextWriter,
+        running: Option<BackgroundResponse>,
+    ) -> ActivityError {
         let partial = LlmCompleteState {
             agent_hash: self.agent_hash.to_owned(),
             text: without_nul(text.text_so_far(Part::Text)),
@@ -317,7 +334,9 @@ impl ModelCall<'_> {
             generation: self.generation,
             ..LlmCompleteState::default()
         };
-        if let Err(error) = self.activities.turns.save_partial(self.step, partial).await {
+        let saved = self.activities.turns.save_partial(self.step, partial);
+        let (saved, ()) = tokio::join!(saved, self.cancel_if_cancelled(running));
+        if let Err(error) = saved {
             tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
         }
         if self.activities.stopping.has_begun() {

@@ -10,7 +10,7 @@ use everturn_proto::{
 };
 
 use super::{
-    PageLimit, Result, WorkerId,
+    BackgroundResponse, PageLimit, Result, WorkerId,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -78,6 +78,16 @@ pub trait TurnStore: Send + Sync {
     /// Gives back a claim whose call was not made: the call does not count. It changes nothing when the step was claimed
     /// again.
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()>;
+
+    /// Stores the response that runs at the provider for a call that was claimed, in place of an earlier one: the next
+    /// claim of the step answers it. Returns false, and changes nothing, when the call is useless because another one
+    /// was claimed, the agent execution has ended, or a newer run has taken over.
+    async fn note_response(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        response: &BackgroundResponse,
+    ) -> Result<bool>;
 
     /// True while the agent execution runs and no newer generation than this one was claimed: a model call whose claim
     /// is lost is paid for and of no use.
@@ -222,6 +232,9 @@ pub enum StepClaim {
         /// True when the store lacks a part of the steps before, which were saved: it went back to an earlier point. The
         /// model would be called without that part.
         is_ahead: bool,
+        /// The response that runs at the provider for an earlier call of this step, when one is known
+        /// ([`TurnStore::note_response`]). It may have ended, or be gone.
+        background: Option<BackgroundResponse>,
     },
 }
 

@@ -14,15 +14,19 @@ use super::{
     sql::{
         Statement,
         agent_executions::STATUS_OF_EXECUTION,
-        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow, RELEASE_STEP},
+        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow, NOTE_RESPONSE, RELEASE_STEP},
         tools::USED_CALL_IDS,
     },
 };
 use crate::{
-    api::{CompletedStep, Result, StepClaim, StepKey, WorkerId},
+    api::{
+        BackgroundResponse, CompletedStep, ResponseOfStep, Result, StepClaim, StepKey, WorkerId,
+    },
     columns::{narrow, now},
     error::{Missing, StoreError},
 };
+
+type StoredResponse = Column<ResponseOfStep<BackgroundResponse>>;
 
 /// Claims the call of a step with one statement. When that claims nothing, further statements find out why.
 pub(super) async fn claim_step(
@@ -32,22 +36,25 @@ pub(super) async fn claim_step(
 ) -> Result<StepClaim> {
     // All rows are read, here and wherever a statement writes and returns rows: SQLite ends a statement, and with it
     // its transaction, only when it was read to its end.
-    let mut claimed: Vec<(i64, i64, bool, String)> = sqlx::query_as(CLAIM_STEP)
-        .bind(&step.agent_execution_id)
-        .bind(&step.conversation_id)
-        .bind(i64::from(step.step))
-        .bind(AgentExecutionStatus::Running.as_str())
-        .bind(CheckpointType::LlmComplete.as_str())
-        .bind(runs::newest(step.epoch))
-        .bind(worker.map(WorkerId::as_str).unwrap_or_default())
-        .fetch_all(&mut *connection)
-        .await?;
-    if let Some((generation, calls, is_ahead, log_id)) = claimed.pop() {
+    let mut claimed: Vec<(i64, i64, bool, String, Option<StoredResponse>)> =
+        sqlx::query_as(CLAIM_STEP)
+            .bind(&step.agent_execution_id)
+            .bind(&step.conversation_id)
+            .bind(i64::from(step.step))
+            .bind(AgentExecutionStatus::Running.as_str())
+            .bind(CheckpointType::LlmComplete.as_str())
+            .bind(runs::newest(step.epoch))
+            .bind(worker.map(WorkerId::as_str).unwrap_or_default())
+            .fetch_all(&mut *connection)
+            .await?;
+    if let Some((generation, calls, is_ahead, log_id, response)) = claimed.pop() {
+        let of_this_step = response.filter(|stored| stored.0.step == step.step);
         return Ok(StepClaim::Call {
             log_id: log_id.into(),
             generation: narrow(generation)?,
             calls: narrow(calls)?,
             is_ahead,
+            background: of_this_step.map(|stored| stored.0.response),
         });
     }
     // Nothing was claimed: the call was made before, the agent execution is not running, or the run was replaced.
@@ -81,6 +88,29 @@ pub(super) async fn release_step(
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// Stores the response that runs for a call, unless the call is useless by now. Returns whether it did.
+pub(super) async fn note_response(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+    response: &BackgroundResponse,
+) -> Result<bool> {
+    let stored = ResponseOfStep {
+        step: step.step,
+        response,
+    };
+    let noted = sqlx::query(NOTE_RESPONSE)
+        .bind(&step.agent_execution_id)
+        .bind(&step.conversation_id)
+        .bind(i64::from(generation))
+        .bind(AgentExecutionStatus::Running.as_str())
+        .bind(runs::newest(step.epoch))
+        .bind(Column(stored))
+        .execute(connection)
+        .await?;
+    Ok(noted.rows_affected() == 1)
 }
 
 /// Stores the reply of a step with one statement. When that stores nothing, further statements find out why.

@@ -8,6 +8,7 @@ mod alerts;
 mod api;
 mod approvals;
 mod approvals_survive;
+mod background;
 mod backups;
 mod bad_input;
 mod cancels;

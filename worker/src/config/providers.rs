@@ -14,6 +14,7 @@ pub(super) struct ProviderTable {
     kind: ProviderKind,
     base_url: Option<Spanned<String>>,
     api_key_env: Option<Spanned<String>>,
+    background: Option<Spanned<bool>>,
 }
 
 pub(super) fn check(
@@ -28,8 +29,18 @@ pub(super) fn check(
 
 impl ProviderTable {
     fn check(self, check: &mut Checker<'_>) -> Provider {
+        let has_background = self.kind.has_background();
+        if let Some(background) = &self.background
+            && !has_background
+        {
+            check.wrong(
+                background,
+                "only providers of kind `openai_responses` make responses in the background; remove `background`",
+            );
+        }
         Provider {
             kind: self.kind,
+            background: has_background && self.background.is_none_or(Spanned::into_inner),
             base_url: self.base_url.map(|url| base_url(&url, check)),
             api_key: self
                 .api_key_env

@@ -237,6 +237,7 @@ fn client(demo: &DemoModel) -> GenaiClient {
         kind: ProviderKind::OpenAi,
         base_url: Some(demo.base_url()),
         api_key: Some("demo".to_owned()),
+        background: false,
     };
     GenaiClient::new(BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
 }
@@ -253,10 +254,11 @@ async fn complete(
         messages,
         tools: tools.specs(TOOLS).await.unwrap(),
         max_output_tokens: None,
+        ..ModelRequest::default()
     };
     let mut deltas = Vec::new();
     let reply = client
-        .complete(request, &mut |part, piece| {
+        .complete(request, &mut |part: Part, piece: &str| {
             deltas.push((part, piece.to_owned()));
         })
         .await

@@ -75,6 +75,7 @@ pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Opt
         kind: ProviderKind::OpenAi,
         base_url: Some(demo.base_url()),
         api_key: Some("demo".to_owned()),
+        background: false,
     };
     providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
     Progress::start("demo model").done("no provider's key is configured: a set of rules answers");

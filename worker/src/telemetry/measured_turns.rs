@@ -13,9 +13,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PageLimit,
-    Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
-    TurnStore, WorkerId,
+    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage,
+    OnUnknownAgent, PageLimit, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey,
+    ToolRecord, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -147,6 +147,15 @@ impl TurnStore for MeasuredTurns {
 
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
         noted(self.store.release_step(step, generation).await)
+    }
+
+    async fn note_response(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        response: &BackgroundResponse,
+    ) -> Result<bool, StoreError> {
+        noted(self.store.note_response(step, generation, response).await)
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {

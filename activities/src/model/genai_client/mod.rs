@@ -7,11 +7,11 @@
 //! genai guesses providers and settings from the names of models. Nothing of that is wanted here: provider, address and
 //! key come from the configuration, and the provider gets the model's name as it is written there.
 
-mod chat;
+pub(super) mod chat;
 mod failure;
 mod reply;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -22,24 +22,19 @@ use genai::{
     Client, ModelIden, ServiceTarget,
     adapter::AdapterKind,
     chat::{ChatOptions, ChatStreamEvent, ReasoningEffort},
-    resolver::{AuthData, Endpoint},
+    resolver::AuthData,
 };
-use reqwest::{Url, header::HeaderValue, redirect, retry};
 use serde_json::json;
-use url::Host;
 
 use super::{
-    EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers,
+    ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers,
+    ReplyListener,
+    endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, ProviderError, READ_TIMEOUT},
+    failure::{stream_cut, unknown_provider},
 };
 
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
-/// the activity has a deadline of its own.
-const READ_TIMEOUT: Duration = Duration::from_mins(2);
 /// Sent to servers that want no key; genai insists on one.
 const NO_KEY: &str = "none";
-/// Shorter keys are placeholders like `demo`, and ordinary words in a message.
-const MIN_SECRET_BYTES: usize = 8;
 
 /// Calls models through genai.
 pub struct GenaiClient {
@@ -51,34 +46,6 @@ struct Target {
     client: Client,
     kind: ProviderKind,
     endpoint: Endpoint,
-    key: Option<String>,
-}
-
-/// A provider that cannot be called as configured.
-#[derive(Debug, thiserror::Error)]
-pub enum ProviderError {
-    /// Its address is no HTTP URL.
-    #[error("base_url of provider `{provider}` cannot be used: {reason}")]
-    InvalidBaseUrl {
-        /// The provider.
-        provider: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// Its key cannot be sent in a header.
-    #[error(
-        "the key of provider `{provider}` holds characters that no key has; is it complete and on one line?"
-    )]
-    InvalidKey {
-        /// The provider.
-        provider: String,
-    },
-    /// The HTTP client cannot be set up.
-    #[error("the HTTP client cannot be set up")]
-    Http(#[from] reqwest::Error),
-    /// genai cannot be set up.
-    #[error("the model client cannot be set up")]
-    Client(#[from] genai::Error),
 }
 
 impl GenaiClient {
@@ -92,23 +59,11 @@ impl GenaiClient {
         connect: Duration,
         read: Duration,
     ) -> Result<Self, ProviderError> {
-        let http = || {
-            reqwest::Client::builder()
-                .connect_timeout(connect)
-                .read_timeout(read)
-                // The engine retries. A retry here would be paid, and nobody would see it (invariant 5, paid once).
-                .retry(retry::never())
-                // A redirect would take the key in `x-api-key` to wherever it points.
-                .redirect(redirect::Policy::none())
-        };
-        let remote = Client::builder().with_reqwest(http().build()?).build()?;
-        // A proxy from the environment is for requests that leave this machine. The demo model and other servers on
-        // loopback are called without it.
-        let local = Client::builder()
-            .with_reqwest(http().no_proxy().build()?)
-            .build()?;
+        let http = HttpClients::new(connect, read)?;
+        let remote = Client::builder().with_reqwest(http.remote).build()?;
+        let local = Client::builder().with_reqwest(http.local).build()?;
         let targets = providers.into_iter().map(|(name, provider)| {
-            let target = Target::new(&name, provider, &remote, &local)?;
+            let target = Target::new(&name, &provider, &remote, &local)?;
             Ok::<_, ProviderError>((name, target))
         });
         Ok(Self {
@@ -120,55 +75,28 @@ impl GenaiClient {
 impl Target {
     fn new(
         name: &str,
-        provider: Provider,
+        provider: &Provider,
         remote: &Client,
         local: &Client,
     ) -> Result<Self, ProviderError> {
-        let Provider {
-            kind,
-            base_url: url,
-            api_key,
-        } = provider;
-        let url = url.as_deref().unwrap_or(kind.own_url());
-        let url = base_url(url).map_err(|reason| ProviderError::InvalidBaseUrl {
-            provider: name.to_owned(),
-            reason,
-        })?;
-        let key = api_key.as_deref().map(str::trim);
-        let key = key.filter(|key| !key.is_empty());
-        if key.is_some_and(|key| HeaderValue::from_str(key).is_err()) {
-            return Err(ProviderError::InvalidKey {
-                provider: name.to_owned(),
-            });
-        }
+        let endpoint = Endpoint::new(name, provider)?;
+        let client = if endpoint.is_local() { local } else { remote };
         Ok(Self {
-            client: if is_loopback(&url) {
-                local.clone()
-            } else {
-                remote.clone()
-            },
-            kind,
-            endpoint: Endpoint::from_owned(String::from(url)),
-            key: key.map(str::to_owned),
+            client: client.clone(),
+            kind: provider.kind,
+            endpoint,
         })
-    }
-
-    /// The message without the key: a provider may repeat it in its words, whatever the error.
-    fn without_key(&self, message: &str) -> String {
-        match &self.key {
-            Some(key) if key.len() >= MIN_SECRET_BYTES => message.replace(key, "***"),
-            _ => message.to_owned(),
-        }
     }
 
     fn service(&self, model: &str) -> ServiceTarget {
         let adapter = match self.kind {
-            ProviderKind::OpenAi => AdapterKind::OpenAI,
+            // The Responses API has a client of its own, which no provider of that kind gets past.
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses => AdapterKind::OpenAI,
             ProviderKind::Anthropic => AdapterKind::Anthropic,
         };
         ServiceTarget {
-            endpoint: self.endpoint.clone(),
-            auth: AuthData::from_single(self.key.as_deref().unwrap_or(NO_KEY)),
+            endpoint: genai::resolver::Endpoint::from_owned(self.endpoint.url.to_string()),
+            auth: AuthData::from_single(self.endpoint.key.as_deref().unwrap_or(NO_KEY)),
             model: ModelIden::new(adapter, family(model)),
         }
     }
@@ -183,15 +111,15 @@ impl ModelClient for GenaiClient {
     async fn complete(
         &self,
         request: ModelRequest,
-        emit_delta: &mut EmitDelta<'_>,
+        listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
         let Some(target) = self.targets.get(&request.provider) else {
-            return Err(failure::unknown_provider(&request.provider));
+            return Err(unknown_provider(&request.provider));
         };
         let failed = |error: genai::Error| {
             let error = failure::from_genai(&request.provider, &request.model, &error);
             ModelError {
-                message: target.without_key(&error.message),
+                message: target.endpoint.without_key(&error.message),
                 ..error
             }
         };
@@ -202,7 +130,7 @@ impl ModelClient for GenaiClient {
             .exec_chat_stream(service, chat, Some(&options(&request)))
             .await;
         let mut stream = response.map_err(failed)?.stream;
-        let mut listener = reply::Listener::new(emit_delta);
+        let mut listener = reply::Listener::new(listener);
         while let Some(event) = stream.next().await {
             // The first error is the cause: genai's stream for OpenAI still has a normal end after it.
             match event.map_err(failed)? {
@@ -218,7 +146,7 @@ impl ModelClient for GenaiClient {
             }
         }
         // A body that ends without the wire's end mark was cut. genai ends its stream then without an error.
-        Err(failure::stream_cut(&request.provider))
+        Err(stream_cut(&request.provider))
     }
 }
 
@@ -245,29 +173,4 @@ fn family(model: &str) -> &str {
         name = shorter;
     }
     if name.is_empty() { "model" } else { name }
-}
-
-/// The URL with the `/` at its end that genai needs to join paths to it.
-fn base_url(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text.trim()).map_err(|error| error.to_string())?;
-    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
-        return Err("it must begin with http:// or https://".to_owned());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("it must not hold a user or a password".to_owned());
-    }
-    if !url.path().ends_with('/') {
-        let path = format!("{}/", url.path());
-        url.set_path(&path);
-    }
-    Ok(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }

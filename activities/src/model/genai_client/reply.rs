@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use everturn_proto::{
-    Json,
-    limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
-    words::failure::LLM_INVALID_RESPONSE,
-};
+use everturn_proto::Json;
 use everturn_stream::Part;
 use genai::chat::{ContentPart, StopReason, StreamEnd, ToolCall};
 use serde_json::{Value, json};
 
-use crate::model::{EmitDelta, ModelError, ModelReply, ModelToolCall, Usage};
+use crate::model::{
+    ModelError, ModelReply, ModelToolCall, ReplyListener, Usage,
+    limits::{check_calls, check_size, invalid},
+};
 
 /// Listens to one reply.
-pub(super) struct Listener<'a, 'b> {
-    emit_delta: &'a mut EmitDelta<'b>,
+pub(super) struct Listener<'a> {
+    heard_by: &'a mut dyn ReplyListener,
     text: String,
     reasoning: String,
     /// The arguments so far by call id, as the provider wrote them. genai parses them in the end, which loses digits of
@@ -23,10 +22,10 @@ pub(super) struct Listener<'a, 'b> {
     letters: BTreeMap<String, String>,
 }
 
-impl<'a, 'b> Listener<'a, 'b> {
-    pub(super) fn new(emit_delta: &'a mut EmitDelta<'b>) -> Self {
+impl<'a> Listener<'a> {
+    pub(super) fn new(heard_by: &'a mut dyn ReplyListener) -> Self {
         Self {
-            emit_delta,
+            heard_by,
             text: String::new(),
             reasoning: String::new(),
             letters: BTreeMap::new(),
@@ -41,7 +40,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         };
         check_size("text", text.len() + piece.len())?;
         text.push_str(piece);
-        (self.emit_delta)(part, piece);
+        self.heard_by.delta(part, piece);
         Ok(())
     }
 
@@ -51,9 +50,7 @@ impl<'a, 'b> Listener<'a, 'b> {
             return Ok(());
         };
         check_size("arguments", arguments.len())?;
-        if self.letters.len() > MAX_TOOL_CALLS {
-            return Err(too_many_calls());
-        }
+        check_calls(self.letters.len())?;
         self.letters.insert(call.call_id.clone(), arguments.clone());
         Ok(())
     }
@@ -68,9 +65,7 @@ impl<'a, 'b> Listener<'a, 'b> {
             end.captured_into_tool_calls().unwrap_or_default(),
             &self.letters,
         );
-        if calls.len() > MAX_TOOL_CALLS {
-            return Err(too_many_calls());
-        }
+        check_calls(calls.len())?;
         // genai drops the calls of a server that leaves out their `index`, and says nothing.
         if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
             return Err(invalid(
@@ -188,23 +183,4 @@ fn tokens(usage: &genai::chat::Usage) -> Usage {
         cache_write_tokens: count(read.and_then(|read| read.cache_creation_tokens)),
         reasoning_tokens: count(written.and_then(|written| written.reasoning_tokens)),
     }
-}
-
-fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {
-    if bytes <= MAX_TEXT_BYTES {
-        return Ok(());
-    }
-    Err(invalid(&format!(
-        "The model's {what} went on past {MAX_TEXT_BYTES} bytes and was stopped."
-    )))
-}
-
-fn too_many_calls() -> ModelError {
-    invalid(&format!(
-        "The model asked for more than {MAX_TOOL_CALLS} tools at once."
-    ))
-}
-
-fn invalid(message: &str) -> ModelError {
-    ModelError::new(LLM_INVALID_RESPONSE, message)
 }

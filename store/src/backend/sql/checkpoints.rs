@@ -14,7 +14,7 @@ use crate::{api::StepKey, batch::checkpoint_id};
 /// `$1` agent execution, `$2` conversation, `$3` step, `$4` status running, `$5` type `llm_complete`, `$6` epoch of the
 /// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
 /// (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an earlier step is not saved
-/// with all of its tools, and the log that it is saved in.
+/// with all of its tools, the log that it is saved in, and the response that was noted last.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
      step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END, worker_id = $7 \
@@ -26,12 +26,19 @@ pub(crate) const CLAIM_STEP: &str = concat!(
      (SELECT 1 FROM tool_execution_records r WHERE r.agent_execution_id = agent_executions.id AND r.step = $3 - 1 \
       AND r.observed_sequence IS NULL)) AS is_ahead, (SELECT ",
     log_id!(),
-    " FROM conversations WHERE conversations.id = $2) AS log_id"
+    " FROM conversations WHERE conversations.id = $2) AS log_id, background_response"
 );
 
 /// `$1` agent execution, `$2` conversation, `$3` generation.
 pub(crate) const RELEASE_STEP: &str = "UPDATE agent_executions SET step_calls = step_calls - 1 \
      WHERE id = $1 AND conversation_id = $2 AND generation = $3 AND step_calls > 0";
+
+/// `$1` agent execution, `$2` conversation, `$3` generation, `$4` status running, `$5` epoch of the run, `$6` response.
+pub(crate) const NOTE_RESPONSE: &str = concat!(
+    "UPDATE agent_executions SET background_response = $6 \
+     WHERE id = $1 AND conversation_id = $2 AND generation = $3 AND status = $4 AND ",
+    run_is_newest!("$2", "$5"),
+);
 
 /// `$1` agent execution, `$2` step, `$3` type.
 pub(crate) const CHECKPOINT: &str = "SELECT execution_state FROM execution_checkpoints \

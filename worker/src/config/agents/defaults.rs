@@ -68,6 +68,7 @@ pub(super) fn default_agent(
                 kind: usual.kind,
                 base_url: None,
                 api_key: Some(api_key),
+                background: false,
             };
             providers.entry(usual.name.to_owned()).or_insert(provider);
             let model = check.variable("EVERTURN_MODEL");

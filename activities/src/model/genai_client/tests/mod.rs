@@ -3,7 +3,7 @@
 mod anthropic;
 mod errors;
 mod openai;
-mod server;
+pub(in crate::model) mod server;
 
 use everturn_proto::{Json, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -11,10 +11,13 @@ use everturn_stream::Part;
 use serde_json::json;
 
 use super::*;
-use crate::tools::{Effect, ToolSpec};
+use crate::{
+    model::endpoint::{base_url, is_loopback},
+    tools::{Effect, ToolSpec},
+};
 use server::{Script, Server};
 
-const KEY: &str = "sk-secret-0123456789";
+pub(in crate::model) const KEY: &str = "sk-secret-0123456789";
 
 /// A call's deltas and its end.
 type Heard = (Vec<(Part, String)>, Result<ModelReply, ModelError>);
@@ -31,11 +34,12 @@ fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> Ge
         kind,
         base_url: Some(base_url),
         api_key: Some(KEY.to_owned()),
+        background: false,
     };
     GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
 }
 
-fn request(messages: Vec<ContextMessage>) -> ModelRequest {
+pub(in crate::model) fn request(messages: Vec<ContextMessage>) -> ModelRequest {
     ModelRequest {
         provider: "p".into(),
         model: "model-1".into(),
@@ -49,10 +53,11 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
             is_inline: false,
         }],
         max_output_tokens: None,
+        ..ModelRequest::default()
     }
 }
 
-fn user(content: &str) -> ContextMessage {
+pub(in crate::model) fn user(content: &str) -> ContextMessage {
     ContextMessage {
         role: MessageRole::User,
         content: content.into(),
@@ -61,7 +66,7 @@ fn user(content: &str) -> ContextMessage {
     }
 }
 
-fn call(number: u32, name: &str, input: &str) -> ToolCall {
+pub(in crate::model) fn call(number: u32, name: &str, input: &str) -> ToolCall {
     ToolCall {
         execution_id: format!("exec_{number:012}"),
         call_id: format!("call_{number}"),
@@ -82,7 +87,7 @@ fn result(number: u32, result: &str, is_error: bool) -> ToolResult {
 }
 
 /// A conversation with everything in it; the results are not in call order, and one is missing.
-fn context() -> Vec<ContextMessage> {
+pub(in crate::model) fn context() -> Vec<ContextMessage> {
     let assistant = ContextMessage {
         role: MessageRole::Assistant,
         content: "Let me see.".into(),
@@ -156,7 +161,11 @@ fn loopback_is_recognised() {
         ("http://localhost/", true),
         ("http://10.0.0.1/", false),
     ] {
-        assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        assert_eq!(
+            is_loopback(&reqwest::Url::parse(url).unwrap()),
+            expected,
+            "{url}"
+        );
     }
 }
 
@@ -180,6 +189,7 @@ fn a_key_that_is_no_key_is_refused_without_showing_it() {
         kind: ProviderKind::OpenAi,
         base_url: None,
         api_key: Some("sk-abc\ndef".into()),
+        background: false,
     };
     let error = GenaiClient::new([("p".to_owned(), provider)].into())
         .err()
