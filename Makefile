@@ -22,7 +22,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server collector mcp-servers python python-tool openapi histories previous release clean chart-test chart-snapshots \
+	temporal-server collector mcp-servers aimock python python-tool openapi histories previous release clean chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -35,7 +35,7 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server collector mcp-servers python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server collector mcp-servers aimock python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
@@ -72,7 +72,7 @@ previous: ## Build the binary of the commit before this one into .tools/previous
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server collector mcp-servers python python-tool scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server collector mcp-servers aimock python python-tool scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
@@ -151,6 +151,16 @@ $(NPM)/installed: tests/mcp/package.json tests/mcp/package-lock.json
 	@echo "▸ MCP servers with npm ci (a few seconds, once)"
 	@mkdir -p "$(NPM)" && cp tests/mcp/package.json tests/mcp/package-lock.json tests/mcp/.npmrc "$(NPM)"
 	@cd "$(NPM)" && npm ci --silent --no-audit --no-fund
+	@touch "$@"
+
+AIMOCK := $(CURDIR)/.tools/aimock
+
+aimock: $(AIMOCK)/installed ## Install the mock of providers that tests run into .tools, pinned (tests/aimock).
+
+$(AIMOCK)/installed: tests/aimock/package.json tests/aimock/package-lock.json
+	@echo "▸ a mock of OpenAI, Anthropic and Gemini with npm ci (a few seconds, once)"
+	@mkdir -p "$(AIMOCK)" && cp tests/aimock/package.json tests/aimock/package-lock.json tests/aimock/.npmrc "$(AIMOCK)"
+	@cd "$(AIMOCK)" && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
 $(VENV)/mcp-installed: tests/mcp/requirements.txt

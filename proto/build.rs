@@ -15,6 +15,8 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     prost_build::Config::new()
         .extern_path(".everturn.v1.Json", "crate::json::Json")
+        // Few checkpoints have one.
+        .boxed(".everturn.v1.LlmCompleteState.compacted")
         .compile_fds(descriptors.clone())?;
 
     let mut events = pbjson_build::Builder::new();

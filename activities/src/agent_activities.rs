@@ -19,8 +19,11 @@ use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use crate::{
-    Cancels, KnownAgents, Stopping, ToolThreads, cancels, load, model::ModelClient, remote,
-    run_tool, save, think, tools::ToolRegistry,
+    Cancels, KnownAgents, Stopping, ToolThreads, cancels, load,
+    model::ModelClient,
+    remote, run_tool, save,
+    think::{self, KnownContexts, Measures},
+    tools::ToolRegistry,
 };
 
 /// Everything the activities work with. One for the life of a worker; its clones share it.
@@ -36,6 +39,10 @@ pub struct AgentActivities {
     pub cancels: Cancels,
     /// The client of the models.
     pub model: Arc<dyn ModelClient>,
+    /// The contexts that were read last.
+    pub known_contexts: Arc<KnownContexts>,
+    /// How many bytes a token has.
+    pub measures: Arc<Measures>,
     /// The tools that agents can use.
     pub tools: Arc<ToolRegistry>,
     /// The threads that tools run on.

@@ -123,7 +123,8 @@ impl<'a> Attempt<'a> {
         answer.map_err(|error| fail::from_store(&error, Tries::Over))
     }
 
-    fn time_left(&self) -> Duration {
+    /// How long the attempt may still take.
+    pub(crate) fn time_left(&self) -> Duration {
         let left = self.time_to_deadline();
         left.saturating_sub(DEADLINE_MARGIN.min(left / 10))
     }

@@ -134,6 +134,24 @@ pub(crate) fn llm_timeout() -> ActivityError {
     )
 }
 
+/// What must be sent of the conversation is more than can be read at once, and nothing of it can be compacted.
+pub(crate) fn too_long() -> ActivityError {
+    permanent(
+        failure::LLM_CONTEXT_TOO_LONG,
+        "The turn's own messages are longer than what can be sent to a model. Begin a new conversation.",
+    )
+}
+
+/// The call waited for its provider's limits for as long as the attempt could. The next attempt waits on.
+pub(crate) fn waited_for_provider(provider: &str) -> ActivityError {
+    transient(
+        failure::LLM_RATE_LIMITED,
+        format!(
+            "The call waits for the limits of [providers.{provider}] in the configuration, and was not made yet."
+        ),
+    )
+}
+
 /// The step was called so often that calling it again would only cost more.
 pub(crate) fn called_too_often() -> ActivityError {
     permanent(
@@ -158,7 +176,7 @@ pub(crate) fn tool_unavailable(message: String, retry_after: Option<Duration>) -
 pub(crate) const STEP_CALLS: u32 = 6;
 /// How often a call is made whose reply cannot be used. Each is paid for, and a model that gave the same nonsense twice
 /// gives it again.
-const INVALID_REPLIES: u32 = 2;
+pub(crate) const INVALID_REPLIES: u32 = 2;
 
 /// The failure of a model call, which was the step's `calls`th. What the provider says in Retry-After is the delay before
 /// the next try.

@@ -36,4 +36,5 @@ pub use agent_activities::{AgentActivities, TurnQueues};
 pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
 pub use stopping::Stopping;
+pub use think::{KnownContexts, Measures};
 pub use tool_threads::ToolThreads;

@@ -20,7 +20,12 @@ pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Duration> {
                 Some((at.to_utc() - Utc::now()).to_std().unwrap_or_default())
             })
         });
-    wait.map(|wait| wait.min(MAX_RETRY_AFTER))
+    wait.map(bounded)
+}
+
+/// At most ten minutes of a wait that a server asks for elsewhere than in its headers.
+pub(crate) fn bounded(wait: Duration) -> Duration {
+    wait.min(MAX_RETRY_AFTER)
 }
 
 fn seconds(text: &str, unit: f64) -> Option<Duration> {

@@ -35,7 +35,11 @@ pub(crate) async fn save(
         sealed: saved.sealed,
     };
     announce(activities, &saved.log_id, announcement).await;
-    Ok(saved.result)
+    // The workflow needs no number, and whatever it is told is in its history.
+    Ok(SaveResult {
+        last_sequence: 0,
+        ..saved.result
+    })
 }
 
 /// Tells readers that there is something new. News that is lost is found by the next look at the store.
@@ -69,6 +73,7 @@ fn failpoints(request: &SaveRequest) -> (&'static str, &'static str) {
         Some(Batch::Steer(_)) => ("save.steer.before", "save.steer.after"),
         Some(Batch::Thought(_)) => ("save.thought.before", "save.thought.after"),
         Some(Batch::CutReply(_)) => ("save.cut_reply.before", "save.cut_reply.after"),
+        Some(Batch::Compaction(_)) => ("save.compaction.before", "save.compaction.after"),
         Some(Batch::Observe(_)) => ("save.observe.before", "save.observe.after"),
         Some(Batch::Approval(_)) => ("save.approval.before", "save.approval.after"),
         Some(Batch::SubAgent(_)) => ("save.sub_agent.before", "save.sub_agent.after"),

@@ -65,7 +65,7 @@ pub(crate) struct Place {
 pub(crate) struct World {
     pub(crate) stack: Stack,
     pub(crate) client: GatewayClient,
-    _worker: Process,
+    worker: Process,
     _gateway: Process,
 }
 
@@ -136,13 +136,19 @@ impl World {
     async fn on(backends: Backends, model: Model, keys: &str) -> Self {
         let stack = measured_stack(backends, model, keys).await;
         let gateway = stack.gateway_on(0, &[]).await;
-        let worker = stack.spawn(&["worker"], "worker", &[]);
+        let worker = worker_of(&stack);
         Self {
             client: stack.client(),
             stack,
-            _worker: worker,
+            worker,
             _gateway: gateway,
         }
+    }
+
+    /// Kills the worker with -9, and starts another one.
+    pub(crate) async fn replace_worker(&mut self) {
+        let next = worker_of(&self.stack);
+        std::mem::replace(&mut self.worker, next).kill().await;
     }
 
     /// Has a turn in a new conversation, and returns the conversation.
@@ -163,6 +169,10 @@ impl World {
         self.stack.model.forget_requests();
         conversation
     }
+}
+
+fn worker_of(stack: &Stack) -> Process {
+    stack.spawn(&["worker"], "worker", &[])
 }
 
 /// Follows the stream until the turn of this message has ended, and well.

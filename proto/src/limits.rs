@@ -59,9 +59,16 @@ pub const INLINE_LIMIT_MS: u32 = 2_000;
 /// The most tool calls of one step. A reply with more is an invalid response of the model.
 pub const MAX_TOOL_CALLS: usize = 64;
 
-/// The most that a model is given of a conversation, in bytes: more than the largest window of a model, which is a
-/// million tokens.
+/// The most that is read of a conversation for one call of a model, in bytes: as much as the largest windows hold, which
+/// have a million tokens. With more, the context is compacted.
 pub const MAX_CONTEXT_BYTES: u32 = 4 * 1024 * 1024;
+
+/// The most messages that are read of a conversation for one call of a model. With more, the context is compacted. The
+/// largest windows have room for so many short ones.
+pub const MAX_CONTEXT_MESSAGES: u32 = 10_000;
+
+/// The longest summary of older messages, in bytes: some 20,000 tokens. What a model writes beyond it is cut off.
+pub const MAX_SUMMARY_BYTES: usize = 64 * 1024;
 
 /// The longest text of a model (an answer or a thought), in bytes. With a longer one the call ends as an invalid
 /// response.

@@ -10,7 +10,7 @@ use crate::{
     },
     words::{
         AgentExecutionStatus, ApprovalState, Decision, Effect, EventType, FinishReason, OnCutReply,
-        ToolKind, ToolStatus,
+        OnFullContext, ToolKind, ToolStatus,
     },
 };
 
@@ -56,6 +56,12 @@ impl AgentDefinition {
     pub fn policy_on_cut_reply(&self) -> OnCutReply {
         let word = self.on_cut_reply.as_deref();
         word.map_or(OnCutReply::End, OnCutReply::from)
+    }
+
+    /// Returns what becomes of older messages when the context window nears its end.
+    pub fn policy_on_full_context(&self) -> OnFullContext {
+        let word = self.on_full_context.as_deref();
+        word.map_or(OnFullContext::Summarize, OnFullContext::from)
     }
 }
 

@@ -49,6 +49,16 @@ CREATE TABLE public.api_keys (
     revoked_at timestamp with time zone,
     last_used_at timestamp with time zone
 );
+CREATE TABLE public.context_cuts (
+    conversation_id text NOT NULL COLLATE pg_catalog."C",
+    thread text NOT NULL COLLATE pg_catalog."C",
+    through_sequence bigint NOT NULL,
+    agent_execution_id text NOT NULL COLLATE pg_catalog."C",
+    step bigint NOT NULL,
+    summary text NOT NULL,
+    kept_message_ids text[] NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
 CREATE TABLE public.conversations (
     id text NOT NULL COLLATE pg_catalog."C",
     tenant_id text NOT NULL COLLATE pg_catalog."C",
@@ -183,6 +193,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.context_cuts
+    ADD CONSTRAINT context_cuts_pkey PRIMARY KEY (conversation_id, thread, through_sequence);
 ALTER TABLE ONLY public.conversations
     ADD CONSTRAINT conversations_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.deleted_conversations

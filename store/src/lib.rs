@@ -4,7 +4,7 @@
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL
 //! - [`batch`]: turns what is saved and what is stored into the rows of one transaction
-//! - `context`, `output`: the window of messages that a model is given; what becomes of a tool's output
+//! - `output`: what becomes of a tool's output
 //! - `backend`: the traits' bodies and their SQL, compiled once for each database; locks and costs are told there
 //! - `rows`, `columns`, `sql_text`, `sqlx_error`: rows, columns, texts and errors that both databases share
 //! - [`sqlite`]: the embedded back end (one writer, readers beside it)
@@ -19,7 +19,6 @@ pub mod api;
 pub mod batch;
 mod columns;
 mod connect;
-mod context;
 mod error;
 mod output;
 pub mod postgres;
@@ -58,6 +57,7 @@ pub mod hot {
         sql::agent_executions::SAVE_STATE: &str,
         sql::checkpoints::CHECKPOINT: &str,
         sql::checkpoints::CLAIM_STEP: &str,
+        sql::context::CONTEXT: SqlText,
         sql::conversations::ADVANCE_CONVERSATION: &str,
         sql::conversations::CONVERSATIONS_BEFORE: &str,
         sql::conversations::LOCK_CONVERSATION: SqlText,
@@ -69,7 +69,6 @@ pub mod hot {
         sql::events::LAST_SEQUENCES: SqlText,
         sql::keys::KEY: &str,
         sql::keys::KEYS: &str,
-        sql::messages::CONTEXT: &str,
         sql::messages::QUEUED_MESSAGE: &str,
         sql::messages::QUEUE_MESSAGE: &str,
         sql::messages::RESUME_POINT: &str,

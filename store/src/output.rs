@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use everturn_proto::{
     Json,
     limits::{TOOL_RESULT_INLINE_BYTES, TOOL_RESULT_MAX_BYTES},
-    words::{EventType, READ_RESULT_TOOL, ToolStatus},
+    words::{EventType, ToolStatus},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -90,11 +90,19 @@ fn error_text(message: &str) -> String {
 
 /// Returns as much of a text as a model sees, cut at a character.
 fn beginning(text: &str) -> &str {
-    let end = (0..=TOOL_RESULT_INLINE_BYTES.min(text.len()))
+    beginning_of(text, TOOL_RESULT_INLINE_BYTES)
+}
+
+/// Returns at most so many bytes of a text, cut at a character.
+fn beginning_of(text: &str, most_bytes: usize) -> &str {
+    let end = (0..=most_bytes.min(text.len()))
         .rev()
         .find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
+
+/// What a model is told beside the part of a result that it sees. The name is that of [`READ_RESULT_TOOL`].
+const CUT_NOTE: &str = "The result was cut; tool `read_result` reads the rest of it.";
 
 /// A result that is shown in part: what the model and the readers see in its place.
 #[derive(Debug, Serialize, Deserialize)]
@@ -114,6 +122,38 @@ impl ToolResult {
         self.result.as_str().len() > TOOL_RESULT_INLINE_BYTES
             && self.result.decode::<CutResult>().is_ok()
     }
+
+    /// Shows less of a result that has more than `most_bytes`, and says how the rest is read. The same result is always
+    /// shortened to the same text.
+    pub fn shorten(&mut self, most_bytes: usize) {
+        let text = self.result.as_str();
+        if text.len() <= most_bytes {
+            return;
+        }
+        let cut = if let Ok(cut) = self.result.decode::<CutResult>() {
+            let text = beginning_of(&cut.text, most_bytes).to_owned();
+            CutResult {
+                next_offset_bytes: text.len().min(cut.next_offset_bytes),
+                text,
+                ..cut
+            }
+        } else {
+            let string: Option<String> = self.result.decode().ok();
+            let is_text = string.is_some();
+            let whole = string.unwrap_or_else(|| text.to_owned());
+            let shown = beginning_of(&whole, most_bytes).to_owned();
+            CutResult {
+                truncated: true,
+                total_bytes: whole.len(),
+                note: CUT_NOTE.to_owned(),
+                execution_id: self.execution_id.clone(),
+                // The store may write JSON with other spaces, so what is no text is read from its beginning.
+                next_offset_bytes: if is_text { shown.len() } else { 0 },
+                text: shown,
+            }
+        };
+        self.result = Json::of(&cut);
+    }
 }
 
 /// A result past the inline limit is cut, with a note that says so; the whole is the second part. A short result with
@@ -131,7 +171,7 @@ fn cut(execution_id: &str, result: Json) -> (Json, Option<Json>) {
     let cut = CutResult {
         truncated: true,
         total_bytes: shown.len(),
-        note: format!("The result was cut; tool `{READ_RESULT_TOOL}` reads the rest of it."),
+        note: CUT_NOTE.to_owned(),
         execution_id: execution_id.to_owned(),
         next_offset_bytes: beginning.len(),
         text: beginning.to_owned(),
@@ -152,6 +192,8 @@ fn storable(result: Json) -> Json {
 
 #[cfg(test)]
 mod tests {
+    use everturn_proto::words::READ_RESULT_TOOL;
+
     use super::*;
 
     fn output(result: &impl serde::Serialize) -> ToolEnd {
@@ -182,7 +224,12 @@ mod tests {
                 &json!(TOOL_RESULT_INLINE_BYTES)
             )
         );
-        assert!(shown["note"].as_str().unwrap().contains("`read_result`"));
+        assert!(
+            shown["note"]
+                .as_str()
+                .unwrap()
+                .contains(&format!("`{READ_RESULT_TOOL}`"))
+        );
         let rows = json!({"rows": ["x".repeat(TOOL_RESULT_INLINE_BYTES)], "count": 1});
         let whole = output(&rows).full_result.unwrap().decode::<String>();
         assert_eq!(whole.unwrap(), rows.to_string(), "to the letter");
@@ -190,6 +237,50 @@ mod tests {
             end.full_result.unwrap().as_str().len(),
             2 * TOOL_RESULT_INLINE_BYTES + 2
         );
+    }
+
+    fn result_of(result: Json) -> ToolResult {
+        ToolResult {
+            execution_id: "exec_a".into(),
+            call_id: "call_a".into(),
+            tool_name: "tool".into(),
+            result,
+            is_error: false,
+        }
+    }
+
+    #[test]
+    fn a_shortened_result_says_how_the_rest_is_read() {
+        let mut short = result_of(Json::of(&"short"));
+        short.shorten(100);
+        assert_eq!(short.result.as_str(), "\"short\"");
+        for (whole, text, next) in [
+            (Json::of(&"ü".repeat(100)), "üüüüü", 10),
+            (
+                Json::of(&json!({"rows": ["x".repeat(100)]})),
+                r#"{"rows":["x"#,
+                0,
+            ),
+            (
+                output(&"ü".repeat(TOOL_RESULT_INLINE_BYTES)).result,
+                "üüüüü",
+                10,
+            ),
+        ] {
+            let mut result = result_of(whole);
+            let most = 11;
+            result.shorten(most);
+            let shown: CutResult = result.result.decode().unwrap();
+            assert_eq!((shown.text.as_str(), shown.next_offset_bytes), (text, next));
+            assert_eq!(shown.execution_id, "exec_a");
+            let once = result.clone();
+            result.shorten(most);
+            assert_eq!(result.result.decode::<CutResult>().unwrap().text, text);
+            assert_eq!(
+                result.result, once.result,
+                "shortened again, it is the same"
+            );
+        }
     }
 
     #[test]

@@ -35,6 +35,11 @@ const MODEL_CALLS: Metric = Metric::counter(
     "Calls of models, by how they ended: `ok`, `dropped`, or the code of the error.",
     &["provider", "model", "result"],
 );
+const MODEL_CALLS_WAITING: Metric = Metric::gauge(
+    "everturn_model_calls_waiting",
+    "Calls of models that wait because of the limits of their provider in the configuration.",
+    &["provider"],
+);
 const MODEL_SECONDS: Metric = Metric::histogram(
     "everturn_model_call_seconds",
     "How long calls of models took.",
@@ -82,6 +87,7 @@ pub(crate) const ALL: &[&Metric] = &[
     &STEPS,
     &CHECKPOINT_HITS,
     &MODEL_CALLS,
+    &MODEL_CALLS_WAITING,
     &MODEL_SECONDS,
     &FIRST_DELTA_SECONDS,
     &MODEL_TOKENS,
@@ -154,6 +160,11 @@ impl Model {
         MODEL_TOKENS.add(u64::from(input), &[&self.provider, &self.name, "input"]);
         MODEL_TOKENS.add(u64::from(output), &[&self.provider, &self.name, "output"]);
     }
+}
+
+/// So many calls of a provider wait for its limits.
+pub fn calls_waiting(provider: &str, count: usize) {
+    MODEL_CALLS_WAITING.set(count, &[provider]);
 }
 
 /// The end of a tool execution was stored, with this status.

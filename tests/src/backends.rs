@@ -159,6 +159,21 @@ impl Backends {
         true
     }
 
+    /// Returns each row of each table as text; `None` for the embedded store.
+    pub async fn dump(&self) -> Option<String> {
+        let Self::Production { database, .. } = self else {
+            return None;
+        };
+        let pool = PgPool::connect(database).await.unwrap();
+        let mut dump = String::new();
+        for (table, _) in self.rows().await? {
+            let rows = sqlx::AssertSqlSafe(format!("SELECT row_to_json(t)::text FROM {table} t"));
+            let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(&pool).await.unwrap();
+            dump.extend(rows.into_iter().map(|row| format!("{table}: {row}\n")));
+        }
+        Some(dump)
+    }
+
     /// Returns the number of rows in each table of the schema; `None` for the embedded store.
     pub async fn rows(&self) -> Option<Vec<(String, i64)>> {
         let Self::Production { database, .. } = self else {

@@ -5,6 +5,7 @@
 //! - [`temporal`]: one Temporal server for all tests of a binary, and the `temporal` CLI
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
 //! - [`responses`]: a scripted model behind OpenAI's Responses API, whose responses run in the background
+//! - [`aimock`]: providers as another project mocks them
 //! - [`mcp`]: MCP servers of other projects
 //! - [`runbook`]: the commands of a document, to run them
 //! - [`python`]: the worker of `examples/python-tool`
@@ -25,6 +26,7 @@
 // A test that cannot set up its stack should stop with a message and not return an error, so it may panic.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
+pub mod aimock;
 pub mod append;
 pub mod arena;
 pub mod backends;

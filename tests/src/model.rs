@@ -2,10 +2,11 @@
 //! requests when workers and gateways are killed.
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -26,6 +27,27 @@ use crate::crowd::stamp;
 
 /// The time between two pieces of a reply, so that they arrive as a stream and not in one read.
 const PACE: Duration = Duration::from_micros(200);
+
+/// What a reply took, as a provider bills it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CallUsage {
+    /// Tokens read, with the cached ones.
+    pub input_tokens: u64,
+    /// Tokens written, with those of the reasoning.
+    pub output_tokens: u64,
+    /// Of the tokens read: those that were cached.
+    pub cached_tokens: u64,
+    /// Of the tokens written: those of the reasoning.
+    pub reasoning_tokens: u64,
+}
+
+/// What a reply took unless it says something else.
+const USAGE: CallUsage = CallUsage {
+    input_tokens: 10,
+    output_tokens: 5,
+    cached_tokens: 0,
+    reasoning_tokens: 0,
+};
 
 /// A piece of a text.
 #[derive(Debug, Clone)]
@@ -48,8 +70,12 @@ pub struct Reply {
     is_held: bool,
     /// Whether the body ends without the end mark that the protocol demands.
     is_cut: bool,
+    /// An event that stands as it is before the end of the reply.
+    event: Option<String>,
     /// Whether the reply ends at the limit of tokens.
     is_at_limit: bool,
+    /// What it says that it took; [`USAGE`] when there is none.
+    usage: Option<CallUsage>,
     error: Option<Refusal>,
 }
 
@@ -143,11 +169,29 @@ impl Reply {
         }
     }
 
+    /// Makes the model stream the text, then this event as it is, and then the rest of the reply.
+    #[must_use]
+    pub fn event(self, data: &str) -> Self {
+        Self {
+            event: Some(data.to_owned()),
+            ..self
+        }
+    }
+
     /// Makes the reply end because the limit of tokens is reached.
     #[must_use]
     pub fn at_limit(self) -> Self {
         Self {
             is_at_limit: true,
+            ..self
+        }
+    }
+
+    /// Makes the reply say that it took so many tokens, of which so many of those read were cached.
+    #[must_use]
+    pub fn taking(self, usage: CallUsage) -> Self {
+        Self {
+            usage: Some(usage),
             ..self
         }
     }
@@ -185,6 +229,8 @@ pub struct Request {
     pub body: Value,
     /// The API key of who asks.
     pub key: String,
+    /// When all of it was there.
+    pub arrived: Instant,
 }
 
 impl Request {
@@ -235,8 +281,11 @@ struct Shared {
     requests: Arc<Mutex<Vec<Request>>>,
     released: watch::Sender<bool>,
     abandoned: Arc<AtomicUsize>,
+    keeps_no_bodies: Arc<AtomicBool>,
     /// When each reply that was read to its end has begun, and how long it took.
     spoken: Arc<Mutex<Vec<(Instant, Duration)>>>,
+    /// What each reply took that was read to its end, by the number of its request.
+    ledger: Arc<Mutex<BTreeMap<usize, CallUsage>>>,
 }
 
 /// A running model.
@@ -256,7 +305,9 @@ impl Model {
             requests: Arc::default(),
             released: watch::Sender::new(false),
             abandoned: Arc::default(),
+            keeps_no_bodies: Arc::default(),
             spoken: Arc::default(),
+            ledger: Arc::default(),
         };
         let app = Router::new()
             .route("/v1/chat/completions", post(complete))
@@ -275,10 +326,22 @@ impl Model {
         self.shared.requests.lock().unwrap().clone()
     }
 
+    /// Returns what each reply took that was read to its end, by the number of its request: what a provider bills. Replies whose
+    /// reader left before their end are not in it ([`Model::abandoned`]).
+    pub fn ledger(&self) -> BTreeMap<usize, CallUsage> {
+        self.shared.ledger.lock().unwrap().clone()
+    }
+
+    /// Keeps no bodies of requests from now on. Only the script sees them: those of a long turn would not fit into memory.
+    pub fn keep_no_bodies(&self) {
+        self.shared.keeps_no_bodies.store(true, Ordering::Relaxed);
+    }
+
     /// Forgets all requests and replies so far, and counts from 1 again: a long measurement must not keep them all.
     pub fn forget_requests(&self) {
         self.shared.requests.lock().unwrap().clear();
         self.shared.spoken.lock().unwrap().clear();
+        self.shared.ledger.lock().unwrap().clear();
     }
 
     /// Returns how long the replies took in all that have begun since then, and were read to their end.
@@ -300,6 +363,7 @@ impl Model {
 }
 
 async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes) -> Response {
+    let arrived = Instant::now();
     let body = serde_json::from_slice(&body).unwrap_or_default();
     let authorization = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
     let authorization = String::from_utf8_lossy(authorization.unwrap_or_default());
@@ -310,8 +374,17 @@ async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
             number: requests.len() + 1,
             body,
             key,
+            arrived,
         };
-        requests.push(request.clone());
+        requests.push(if shared.keeps_no_bodies.load(Ordering::Relaxed) {
+            Request {
+                body: Value::Null,
+                key: request.key.clone(),
+                ..request
+            }
+        } else {
+            request.clone()
+        });
         request
     };
     let reply = (shared.script)(&request);
@@ -328,6 +401,8 @@ async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
     let reading = Reading {
         is_over: false,
         begun: Instant::now(),
+        number: request.number,
+        usage: reply.usage.unwrap_or(USAGE),
         shared: shared.clone(),
     };
     let end = stream::once(async move {
@@ -342,6 +417,8 @@ async fn complete(State(shared): State<Shared>, headers: HeaderMap, body: Bytes)
 struct Reading {
     is_over: bool,
     begun: Instant,
+    number: usize,
+    usage: CallUsage,
     shared: Shared,
 }
 
@@ -350,6 +427,8 @@ impl Reading {
         self.is_over = true;
         let spoken = (self.begun, self.begun.elapsed());
         self.shared.spoken.lock().unwrap().push(spoken);
+        let mut ledger = self.shared.ledger.lock().unwrap();
+        ledger.insert(self.number, self.usage);
     }
 }
 
@@ -373,6 +452,9 @@ fn frames(
         None
     });
     let mut rest = Vec::new();
+    if let Some(data) = &reply.event {
+        rest.push(Bytes::from(format!("data: {data}\n\n")));
+    }
     if !reply.is_cut {
         for (index, (id, name, arguments)) in reply.calls.iter().enumerate() {
             let function = json!({"name": name, "arguments": arguments});
@@ -385,7 +467,14 @@ fn frames(
             () => "tool_calls",
         };
         rest.push(delta(&json!({}), Some(finish)));
-        let usage = json!({"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15});
+        let took = reply.usage.unwrap_or(USAGE);
+        let usage = json!({
+            "prompt_tokens": took.input_tokens,
+            "completion_tokens": took.output_tokens,
+            "total_tokens": took.input_tokens + took.output_tokens,
+            "prompt_tokens_details": {"cached_tokens": took.cached_tokens},
+            "completion_tokens_details": {"reasoning_tokens": took.reasoning_tokens},
+        });
         rest.push(frame(
             &json!({"id": "x", "object": "chat.completion.chunk", "choices": [], "usage": usage}),
         ));

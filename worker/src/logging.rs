@@ -38,10 +38,15 @@ impl fmt::Display for LogFormat {
     }
 }
 
+/// genai logs what providers answer, and a provider may repeat a key in its words (docs/libraries.md, genai: its log holds
+/// what providers say). So nothing of it is ever logged, whatever the filter says; what matters is in our own entries.
+const NEVER: &str = "genai=off";
+
 /// Writes the entries that pass the filter from here on.
 pub fn start(filter: &str, format: LogFormat) -> anyhow::Result<()> {
-    let parsed =
-        EnvFilter::try_new(filter).with_context(|| format!("`{filter}` is not a log filter"))?;
+    let parsed = EnvFilter::try_new(filter)
+        .with_context(|| format!("`{filter}` is not a log filter"))?
+        .add_directive(NEVER.parse()?);
     let log = SubscriberBuilder::default()
         .with_env_filter(parsed)
         .with_writer(std::io::stderr);

@@ -39,6 +39,10 @@ fn about(event_type: &EventType, data: &Value) -> String {
         EventType::Error => format!("{}: {}", text(&data["code"]), text(&data["message"])),
         EventType::Cancelled => text(&data["reason"]),
         EventType::SubAgentStart => format!("{}: {}", text(&data["agent"]), text(&data["task"])),
+        EventType::ContextCompacted => match data["messages"].as_u64().unwrap_or_default() {
+            1 => "a summary stands for 1 earlier message".to_owned(),
+            messages => format!("a summary stands for {messages} earlier messages"),
+        },
         EventType::WorkPlan => text(&data["title"]),
         EventType::PlanStepStart | EventType::PlanStepEnd => {
             format!("step {}", data["step_number"])

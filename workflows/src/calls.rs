@@ -54,6 +54,9 @@ const ATTEMPTS: u32 = 100;
 /// An LLM call or a tool ends itself when its limit is reached; the engine waits this much longer. A busy machine is late
 /// by some seconds, and an attempt that the engine gave up on would be made again: paid again, or its outcome unknown.
 const ATTEMPT_GRACE: Duration = Duration::from_secs(10);
+/// How long an LLM call may wait within one attempt for the limits that the configuration sets its provider. A worker that
+/// dies meanwhile is noticed by its heartbeats.
+const PROVIDER_WAIT: Duration = Duration::from_mins(10);
 /// After this many LLM time-outs the turn ends instead of paying for the same long answer again.
 const LLM_TIMEOUTS: u32 = 2;
 
@@ -168,7 +171,8 @@ pub(crate) async fn think(
 ) -> Result<ThinkResult> {
     let mut timeouts = 0;
     loop {
-        let options = ActivityOptions::with_start_to_close_timeout(timeout + ATTEMPT_GRACE)
+        let longest = timeout + PROVIDER_WAIT + ATTEMPT_GRACE;
+        let options = ActivityOptions::with_start_to_close_timeout(longest)
             .maybe_task_queue(queue.map(str::to_owned))
             .heartbeat_timeout(HEARTBEAT_TIMEOUT)
             .cancellation_type(ActivityCancellationType::WaitCancellationCompleted)
@@ -178,7 +182,6 @@ pub(crate) async fn think(
                     .initial_interval(Duration::from_secs(1))
                     .maximum_interval(Duration::from_secs(60))
                     .maximum_attempts(ATTEMPTS)
-                    .non_retryable_error_types([failure::LLM_TIMEOUT])
                     .build(),
             )
             .summary(format!("step {}", request.step))

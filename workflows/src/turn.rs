@@ -6,8 +6,9 @@ use std::{cell::Cell, rc::Rc, time::Duration};
 
 use everturn_proto::{
     turn::{
-        LoadTurnRequest, LoadedTurn, SaveCutReply, SaveEnd, SaveRequest, SaveResult, SaveSteer,
-        SaveThought, ThinkRequest, ThinkResult, TurnInput, save_request::Batch,
+        LoadTurnRequest, LoadedTurn, SaveCompaction, SaveCutReply, SaveEnd, SaveRequest,
+        SaveResult, SaveSteer, SaveThought, ThinkRequest, ThinkResult, TurnInput,
+        save_request::Batch,
     },
     words::{AgentExecutionStatus, FinishReason, failure},
 };
@@ -250,12 +251,17 @@ impl<'a> Turn<'a> {
         if thought.finish() == FinishReason::Stop {
             let has_step_left = self.step + 1 < loaded.max_steps;
             if thought.goes_on && has_step_left && !self.cancellation.is_cancelled() {
-                return self.go_on().await;
+                return self.save_and_go_on(Batch::CutReply(SaveCutReply {})).await;
             }
             return self.end(Ending::Completed).await.map(Next::End);
         }
         if self.cancellation.is_cancelled() {
             return self.end(Ending::Cancelled).await.map(Next::End);
+        }
+        if thought.finish() == FinishReason::Compacted {
+            return self
+                .save_and_go_on(Batch::Compaction(SaveCompaction {}))
+                .await;
         }
         self.ctx
             .state_mut(|state| state.outside.begin_step(&thought.tool_calls));
@@ -274,9 +280,10 @@ impl<'a> Turn<'a> {
         })
     }
 
-    /// Saves an answer that the provider cut. The model goes on with it in the next step.
-    async fn go_on(&mut self) -> Result<Next, CallError> {
-        let ended = self.save(Batch::CutReply(SaveCutReply {})).await?;
+    /// Saves what the step has given: an answer that the provider cut, or a summary of older messages. The model goes on
+    /// with it in the next step.
+    async fn save_and_go_on(&mut self, batch: Batch) -> Result<Next, CallError> {
+        let ended = self.save(batch).await?;
         Ok(match ended {
             Some(end) => Next::End(end),
             None => self.next_step(),
@@ -329,6 +336,7 @@ impl<'a> Turn<'a> {
             step: self.step,
             agent_hash: loaded.agent_hash.clone(),
             epoch: self.epoch,
+            may_compact: true,
         };
         let timeout = Duration::from_millis(u64::from(loaded.llm_timeout_ms));
         let queue = loaded.model_queue.as_deref();

@@ -32,6 +32,7 @@ impl ModelError {
             self.code,
             failure::LLM_RATE_LIMITED
                 | failure::LLM_UNAVAILABLE
+                | failure::LLM_OVERLOADED
                 | failure::LLM_STREAM_CUT
                 | failure::LLM_INVALID_RESPONSE
         )

@@ -1,6 +1,6 @@
 //! From what a provider answers, or does not answer, to the error of a model call, whose code says what to do about it.
 //!
-//! A key never gets into a message: ours are written without it, and `Endpoint::without_key` cuts out what a provider
+//! A key never gets into a message: ours are written without it, and `Endpoint::without_secrets` cuts out what a provider
 //! repeats of it. Must not be here: the libraries of one adapter.
 
 use std::{error::Error as StdError, time::Duration};
@@ -9,20 +9,11 @@ use everturn_proto::words::failure as code;
 use reqwest::{StatusCode, header::HeaderMap};
 use serde_json::Value;
 
-use super::ModelError;
+use super::{
+    ModelError,
+    said::{self, Kind, MAX_DETAIL_CHARS, detail, inner_error, names},
+};
 use crate::retry_after;
-
-/// Characters of a provider's own message that are kept.
-const MAX_DETAIL_CHARS: usize = 500;
-/// How providers say that the context is too long, beside OpenAI's code. It is said nowhere but in the body of a 400.
-const TOO_LONG: [&str; 6] = [
-    "context_length_exceeded",
-    "prompt is too long",
-    "maximum context length",
-    "exceed context limit",
-    "context window",
-    "available context size",
-];
 
 /// Which call it was, for messages.
 #[derive(Clone, Copy)]
@@ -45,6 +36,26 @@ pub(super) fn stream_cut(provider: &str) -> ModelError {
         code::LLM_STREAM_CUT,
         format!("The stream of provider `{provider}` ended before the reply did."),
     )
+}
+
+/// The provider stopped, or did not begin, a reply because of what is in it.
+pub(super) fn content_policy(provider: &str, reason: &str) -> ModelError {
+    let reason: String = reason.chars().take(MAX_DETAIL_CHARS).collect();
+    ModelError::new(
+        code::LLM_CONTENT_POLICY,
+        format!(
+            "The content policy of provider `{provider}` forbids the request or its reply: {reason}"
+        ),
+    )
+}
+
+/// The provider ended a reply before it was whole, and said so in its stop reason.
+pub(super) fn broken_off(provider: &str, reason: &str) -> ModelError {
+    let call = Call {
+        provider,
+        model: "",
+    };
+    unavailable(call, &format!("it broke the reply off ({reason})"), None)
 }
 
 pub(super) fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError {
@@ -81,29 +92,40 @@ pub(super) fn from_status(
             quoted(detail.as_deref())
         )
     };
-    match status.as_u16() {
-        401 | 403 => unauthorized(call, &status.as_u16().to_string()),
-        404 => ModelError::new(
+    let wait = || {
+        retry_after::from_headers(headers)
+            .or_else(|| said::retry_delay(&body).map(retry_after::bounded))
+    };
+    match (status.as_u16(), said::kind(&body)) {
+        (400..=499, Some(Kind::Policy)) => policy(call, detail.as_deref()),
+        (400 | 402 | 403 | 429, Some(Kind::Quota)) | (402, _) => {
+            quota_exceeded(call, detail.as_deref())
+        }
+        (400, Some(Kind::Key)) | (401 | 403, _) => unauthorized(call, &status.as_u16().to_string()),
+        (404, _) => ModelError::new(
             code::LLM_NOT_FOUND,
             format!(
                 "Provider `{provider}` does not know model `{model}` or the address (404): check `model` of the agent \
                  and `base_url` of [providers.{provider}]."
             ),
         ),
-        402 => quota_exceeded(call, detail.as_deref()),
-        429 if names(inner_error(&body), &QUOTA) => quota_exceeded(call, detail.as_deref()),
-        429 => ModelError {
+        (529, _) | (429 | 500..=599, Some(Kind::Overloaded)) => ModelError {
+            code: code::LLM_OVERLOADED,
+            message: said("has too much to do"),
+            retry_after: wait(),
+        },
+        (429, _) => ModelError {
             code: code::LLM_RATE_LIMITED,
             message: said("limits the rate of calls"),
-            retry_after: retry_after::from_headers(headers),
+            retry_after: wait(),
         },
-        408 | 409 | 425 | 500..=599 => ModelError {
+        (408 | 409 | 425 | 500..=599, _) => ModelError {
             code: code::LLM_UNAVAILABLE,
             message: said("is not available"),
-            retry_after: retry_after::from_headers(headers),
+            retry_after: wait(),
         },
-        400 | 413 | 422 if is_too_long(&body, detail.as_deref()) => context_too_long(call),
-        300..=399 => ModelError::new(
+        (400 | 413 | 422, Some(Kind::TooLong)) => context_too_long(call),
+        (300..=399, _) => ModelError::new(
             code::LLM_BAD_REQUEST,
             format!(
                 "Provider `{provider}` sends elsewhere ({status}): check `base_url` of [providers.{provider}]."
@@ -127,9 +149,6 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
         return from_status(call, status, &body.to_string(), &HeaderMap::new());
     }
     let detail = detail(body);
-    if is_too_long(body, detail.as_deref()) {
-        return context_too_long(call);
-    }
     let said = |text: &str| {
         format!(
             "Provider `{}` {text}{}",
@@ -137,10 +156,18 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
             quoted(detail.as_deref())
         )
     };
+    match said::kind(body) {
+        Some(Kind::TooLong) => return context_too_long(call),
+        Some(Kind::Quota) => return quota_exceeded(call, detail.as_deref()),
+        Some(Kind::Policy) => return policy(call, detail.as_deref()),
+        Some(Kind::Key) => return unauthorized(call, "in the stream"),
+        Some(Kind::Overloaded) => {
+            return ModelError::new(code::LLM_OVERLOADED, said("has too much to do"));
+        }
+        None => {}
+    }
     let is = |words: &[&str]| names(error, words);
-    if is(&QUOTA) {
-        quota_exceeded(call, detail.as_deref())
-    } else if is(&[
+    if is(&[
         "authentication_error",
         "permission_error",
         "invalid_api_key",
@@ -163,7 +190,7 @@ pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
     ]) {
         ModelError::new(code::LLM_BAD_REQUEST, said("refused the request"))
     } else {
-        // overloaded_error, api_error, server_error, and what nobody knows: a later call may do better.
+        // api_error, server_error, and what nobody knows: a later call may do better.
         unavailable(
             call,
             detail.as_deref().unwrap_or("it broke the reply off"),
@@ -184,29 +211,9 @@ fn unauthorized(call: Call<'_>, how: &str) -> ModelError {
     )
 }
 
-/// True when the error's type or code is one of these words.
-fn names(error: &Value, words: &[&str]) -> bool {
-    let word = |key: &str| error.get(key).and_then(Value::as_str);
-    [word("type"), word("code")]
-        .iter()
-        .flatten()
-        .any(|word| words.contains(word))
+fn policy(call: Call<'_>, detail: Option<&str>) -> ModelError {
+    content_policy(call.provider, detail.unwrap_or("it does not say why."))
 }
-
-/// The error itself, which some providers wrap once more.
-fn inner_error(body: &Value) -> &Value {
-    body.get("error")
-        .filter(|error| error.is_object())
-        .unwrap_or(body)
-}
-
-/// What providers name an error that says that the account may make no more calls. Its status is that of a rate limit,
-/// but waiting does not help. The words are OpenAI's and Anthropic's.
-const QUOTA: [&str; 3] = [
-    "insufficient_quota",
-    "billing_hard_limit_reached",
-    "billing_error",
-];
 
 fn quota_exceeded(call: Call<'_>, detail: Option<&str>) -> ModelError {
     let message = format!(
@@ -221,8 +228,8 @@ fn context_too_long(call: Call<'_>) -> ModelError {
     ModelError::new(
         code::LLM_CONTEXT_TOO_LONG,
         format!(
-            "The conversation is longer than model `{}` can read: lower `max_context_messages` of the agent, or begin \
-             a new conversation.",
+            "The conversation is longer than model `{}` can read: set `context_window` of the agent to what the model \
+             has, or begin a new conversation.",
             call.model
         ),
     )
@@ -254,31 +261,8 @@ pub(super) fn unreadable(call: Call<'_>, error: &dyn std::fmt::Display) -> Model
     ModelError::new(code::LLM_INVALID_RESPONSE, message)
 }
 
-/// The provider's own message, from the places where providers commonly put it.
-fn detail(body: &Value) -> Option<String> {
-    let places = ["/error/message", "/message", "/error", "/detail"];
-    let text = places
-        .into_iter()
-        .find_map(|place| body.pointer(place)?.as_str())?;
-    let text: String = text
-        .chars()
-        .filter(|c| !c.is_control())
-        .take(MAX_DETAIL_CHARS)
-        .collect();
-    (!text.trim().is_empty()).then_some(text)
-}
-
 fn quoted(detail: Option<&str>) -> String {
     detail.map_or_else(|| ".".to_owned(), |detail| format!(": {detail}"))
-}
-
-fn is_too_long(body: &Value, detail: Option<&str>) -> bool {
-    let code = ["/error/code", "/error/type", "/code", "/type"]
-        .into_iter()
-        .filter_map(|place| body.pointer(place)?.as_str());
-    let said = detail.unwrap_or_default().to_lowercase();
-    code.into_iter().any(|code| code == TOO_LONG[0])
-        || TOO_LONG.iter().any(|words| said.contains(words))
 }
 
 /// The innermost reason. The outer ones only say that sending failed, and name the URL.

@@ -6,17 +6,20 @@
 //!
 //! - [`Models`]: the clients of all providers
 //! - `genai_client`, `responses`: the adapters
-//! - `endpoint`, `failure`, `limits`: what they share
+//! - `endpoint`, `failure`, `said`, `limits`: what they share
+//! - `gate`: calls that wait for the limits of a provider
 
 mod endpoint;
 mod error;
 mod failure;
+mod gate;
 mod genai_client;
 mod limits;
 mod models;
+mod parameters;
+mod provider;
 mod responses;
-
-use std::collections::BTreeMap;
+mod said;
 
 use async_trait::async_trait;
 use everturn_proto::Json;
@@ -25,8 +28,11 @@ use everturn_stream::Part;
 
 pub use endpoint::ProviderError;
 pub use error::ModelError;
+pub use gate::{Admission, CallLimits};
 pub use genai_client::GenaiClient;
 pub use models::Models;
+pub use parameters::{Parameters, ReasoningEffort};
+pub use provider::{Provider, ProviderKind, Providers};
 
 use crate::tools::ToolSpec;
 
@@ -35,6 +41,10 @@ use crate::tools::ToolSpec;
 pub trait ModelClient: Send + Sync {
     /// True when there is a provider of this name in the configuration.
     fn has_provider(&self, provider: &str) -> bool;
+
+    /// Waits until the limits of the provider let one more call begin. Who holds the admission may make one call. Dropping
+    /// the future gives the place up.
+    async fn admit(&self, provider: &str) -> Admission;
 
     /// Makes one call. The listener hears the reply as it arrives; what is returned holds all of it. Dropping the future
     /// ends the call, but not a response that the provider makes in the background.
@@ -91,8 +101,10 @@ pub struct ModelRequest {
     pub tools: Vec<ToolSpec>,
     /// The most tokens of the reply; without one the provider decides.
     pub max_output_tokens: Option<u32>,
+    /// How the model is to write the reply.
+    pub parameters: Parameters,
     /// Names the call. It is the same in each attempt, so that a provider may see that it has the call already. Empty:
-    /// the call has no name.
+    /// the call has no name, and its response is not made in the background, because no attempt would go on with it.
     pub idempotency_key: String,
     /// The response that an earlier attempt has had the provider make in the background, when there is one: the reply is
     /// read from it. When it is gone or has failed, the call is made again.
@@ -129,6 +141,11 @@ pub struct Usage {
     pub reasoning_tokens: u32,
 }
 
+/// Who answers a call: `signed_by` of the tool calls that have signatures.
+pub fn signer(provider: &str, model: &str) -> String {
+    format!("{provider}/{model}")
+}
+
 /// A tool call as the model made it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ModelToolCall {
@@ -141,77 +158,3 @@ pub struct ModelToolCall {
     /// Opaque parts the provider wants back with the call.
     pub signatures: Vec<String>,
 }
-
-/// The address of a provider, and how requests to it are written.
-#[derive(Clone)]
-pub struct Provider {
-    /// The form of its requests and replies.
-    pub kind: ProviderKind,
-    /// Base URL; `None` for the provider's own.
-    pub base_url: Option<String>,
-    /// Key sent to it, when it wants one.
-    pub api_key: Option<String>,
-    /// Whether it makes responses in the background, where its kind can ([`ProviderKind::has_background`]).
-    pub background: bool,
-}
-
-impl std::fmt::Debug for Provider {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The key stays out of logs.
-        f.debug_struct("Provider")
-            .field("kind", &self.kind)
-            .field("base_url", &self.base_url)
-            .field("background", &self.background)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The forms of requests and replies that the adapter knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ProviderKind {
-    /// OpenAI's chat completions, and every server compatible with it.
-    OpenAi,
-    /// OpenAI's Responses API.
-    #[serde(rename = "openai_responses")]
-    OpenAiResponses,
-    /// Anthropic's messages.
-    Anthropic,
-}
-
-impl ProviderKind {
-    /// The word for it in the configuration.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::OpenAiResponses => "openai_responses",
-            Self::Anthropic => "anthropic",
-        }
-    }
-
-    /// True when providers of this kind can make responses in the background.
-    pub fn has_background(self) -> bool {
-        matches!(self, Self::OpenAiResponses)
-    }
-
-    /// The address that is used when the configuration has none.
-    fn own_url(self) -> &'static str {
-        match self {
-            Self::OpenAi | Self::OpenAiResponses => "https://api.openai.com/v1/",
-            Self::Anthropic => "https://api.anthropic.com/v1/",
-        }
-    }
-
-    /// True when a request may name an earlier tool call by this id, which perhaps another provider gave.
-    fn takes_call_id(self, call_id: &str) -> bool {
-        match self {
-            Self::OpenAi | Self::OpenAiResponses => true,
-            Self::Anthropic => call_id
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')),
-        }
-    }
-}
-
-/// Providers by the name agents use.
-pub type Providers = BTreeMap<String, Provider>;

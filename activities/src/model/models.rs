@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::{
-    GenaiClient, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderError,
-    ProviderKind, Providers, ReplyListener, responses::ResponsesClient,
+    Admission, GenaiClient, ModelClient, ModelError, ModelReply, ModelRequest, Provider,
+    ProviderError, ProviderKind, Providers, ReplyListener, responses::ResponsesClient,
 };
 
 /// Calls each provider with the client of its kind.
@@ -41,6 +41,10 @@ impl Models {
 impl ModelClient for Models {
     fn has_provider(&self, provider: &str) -> bool {
         self.client_of(provider).has_provider(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        self.client_of(provider).admit(provider).await
     }
 
     async fn complete(

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use everturn_proto::{LogId, turn::AgentDefinition, words::failure};
+use everturn_proto::{turn::AgentDefinition, words::failure};
 use everturn_store::BackgroundResponse;
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
@@ -23,7 +23,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 /// Takes in a reply: its pieces go to the readers, and the response that it is of into the store.
 pub(super) struct Listener<'a> {
     call: &'a ModelCall<'a>,
-    text: &'a TextWriter,
+    pub(super) text: &'a TextWriter,
     provider: &'a str,
     model: &'a str,
     /// The response, once it is known that there is one.
@@ -112,8 +112,9 @@ impl ReplyListener for Listener<'_> {
 
 impl ModelCall<'_> {
     /// Names the call for the provider: the same in each attempt, and never again after the conversation was removed.
-    pub(super) fn idempotency_key(&self, log_id: &LogId) -> String {
-        let (agent_execution, step) = (&self.step.agent_execution_id, self.step.step);
+    pub(super) fn idempotency_key(&self) -> String {
+        let (log_id, agent_execution) = (self.log_id, &self.step.agent_execution_id);
+        let step = self.step.step;
         format!("everturn-{log_id}-{agent_execution}-{step}")
     }
 

@@ -132,6 +132,14 @@ fn planned_call(
         // Left empty when the agent has no such tool: `ToolCall::names_a_tool`.
         effect: effect.map(String::from).unwrap_or_default(),
         remote: tool.and_then(|tool| tool.remote.clone()),
+        signed_by: String::new(),
+    }
+}
+
+/// Notes who made the signatures, so that no other model gets them.
+pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
+    for call in calls.iter_mut().filter(|call| !call.signatures.is_empty()) {
+        signer.clone_into(&mut call.signed_by);
     }
 }
 
@@ -207,5 +215,16 @@ mod tests {
         assert_eq!(shown.decode::<String>().unwrap(), too_long);
         let digits = storable(Json::parse(r#"{"n":1e131071}"#).unwrap());
         assert_eq!(digits.as_str(), r#"{"n":"1e131071"}"#);
+    }
+
+    #[test]
+    fn only_calls_with_signatures_say_who_made_them() {
+        let call = |signatures: &[&str]| ToolCall {
+            signatures: signatures.iter().map(|it| (*it).to_owned()).collect(),
+            ..ToolCall::default()
+        };
+        let mut calls = [call(&["c2ln"]), call(&[])];
+        sign(&mut calls, "p/m");
+        assert_eq!(calls.map(|call| call.signed_by), ["p/m", ""]);
     }
 }

@@ -1,34 +1,56 @@
 //! `llm_thinking_activity`: one LLM call of one step (invariant 5, paid once).
 //!
 //! Claim the step → call the model, streaming what it says → store `llm_complete` → tell the workflow which tools
-//! to run. A step whose checkpoint is stored is answered from it.
+//! to run. A step whose checkpoint is stored is answered from it. When the context does not fit into the model's window,
+//! the step compacts it instead, and the model thinks in the next one.
+//!
+//! - [`calls`]: the tool calls of a reply
+//! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
+//! - [`known_contexts`]: what was read before
+//! - [`compaction`]: the step that writes a summary
+//! - [`background`]: a response that the provider makes in the background
+//! - [`stops`]: a call that ends without a reply
 
 mod background;
 mod calls;
+mod compaction;
+mod known_contexts;
+mod measures;
+mod stops;
+mod window;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use everturn_proto::{
     LogId, Thread,
-    limits::MAX_CONTEXT_BYTES,
-    turn::{AgentDefinition, LlmCompleteState, ThinkRequest, ThinkResult},
-    words::{FinishReason, OnCutReply, ToolKind, failure},
+    limits::{MAX_CONTEXT_BYTES, MAX_CONTEXT_MESSAGES},
+    turn::{AgentDefinition, LlmCompleteState, SentContext, ThinkRequest, ThinkResult},
+    words::{FinishReason, MessageRole, OnCutReply, ToolKind, failure},
 };
 use everturn_store::{
-    BackgroundResponse, CompletedStep, ContextMessage, PageLimit, StepClaim, StepKey, ToolResult,
+    CompletedStep, ContextMessage, ModelContext, PageLimit, ReadBefore, StepClaim, StepKey,
+    ToolResult,
 };
-use everturn_stream::{Part, TextWriter};
+use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use self::{background::Listener, calls::plan};
+use self::{
+    background::Listener,
+    calls::plan,
+    window::{BytesPerToken, Room, Window, request_bytes, sent},
+};
+pub use self::{known_contexts::KnownContexts, measures::Measures};
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{ModelReply, ModelRequest},
+    model::{Admission, ModelReply, ModelRequest, Parameters, Usage, signer},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
+
+/// After a longer wait for a provider's limits, the claim is looked at again: the engine may have taken the attempt for dead.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 
 pub(crate) async fn think(
     activities: &AgentActivities,
@@ -58,46 +80,49 @@ pub(crate) async fn think(
         attempt,
         step: &step,
         agent_hash: &request.agent_hash,
+        log_id: &log_id,
         generation,
     };
     let agent = call.agent().await?;
     call.check_here(&agent).await?;
-    let messages = call.context(&agent).await?;
-    let idempotency_key = call.idempotency_key(&log_id);
-    let text = call.text_writer(log_id);
-    let mut listener = Listener::new(&call, &agent, &text, background);
-    // Heartbeats are sent from here on: a source of tools may take long, and a model does.
+    let text = call.text_writer(log_id.clone());
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-    let ended = attempt
-        .run(&Progress::default(), limit, async {
-            let mut request = call.model_request(&agent, messages).await?;
-            request.idempotency_key = idempotency_key;
-            request.attached = listener.response_id();
-            let offered = request.tools.clone();
-            let reply = tokio::select! {
-                biased;
-                reply = activities.model.complete(request, &mut listener) => reply,
-                () = call.superseded(&text) => return Err(fail::superseded()),
-            };
-            match reply {
-                Ok(reply) => Ok((offered, reply)),
-                Err(error) => Err(listener.refused(&error, calls)),
-            }
-        })
-        .await;
-    let (offered, reply) = match ended {
+    let mut listener = Listener::new(&call, &agent, &text, background);
+    let admission = call.admission(&agent, limit, &listener).await?;
+    let context = call.context().await?;
+    // Heartbeats are sent from here on: a source of tools may take long, and a model does.
+    let asked = call.ask(&agent, context, request.may_compact, calls, &mut listener);
+    let ended = attempt.run(&Progress::default(), limit, asked).await;
+    drop(admission);
+    let reply = match ended {
         Ended::Done(reply) => reply?,
-        Ended::Stopped => {
-            let running = listener.response();
-            return Err(call.stopped(&text, running).await);
-        }
+        Ended::Stopped => return Err(call.stopped(&listener).await),
         Ended::OutOfTime => return Err(fail::llm_timeout()),
     };
     failpoint::reach("think.before_checkpoint").await;
-    let stored = call.store(&agent, &offered, reply).await?;
+    let state = match reply {
+        Reply::Said(said) => call.state(&agent, said).await?,
+        Reply::Compacted(state) => state,
+    };
+    let stored = call.store(state).await?;
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
+}
+
+/// What a step has of its model.
+enum Reply {
+    /// An answer, or tools to run.
+    Said(Said),
+    /// The checkpoint with the summary.
+    Compacted(LlmCompleteState),
+}
+
+/// What the model has said, and to what.
+struct Said {
+    offered: Vec<ToolSpec>,
+    sent: SentContext,
+    reply: ModelReply,
 }
 
 /// Claims the step, unless it was called too often, or the store does not have the steps before.
@@ -123,6 +148,7 @@ struct ModelCall<'a> {
     attempt: &'a Attempt<'a>,
     step: &'a StepKey,
     agent_hash: &'a str,
+    log_id: &'a LogId,
     generation: u32,
 }
 
@@ -157,6 +183,44 @@ impl ModelCall<'_> {
         Err(elsewhere)
     }
 
+    /// Waits for the limits of the provider. The wait does not count as time of the call: when so much of the attempt is
+    /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on. A response
+    /// that the provider makes already is read at once: it was let through, and is not kept for long.
+    async fn admission(
+        &self,
+        agent: &AgentDefinition,
+        limit: Duration,
+        listener: &Listener<'_>,
+    ) -> Result<Admission, ActivityError> {
+        if listener.response_id().is_some() {
+            return Ok(Admission::default());
+        }
+        let (turns, begun) = (&self.activities.turns, Instant::now());
+        let may_wait = self.attempt.time_left().saturating_sub(limit);
+        let admission = self.activities.model.admit(&agent.provider);
+        let nothing = Progress::default();
+        match self.attempt.run(&nothing, may_wait, admission).await {
+            // Another attempt may have begun meanwhile. Both would be paid for.
+            Ended::Done(_)
+                if begun.elapsed() > LONG_WAIT
+                    && matches!(
+                        turns.holds_claim(self.step, self.generation).await,
+                        Ok(false)
+                    ) =>
+            {
+                Err(fail::superseded())
+            }
+            Ended::Done(admission) => Ok(admission),
+            Ended::Stopped => Err(self.stopped(listener).await),
+            Ended::OutOfTime => {
+                self.attempt
+                    .insist(|| turns.release_step(self.step, self.generation))
+                    .await?;
+                Err(fail::waited_for_provider(&agent.provider))
+            }
+        }
+    }
+
     fn text_writer(&self, log_id: LogId) -> TextWriter {
         TextWriter::new(
             self.activities.stream.clone(),
@@ -177,24 +241,101 @@ impl ModelCall<'_> {
         )
     }
 
-    async fn context(&self, agent: &AgentDefinition) -> Result<Vec<ContextMessage>, ActivityError> {
-        let conversation = &self.step.conversation_id;
+    /// Reads what is new of the context since this worker has read it last.
+    async fn context(&self) -> Result<ModelContext, ActivityError> {
+        let known = &self.activities.known_contexts;
+        let thread = (self.log_id.clone(), self.thread());
+        let before = known.read(&thread);
+        let read = self.read_context(&thread.1, before).await?;
+        if let Some(context) = known.add(&thread, before, read) {
+            return Ok(context);
+        }
+        self.read_context(&thread.1, None).await
+    }
+
+    async fn read_context(
+        &self,
+        thread: &Thread,
+        before: Option<ReadBefore>,
+    ) -> Result<ModelContext, ActivityError> {
+        let (conversation, turns) = (&self.step.conversation_id, &self.activities.turns);
         let limit = PageLimit {
-            rows: agent.max_context_messages,
+            rows: MAX_CONTEXT_MESSAGES,
             bytes: MAX_CONTEXT_BYTES,
         };
-        let thread = self.thread();
         self.attempt
-            .insist(|| self.activities.turns.context(conversation, &thread, limit))
+            .insist(|| turns.context(conversation, thread, limit, before))
             .await
+    }
+
+    /// Asks the model, or has it compact the context when that does not fit.
+    async fn ask(
+        &self,
+        agent: &AgentDefinition,
+        context: ModelContext,
+        may_compact: bool,
+        calls: u32,
+        listener: &mut Listener<'_>,
+    ) -> Result<Reply, ActivityError> {
+        let id = &self.step.agent_execution_id;
+        let measures = &self.activities.measures;
+        let window = Window::of(agent, measures.of(id));
+        let has_more = context.has_more;
+        let mut request = self.model_request(agent, context.messages, window).await?;
+        let bytes = request_bytes(&request);
+        request.idempotency_key = self.idempotency_key();
+        request.attached = listener.response_id();
+        // A provider that makes the response already has found room for it.
+        let is_full = request.attached.is_none() && window.is_full(bytes);
+        if may_compact && (has_more || is_full) {
+            let part = window.old_part(&request.messages, id, Room::Left { has_more });
+            if let Some(part) = part {
+                let compacted = self.compact(agent, request, part, calls).await;
+                return compacted.map(Reply::Compacted);
+            }
+        }
+        if has_more {
+            return Err(fail::too_long());
+        }
+        let (offered, sent) = (request.tools.clone(), sent(&request));
+        let text = listener.text;
+        let reply = tokio::select! {
+            biased;
+            reply = self.activities.model.complete(request, listener) => reply,
+            () = self.superseded(text) => return Err(fail::superseded()),
+        };
+        match reply {
+            Ok(reply) => {
+                if let Some(measured) = BytesPerToken::measured(bytes, reply.usage) {
+                    measures.note(id, measured);
+                }
+                Ok(Reply::Said(Said {
+                    offered,
+                    sent,
+                    reply,
+                }))
+            }
+            // The provider knows the window better than the configuration does.
+            Err(error) if may_compact && error.code == failure::LLM_CONTEXT_TOO_LONG => {
+                let context = self.context().await?;
+                let request = self.model_request(agent, context.messages, window).await?;
+                let part = window.old_part(&request.messages, id, Room::Refused { bytes });
+                let part = part.ok_or_else(|| fail::from_model(&error, calls))?;
+                let compacted = self.compact(agent, request, part, calls).await;
+                compacted.map(Reply::Compacted)
+            }
+            Err(error) => Err(listener.refused(&error, calls)),
+        }
     }
 
     /// The request, with the tools of the agent that there are now.
     async fn model_request(
         &self,
         agent: &AgentDefinition,
-        messages: Vec<ContextMessage>,
+        mut messages: Vec<ContextMessage>,
+        window: Window,
     ) -> Result<ModelRequest, ActivityError> {
+        let has_shortened = window.shorten_results(&mut messages);
         let (delegate, registered): (Vec<_>, Vec<_>) = agent
             .tools
             .iter()
@@ -211,8 +352,13 @@ impl ModelCall<'_> {
                 .into_iter()
                 .map(|tool| delegate::spec(tool, self.activities.agents.by_name())),
         );
-        let results = messages.iter().flat_map(|message| &message.tool_results);
-        if results.into_iter().any(ToolResult::is_cut) {
+        let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
+        let mut results = messages.iter().flat_map(|message| &message.tool_results);
+        // What is offered once is offered on, because a request that begins otherwise is not in the provider's cache.
+        if has_shortened
+            || messages.first().is_some_and(is_summary)
+            || results.any(ToolResult::is_cut)
+        {
             tools.extend(self.activities.tools.spec(read_result::NAME));
         }
         Ok(ModelRequest {
@@ -222,6 +368,7 @@ impl ModelCall<'_> {
             messages,
             tools,
             max_output_tokens: agent.max_output_tokens,
+            parameters: Parameters::of(agent),
             ..ModelRequest::default()
         })
     }
@@ -237,13 +384,7 @@ impl ModelCall<'_> {
     }
 
     /// Stores the checkpoint of a reply, and returns the one that is stored.
-    async fn store(
-        &self,
-        agent: &AgentDefinition,
-        offered: &[ToolSpec],
-        reply: ModelReply,
-    ) -> Result<LlmCompleteState, ActivityError> {
-        let mut state = self.state(agent, offered, reply).await?;
+    async fn store(&self, mut state: LlmCompleteState) -> Result<LlmCompleteState, ActivityError> {
         loop {
             let completed = self
                 .attempt
@@ -270,10 +411,18 @@ impl ModelCall<'_> {
     async fn state(
         &self,
         agent: &AgentDefinition,
-        offered: &[ToolSpec],
-        reply: ModelReply,
+        said: Said,
     ) -> Result<LlmCompleteState, ActivityError> {
-        let tool_calls = self.tool_calls(agent, offered, reply.tool_calls).await?;
+        let Said {
+            offered,
+            sent,
+            reply,
+        } = said;
+        let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
+        calls::sign(
+            &mut tool_calls,
+            &signer(&agent.provider, &self.model_of(agent)?),
+        );
         let is_answer = tool_calls.is_empty();
         // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
         let goes_on = reply.is_cut
@@ -282,7 +431,6 @@ impl ModelCall<'_> {
             && agent.policy_on_cut_reply() == OnCutReply::Continue
             && !self.thread().is_sub_agents();
         Ok(LlmCompleteState {
-            agent_hash: self.agent_hash.to_owned(),
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
             finish: if is_answer {
@@ -292,61 +440,31 @@ impl ModelCall<'_> {
             }
             .into(),
             tool_calls,
-            input_tokens: reply.usage.input_tokens,
-            output_tokens: reply.usage.output_tokens,
-            cached_tokens: reply.usage.cached_tokens,
-            cache_write_tokens: reply.usage.cache_write_tokens,
-            reasoning_tokens: reply.usage.reasoning_tokens,
-            provider: agent.provider.clone(),
             is_cut: reply.is_cut,
             goes_on,
-            generation: self.generation,
-            model: self.model_of(agent)?,
+            sent: Some(sent),
+            ..self.answered(agent, reply.usage)?
         })
     }
 
-    /// Waits until this call is useless, because another call of the step has begun or the turn has ended. The stream
-    /// says so at the next piece. It may have forgotten the newer call, so the store decides.
-    async fn superseded(&self, text: &TextWriter) {
-        text.superseded().await;
-        let (turns, step) = (&self.activities.turns, self.step);
-        if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
-            // The store does not say that the call is useless, so it goes on, although its text is no longer shown
-            // live.
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Stores the text so far of a call that was stopped from outside. The engine does not say whether the turn was
-    /// cancelled, the run was reset, or the worker shuts down, and all may happen at once. So the text is stored where
-    /// only the end of a cancelled turn reads it.
-    /// A response that runs in the background is cancelled if the turn was.
-    async fn stopped(
+    /// The part of a checkpoint that says who has answered, and what it took.
+    fn answered(
         &self,
-        text: &TextWriter,
-        running: Option<BackgroundResponse>,
-    ) -> ActivityError {
-        let partial = LlmCompleteState {
+        agent: &AgentDefinition,
+        usage: Usage,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        Ok(LlmCompleteState {
             agent_hash: self.agent_hash.to_owned(),
-            text: without_nul(text.text_so_far(Part::Text)),
-            reasoning: without_nul(text.text_so_far(Part::Reasoning)),
-            finish: FinishReason::Cancelled.into(),
             generation: self.generation,
+            provider: agent.provider.clone(),
+            model: self.model_of(agent)?,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
             ..LlmCompleteState::default()
-        };
-        let saved = self.activities.turns.save_partial(self.step, partial);
-        let (saved, ()) = tokio::join!(saved, self.cancel_if_cancelled(running));
-        if let Err(error) = saved {
-            tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
-        }
-        if self.activities.stopping.has_begun() {
-            // When the turn was cancelled, the engine does not try again.
-            return fail::transient(
-                failure::LLM_UNAVAILABLE,
-                "The worker shut down; the call is made again.",
-            );
-        }
-        ActivityError::cancelled()
+        })
     }
 }
 

@@ -1,5 +1,7 @@
-//! A long turn: many tool calls, one after the other. How long a step takes at the beginning and at the end, and what each
-//! adds to the history of the engine.
+//! Long turns: many tool calls one after the other, on a context that fills the model's window; many calls in each step;
+//! and a worker that is killed again and again. How long a step takes at the beginning and later, what it adds to the
+//! history of the engine, and how often a request begins with the whole of the one before, which a provider reads from
+//! its cache.
 
 use std::{
     sync::{Arc, Mutex},
@@ -7,92 +9,336 @@ use std::{
 };
 
 use clap::Args;
-use everturn_tests::model::{Model, Reply, Request};
-use serde_json::json;
+use everturn_tests::{
+    events,
+    model::{CallUsage, Model, Reply, Request},
+    random::Random,
+    wait,
+};
+use serde_json::{Value, json};
 
 use crate::{
     measure::{Report, Samples, float},
-    world::{Place, World},
+    world::{Place, World, followed},
 };
 
-/// The message of a turn before the measured one.
+/// The message of a turn before the measured ones.
 const WARM_UP: &str = "Warm up.";
+/// The messages of the turns: calls one after the other, many calls in each step, and calls of workers that are killed.
+const SEQUENTIAL: &str = "Take many steps.";
+const WIDE: &str = "Take wide steps.";
+const KILLED: &str = "Take many steps, whatever happens.";
+/// What a step takes of the context beside the output of its tool, in bytes.
+const STEP_BYTES: usize = 400;
+/// A provider counts about so many bytes as a token.
+const BYTES_PER_TOKEN: usize = 4;
+/// Of so many requests in a row, `MOST_MISSES` may begin otherwise than the one before.
+const IN_A_ROW: usize = 200;
+const MOST_MISSES: usize = 10;
+/// The longest time that passes between a request and the kill of the worker.
+const KILL_WITHIN_MS: usize = 40;
 
 /// What to measure.
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Number of tool calls, one in each step.
-    #[arg(long, default_value_t = 600, value_parser = clap::value_parser!(u32).range(10..=999))]
+    /// Number of tool calls of a turn, one in each step.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(10..=100_000))]
     steps: u32,
+    /// Tokens of the context that these calls make. It is compacted when it is a little larger.
+    #[arg(long, default_value_t = 200_000)]
+    tokens: u32,
+    /// Number of calls in each step of the wide turn.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    wide: u32,
+    /// How often the worker is killed.
+    #[arg(long, default_value_t = 10)]
+    kills: u32,
     #[command(flatten)]
     place: Place,
 }
 
-/// When the model was asked, in order.
-type Asked = Arc<Mutex<Vec<Instant>>>;
+/// What the model has seen of a turn.
+#[derive(Debug, Default)]
+struct Seen {
+    /// When a request had arrived, and when it was answered.
+    calls: Vec<(Instant, Instant)>,
+    /// Whether each request begins with the whole of the one before.
+    goes_on: Vec<bool>,
+    last: Vec<Value>,
+    largest_tokens: usize,
+    summaries: usize,
+    without_task: usize,
+}
+
+/// The model: how many calls it asks for, and what it has seen.
+#[derive(Debug, Clone)]
+struct Script {
+    steps: usize,
+    wide: usize,
+    output_bytes: usize,
+    seen: Arc<Mutex<Seen>>,
+}
 
 /// Runs the case.
 pub(crate) async fn run(options: &Options) -> Report {
-    let (steps, asked) = (options.steps as usize, Asked::default());
-    let model = Model::start(script(steps, asked.clone())).await;
-    // The answer is a step, too.
-    let keys = format!("max_steps = {}", steps + 1);
-    let world = World::with_agent(options.place, model, &keys).await;
+    let steps = options.steps as usize;
+    let bytes = options.tokens as usize * BYTES_PER_TOKEN / steps;
+    let script = Script {
+        steps,
+        wide: options.wide as usize,
+        output_bytes: bytes.saturating_sub(STEP_BYTES),
+        seen: Arc::default(),
+    };
+    let answering = script.clone();
+    let model = Model::start(move |request| answering.answer(request)).await;
+    model.keep_no_bodies();
+    // A context is compacted at four fifths of its window. Answers and summaries are steps, too.
+    let window = options.tokens / 4 * 5;
+    let keys = format!(
+        "max_steps = {}\ncontext_window = {window}\nmax_parallel_tools = 64\n",
+        2 * steps
+    );
+    let mut world = World::with_agent(options.place, model, &keys).await;
     world.ask(WARM_UP).await;
-    let conversation = world.ask("Take many steps.").await;
-    let histories = world.stack.histories(&conversation).await;
-    let asked = asked.lock().unwrap().clone();
     let mut samples = Samples::default();
+    let report = sequential(&world, &script, &mut samples).await;
+    let report = wide(&world, &script, &mut samples, report).await;
+    let report = killed(&mut world, &script, options.kills, &mut samples, report).await;
+    report.into_iter().fold(
+        Report::of("long", samples),
+        |report, (is_as_it_must_be, fault)| report.expect(is_as_it_must_be, fault),
+    )
+}
+
+/// What must be so, and the fault when it is not.
+type Expected = Vec<(bool, String)>;
+
+/// One call in each step, on a context that grows.
+async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Expected {
+    script.begin();
+    let conversation = world.ask(SEQUENTIAL).await;
+    let histories = world.stack.histories(&conversation).await;
+    let seen = std::mem::take(&mut *script.seen.lock().unwrap());
+    let steps = script.steps;
     samples.add("steps", float(steps as u64));
     let each = |number: u64| float(number) / float(steps as u64);
-    let events = histories.iter().map(|history| history.events).sum();
-    let bytes = histories.iter().map(|history| history.bytes).sum();
-    samples.add("history_events_per_step", each(events));
-    samples.add("history_bytes_per_step", each(bytes));
+    samples.add(
+        "history_events_per_step",
+        each(histories.iter().map(|it| it.events).sum()),
+    );
+    samples.add(
+        "history_bytes_per_step",
+        each(histories.iter().map(|it| it.bytes).sum()),
+    );
     samples.add("runs", float(histories.len() as u64));
-    // The model is asked once more than there are tool calls.
-    let is_whole = asked.len() == steps + 1;
-    if is_whole {
-        let tenth = steps / 10;
-        let first = milliseconds_each(&asked[..=tenth]);
-        let last = milliseconds_each(&asked[steps - tenth..]);
-        samples.add("step_ms", milliseconds_each(&asked));
-        samples.add("first_steps_ms", first);
-        samples.add("last_steps_ms", last);
-        samples.add("slowdown", last / first);
-    }
+    samples.add("largest_context_tokens", float(seen.largest_tokens as u64));
+    samples.add("summaries", float(seen.summaries as u64));
+    let hits = seen.fewest_hits();
+    samples.add("fewest_hits_of_200", float(hits as u64));
+    let tenth = (steps / 10).max(1);
+    let took = seen.milliseconds();
+    let (first, slowest) = (mean(&took[..tenth]), slowest(&took, tenth));
+    samples.add("first_steps_ms", first);
+    samples.add("slowest_steps_ms", slowest);
+    samples.add("slowdown", slowest / first);
+    let events = world.client.last_sequence(&conversation).await.unwrap() as usize;
     // A message, three events of each step, the answer and its end.
-    let events = world.client.last_sequence(&conversation).await.unwrap();
-    Report::of("long", samples)
-        .expect(
-            is_whole,
-            format!("the model was asked {} times", asked.len()),
-        )
-        .expect(
-            events as usize == 3 * steps + 3,
-            format!("the conversation has {events} events"),
-        )
+    let expected = 3 * steps + 3 + seen.summaries;
+    vec![
+        (
+            events == expected,
+            format!("the conversation has {events} events, not {expected}"),
+        ),
+        (
+            seen.calls.len() == steps + 1 + seen.summaries,
+            format!("the model was asked {} times", seen.calls.len()),
+        ),
+        (seen.without_task == 0, "the task was left out".to_owned()),
+        (
+            hits + MOST_MISSES >= IN_A_ROW.min(seen.goes_on.len()),
+            format!("only {hits} of {IN_A_ROW} requests begin with the one before"),
+        ),
+    ]
 }
 
-/// Asks for one tool after the other, and then answers. The context that the model is given has an end, so the script
-/// counts by itself.
-fn script(steps: usize, asked: Asked) -> impl Fn(&Request) -> Reply + Send + Sync {
-    move |request| {
-        if request.last("user") == WARM_UP {
+/// Many calls in each step.
+async fn wide(
+    world: &World,
+    script: &Script,
+    samples: &mut Samples,
+    mut expected: Expected,
+) -> Expected {
+    script.begin();
+    let begun = Instant::now();
+    let conversation = world.ask(WIDE).await;
+    let took = begun.elapsed();
+    let seen = std::mem::take(&mut *script.seen.lock().unwrap());
+    let histories = world.stack.histories(&conversation).await;
+    let calls = script.wide_steps() * script.wide;
+    samples.add("wide_calls", float(calls as u64));
+    samples.add(
+        "wide_ms_per_call",
+        took.as_secs_f64() * 1000.0 / float(calls as u64),
+    );
+    let bytes: u64 = histories.iter().map(|it| it.bytes).sum();
+    samples.add(
+        "wide_history_bytes_per_call",
+        float(bytes) / float(calls as u64),
+    );
+    let events = world.stack.events(&conversation).await;
+    let observed = events::count(&events, "observe");
+    expected.push((
+        observed == calls,
+        format!("{observed} of {calls} wide calls ended"),
+    ));
+    expected.push((
+        seen.without_task == 0,
+        "the task of the wide turn was left out".to_owned(),
+    ));
+    expected
+}
+
+/// As the first turn, and the worker is killed with -9 at random moments.
+async fn killed(
+    world: &mut World,
+    script: &Script,
+    kills: u32,
+    samples: &mut Samples,
+    mut expected: Expected,
+) -> Expected {
+    script.begin();
+    let client = world.client.clone();
+    let conversation = client.create_conversation(None).await.unwrap();
+    let message = client.submit(&conversation, KILLED, None).await.unwrap();
+    let begun = Instant::now();
+    let ended = followed(&client, &conversation, &message);
+    let kill = async {
+        let mut random = Random::new(u64::from(kills));
+        for number in 0..kills as usize {
+            let from = script.steps * number / kills as usize;
+            let at = from + random.below(script.steps / kills as usize);
+            wait::until("the turn has come so far", || async {
+                (script.seen.lock().unwrap().calls.len() >= at).then_some(())
+            })
+            .await;
+            let within = u64::try_from(random.below(KILL_WITHIN_MS)).unwrap_or(0);
+            tokio::time::sleep(Duration::from_millis(within)).await;
+            world.replace_worker().await;
+        }
+    };
+    tokio::join!(ended, kill);
+    samples.add("killed_s", begun.elapsed().as_secs_f64());
+    let seen = std::mem::take(&mut *script.seen.lock().unwrap());
+    let events = world.stack.events(&conversation).await;
+    events::assert_gap_free(&events);
+    let (acts, observes) = (
+        events::count(&events, "act"),
+        events::count(&events, "observe"),
+    );
+    // Each kill may cut one call of the model, which is then made again, and one that was asked for is not counted twice.
+    let asked = seen.calls.len() - seen.summaries - 1;
+    expected.push((
+        acts == observes,
+        format!("{acts} calls, and {observes} results"),
+    ));
+    expected.push((
+        acts + kills as usize >= asked && acts <= asked,
+        format!("{asked} calls were asked for, and {acts} were made"),
+    ));
+    expected.push((
+        seen.without_task == 0,
+        "the task of the killed turn was left out".to_owned(),
+    ));
+    expected
+}
+
+impl Script {
+    /// Forgets what was seen.
+    fn begin(&self) {
+        *self.seen.lock().unwrap() = Seen::default();
+    }
+
+    fn wide_steps(&self) -> usize {
+        (self.steps / self.wide).max(1)
+    }
+
+    /// Asks for one tool after the other, and then answers. The context that the model is given has an end, so the script
+    /// counts by itself.
+    fn answer(&self, request: &Request) -> Reply {
+        let user = request.last("user");
+        if user == WARM_UP {
             return Reply::text("Warm.");
         }
-        let mut asked = asked.lock().unwrap();
-        asked.push(Instant::now());
-        if asked.len() > steps {
-            return Reply::text("These were many steps.");
-        }
-        Reply::text("One more.").call("test_read", &json!({}))
+        let mut seen = self.seen.lock().unwrap();
+        let tokens = seen.note(request);
+        let is_summary = user.contains("Write a summary");
+        seen.summaries += usize::from(is_summary);
+        let asked = seen.calls.len() - seen.summaries;
+        let reply = if is_summary {
+            Reply::text("So far it went well.")
+        } else if user == WIDE && asked < self.wide_steps() {
+            let one = |reply: Reply, _| reply.call("test_read", &json!({}));
+            (0..self.wide).fold(Reply::text("Many at once."), one)
+        } else if user != WIDE && asked < self.steps {
+            let input = json!({"output_bytes": self.output_bytes});
+            Reply::text("One more.").call("test_read", &input)
+        } else {
+            Reply::text("These were many steps.")
+        };
+        seen.calls.push((request.arrived, Instant::now()));
+        reply.taking(CallUsage {
+            input_tokens: tokens as u64,
+            output_tokens: 20,
+            ..CallUsage::default()
+        })
     }
 }
 
-/// The time between two of these, in milliseconds.
-fn milliseconds_each(asked: &[Instant]) -> f64 {
-    let took = asked.first().zip(asked.last());
-    let took = took.map_or(Duration::ZERO, |(first, last)| *last - *first);
-    took.as_secs_f64() * 1000.0 / float(asked.len() as u64 - 1)
+impl Seen {
+    /// Notes a request, and returns its tokens.
+    fn note(&mut self, request: &Request) -> usize {
+        let messages = request.body["messages"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        if !self.last.is_empty() {
+            self.goes_on.push(messages.starts_with(&self.last));
+        }
+        let is_task = |message: &Value| {
+            let tasks = [SEQUENTIAL, WIDE, KILLED];
+            tasks.iter().any(|task| message["content"] == **task)
+        };
+        self.without_task += usize::from(!messages.iter().any(is_task));
+        self.last = messages;
+        let tokens = request.body.to_string().len() / BYTES_PER_TOKEN;
+        self.largest_tokens = self.largest_tokens.max(tokens);
+        tokens
+    }
+
+    /// Of 200 requests in a row, how many begin with the one before: the fewest.
+    fn fewest_hits(&self) -> usize {
+        let windows = self
+            .goes_on
+            .windows(IN_A_ROW.min(self.goes_on.len()).max(1));
+        let hits = windows.map(|window| window.iter().filter(|hit| **hit).count());
+        hits.min().unwrap_or_default()
+    }
+
+    /// How long each step took without the model, in milliseconds.
+    fn milliseconds(&self) -> Vec<f64> {
+        let pairs = self.calls.windows(2);
+        let took = pairs.map(|pair| pair[1].0.saturating_duration_since(pair[0].1));
+        took.map(|took| took.as_secs_f64() * 1000.0).collect()
+    }
+}
+
+fn mean(took: &[f64]) -> f64 {
+    took.iter().sum::<f64>() / float(took.len() as u64)
+}
+
+/// The mean of the slowest `count` steps in a row.
+fn slowest(took: &[f64], count: usize) -> f64 {
+    took.windows(count.min(took.len()))
+        .map(mean)
+        .fold(0.0, f64::max)
 }

@@ -41,6 +41,8 @@ words! {
         ClientToolRequested = "client_tool_requested",
         /// A sub-agent began to work on a task.
         SubAgentStart = "sub_agent_start",
+        /// Older messages are no longer sent to the model: a summary stands for them.
+        ContextCompacted = "context_compacted",
     }
 }
 
@@ -66,6 +68,7 @@ impl EventType {
             | Self::ApprovalResolved
             | Self::ClientToolRequested
             | Self::SubAgentStart
+            | Self::ContextCompacted
             | Self::Unknown(_) => false,
         }
     }
@@ -91,6 +94,7 @@ impl EventType {
             | Self::ApprovalResolved
             | Self::ClientToolRequested
             | Self::SubAgentStart
+            | Self::ContextCompacted
             | Self::Unknown(_) => false,
         }
     }
@@ -118,6 +122,7 @@ impl EventType {
             | Self::ApprovalResolved
             | Self::ClientToolRequested
             | Self::SubAgentStart
+            | Self::ContextCompacted
             | Self::Unknown(_) => false,
         }
     }

@@ -10,6 +10,8 @@ pub mod failure {
     pub const LLM_QUOTA_EXCEEDED: &str = "llm_quota_exceeded";
     /// The provider could not be reached, or answered with a server error.
     pub const LLM_UNAVAILABLE: &str = "llm_unavailable";
+    /// The provider has more calls than it can take, of all its customers.
+    pub const LLM_OVERLOADED: &str = "llm_overloaded";
     /// The reply ended before it was whole.
     pub const LLM_STREAM_CUT: &str = "llm_stream_cut";
     /// The provider refused the request as it was.
@@ -20,6 +22,8 @@ pub mod failure {
     pub const LLM_CONTEXT_TOO_LONG: &str = "llm_context_too_long";
     /// The provider does not know the model.
     pub const LLM_NOT_FOUND: &str = "llm_not_found";
+    /// The provider's content policy forbids the request or its reply.
+    pub const LLM_CONTENT_POLICY: &str = "llm_content_policy";
     /// The reply could not be used.
     pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
     /// The tool could not be reached, and did not run.
@@ -55,16 +59,18 @@ pub mod failure {
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
     /// All codes.
-    pub const ALL: [&str; 25] = [
+    pub const ALL: [&str; 27] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
         LLM_UNAVAILABLE,
+        LLM_OVERLOADED,
         LLM_STREAM_CUT,
         LLM_BAD_REQUEST,
         LLM_UNAUTHORIZED,
         LLM_CONTEXT_TOO_LONG,
         LLM_NOT_FOUND,
+        LLM_CONTENT_POLICY,
         LLM_INVALID_RESPONSE,
         TOOL_UNAVAILABLE,
         STEP_LIMIT,

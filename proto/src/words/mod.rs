@@ -19,7 +19,10 @@ pub use self::{
     event_types::EventType,
     failures::failure,
     tools::{DELEGATE_TOOL, Effect, READ_RESULT_TOOL, ToolKind, ToolStatus, remote_failure},
-    turns::{AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy, OnCutReply},
+    turns::{
+        AgentExecutionStatus, CheckpointType, FinishReason, MessageRole, OnBusy, OnCutReply,
+        OnFullContext,
+    },
 };
 
 /// Default task queue of workers.

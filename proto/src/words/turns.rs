@@ -22,6 +22,8 @@ words! {
         User = "user",
         /// The model.
         Assistant = "assistant",
+        /// Nobody: it stands for older messages, which are no longer sent.
+        Summary = "summary",
     }
 }
 
@@ -37,6 +39,8 @@ words! {
         /// The provider cut the answer at its limit of tokens. Only events say so; a checkpoint keeps it apart, so that
         /// workers of the release before can read it.
         Length = "length",
+        /// The call has made a summary of older messages. The model thinks in the next step.
+        Compacted = "compacted",
     }
 }
 
@@ -47,6 +51,16 @@ words! {
         End = "end",
         /// The model is asked to go on, in another step of the turn.
         Continue = "continue",
+    }
+}
+
+words! {
+    /// What becomes of older messages when the model's context window nears its end.
+    pub enum OnFullContext {
+        /// A summary stands for them, which the model itself writes.
+        Summarize = "summarize",
+        /// They are left out, and the model is told so.
+        Drop = "drop",
     }
 }
 

@@ -48,12 +48,15 @@ pub trait LostWorkers: Send + Sync {
 pub struct WorkerId(Arc<str>);
 
 impl WorkerId {
-    /// The length of an id in bytes.
-    pub(crate) const BYTES: u8 = 32;
+    /// The length of an id in bytes. It is in most events of a history, so it is no longer than it must be: 60 random bits
+    /// tell all workers of a deployment apart.
+    pub(crate) const BYTES: u8 = 16;
 
     /// Makes the id of a process that has just started.
     pub fn random() -> Self {
-        Self(uuid::Uuid::new_v4().simple().to_string().into())
+        let mut id = uuid::Uuid::new_v4().simple().to_string();
+        id.truncate(usize::from(Self::BYTES));
+        Self(id.into())
     }
 
     /// The id as text.

@@ -58,8 +58,8 @@ pub use self::{
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
     traces::{KeptTrace, TraceContext, TraceContexts, TraceKey},
     turns::{
-        AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent, PinnedAgent,
-        Saved, StepClaim, TurnStart, TurnStore,
+        AgentEnd, BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext,
+        OnUnknownAgent, PinnedAgent, ReadBefore, Saved, StepClaim, TurnStart, TurnStore,
     },
 };
 pub use crate::error::Result;

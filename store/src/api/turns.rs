@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_proto::{
     LogId, SealedStep, Thread,
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
@@ -55,14 +56,16 @@ pub trait TurnStore: Send + Sync {
     /// Returns the definition of an agent by its hash; `None` when none is stored.
     async fn agent_definition(&self, hash: &str) -> Result<Option<AgentDefinition>>;
 
-    /// Returns a thread's messages for the model, oldest first: of those that turns have taken, the newest, up to
-    /// `limit`. The cut never separates an assistant's tool calls from what came before them in the same turn.
+    /// Returns what the model is sent of a thread, oldest first, up to `limit`: the summary of what was compacted, the
+    /// messages that were kept then, and those after it. Messages that wait are not among them. It reads no more than it
+    /// returns. With `read`, what the caller has read before, it returns only what is new, if that goes on from there.
     async fn context(
         &self,
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
-    ) -> Result<Vec<ContextMessage>>;
+        read: Option<ReadBefore>,
+    ) -> Result<ModelContext>;
 
     /// Returns those of these tools that need no more approvals in the conversation.
     async fn granted_tools(
@@ -275,6 +278,50 @@ pub struct AgentEnd {
     pub output_tokens: u32,
 }
 
+/// The context of a call.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ModelContext {
+    /// The messages, oldest first.
+    pub messages: Vec<ContextMessage>,
+    /// True when there are newer ones, which the limit did not let in.
+    pub has_more: bool,
+    /// True when the messages come after what was read before. Else they are the whole context.
+    pub goes_on: bool,
+}
+
+/// What a caller has read of a thread before. It never changes, unless the thread is cut anew, or the database goes back to
+/// an earlier point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReadBefore {
+    /// The last event before its cut; 0 without one.
+    pub cut: u32,
+    /// The event of its last message.
+    pub last_sequence: u32,
+    /// When its last message was created.
+    pub last_created_at: DateTime<Utc>,
+}
+
+impl ReadBefore {
+    /// What was read; `None` when that is nothing, or ends before the newest cut.
+    pub fn of(messages: &[ContextMessage]) -> Option<Self> {
+        let last = messages.last().filter(|last| last.is_after_cut())?;
+        let summary = messages
+            .first()
+            .filter(|first| first.role == MessageRole::Summary);
+        Some(Self {
+            cut: summary.map_or(0, |summary| summary.sequence_number),
+            last_sequence: last.sequence_number,
+            last_created_at: last.created_at,
+        })
+    }
+
+    /// True when the messages, read with this, come after it.
+    pub(crate) fn goes_on_with(self, messages: &[ContextMessage]) -> bool {
+        let first = messages.first();
+        first.is_none_or(|it| it.is_after_cut() && it.sequence_number > self.last_sequence)
+    }
+}
+
 /// A message as the model's context sees it.
 #[derive(Debug, Clone, PartialEq, sqlx::FromRow)]
 pub struct ContextMessage {
@@ -289,9 +336,40 @@ pub struct ContextMessage {
     /// Results of those calls that ended.
     #[sqlx(json)]
     pub tool_results: Vec<ToolResult>,
+    /// The event with which it entered the timeline; for a summary, the last event that it stands for.
+    #[sqlx(try_from = "i64")]
+    pub sequence_number: u32,
+    /// Its id; empty for a summary.
+    pub id: String,
+    /// The agent execution that has taken it, or written it; empty for a summary.
+    pub agent_execution_id: String,
+    /// When it was created.
+    pub created_at: DateTime<Utc>,
+    /// True for a message before the newest cut, which is sent on all the same.
+    pub is_kept: bool,
 }
 
 impl ContextMessage {
+    /// A text that somebody said.
+    pub fn text(role: MessageRole, content: impl Into<String>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            tool_calls: Vec::new(),
+            tool_results: Vec::new(),
+            sequence_number: 0,
+            id: String::new(),
+            agent_execution_id: String::new(),
+            created_at: DateTime::default(),
+            is_kept: false,
+        }
+    }
+
+    /// True for a message after the newest cut.
+    fn is_after_cut(&self) -> bool {
+        self.role != MessageRole::Summary && !self.is_kept
+    }
+
     /// True for an answer of the model that was cut and that goes on in the next message, or is to go on now.
     pub fn goes_on_in(&self, next: Option<&Self>) -> bool {
         self.role == MessageRole::Assistant

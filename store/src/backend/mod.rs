@@ -56,7 +56,7 @@
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
-//! | `delete_conversation` | 15 |
+//! | `delete_conversation` | 16 |
 //! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6 |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 2 (conversation and message are there), 9 (neither is); where a turn runs: 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |

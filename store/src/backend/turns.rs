@@ -17,21 +17,23 @@ use super::{
     save,
     sql::{
         agent_executions::{DEFINITION, HOLDS_CLAIM},
+        context::CONTEXT,
         conversations::AGENT_OF,
-        messages::CONTEXT,
         outside::GRANTED_TOOLS,
     },
     sub_agents,
 };
 use crate::{
     api::{
-        BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, OnUnknownAgent,
-        PageLimit, Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord,
-        TurnStart, TurnStore, WorkerId,
+        BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, ModelContext,
+        OnUnknownAgent, PageLimit, ReadBefore, Result, Saved, StepClaim, StepKey, ToolClaim,
+        ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
     },
-    context::context_window,
     rows::measured::MeasuredRow,
 };
+
+/// No event has this number.
+const NOTHING_READ: i64 = -1;
 
 #[async_trait]
 impl TurnStore for Database {
@@ -81,16 +83,24 @@ impl TurnStore for Database {
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
-    ) -> Result<Vec<ContextMessage>> {
-        let query = sqlx::query_as(CONTEXT)
+        read: Option<ReadBefore>,
+    ) -> Result<ModelContext> {
+        let query = sqlx::query_as(words(CONTEXT))
             .bind(conversation_id)
             .bind(i64::from(limit.rows) + 1)
             .bind(thread.sub_agent().unwrap_or_default())
-            .bind(i64::from(limit.bytes));
+            .bind(i64::from(limit.bytes))
+            .bind(read.map_or(NOTHING_READ, |read| i64::from(read.cut)))
+            .bind(read.map_or(NOTHING_READ, |read| i64::from(read.last_sequence)))
+            .bind(read.map(|read| read.last_created_at));
         let rows: Vec<MeasuredRow<ContextMessage>> =
             self.read(query.fetch_all(self.reader())).await?;
-        let (newest_first, is_cut) = limit.cut(rows);
-        Ok(context_window(newest_first, is_cut))
+        let (messages, has_more) = limit.cut(rows);
+        Ok(ModelContext {
+            goes_on: read.is_some_and(|read| read.goes_on_with(&messages)),
+            messages,
+            has_more,
+        })
     }
 
     async fn granted_tools(

@@ -130,6 +130,8 @@ impl Builder<'_> {
         }
         if let Some(state) = snapshot.checkpoint.as_ref().or(snapshot.partial.as_ref())
             && !state.text.is_empty()
+            // A summary is for the model alone.
+            && state.finish() != FinishReason::Compacted
         {
             self.assistant_message(&state.text, FinishReason::Cancelled);
         }

@@ -25,6 +25,7 @@ pub fn key(request: &BatchRequest) -> String {
         Save::UserMessage { message_id, .. } => user_message_key(message_id),
         Save::Thought => format!("{message_id}/{agent_execution_id}/{step}/thought"),
         Save::CutReply => format!("{message_id}/{agent_execution_id}/{step}/cut_reply"),
+        Save::Compaction => format!("{message_id}/{agent_execution_id}/{step}/compaction"),
         Save::Observe { execution_id, .. } => {
             format!("{message_id}/{agent_execution_id}/{step}/observe/{execution_id}")
         }

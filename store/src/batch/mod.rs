@@ -9,6 +9,7 @@
 //! - `keys.rs`: the keys of batches, which name roles (invariant 3, idempotent saves), and ids made from them
 //! - `builder.rs`: what all kinds of batch share: they number events and write messages
 //! - `thought.rs`, `observe.rs`, `end.rs`: what the model asked for, how its tools ended, how the agent execution ended
+//! - `compaction.rs`: the summary that stands for older messages
 //! - `emitted.rs`: events that tools emit themselves, and the work plans they change
 //! - `outside.rs`: requests to a person or the client, and their answers
 //! - `delegation.rs`: whether a sub-agent may start, what starts it, what its end gives the call
@@ -16,6 +17,7 @@
 //! No I/O, no clock and no randomness may be here.
 
 mod builder;
+mod compaction;
 mod delegation;
 mod emitted;
 mod end;
@@ -33,7 +35,9 @@ pub use delegation::{Delegator, Refusal, Task, task};
 use emitted::changed_plan;
 pub use keys::{checkpoint_id, event_id, key, user_message_key};
 pub use request::{AgentExecutionEnd, BatchRequest, Save};
-pub use rows::{Batch, DelegateCallEnd, NewEvent, ObservedStep, ObservedTool, TakenMessage};
+pub use rows::{
+    Batch, ContextCut, DelegateCallEnd, NewEvent, ObservedStep, ObservedTool, TakenMessage,
+};
 pub use snapshot::{
     AssistantRow, DelegateCall, Needs, Snapshot, StoredMessage, ToolRow, ToolsNeeded, Totals,
 };
@@ -54,7 +58,7 @@ pub fn needs(request: &BatchRequest) -> Needs {
             message: Some(message_id.clone()),
             ..Needs::default()
         },
-        Save::Thought | Save::CutReply => Needs {
+        Save::Thought | Save::CutReply | Save::Compaction => Needs {
             checkpoint: true,
             ..Needs::default()
         },
@@ -91,6 +95,7 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
         } => builder.user_message(message_id, content.as_deref())?,
         Save::Thought => builder.thought()?,
         Save::CutReply => builder.cut_reply()?,
+        Save::Compaction => builder.compaction()?,
         Save::Observe {
             execution_id,
             failure,
@@ -115,6 +120,7 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
         | Save::UserMessage { .. }
         | Save::Thought
         | Save::CutReply
+        | Save::Compaction
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     };
@@ -137,6 +143,7 @@ pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
         }],
         Save::UserMessage { .. }
         | Save::Observe { .. }
+        | Save::Compaction
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     }

@@ -43,6 +43,8 @@ pub enum Save {
     Thought,
     /// An answer that the provider cut, and that goes on in the next step. It is read from the checkpoint.
     CutReply,
+    /// The summary that stands for older messages. It is read from the checkpoint.
+    Compaction,
     /// How a tool ended. It is read from the tool's record.
     Observe {
         /// The tool execution.
@@ -126,6 +128,7 @@ impl TryFrom<&SaveRequest> for BatchRequest {
             },
             save_request::Batch::Thought(_) => Save::Thought,
             save_request::Batch::CutReply(_) => Save::CutReply,
+            save_request::Batch::Compaction(_) => Save::Compaction,
             save_request::Batch::Observe(observe) => Save::Observe {
                 execution_id: observe.execution_id.clone(),
                 failure: observe.failure.clone(),

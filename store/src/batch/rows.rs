@@ -21,6 +21,8 @@ pub struct Batch {
     pub taken: Option<TakenMessage>,
     /// The assistant row to insert.
     pub assistant: Option<AssistantRow>,
+    /// Where the context of the thread begins from now on.
+    pub context_cut: Option<ContextCut>,
     /// Tool records to insert.
     pub pending_tools: Vec<ToolRow>,
     /// The tool record whose approval was given: the tool may run now, with the input that this record has.
@@ -87,6 +89,17 @@ pub struct TakenMessage {
     pub new_content: Option<String>,
     /// Sequence number of its event.
     pub sequence_number: u32,
+}
+
+/// Where the context of a thread begins: what is before is no longer sent to the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextCut {
+    /// The last event whose message is not sent any more.
+    pub through_sequence: u32,
+    /// What the model is told instead; empty when it is only told that something is left out.
+    pub summary: String,
+    /// Messages before the cut that are sent on: what the person of the turn has asked.
+    pub kept_message_ids: Vec<String>,
 }
 
 /// A tool that the batch observes.

@@ -76,6 +76,8 @@ impl From<ToolColumns> for ToolRecord {
                 // Only the plan says who runs it, and the plan is read from the checkpoint.
                 inline: false,
                 remote: None,
+                // Only the context needs to know it, and the context is read from the messages.
+                signed_by: String::new(),
             },
             status: columns.status,
             attempt: columns.attempt,

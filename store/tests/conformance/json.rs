@@ -99,15 +99,9 @@ pub async fn tool_input_and_result_are_kept<B: Backend>(backend: &B) {
             observe.contains(&format!(r#""result"{colon}{expected},"#)),
             "{observe}"
         );
-        let context = turn
-            .store
-            .context(
-                &turn.conversation,
-                &Thread::Conversation,
-                PageLimit::rows(10),
-            )
-            .await
-            .unwrap();
+        let (id, thread) = (&turn.conversation, Thread::Conversation);
+        let context = turn.store.context(id, &thread, PageLimit::rows(10), None);
+        let context = context.await.unwrap().messages;
         assert_eq!(
             context[1].tool_calls[0]
                 .tool_input
@@ -136,9 +130,10 @@ pub async fn every_character_survives(backend: &impl Backend) {
     );
     let context = turn
         .store
-        .context("c", &Thread::Conversation, EVERYTHING)
+        .context("c", &Thread::Conversation, EVERYTHING, None)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert!(context.len() == 2 && context.iter().all(|message| message.content == all));
 }
 
@@ -156,9 +151,10 @@ pub async fn a_megabyte_survives(backend: &impl Backend) {
     turn.observe(0, 0, "").await;
     let context = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert!(context[1].content == large && context[1].tool_results[0].result.as_str() == text);
     assert!(turn.data("observe").await["result"] == large);
 }
@@ -193,8 +189,9 @@ pub async fn no_number_makes_a_result_long(backend: &impl Backend) {
             &turn.conversation,
             &Thread::Conversation,
             PageLimit::rows(10),
+            None,
         );
-        let context = context.await.unwrap();
+        let context = context.await.unwrap().messages;
         let shown = context[1].tool_results[0].result.as_str();
         assert!(shown.len() < 2 * text.len() + 1000, "{}", shown.len());
     }

@@ -10,6 +10,7 @@
 
 pub mod background;
 pub mod claims;
+pub mod context;
 pub mod conversations;
 pub mod delegation;
 pub mod deletion;
@@ -130,9 +131,14 @@ macro_rules! conformance_suite {
             turns::a_turn_begins_once,
             turns::a_turn_without_content_or_row_is_refused,
             turns::the_agent_stays_pinned,
-            turns::queued_messages_wait_their_turn_in_the_context,
-            turns::the_context_ends_at_its_bytes,
-            turns::the_context_is_cut_before_a_user_message,
+            context::queued_messages_wait_their_turn_in_the_context,
+            context::a_context_is_read_up_to_its_limit,
+            context::calls_and_results_of_a_step_are_one_message,
+            context::a_summary_stands_for_what_was_compacted,
+            context::only_what_is_new_is_read_again,
+            context::a_cut_is_of_its_own_thread,
+            context::a_turn_that_ends_before_its_summary_is_saved_does_not_show_it,
+            context::only_a_summary_is_saved_as_one,
             turns::a_message_that_steered_an_answered_turn_has_no_turn_of_its_own,
             turns::a_message_that_steered_a_cancelled_turn_gets_its_own,
             saves::a_turn_with_one_tool_writes_six_events_and_few_rows,

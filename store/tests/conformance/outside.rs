@@ -131,9 +131,10 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
     );
     let context = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert_eq!(
         context[1].tool_calls[0].tool_input,
         Some(json(r#"{"q": "y"}"#)),

@@ -189,9 +189,10 @@ pub async fn cancel_closes_every_open_act(backend: &impl Backend) {
     assert_eq!(events.last().unwrap().event_type, "cancelled");
     let context = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     let results = &context[1].tool_results;
     let errors: Vec<_> = results.iter().map(|result| result.is_error).collect();
     assert_eq!(
@@ -265,9 +266,10 @@ pub async fn cancel_keeps_the_text_so_far(backend: &impl Backend) {
         );
         assert_eq!(
             turn.store
-                .context(message, &Thread::Conversation, PageLimit::rows(10))
+                .context(message, &Thread::Conversation, PageLimit::rows(10), None)
                 .await
-                .unwrap()[1]
+                .unwrap()
+                .messages[1]
                 .content,
             expected
         );
@@ -390,9 +392,10 @@ pub async fn parallel_results_stand_in_call_order(backend: &impl Backend) {
     }
     let row = turn
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
         .unwrap()
+        .messages
         .pop()
         .unwrap();
     let results: Vec<_> = row

@@ -1,14 +1,7 @@
 //! The begin of a turn and the model's context.
 
-use everturn_proto::{
-    Thread,
-    turn::AgentDefinition,
-    words::{AgentExecutionStatus, Effect},
-};
-use everturn_store::{
-    ContextMessage, Conversations, EventReader, Missing, PageLimit, StoreError, TurnStart,
-    TurnStore,
-};
+use everturn_proto::{turn::AgentDefinition, words::AgentExecutionStatus};
+use everturn_store::{Conversations, EventReader, Missing, StoreError, TurnStart, TurnStore};
 
 use super::{
     Backend,
@@ -113,112 +106,6 @@ pub async fn the_agent_stays_pinned(backend: &impl Backend) {
         Some(agent())
     );
     assert_eq!(turn.store.agent_definition("unknown").await.unwrap(), None);
-}
-
-async fn contents(store: &impl TurnStore, limit: u32) -> Vec<String> {
-    let context = store
-        .context("c", &Thread::Conversation, PageLimit::rows(limit))
-        .await
-        .unwrap();
-    context
-        .into_iter()
-        .map(|message: ContextMessage| format!("{} {}", message.role, message.content))
-        .collect()
-}
-
-pub async fn queued_messages_wait_their_turn_in_the_context(backend: &impl Backend) {
-    let first = Turn::begun(backend.open().await, "c", "m1").await;
-    // The message is accepted while the first turn runs, so it is created before the first answer.
-    first.queue("m2").await;
-    first.complete(0, "answer 1", &[]).await;
-    assert_eq!(contents(&first.store, 10).await, ["user say m1"]);
-    first.end(0, AgentExecutionStatus::Completed).await;
-    let second = Turn::new(first.store.clone(), "c", "m2");
-    // The stored text wins over another one.
-    second.begin_as_run("not this").await.unwrap();
-    assert_eq!(
-        contents(&first.store, 10).await,
-        ["user say m1", "assistant answer 1", "user say m2"]
-    );
-    assert_eq!(second.events().await.len(), 4);
-}
-
-pub async fn the_context_is_cut_before_a_user_message(backend: &impl Backend) {
-    let first = Turn::begun(backend.open().await, "c", "m1").await;
-    for step in 0..2 {
-        first
-            .asks(step, &format!("look {step}"), &[Effect::Read])
-            .await;
-        first.runs(step, 0).await;
-    }
-    first.complete(2, "answer", &[]).await;
-    first.end(2, AgentExecutionStatus::Completed).await;
-    Turn::begun(first.store.clone(), "c", "m2").await;
-    let all = [
-        "user say m1",
-        "assistant look 0",
-        "assistant look 1",
-        "assistant answer",
-        "user say m2",
-    ];
-    assert_eq!(contents(&first.store, 5).await, all);
-    for limit in 1..5 {
-        assert_eq!(
-            contents(&first.store, limit).await,
-            ["user say m2"],
-            "limit {limit}"
-        );
-    }
-    let second = Turn::new(first.store.clone(), "c", "m2");
-    for step in 0..3 {
-        second
-            .asks(step, &format!("seek {step}"), &[Effect::Read])
-            .await;
-        second.runs(step, 0).await;
-    }
-    // A turn that is longer than the limit has no place to cut at.
-    assert_eq!(
-        contents(&first.store, 2).await,
-        ["assistant seek 1", "assistant seek 2"]
-    );
-    let context = first
-        .store
-        .context("c", &Thread::Conversation, PageLimit::rows(1))
-        .await
-        .unwrap();
-    assert_eq!(context[0].tool_calls, [second.call(2, 0, Effect::Read)]);
-    assert_eq!(context[0].tool_results[0].result.as_str(), "\"found\"");
-    assert_eq!(
-        first
-            .store
-            .context("unknown", &Thread::Conversation, PageLimit::rows(10))
-            .await
-            .unwrap(),
-        []
-    );
-}
-
-pub async fn the_context_ends_at_its_bytes(backend: &impl Backend) {
-    let turn = Turn::begun(backend.open().await, "c", "m").await;
-    let long = "x".repeat(1000);
-    for number in 0..4 {
-        turn.steer(&format!("s{number}"), &format!("{number}{long}"))
-            .await;
-    }
-    for (bytes, expected) in [
-        (1_000_000, vec!["sa", "0x", "1x", "2x", "3x"]),
-        (2_500, vec!["2x", "3x"]),
-        (1, vec!["3x"]),
-    ] {
-        let limit = PageLimit { rows: 100, bytes };
-        let context = turn.store.context("c", &Thread::Conversation, limit).await;
-        let texts: Vec<_> = context
-            .unwrap()
-            .into_iter()
-            .map(|message| message.content.chars().take(2).collect::<String>())
-            .collect();
-        assert_eq!(texts, expected, "{bytes}");
-    }
 }
 
 pub async fn a_message_that_steered_an_answered_turn_has_no_turn_of_its_own(

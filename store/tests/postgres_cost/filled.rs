@@ -15,8 +15,10 @@ pub(super) async fn fill(connection: &mut PgConnection) {
         INSERT INTO conversations (id, tenant_id, owner_id, agent, title, last_sequence, created_at, updated_at, log_id)
             SELECT 'c' || n, 't', CASE n % 100 WHEN 0 THEN 'o' ELSE 'p' END, 'a', '', CASE n WHEN 1 THEN 100090 ELSE 90 END, now(), now() + n * interval '1 s', 'log' || n
             FROM generate_series(1, 10000) n;
-        INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, now(), '', '[]', '[]'
+        INSERT INTO messages SELECT id, 'm' || k, 'user', 'taken', 'client' || k, 'e' || k || id, NULL, k, '2026-01-01 00:00:00+00', '', '[]', '[]'
             FROM conversations, generate_series(1, 5) k;
+        INSERT INTO context_cuts SELECT id, '', n, 'e1' || id, n, 'Short.', ARRAY['m1'], now()
+            FROM conversations, generate_series(1, 2) n WHERE id <> 'c5000';
         INSERT INTO agent_executions (id, conversation_id, message_id, root_execution_id, depth, agent, agent_hash,
             status, started_at, tenant_id)
             SELECT 'e' || k || id, id, 'm' || k, 'e' || k || id, 0, 'a', 'h',

@@ -319,10 +319,26 @@ fn of_messages() -> Vec<Query> {
     vec![
         query(
             "context",
-            hot::CONTEXT,
-            "text, bigint, text, bigint",
-            "'c5000', 3, '', 4194304",
+            hot::CONTEXT.postgres,
+            "text, bigint, text, bigint, bigint, bigint, timestamptz",
+            "'c5000', 3, '', 4194304, -1, -1, NULL",
             3,
+        ),
+        // The newest cut is looked up more than once.
+        query(
+            "context after a cut",
+            hot::CONTEXT.postgres,
+            "text, bigint, text, bigint, bigint, bigint, timestamptz",
+            "'c5001', 3, '', 4194304, -1, -1, NULL",
+            6 + 1 + 3,
+        ),
+        // The last message that was read is looked up for each part.
+        query(
+            "context that was read before",
+            hot::CONTEXT.postgres,
+            "text, bigint, text, bigint, bigint, bigint, timestamptz",
+            "'c5000', 3, '', 4194304, 0, 4, '2026-01-01 00:00:00+00'",
+            3 + 1,
         ),
         query(
             "repeated message",

@@ -104,7 +104,7 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
     };
     let noted = store.note_response(&step, 1, &response);
     costs.of("note_response", noted).await.unwrap();
-    let context = store.context(id, &Thread::Conversation, PageLimit::rows(100));
+    let context = store.context(id, &Thread::Conversation, PageLimit::rows(100), None);
     costs.of("context", context).await.unwrap();
     let calls: Vec<_> = (0..tools)
         .map(|index| turn.call(0, index, Effect::Read))
@@ -283,7 +283,7 @@ const COSTS: [(&str, u64); 38] = [
     ("conversation", 1),
     ("list_conversations", 1),
     ("rename_conversation", 1),
-    ("delete_conversation", 15),
+    ("delete_conversation", 16),
     ("offer_trace", 1),
     ("begin_trace", 1),
     ("trace_of", 1),
@@ -347,7 +347,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             store.begin_turn(turn.begin("")).await.unwrap();
             store.claim_step(&turn.step(0), None).await.unwrap();
             store
-                .context(id, &Thread::Conversation, PageLimit::rows(100))
+                .context(id, &Thread::Conversation, PageLimit::rows(100), None)
                 .await
                 .unwrap();
             let calls: Vec<_> = (0..2)
@@ -360,7 +360,7 @@ async fn a_turn_of_two_steps_and_two_tools() {
             turn.runs(0, 1).await;
             store.claim_step(&turn.step(1), None).await.unwrap();
             store
-                .context(id, &Thread::Conversation, PageLimit::rows(100))
+                .context(id, &Thread::Conversation, PageLimit::rows(100), None)
                 .await
                 .unwrap();
             turn.complete(1, "answer", &[]).await;

@@ -71,8 +71,8 @@ async fn an_observe_does_not_write_the_results_of_its_step_anew() {
     println!("{MEASURED} observes: {first} bytes first, {late} late; the last alone: {last}");
     assert!(late < 2 * first, "{late} bytes, and {first} at first");
     let thread = everturn_proto::Thread::Conversation;
-    let context = turn.store.context("c", &thread, PageLimit::rows(10));
-    let row = context.await.unwrap().pop().unwrap();
+    let context = turn.store.context("c", &thread, PageLimit::rows(10), None);
+    let row = context.await.unwrap().messages.pop().unwrap();
     let results = row.tool_results.iter().map(|result| &result.execution_id);
     let calls = row.tool_calls.iter().map(|call| &call.execution_id);
     assert!(results.eq(calls));

@@ -224,6 +224,29 @@ impl Stack {
         rows
     }
 
+    /// Returns all that is in the database: each row of each table, as text.
+    pub async fn dump(&self) -> String {
+        if let Some(dump) = self.backends.dump().await {
+            return dump;
+        }
+        let options = SqliteConnectOptions::new().filename(self.path("everturn.db"));
+        let pool = SqlitePool::connect_with(options).await.unwrap();
+        let mut dump = String::new();
+        for (table, _) in self.rows().await {
+            let columns = format!(
+                "SELECT group_concat('quote(\"' || name || '\")', ' || '','' || ') FROM pragma_table_info('{table}')"
+            );
+            let columns: String = sqlx::query_scalar(sqlx::AssertSqlSafe(columns))
+                .fetch_one(&pool)
+                .await
+                .unwrap();
+            let rows = sqlx::AssertSqlSafe(format!("SELECT {columns} FROM {table}"));
+            let rows: Vec<String> = sqlx::query_scalar(rows).fetch_all(&pool).await.unwrap();
+            dump.extend(rows.into_iter().map(|row| format!("{table}: {row}\n")));
+        }
+        dump
+    }
+
     /// Runs a statement on the database, which sees what the stack's processes write.
     async fn run_sql(&self, sqlite: &str, postgres: &str) {
         if self.backends.run_sql(postgres).await {

@@ -29,6 +29,7 @@ async fn permanent_errors_of_the_model_end_the_turn() {
     for (status, code, expected) in [
         (400, "invalid_request", "llm_bad_request"),
         (400, "context_length_exceeded", "llm_context_too_long"),
+        (400, "content_policy_violation", "llm_content_policy"),
         (401, "invalid_api_key", "llm_unauthorized"),
         (404, "model_not_found", "llm_not_found"),
         (429, "insufficient_quota", "llm_quota_exceeded"),

@@ -140,6 +140,7 @@ async fn once_prints_the_turn_and_leaves_nothing_behind() {
         .env("EVERTURN_DATA_DIR", directory.path())
         .env_remove("OPENAI_API_KEY")
         .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("GEMINI_API_KEY")
         .stdin(Stdio::null())
         .output()
         .await

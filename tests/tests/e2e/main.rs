@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod aimock;
 mod alerts;
 mod api;
 mod approvals;
@@ -11,10 +12,13 @@ mod approvals_survive;
 mod background;
 mod backups;
 mod bad_input;
+mod canary;
 mod cancels;
+mod chaos;
 mod cli;
 mod client_tools;
 mod clocks;
+mod context;
 mod conversations;
 mod cost;
 mod crash;
@@ -40,6 +44,7 @@ mod own_tools;
 mod parallel;
 mod pools;
 mod printed;
+mod provider_limits;
 mod races;
 mod readers;
 mod readme;

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod record;
+mod record_compaction;
 mod record_pools;
 
 use std::{

@@ -30,7 +30,8 @@ impl Printer {
                 | EventType::ClientToolRequested
                 | EventType::Error
                 | EventType::Cancelled
-                | EventType::SubAgentStart,
+                | EventType::SubAgentStart
+                | EventType::ContextCompacted,
             ) => {
                 if let Some(line) = show::line(frame) {
                     println!("{line}");

@@ -146,9 +146,8 @@ impl Command {
     /// The log filter when none is given. In a terminal, warnings only.
     fn default_log_filter(&self) -> &'static str {
         match self {
-            // genai logs a warning for every last chunk without a text, which every provider sends.
             Self::Dev(_) | Self::Chat(_) | Self::Keys(_) | Self::Tools(_) | Self::Config(_) => {
-                "warn,genai=error"
+                "warn"
             }
             // The SDK warns of each history that does not replay, which is told on standard output.
             Self::Replay(_) => "error",
@@ -157,7 +156,7 @@ impl Command {
             | Self::Gateway(_)
             | Self::All(_)
             | Self::Migrate
-            | Self::Retention(_) => "info,temporalio_sdk_core=warn,genai=error,rmcp=warn",
+            | Self::Retention(_) => "info,temporalio_sdk_core=warn,rmcp=warn",
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `[providers.NAME]`: endpoints of language models.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::RangeInclusive};
 
-use everturn_activities::model::{Provider, ProviderKind, Providers};
+use everturn_activities::model::{CallLimits, Provider, ProviderKind, Providers};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -14,8 +14,16 @@ pub(super) struct ProviderTable {
     kind: ProviderKind,
     base_url: Option<Spanned<String>>,
     api_key_env: Option<Spanned<String>>,
+    #[serde(default)]
+    headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
+    max_concurrent_calls: Option<Spanned<usize>>,
+    requests_per_minute: Option<Spanned<usize>>,
     background: Option<Spanned<bool>>,
 }
+
+/// More than any worker has slots for.
+const CONCURRENT: RangeInclusive<usize> = 1..=10_000;
+const PER_MINUTE: RangeInclusive<usize> = 1..=100_000;
 
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, ProviderTable>,
@@ -23,12 +31,15 @@ pub(super) fn check(
 ) -> Providers {
     tables
         .into_iter()
-        .map(|(name, table)| (name.into_inner(), table.check(check)))
+        .map(|(name, table)| {
+            let provider = table.check(&name, check);
+            (name.into_inner(), provider)
+        })
         .collect()
 }
 
 impl ProviderTable {
-    fn check(self, check: &mut Checker<'_>) -> Provider {
+    fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Provider {
         let has_background = self.kind.has_background();
         if let Some(background) = &self.background
             && !has_background
@@ -38,19 +49,42 @@ impl ProviderTable {
                 "only providers of kind `openai_responses` make responses in the background; remove `background`",
             );
         }
+        if self.base_url.is_none() && self.kind.own_url().is_none() {
+            check.wrong(
+                name,
+                "a provider of kind `azure` needs `base_url`, the address of its resource, like \
+                 \"https://NAME.openai.azure.com/openai/v1/\"",
+            );
+        }
+        let header = |(name, variable): (&Spanned<String>, _)| {
+            let value = check.secret("headers_env", variable)?;
+            Some((name.get_ref().clone(), value))
+        };
+        let headers = self.headers_env.iter().filter_map(header).collect();
+        let mut limit = |key, value: &Option<Spanned<usize>>, range| {
+            value
+                .as_ref()
+                .map(|value| check.number(key, value, 1, range))
+        };
         Provider {
             kind: self.kind,
+            headers,
+            limits: CallLimits {
+                concurrent: limit(
+                    "max_concurrent_calls",
+                    &self.max_concurrent_calls,
+                    CONCURRENT,
+                ),
+                per_minute: limit("requests_per_minute", &self.requests_per_minute, PER_MINUTE),
+            },
             background: has_background && self.background.is_none_or(Spanned::into_inner),
-            base_url: self.base_url.map(|url| base_url(&url, check)),
             api_key: self
                 .api_key_env
                 .and_then(|variable| check.secret("api_key_env", &variable)),
+            base_url: self.base_url.map(|url| {
+                check.http_url("base_url", &url, "https://api.example.com/v1/");
+                url.into_inner()
+            }),
         }
     }
-}
-
-/// The URL with a slash at its end, which the model client needs.
-fn base_url(url: &Spanned<String>, check: &mut Checker<'_>) -> String {
-    check.http_url("base_url", url, "https://api.example.com/v1/");
-    format!("{}/", url.get_ref().trim_end_matches('/'))
 }

@@ -234,10 +234,9 @@ proptest! {
 fn client(demo: &DemoModel) -> GenaiClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
-        kind: ProviderKind::OpenAi,
         base_url: Some(demo.base_url()),
         api_key: Some("demo".to_owned()),
-        background: false,
+        ..Provider::new(ProviderKind::OpenAi)
     };
     GenaiClient::new(BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
 }
@@ -267,12 +266,7 @@ async fn complete(
 }
 
 fn message(role: MessageRole, content: &str) -> ContextMessage {
-    ContextMessage {
-        role,
-        content: content.into(),
-        tool_calls: vec![],
-        tool_results: vec![],
-    }
+    ContextMessage::text(role, content)
 }
 
 #[tokio::test]

@@ -72,10 +72,9 @@ pub(super) async fn providers(config: &Config) -> anyhow::Result<(Providers, Opt
     }
     let demo = DemoModel::start().await?;
     let provider = Provider {
-        kind: ProviderKind::OpenAi,
         base_url: Some(demo.base_url()),
         api_key: Some("demo".to_owned()),
-        background: false,
+        ..Provider::new(ProviderKind::OpenAi)
     };
     providers.insert(config::DEMO_PROVIDER.to_owned(), provider);
     Progress::start("demo model").done("no provider's key is configured: a set of rules answers");

@@ -109,8 +109,8 @@ pub async fn run(
 pub fn check_providers(config: &Config) -> anyhow::Result<()> {
     if config.needs_demo_model() {
         anyhow::bail!(
-            "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY or \
-             ANTHROPIC_API_KEY; `everturn dev` runs a demo model without one"
+            "no model provider is configured. Add [providers.<name>] to everturn.toml or set OPENAI_API_KEY, \
+             ANTHROPIC_API_KEY or GEMINI_API_KEY; `everturn dev` runs a demo model without one"
         );
     }
     Ok(())
@@ -163,6 +163,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         model: telemetry.model(Arc::new(
             Models::new(parts.providers).context("cannot set up the model client")?,
         )),
+        known_contexts: Arc::default(),
+        measures: Arc::default(),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),

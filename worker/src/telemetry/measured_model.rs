@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use everturn_activities::model::{
-    ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
 };
 use everturn_stream::Part;
 use everturn_telemetry::turns::Model;
@@ -63,6 +63,10 @@ impl ReplyListener for Timed<'_> {
 impl ModelClient for MeasuredModel {
     fn has_provider(&self, provider: &str) -> bool {
         self.client.has_provider(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        self.client.admit(provider).await
     }
 
     async fn complete(

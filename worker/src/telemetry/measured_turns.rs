@@ -13,9 +13,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage,
-    OnUnknownAgent, PageLimit, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey,
-    ToolRecord, TurnStart, TurnStore, WorkerId,
+    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ModelContext,
+    OnUnknownAgent, PageLimit, ReadBefore, Saved, StepClaim, StepKey, StoreError, ToolClaim,
+    ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -70,6 +70,7 @@ fn name_of(request: &SaveRequest) -> &'static str {
         Some(Batch::Steer(_)) => "steer",
         Some(Batch::Thought(_)) => "thought",
         Some(Batch::CutReply(_)) => "cut_reply",
+        Some(Batch::Compaction(_)) => "compaction",
         Some(Batch::Observe(_)) => "observe",
         Some(Batch::Approval(_)) => "approval",
         Some(Batch::SubAgent(_)) => "sub_agent",
@@ -121,8 +122,13 @@ impl TurnStore for MeasuredTurns {
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
-    ) -> Result<Vec<ContextMessage>, StoreError> {
-        noted(self.store.context(conversation_id, thread, limit).await)
+        read: Option<ReadBefore>,
+    ) -> Result<ModelContext, StoreError> {
+        noted(
+            self.store
+                .context(conversation_id, thread, limit, read)
+                .await,
+        )
     }
 
     async fn granted_tools(

@@ -11,8 +11,9 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
+use super::gemini;
 use crate::{
-    model::{ModelRequest, ProviderKind},
+    model::{ModelRequest, ProviderKind, signer},
     tools::ToolSpec,
 };
 
@@ -23,11 +24,34 @@ const GO_ON: &str = "Your last message was cut at the limit of its length. Go on
 /// The first message of a context that begins in the middle of a conversation: Anthropic wants the first one to be a
 /// user's.
 const EARLIER: &str = "(Earlier messages of this conversation are left out.)";
+const SUMMARY: &str = "(A summary that you have written of the earlier messages of this conversation, which are left out:)";
 const EMPTY: &str = "(empty message)";
 const MAX_NAME_CHARS: usize = 64;
 
+/// Who reads the context: what a call's id may be, and which signatures are its own.
+struct Reader {
+    kind: ProviderKind,
+    signer: String,
+}
+
+impl Reader {
+    /// The signatures of a call that this reader made. Another model would refuse them. Calls of older versions do not say
+    /// who made theirs.
+    fn signatures<'a>(&self, call: &'a ToolCall) -> &'a [String] {
+        if call.signed_by.is_empty() || call.signed_by == self.signer {
+            &call.signatures
+        } else {
+            &[]
+        }
+    }
+}
+
 /// The request as genai takes it.
 pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest {
+    let reader = &Reader {
+        kind,
+        signer: signer(&request.provider, &request.model),
+    };
     let mut messages = Vec::new();
     if request
         .messages
@@ -41,11 +65,12 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
         let next = following.next();
         match message.role {
             MessageRole::Assistant => {
-                push_assistant(&mut messages, message, kind);
+                push_assistant(&mut messages, message, reader);
                 if message.goes_on_in(next) {
                     messages.push(ChatMessage::user(GO_ON));
                 }
             }
+            MessageRole::Summary => messages.push(ChatMessage::user(summary(&message.content))),
             MessageRole::User | MessageRole::Unknown(_) => {
                 let text = message.content.as_str();
                 let is_empty = text.trim().is_empty();
@@ -65,14 +90,23 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
     }
 }
 
+/// What stands for messages that are no longer sent.
+fn summary(text: &str) -> String {
+    if text.trim().is_empty() {
+        EARLIER.to_owned()
+    } else {
+        format!("{SUMMARY}\n\n{text}")
+    }
+}
+
 /// An assistant's message, and the results of its calls in call order.
-fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kind: ProviderKind) {
+fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, reader: &Reader) {
     let blocks = message
         .tool_calls
         .iter()
-        .flat_map(|call| &call.signatures)
+        .flat_map(|call| reader.signatures(call))
         .filter_map(|text| thinking_block(text))
-        .filter(|block| is_of(block, kind));
+        .filter(|block| is_of(block, reader.kind));
     let mut parts: Vec<ContentPart> = blocks
         .map(|block| ContentPart::from_custom(block, None))
         .collect();
@@ -83,7 +117,7 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
         message
             .tool_calls
             .iter()
-            .map(|call| ContentPart::ToolCall(wire_call(call, kind))),
+            .map(|call| ContentPart::ToolCall(wire_call(call, reader))),
     );
     // An empty answer says nothing, and no provider takes one back.
     if parts.is_empty() {
@@ -99,7 +133,7 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
                 .iter()
                 .find(|result| result.execution_id == call.execution_id);
             ToolResponse::new(
-                wire_id(call, kind),
+                wire_id(call, reader.kind),
                 result.map_or_else(|| NO_RESULT.to_owned(), result_text),
             )
             .with_fn_name(wire_name(&call.tool_name))
@@ -110,15 +144,15 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, kin
     }
 }
 
-fn wire_call(call: &ToolCall, kind: ProviderKind) -> WireCall {
-    let signatures: Vec<String> = call
-        .signatures
+fn wire_call(call: &ToolCall, reader: &Reader) -> WireCall {
+    let signatures: Vec<String> = reader
+        .signatures(call)
         .iter()
         .filter(|text| thinking_block(text).is_none())
         .cloned()
         .collect();
     WireCall {
-        call_id: wire_id(call, kind),
+        call_id: wire_id(call, reader.kind),
         fn_name: wire_name(&call.tool_name),
         fn_arguments: arguments(call.tool_input.as_ref()),
         thought_signatures: (!signatures.is_empty()).then_some(signatures),
@@ -137,10 +171,13 @@ fn arguments(input: Option<&Json>) -> Value {
 
 /// The call's id, or one of ours when it came from another provider and this one would refuse it.
 fn wire_id(call: &ToolCall, kind: ProviderKind) -> String {
-    if kind.takes_call_id(&call.call_id) {
-        call.call_id.clone()
-    } else {
-        ids::call_id(&call.execution_id)
+    let own = ids::call_id(&call.execution_id);
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    match kind {
+        ProviderKind::Anthropic if !call.call_id.bytes().all(is_fit) => own,
+        // The model gave none, so it gets none back.
+        ProviderKind::Gemini if call.call_id == own => gemini::no_id(&wire_name(&call.tool_name)),
+        _ => call.call_id.clone(),
     }
 }
 

@@ -34,9 +34,12 @@ pub(super) fn from_genai(provider: &str, model: &str, error: &Error) -> ModelErr
             }
         }
         Error::ChatResponse { body, .. } => from_body(call, body),
-        // An event that is not whole is where the stream was cut.
-        Error::StreamParse { serde_error, .. } if serde_error.is_eof() => stream_cut(provider),
-        Error::StreamParse { serde_error, .. } => unreadable(call, serde_error),
+        // An event that is not whole is where the stream was cut. One that is no JSON was damaged on its way: the model
+        // may have written well, so it does not count as a reply that cannot be used.
+        Error::StreamParse { serde_error, .. } => {
+            tracing::warn!(provider, error = %serde_error, "an event of the model's reply is not JSON");
+            stream_cut(provider)
+        }
         Error::JsonValueExt(error) => unreadable(call, error),
         Error::SerdeJson(error) => unreadable(call, error),
         other => {

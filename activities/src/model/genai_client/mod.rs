@@ -1,6 +1,10 @@
-//! The adapter on genai: OpenAI's chat completions and Anthropic's messages, streamed.
+//! The adapter on genai: the wires of OpenAI, Azure, Anthropic and Gemini, streamed.
 //!
+//! - [`wire`]: where a request goes
 //! - [`chat`]: the request, from our context to genai's messages
+//! - [`options`]: the parameters of a request
+//! - [`gemini`]: what genai does not do for Gemini
+//! - [`frames`]: what genai leaves out of a stream
 //! - [`reply`]: the reply, from genai's events to ours
 //! - [`failure`]: from an error of genai to one that says what to do
 //!
@@ -9,9 +13,13 @@
 
 pub(super) mod chat;
 mod failure;
+mod frames;
+mod gemini;
+mod options;
 mod reply;
 #[cfg(test)]
 pub(super) mod tests;
+mod wire;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -19,22 +27,17 @@ use async_trait::async_trait;
 use everturn_stream::Part;
 use futures::StreamExt;
 use genai::{
-    Client, ModelIden, ServiceTarget,
-    adapter::AdapterKind,
-    chat::{ChatOptions, ChatStreamEvent, ReasoningEffort},
+    Client, Headers, ModelIden, ServiceTarget, adapter::AdapterKind, chat::ChatStreamEvent,
     resolver::AuthData,
 };
-use serde_json::json;
 
+use self::frames::Frames;
 use super::{
-    ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind, Providers,
-    ReplyListener,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind,
+    Providers, ReplyListener,
     endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, ProviderError, READ_TIMEOUT},
-    failure::{stream_cut, unknown_provider},
+    failure::{content_policy, stream_cut, unknown_provider},
 };
-
-/// Sent to servers that want no key; genai insists on one.
-const NO_KEY: &str = "none";
 
 /// Calls models through genai.
 pub struct GenaiClient {
@@ -91,13 +94,20 @@ impl Target {
     fn service(&self, model: &str) -> ServiceTarget {
         let adapter = match self.kind {
             // The Responses API has a client of its own, which no provider of that kind gets past.
-            ProviderKind::OpenAi | ProviderKind::OpenAiResponses => AdapterKind::OpenAI,
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
+                AdapterKind::OpenAI
+            }
             ProviderKind::Anthropic => AdapterKind::Anthropic,
+            ProviderKind::Gemini => AdapterKind::Gemini,
         };
+        let Endpoint { url, headers, .. } = &self.endpoint;
         ServiceTarget {
-            endpoint: genai::resolver::Endpoint::from_owned(self.endpoint.url.to_string()),
-            auth: AuthData::from_single(self.endpoint.key.as_deref().unwrap_or(NO_KEY)),
-            model: ModelIden::new(adapter, family(model)),
+            endpoint: genai::resolver::Endpoint::from_owned(url.to_string()),
+            auth: AuthData::RequestOverride {
+                url: wire::url(self.kind, url, model),
+                headers: Headers::from(headers.clone().into_iter().collect::<Vec<_>>()),
+            },
+            model: ModelIden::new(adapter, options::family(self.kind, model)),
         }
     }
 }
@@ -106,6 +116,13 @@ impl Target {
 impl ModelClient for GenaiClient {
     fn has_provider(&self, provider: &str) -> bool {
         self.targets.contains_key(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        match self.targets.get(provider) {
+            Some(target) => target.endpoint.admit().await,
+            None => Admission::default(),
+        }
     }
 
     async fn complete(
@@ -118,28 +135,40 @@ impl ModelClient for GenaiClient {
         };
         let failed = |error: genai::Error| {
             let error = failure::from_genai(&request.provider, &request.model, &error);
-            ModelError {
-                message: target.endpoint.without_key(&error.message),
-                ..error
-            }
+            target.endpoint.failed(error)
         };
         let service = target.service(&request.model);
         let chat = chat::request(&request, target.kind);
+        let frames = Frames::of(target.kind);
+        let options = options::of(&request, target.kind, frames.clone());
         let response = target
             .client
-            .exec_chat_stream(service, chat, Some(&options(&request)))
+            .exec_chat_stream(service, chat, Some(&options))
             .await;
         let mut stream = response.map_err(failed)?.stream;
-        let mut listener = reply::Listener::new(listener);
+        let mut listener = reply::Listener::new(&request.provider, target.kind, listener);
         while let Some(event) = stream.next().await {
             // The first error is the cause: genai's stream for OpenAI still has a normal end after it.
-            match event.map_err(failed)? {
+            let event = match (event, &frames) {
+                (Err(error), Some(frames)) if gemini::is_without_candidates(&error) => {
+                    match frames.blocked() {
+                        Some(reason) => {
+                            return Err(content_policy(&request.provider, &reason));
+                        }
+                        None => continue,
+                    }
+                }
+                (event, _) => event.map_err(failed)?,
+            };
+            match event {
                 ChatStreamEvent::Chunk(chunk) => listener.hear(Part::Text, &chunk.content)?,
                 ChatStreamEvent::ReasoningChunk(chunk) => {
                     listener.hear(Part::Reasoning, &chunk.content)?;
                 }
                 ChatStreamEvent::ToolCallChunk(chunk) => listener.hear_call(&chunk.tool_call)?,
-                ChatStreamEvent::End(end) => return listener.end(end),
+                ChatStreamEvent::End(end) => {
+                    return listener.end(end, frames.as_deref());
+                }
                 ChatStreamEvent::Start
                 | ChatStreamEvent::ThoughtSignatureChunk(_)
                 | ChatStreamEvent::Heartbeat => {}
@@ -148,29 +177,4 @@ impl ModelClient for GenaiClient {
         // A body that ends without the wire's end mark was cut. genai ends its stream then without an error.
         Err(stream_cut(&request.provider))
     }
-}
-
-fn options(request: &ModelRequest) -> ChatOptions {
-    let options = ChatOptions::default()
-        .with_capture_content(true)
-        .with_capture_reasoning_content(true)
-        .with_capture_tool_calls(true)
-        .with_capture_usage(true)
-        // This is merged last, so that the name is sent as it is, whatever genai made of it.
-        .with_extra_body(json!({"model": request.model}));
-    match request.max_output_tokens {
-        None => options,
-        Some(limit) => options.with_max_tokens(limit),
-    }
-}
-
-/// The part of a model's name that genai may read. It knows from a name what a family of models needs (`gpt-5…` wants
-/// `max_completion_tokens`, Anthropic wants a limit). A `namespace::` or an ending like `-high` is left out, because
-/// genai would make settings of it that nobody asked for.
-fn family(model: &str) -> &str {
-    let mut name = model.rsplit("::").next().unwrap_or(model);
-    while let (Some(_), shorter) = ReasoningEffort::from_model_name(name) {
-        name = shorter;
-    }
-    if name.is_empty() { "model" } else { name }
 }

@@ -7,28 +7,45 @@ use everturn_stream::Part;
 use genai::chat::{ContentPart, StopReason, StreamEnd, ToolCall};
 use serde_json::{Value, json};
 
+use super::{frames::Frames, gemini};
 use crate::model::{
-    ModelError, ModelReply, ModelToolCall, ReplyListener, Usage,
+    ModelError, ModelReply, ModelToolCall, ProviderKind, ReplyListener, Usage, failure,
     limits::{check_calls, check_size, invalid},
 };
 
+/// Characters of a stop reason that are kept. It is a word.
+const MAX_REASON_CHARS: usize = 50;
+
 /// Listens to one reply.
 pub(super) struct Listener<'a> {
+    provider: &'a str,
+    kind: ProviderKind,
     heard_by: &'a mut dyn ReplyListener,
     text: String,
     reasoning: String,
     /// The arguments so far by call id, as the provider wrote them. genai parses them in the end, which loses digits of
     /// large numbers.
     letters: BTreeMap<String, String>,
+    /// Calls that came whole, and the bytes of their arguments.
+    whole_calls: usize,
+    whole_bytes: usize,
 }
 
 impl<'a> Listener<'a> {
-    pub(super) fn new(heard_by: &'a mut dyn ReplyListener) -> Self {
+    pub(super) fn new(
+        provider: &'a str,
+        kind: ProviderKind,
+        heard_by: &'a mut dyn ReplyListener,
+    ) -> Self {
         Self {
+            provider,
+            kind,
             heard_by,
             text: String::new(),
             reasoning: String::new(),
             letters: BTreeMap::new(),
+            whole_calls: 0,
+            whole_bytes: 0,
         }
     }
 
@@ -44,10 +61,13 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    /// Takes a tool call as far as it has come: genai repeats all of its arguments with each piece.
+    /// Takes a tool call as far as it has come: genai repeats all of its arguments with each piece. Gemini's come whole.
     pub(super) fn hear_call(&mut self, call: &ToolCall) -> Result<(), ModelError> {
         let Value::String(arguments) = &call.fn_arguments else {
-            return Ok(());
+            self.whole_calls += 1;
+            self.whole_bytes += call.fn_arguments.to_string().len();
+            check_calls(self.whole_calls)?;
+            return check_size("arguments", self.whole_bytes);
         };
         check_size("arguments", arguments.len())?;
         check_calls(self.letters.len())?;
@@ -55,16 +75,28 @@ impl<'a> Listener<'a> {
         Ok(())
     }
 
-    /// Makes the reply, when everything has come.
-    pub(super) fn end(self, mut end: StreamEnd) -> Result<ModelReply, ModelError> {
+    /// Makes the reply, when everything has come. `frames` knows what genai has left out.
+    pub(super) fn end(
+        self,
+        mut end: StreamEnd,
+        frames: Option<&Frames>,
+    ) -> Result<ModelReply, ModelError> {
         let stop = end.captured_stop_reason.take();
+        self.check_stop(stop.as_ref())?;
         let usage = end.captured_usage.take().unwrap_or_default();
-        let signatures = signatures(&end);
+        let signatures = match self.kind {
+            ProviderKind::Anthropic => signatures(&end),
+            _ => Vec::new(),
+        };
         let is_cut = matches!(stop, Some(StopReason::MaxTokens(_)));
-        let calls = without_echoes(
-            end.captured_into_tool_calls().unwrap_or_default(),
-            &self.letters,
-        );
+        let calls = end.captured_into_tool_calls().unwrap_or_default();
+        let calls = match self.kind {
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
+                without_echoes(calls, &self.letters)
+            }
+            // Gemini's calls may share an id that genai made up.
+            ProviderKind::Anthropic | ProviderKind::Gemini => calls,
+        };
         check_calls(calls.len())?;
         // genai drops the calls of a server that leaves out their `index`, and says nothing.
         if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
@@ -72,15 +104,27 @@ impl<'a> Listener<'a> {
                 "The model stopped to call tools, and its reply holds no tool call.",
             ));
         }
+        // Gemini writes a call that cannot be parsed, or of a tool that was not offered, into no part at all.
+        if let Some(StopReason::Other(reason)) = &stop
+            && calls.is_empty()
+            && self.kind == ProviderKind::Gemini
+        {
+            let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
+            return Err(invalid(&format!(
+                "The model's reply cannot be used ({reason})."
+            )));
+        }
         if calls.is_empty() && self.text.is_empty() {
             tracing::warn!(
                 reason = stop.as_ref().map_or("none", StopReason::raw),
                 "the model's reply is empty"
             );
         }
+        let arguments = frames.map(Frames::arguments).unwrap_or_default();
+        let mut arguments = arguments.into_iter();
         let call = |call: ToolCall| ModelToolCall {
-            arguments: self.arguments(&call, is_cut),
-            call_id: Some(call.call_id).filter(|id| !id.is_empty()),
+            arguments: self.arguments(&call, arguments.next().as_deref(), is_cut),
+            call_id: gemini::own_id(call.call_id).filter(|id| !id.is_empty()),
             tool_name: call.fn_name,
             signatures: call.thought_signatures.unwrap_or_default(),
         };
@@ -91,22 +135,43 @@ impl<'a> Listener<'a> {
         Ok(ModelReply {
             tool_calls,
             is_cut,
-            usage: tokens(&usage),
+            usage: tokens(&usage, frames.map_or(0, Frames::thinking_tokens)),
             text: self.text,
             reasoning: self.reasoning,
         })
     }
 
-    /// The arguments as the provider wrote them, when that text means the same as what genai parsed.
-    fn arguments(&self, call: &ToolCall, is_cut: bool) -> Json {
+    /// What the reason of the stop says against the reply.
+    fn check_stop(&self, stop: Option<&StopReason>) -> Result<(), ModelError> {
+        let is_gemini = self.kind == ProviderKind::Gemini;
+        match stop {
+            // Gemini's wire has no other end mark. genai makes an end of a stream that was cut, too.
+            None if is_gemini => Err(failure::stream_cut(self.provider)),
+            Some(StopReason::ContentFilter(reason)) => {
+                Err(failure::content_policy(self.provider, reason))
+            }
+            // So say DeepSeek and OpenRouter that the reply was broken off.
+            Some(StopReason::Other(reason))
+                if matches!(reason.as_str(), "insufficient_system_resource" | "error") =>
+            {
+                Err(failure::broken_off(self.provider, reason))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The arguments as the provider wrote them, when that text means the same as what genai parsed. `whole` is the text of
+    /// a call that did not come in pieces.
+    fn arguments(&self, call: &ToolCall, whole: Option<&str>, is_cut: bool) -> Json {
         match &call.fn_arguments {
             // Many servers send an empty text for a tool without arguments. In a reply that was cut, it may be the
             // beginning of anything.
             Value::String(text) if text.trim().is_empty() && !is_cut => Json::of(&json!({})),
             Value::Null => Json::of(&json!({})),
             value => {
-                let letters = self.letters.get(&call.call_id);
-                let same = |text: &&String| {
+                let pieces = self.letters.get(&call.call_id);
+                let letters = whole.or(pieces.map(String::as_str));
+                let same = |text: &&str| {
                     serde_json::from_str::<Value>(text).is_ok_and(|read| read == *value)
                 };
                 letters
@@ -166,7 +231,7 @@ fn without_echoes(calls: Vec<ToolCall>, letters: &BTreeMap<String, String>) -> V
     kept
 }
 
-fn tokens(usage: &genai::chat::Usage) -> Usage {
+fn tokens(usage: &genai::chat::Usage, thinking_tokens: u32) -> Usage {
     let count = |tokens: Option<i32>| {
         tokens
             .and_then(|tokens| u32::try_from(tokens).ok())
@@ -176,11 +241,14 @@ fn tokens(usage: &genai::chat::Usage) -> Usage {
         usage.prompt_tokens_details.as_ref(),
         usage.completion_tokens_details.as_ref(),
     );
+    let reasoning_tokens = count(written.and_then(|written| written.reasoning_tokens));
+    let reasoning_tokens = reasoning_tokens.max(thinking_tokens);
     Usage {
         input_tokens: count(usage.prompt_tokens),
-        output_tokens: count(usage.completion_tokens),
+        // genai does not count Gemini's reasoning where a reply holds nothing else.
+        output_tokens: count(usage.completion_tokens).max(reasoning_tokens),
         cached_tokens: count(read.and_then(|read| read.cached_tokens)),
         cache_write_tokens: count(read.and_then(|read| read.cache_creation_tokens)),
-        reasoning_tokens: count(written.and_then(|written| written.reasoning_tokens)),
+        reasoning_tokens,
     }
 }

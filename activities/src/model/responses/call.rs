@@ -35,6 +35,8 @@ const MAX_ERROR_BYTES: usize = 64 * 1024;
 pub(super) struct Call<'a> {
     target: &'a Target,
     request: &'a ModelRequest,
+    /// Whether the response is made in the background. Of one that has no name, no attempt would hear.
+    is_background: bool,
     hearing: Hearing<'a>,
     /// The response, once the provider makes it in the background.
     id: Option<String>,
@@ -57,6 +59,7 @@ impl<'a> Call<'a> {
         Self {
             target,
             request,
+            is_background: target.is_background && !request.idempotency_key.is_empty(),
             hearing: Hearing::new(listener),
             id: None,
         }
@@ -88,7 +91,7 @@ impl<'a> Call<'a> {
             Some(State::Running) => return Ok(state),
             Some(State::Ended(response)) => match reply(self.names(), response) {
                 Ok(_) => return Ok(state),
-                Err(error) => self.target.endpoint.without_key(&error.message),
+                Err(error) => self.target.endpoint.without_secrets(error.message),
             },
         };
         let provider = &self.request.provider;
@@ -105,12 +108,12 @@ impl<'a> Call<'a> {
     async fn ask(&self) -> Result<Response, ModelError> {
         let model = &self.request.model;
         let mut mode = Mode {
-            is_background: self.target.is_background,
+            is_background: self.is_background,
             has_thoughts: self.target.has_thoughts(model),
         };
         loop {
             let mut post = self.target.post(&["responses"]);
-            if mode.is_background && !self.request.idempotency_key.is_empty() {
+            if mode.is_background {
                 post = post.header("idempotency-key", self.idempotency_key());
             }
             let answer = self.send(post.json(&body(self.request, mode))).await?;
@@ -153,7 +156,7 @@ impl<'a> Call<'a> {
             };
             if let Some(error) = &cut {
                 let provider = &self.request.provider;
-                let why = self.target.endpoint.without_key(&error.message);
+                let why = self.target.endpoint.without_secrets(error.message.clone());
                 tracing::info!(provider, response_id = id, why, "a response is read again");
                 if self.hearing.last() > before {
                     pause = FIRST_PAUSE;
@@ -184,8 +187,12 @@ impl<'a> Call<'a> {
             };
             let event: Value = match serde_json::from_str(&event.data) {
                 Ok(event) => event,
-                Err(error) if error.is_eof() => return Ok(Read::Cut(self.stream_cut())),
-                Err(error) => return Err(failure::unreadable(self.names(), &error)),
+                // An event that is not whole is where the stream was cut. One that is no JSON was damaged on its way.
+                Err(error) => {
+                    let provider = &self.request.provider;
+                    tracing::warn!(provider, %error, "an event of the model's reply is not JSON");
+                    return Ok(Read::Cut(self.stream_cut()));
+                }
             };
             self.note_id(&event["response"]).await?;
             if event["type"] == "error" {
@@ -206,7 +213,7 @@ impl<'a> Call<'a> {
 
     /// Notes the id of a response that goes on by itself, before anything is read of it.
     async fn note_id(&mut self, response: &Value) -> Result<(), ModelError> {
-        if self.target.is_background
+        if self.is_background
             && self.id.is_none()
             && let Some(id) = id(response)
         {

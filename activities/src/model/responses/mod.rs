@@ -27,8 +27,8 @@ use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
 
 use self::call::{Call, Refusal, is_over};
 use super::{
-    ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderError, Providers,
-    ReplyListener,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderError,
+    Providers, ReplyListener,
     endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, READ_TIMEOUT},
     failure,
 };
@@ -110,12 +110,15 @@ impl Target {
     }
 
     fn request(&self, method: Method, url: Url) -> RequestBuilder {
-        let request = self.http.request(method, url);
-        let request = request.header(ACCEPT, "text/event-stream, application/json");
-        match &self.endpoint.key {
-            Some(key) => request.bearer_auth(key),
-            None => request,
+        let mut request = self.http.request(method, url);
+        let headers = &self.endpoint.headers;
+        if !headers.contains_key(ACCEPT.as_str()) {
+            request = request.header(ACCEPT, "text/event-stream, application/json");
         }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        request
     }
 
     /// The address of this path. What a provider calls a response cannot lead elsewhere.
@@ -141,17 +144,19 @@ impl Target {
         let mut without = without.unwrap_or_else(PoisonError::into_inner);
         without.insert(model.to_owned());
     }
-
-    fn without_key(&self, mut error: ModelError) -> ModelError {
-        error.message = self.endpoint.without_key(&error.message);
-        error
-    }
 }
 
 #[async_trait]
 impl ModelClient for ResponsesClient {
     fn has_provider(&self, provider: &str) -> bool {
         self.targets.contains_key(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        match self.targets.get(provider) {
+            Some(target) => target.endpoint.admit().await,
+            None => Admission::default(),
+        }
     }
 
     async fn complete(
@@ -161,7 +166,7 @@ impl ModelClient for ResponsesClient {
     ) -> Result<ModelReply, ModelError> {
         let target = self.target(&request.provider)?;
         let reply = Call::new(target, &request, listener).run().await;
-        reply.map_err(|error| target.without_key(error))
+        reply.map_err(|error| target.endpoint.failed(error))
     }
 
     async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {
@@ -173,12 +178,13 @@ impl ModelClient for ResponsesClient {
         let sent = target.post(&["responses", response_id, "cancel"]).send();
         let answer = sent.await.map_err(|error| {
             let error = failure::from_reqwest(call, &error);
-            target.without_key(error)
+            target.endpoint.failed(error)
         })?;
         let status = answer.status();
         if status.is_success() || is_over(status) {
             return Ok(());
         }
-        Err(target.without_key(Refusal::read(answer).await.error(call)))
+        let error = Refusal::read(answer).await.error(call);
+        Err(target.endpoint.failed(error))
     }
 }

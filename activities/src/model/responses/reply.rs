@@ -174,7 +174,7 @@ pub(super) fn id(response: &Value) -> Option<&str> {
 /// The reply of a response that has ended, or why there is none.
 pub(super) fn reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelError> {
     match response["status"].as_str() {
-        Some("completed" | "incomplete") => whole_reply(response),
+        Some("completed" | "incomplete") => whole_reply(call, response),
         Some("failed") => Err(failure::from_body(
             call,
             &json!({"error": response["error"]}),
@@ -194,8 +194,11 @@ fn unknown_status(status: Option<&str>) -> impl Display {
     format!("its status is {status:?}")
 }
 
-fn whole_reply(response: &Value) -> Result<ModelReply, ModelError> {
+fn whole_reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelError> {
     let reason = response["incomplete_details"]["reason"].as_str();
+    if let Some(reason @ "content_filter") = reason {
+        return Err(failure::content_policy(call.provider, reason));
+    }
     let is_cut = reason == Some("max_output_tokens");
     let items = response["output"].as_array();
     let items = items.map(Vec::as_slice).unwrap_or_default();

@@ -5,7 +5,7 @@ use genai::chat::{ChatMessage, ChatRole, ContentPart};
 use serde_json::{Value, json};
 
 use crate::{
-    model::{ModelRequest, ProviderKind, genai_client::chat},
+    model::{ModelRequest, Parameters, ProviderKind, genai_client::chat, parameters::merge},
     tools::ToolSpec,
 };
 
@@ -46,6 +46,29 @@ pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
     if let Some(limit) = request.max_output_tokens {
         body["max_output_tokens"] = json!(limit);
     }
+    let Parameters {
+        temperature,
+        top_p,
+        reasoning_effort,
+        extra_body,
+        // This wire has neither; the configuration is refused.
+        stop: _,
+        seed: _,
+    } = &request.parameters;
+    if let Some(temperature) = temperature {
+        body["temperature"] = json!(temperature);
+    }
+    if let Some(top_p) = top_p {
+        body["top_p"] = json!(top_p);
+    }
+    if let Some(effort) = reasoning_effort {
+        body["reasoning"] = json!({"effort": effort.as_str()});
+    }
+    let mut extra = extra_body.clone();
+    for reserved in Parameters::reserved(ProviderKind::OpenAiResponses) {
+        extra.remove(reserved);
+    }
+    merge(&mut body, Value::Object(extra));
     body
 }
 

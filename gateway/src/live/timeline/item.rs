@@ -121,6 +121,7 @@ impl TimelineItem {
             | EventType::ApprovalResolved
             | EventType::ClientToolRequested
             | EventType::SubAgentStart
+            | EventType::ContextCompacted
             | EventType::Unknown(_) => None,
         }
     }

@@ -160,16 +160,6 @@ impl InsertTakenMessage<'_> {
     }
 }
 
-/// `$1` conversation, `$2` limit, `$3` thread, `$4` most bytes. The newest come first.
-pub(crate) const CONTEXT: &str = measured!(
-    columns: "role, content, tool_calls, tool_results, sequence_number",
-    bytes: "OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT)) + OCTET_LENGTH(CAST(tool_results AS TEXT))",
-    from: "messages WHERE conversation_id = $1 AND thread = $3 AND sequence_number IS NOT NULL",
-    order: "sequence_number DESC",
-    limit: "$2",
-    most_bytes: "$4"
-);
-
 /// `$1` conversation, `$2` list of ids.
 pub(crate) const ASSISTANT_ROWS: SqlText = among!(
     "SELECT id, step, content, tool_calls, sequence_number FROM messages WHERE conversation_id = $1 \

@@ -16,6 +16,7 @@ mod macros;
 
 pub(crate) mod agent_executions;
 pub(crate) mod checkpoints;
+pub(crate) mod context;
 pub(crate) mod conversations;
 pub(crate) mod events;
 pub(crate) mod keys;

@@ -65,7 +65,7 @@ pub(crate) const LOCK_EXECUTIONS: SqlText = SqlText {
 };
 
 /// `$1` list of conversations, in each text. Rows are removed before the rows that they name.
-pub(crate) const REMOVE_ROWS: [SqlText; 6] = [
+pub(crate) const REMOVE_ROWS: [SqlText; 7] = [
     among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
     among!(
         "DELETE FROM execution_checkpoints WHERE conversation_id",
@@ -74,6 +74,7 @@ pub(crate) const REMOVE_ROWS: [SqlText; 6] = [
     ),
     among!("DELETE FROM work_plans WHERE conversation_id", "$1", ""),
     among!("DELETE FROM trace_contexts WHERE conversation_id", "$1", ""),
+    among!("DELETE FROM context_cuts WHERE conversation_id", "$1", ""),
     among!(
         "DELETE FROM agent_executions WHERE conversation_id",
         "$1",

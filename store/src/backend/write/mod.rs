@@ -20,6 +20,7 @@ use super::{
     dialect::{Parts, list, words},
     sql::{
         agent_executions::ADVANCE_EXECUTION,
+        context::CUT_CONTEXT,
         conversations::ADVANCE_CONVERSATION,
         events::INSERT_EVENTS,
         messages::{InsertTakenMessage, SET_TOOL_RESULTS, TAKE_MESSAGE},
@@ -53,6 +54,7 @@ pub(crate) fn batch(parts: &mut Parts, request: &BatchRequest, batch: &Batch, no
         insert_assistant(parts, request, row, now);
     }
     insert_events(parts, step, batch, now);
+    cut_context(parts, request, batch, now);
     tools::insert_pending(parts, step, &batch.pending_tools, now);
     tools::answer_approval(parts, step, batch, now);
     tools::observe(parts, step, &batch.observed_tools, now);
@@ -184,6 +186,25 @@ fn insert_assistant(
         tool_calls: &row.tool_calls,
     };
     insert.add_to(parts);
+}
+
+/// Moves the beginning of the thread's context.
+fn cut_context(parts: &mut Parts, request: &BatchRequest, batch: &Batch, now: DateTime<Utc>) {
+    let Some(cut) = &batch.context_cut else {
+        return;
+    };
+    let (step, thread) = (&request.step, request.thread());
+    parts.add(CUT_CONTEXT, |values| {
+        values
+            .bind(&step.conversation_id)
+            .bind(thread.sub_agent().unwrap_or_default())
+            .bind(i64::from(cut.through_sequence))
+            .bind(&step.agent_execution_id)
+            .bind(i64::from(step.step))
+            .bind(&cut.summary)
+            .bind(list(&cut.kept_message_ids))
+            .bind(now);
+    });
 }
 
 fn insert_events(parts: &mut Parts, step: &StepKey, batch: &Batch, now: DateTime<Utc>) {

@@ -161,7 +161,7 @@ impl KnownTurns {
 impl KnownTurn {
     fn snapshot(&self, request: &BatchRequest) -> Option<Snapshot> {
         match &request.save {
-            Save::Thought | Save::CutReply => Some(Snapshot {
+            Save::Thought | Save::CutReply | Save::Compaction => Some(Snapshot {
                 checkpoint: Some(self.reply_of(request.step.step)?.clone()),
                 ..Snapshot::default()
             }),
@@ -199,7 +199,7 @@ impl KnownTurn {
     /// Notes what a batch has changed; false when the turn is not known after it.
     fn advance(&mut self, request: &BatchRequest, batch: &Batch) -> bool {
         match &request.save {
-            Save::Thought | Save::CutReply => {
+            Save::Thought | Save::CutReply | Save::Compaction => {
                 let Some(reply) = self.reply_of(request.step.step) else {
                     // Another process has made the call, so its cost is not known here.
                     return false;

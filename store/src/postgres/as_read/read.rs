@@ -132,7 +132,9 @@ pub(super) async fn batch(
     request: &BatchRequest,
 ) -> Result<Option<ReadBatch>> {
     match &request.save {
-        Save::Thought | Save::CutReply => reply(connection, request, false).await,
+        Save::Thought | Save::CutReply | Save::Compaction => {
+            reply(connection, request, false).await
+        }
         Save::End(AgentExecutionEnd::Completed) if !request.thread().is_sub_agents() => {
             reply(connection, request, true).await
         }

@@ -51,9 +51,10 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     let sub_thread = Thread::SubAgent(sub.execution.clone());
     let own = root
         .store
-        .context("c", &sub_thread, PageLimit::rows(10))
+        .context("c", &sub_thread, PageLimit::rows(10), None)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     assert_eq!(
         (own.len(), &own[0].role, own[0].content.as_str()),
         (1, &MessageRole::User, "look")
@@ -62,17 +63,19 @@ pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {
     sub.runs(0, 0).await;
     assert_eq!(
         root.store
-            .context("c", &sub_thread, PageLimit::rows(10))
+            .context("c", &sub_thread, PageLimit::rows(10), None)
             .await
             .unwrap()
+            .messages
             .len(),
         2
     );
     let of_root = root
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await
-        .unwrap();
+        .unwrap()
+        .messages;
     let texts: Vec<_> = of_root
         .iter()
         .map(|message| message.content.as_str())

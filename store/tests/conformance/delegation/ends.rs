@@ -85,9 +85,9 @@ pub async fn a_call_whose_record_is_missing_keeps_the_answer(backend: &impl Back
     let sub = begun(&root, 1).await;
     let asked = root
         .store
-        .context("c", &Thread::Conversation, PageLimit::rows(10))
+        .context("c", &Thread::Conversation, PageLimit::rows(10), None)
         .await;
-    let call = asked.unwrap()[1].tool_calls[1].clone();
+    let call = asked.unwrap().messages[1].tool_calls[1].clone();
     backend.run("DELETE FROM tool_execution_records").await;
     sub.complete(0, "found", &[]).await;
     sub.end(0, AgentExecutionStatus::Completed).await;

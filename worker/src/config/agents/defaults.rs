@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use everturn_activities::model::{Provider, ProviderKind, Providers};
 use everturn_proto::{
+    limits::MAX_CONTEXT_MESSAGES,
     turn::{AgentDefinition, AgentTool},
     words::DEFAULT_AGENT,
 };
@@ -20,7 +21,8 @@ pub(super) const LLM_TIMEOUT: Duration = Duration::from_mins(1);
 pub(super) const MAX_STEPS: u32 = 20;
 /// A worker has 200 slots for all its turns, and the services that tools call have limits, too.
 pub(super) const MAX_PARALLEL_TOOLS: u32 = 16;
-pub(super) const MAX_CONTEXT_MESSAGES: u32 = 200;
+/// No model has a larger context window.
+pub(super) const MAX_CONTEXT_WINDOW: u32 = 10_000_000;
 /// Three levels of sub-agents: deeper trees are mostly loops.
 pub(super) const MAX_DEPTH: u32 = 3;
 /// Each sub-agent makes LLM calls of its own. This is enough for wide research, and limits the cost of an agent that
@@ -38,7 +40,7 @@ struct UsualProvider {
     model: &'static str,
 }
 
-const USUAL_PROVIDERS: [UsualProvider; 2] = [
+const USUAL_PROVIDERS: [UsualProvider; 3] = [
     UsualProvider {
         name: "openai",
         kind: ProviderKind::OpenAi,
@@ -50,6 +52,12 @@ const USUAL_PROVIDERS: [UsualProvider; 2] = [
         kind: ProviderKind::Anthropic,
         key_variable: "ANTHROPIC_API_KEY",
         model: "claude-sonnet-4-5",
+    },
+    UsualProvider {
+        name: "gemini",
+        kind: ProviderKind::Gemini,
+        key_variable: "GEMINI_API_KEY",
+        model: "gemini-2.5-flash",
     },
 ];
 
@@ -65,10 +73,8 @@ pub(super) fn default_agent(
     let (provider, model) = match with_key {
         Some((usual, api_key)) => {
             let provider = Provider {
-                kind: usual.kind,
-                base_url: None,
                 api_key: Some(api_key),
-                background: false,
+                ..Provider::new(usual.kind)
             };
             providers.entry(usual.name.to_owned()).or_insert(provider);
             let model = check.variable("EVERTURN_MODEL");

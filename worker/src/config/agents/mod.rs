@@ -2,6 +2,7 @@
 //!
 //! - `entries`: the entries of their `tools`
 //! - `approval`: which calls a person must approve
+//! - `parameters`: how its model is to write
 //! - `delegates`: which agents an agent may start
 //! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
 
@@ -9,18 +10,19 @@ mod approval;
 mod defaults;
 mod delegates;
 mod entries;
+mod parameters;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use everturn_activities::{
-    model::Providers,
+    model::{ProviderKind, Providers},
     tools::skills::{self, Skills},
 };
 use everturn_proto::{
     ids,
-    limits::MAX_TOOL_CALLS,
+    limits::{MAX_CONTEXT_MESSAGES, MAX_TOOL_CALLS},
     turn::{AgentDefinition, AgentTool},
-    words::{DEFAULT_AGENT, OnCutReply, ToolKind},
+    words::{DEFAULT_AGENT, OnCutReply, OnFullContext, ToolKind},
 };
 use serde::Deserialize;
 use toml::Spanned;
@@ -50,7 +52,10 @@ pub(super) struct AgentTable {
     llm_timeout: Option<Spanned<String>>,
     tool_timeout: Option<Spanned<String>>,
     max_output_tokens: Option<u32>,
+    /// It has no effect any more.
     max_context_messages: Option<Spanned<u32>>,
+    context_window: Option<Spanned<u32>>,
+    on_full_context: Option<FullContextWord>,
     #[serde(default)]
     description: String,
     #[serde(default)]
@@ -59,6 +64,13 @@ pub(super) struct AgentTable {
     max_sub_agents: Option<Spanned<u32>>,
     turn_timeout: Option<Spanned<String>>,
     on_cut_reply: Option<CutReplyWord>,
+    temperature: Option<Spanned<f64>>,
+    top_p: Option<Spanned<f64>>,
+    reasoning_effort: Option<Spanned<String>>,
+    #[serde(default)]
+    stop: Vec<Spanned<String>>,
+    seed: Option<Spanned<u32>>,
+    extra_body: Option<Spanned<toml::Table>>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -75,6 +87,24 @@ impl CutReplyWord {
         match self {
             Self::End => None,
             Self::Continue => Some(OnCutReply::Continue.into()),
+        }
+    }
+}
+
+/// What becomes of older messages when the context window nears its end.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum FullContextWord {
+    Summarize,
+    Drop,
+}
+
+impl FullContextWord {
+    /// The word in the definition. What is the default there has none.
+    fn in_definition(self) -> Option<String> {
+        match self {
+            Self::Summarize => None,
+            Self::Drop => Some(OnFullContext::Drop.into()),
         }
     }
 }
@@ -130,7 +160,11 @@ impl AgentTable {
         if self.model.get_ref().trim().is_empty() {
             check.wrong(&self.model, "`model` must not be empty");
         }
+        // The demo model is compatible with OpenAI.
+        let kind = providers.get(provider);
+        let kind = kind.map_or(ProviderKind::OpenAi, |provider| provider.kind);
         let limits = self.limits(check);
+        let limits = self.parameters(check, kind, limits);
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),
@@ -201,24 +235,36 @@ impl AgentTable {
 
     /// The limits of the agent's turns.
     fn limits(&self, check: &mut Checker<'_>) -> AgentDefinition {
+        if self.max_context_messages.is_some() {
+            tracing::warn!(
+                "`max_context_messages` of an agent has no effect any more: `context_window` says how much is sent"
+            );
+        }
         let mut number = |key, value: &Option<Spanned<u32>>, default, most| {
             check.number(key, value, default, 1..=most)
         };
         let max_parallel_tools = u32::try_from(MAX_TOOL_CALLS).unwrap_or(u32::MAX);
         AgentDefinition {
-            max_steps: number("max_steps", &self.max_steps, defaults::MAX_STEPS, 1000),
+            max_steps: number("max_steps", &self.max_steps, defaults::MAX_STEPS, 100_000),
             max_parallel_tools: Some(number(
                 "max_parallel_tools",
                 &self.max_parallel_tools,
                 defaults::MAX_PARALLEL_TOOLS,
                 max_parallel_tools,
             )),
-            max_context_messages: number(
-                "max_context_messages",
-                &self.max_context_messages,
-                defaults::MAX_CONTEXT_MESSAGES,
-                10_000,
-            ),
+            // Workers of earlier releases cut a context at it.
+            max_context_messages: MAX_CONTEXT_MESSAGES,
+            context_window: self.context_window.as_ref().map(|_| {
+                number(
+                    "context_window",
+                    &self.context_window,
+                    0,
+                    defaults::MAX_CONTEXT_WINDOW,
+                )
+            }),
+            on_full_context: self
+                .on_full_context
+                .and_then(FullContextWord::in_definition),
             max_depth: number("max_depth", &self.max_depth, defaults::MAX_DEPTH, 10),
             max_sub_agents: number(
                 "max_sub_agents",

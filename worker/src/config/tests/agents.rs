@@ -20,7 +20,7 @@ fn an_agent_takes_what_is_written() {
     );
     assert_eq!(
         config.providers["main"].base_url.as_deref(),
-        Some("http://localhost:1/v1/")
+        Some("http://localhost:1/v1")
     );
     assert!(
         !format!("{config:?}").contains("secret"),
@@ -95,7 +95,7 @@ fn a_wrong_agent_is_explained() {
         ),
         (
             &format!("{PROVIDER}{agent}max_steps = 0\n"),
-            "7:13: `max_steps` must be from 1 to 1000, not 0",
+            "7:13: `max_steps` must be from 1 to 100000, not 0",
         ),
         (
             &format!("{PROVIDER}{agent}max_depth = 0\n"),
@@ -154,4 +154,178 @@ fn wrong_tools_and_delegates_of_an_agent_are_explained() {
             "there already is a tool `delegate`",
         ),
     ]);
+}
+
+/// An agent of a provider of this kind, with these lines.
+fn agent_of(kind: &str, lines: &str) -> String {
+    let url = "base_url = \"https://x.example.com/v1/\"\n";
+    format!(
+        "[providers.main]\nkind = \"{kind}\"\n{url}[agents.default]\nprovider = \"main\"\nmodel = \"m\"\n{lines}\n"
+    )
+}
+
+#[test]
+fn an_agent_has_the_parameters_that_are_written() {
+    let lines = "temperature = 1\ntop_p = 0.5\nreasoning_effort = \"low\"\nstop = [\"END\"]\nseed = 7\n\
+                 extra_body = { service_tier = \"flex\", nested = { a = [1, 2.5] } }";
+    for kind in ["openai", "azure", "gemini"] {
+        let agent = parse(&agent_of(kind, lines), &[]).unwrap().agents.remove(0);
+        assert_eq!((agent.temperature, agent.top_p), (Some(1.0), Some(0.5)));
+        assert_eq!(agent.reasoning_effort.as_deref(), Some("low"));
+        assert_eq!(
+            (&*agent.stop, agent.seed),
+            (&["END".to_owned()][..], Some(7))
+        );
+        let extra = agent.extra_body.unwrap().to_value();
+        assert_eq!(
+            extra,
+            serde_json::json!({"service_tier": "flex", "nested": {"a": [1, 2.5]}})
+        );
+    }
+    let nothing = parse(&agent_of("openai", ""), &[])
+        .unwrap()
+        .agents
+        .remove(0);
+    assert_eq!(
+        (nothing.temperature, nothing.seed, nothing.extra_body),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn parameters_that_cannot_be_sent_are_refused() {
+    let long = format!("extra_body = {{ a = \"{}\" }}", "x".repeat(17_000));
+    let many = format!("stop = [{}]", "\"x\",".repeat(17));
+    assert_errors(&[
+        (
+            agent_of("anthropic", "seed = 1"),
+            "kind `anthropic` has no `seed`",
+        ),
+        (
+            agent_of("anthropic", "temperature = 1.5"),
+            "`temperature` must be from 0 to 1",
+        ),
+        (
+            agent_of("openai", "temperature = 2.5"),
+            "`temperature` must be from 0 to 2",
+        ),
+        (
+            agent_of("gemini", "temperature = nan"),
+            "`temperature` must be from 0 to 2",
+        ),
+        (
+            agent_of("openai", "top_p = -0.1"),
+            "`top_p` must be from 0 to 1",
+        ),
+        (
+            agent_of("openai", "reasoning_effort = \"much\""),
+            "is one of none, minimal, low, medium, high, xhigh, max",
+        ),
+        (
+            agent_of("anthropic", "reasoning_effort = \"minimal\""),
+            "is one of none, low, medium, high, xhigh, max",
+        ),
+        (
+            agent_of("gemini", "reasoning_effort = \"max\""),
+            "is one of minimal, low, medium, high, not \"max\"",
+        ),
+        (
+            agent_of("openai", "stop = [\"\"]"),
+            "has 1 to 200 characters",
+        ),
+        (agent_of("openai", &many), "`stop` has at most 16 texts"),
+        (
+            agent_of("gemini", "seed = 4294967295"),
+            "`seed` must be from 0 to 2147483647",
+        ),
+        (
+            agent_of("openai", "extra_body = { messages = [] }"),
+            "must not have `messages`",
+        ),
+        (
+            agent_of("gemini", "extra_body = { contents = [] }"),
+            "must not have `contents`",
+        ),
+        (
+            agent_of("openai", "extra_body = { a = [2026-11-30] }"),
+            "holds a date",
+        ),
+        (
+            agent_of("openai", "extra_body = { a = inf }"),
+            "a number that JSON does not have",
+        ),
+        (agent_of("openai", &long), "longer than 16384 bytes"),
+    ]);
+}
+
+#[test]
+fn the_responses_api_has_parameters_of_its_own() {
+    assert_errors(&[
+        (
+            agent_of("openai_responses", "seed = 1"),
+            "kind `openai_responses` has no `seed`",
+        ),
+        (
+            agent_of("openai_responses", "stop = [\"END\"]"),
+            "kind `openai_responses` has no `stop`",
+        ),
+        (
+            agent_of("openai_responses", "extra_body = { store = false }"),
+            "must not have `store`",
+        ),
+    ]);
+    let lines = "temperature = 1\nreasoning_effort = \"high\"\nextra_body = { reasoning = { summary = \"auto\" } }";
+    let agent = parse(&agent_of("openai_responses", lines), &[]).unwrap();
+    assert_eq!(agent.agents[0].reasoning_effort.as_deref(), Some("high"));
+}
+
+#[test]
+fn only_the_responses_api_has_responses_in_the_background() {
+    let table = |kind: &str, line: &str| {
+        let agent = "[agents.default]\nprovider = \"p\"\nmodel = \"m\"\n";
+        format!("[providers.p]\nkind = \"{kind}\"\n{line}\n{agent}")
+    };
+    for (kind, line, expected) in [
+        ("openai_responses", "", true),
+        ("openai_responses", "background = false", false),
+        ("openai", "", false),
+    ] {
+        let config = parse(&table(kind, line), &[]).unwrap();
+        assert_eq!(config.providers["p"].background, expected, "{kind} {line}");
+    }
+    assert_errors(&[(
+        table("openai", "background = true"),
+        "only providers of kind `openai_responses` make responses in the background",
+    )]);
+}
+
+#[test]
+fn a_provider_of_azure_has_an_address_and_headers_come_from_the_environment() {
+    assert_errors(&[
+        (
+            "[providers.a]\nkind = \"azure\"\n",
+            "a provider of kind `azure` needs `base_url`",
+        ),
+        (
+            "[providers.a]\nkind = \"openai\"\nheaders_env = { x-token = \"secret value\" }\n",
+            "`headers_env` is the name of an environment variable",
+        ),
+        (
+            "[providers.a]\nkind = \"openai\"\nmax_concurrent_calls = 0\n",
+            "`max_concurrent_calls` must be from 1 to 10000",
+        ),
+        (
+            "[providers.a]\nkind = \"openai\"\nrequests_per_minute = 0\n",
+            "`requests_per_minute` must be from 1 to 100000",
+        ),
+        (
+            "[providers.a]\nkind = \"openai\"\nheaders_env = { x-token = \"NOPE\" }\n",
+            "the environment variable NOPE named by `headers_env` is not set",
+        ),
+    ]);
+    let text =
+        agent_of("azure", "").replace("[agents", "headers_env = { x-token = \"KEY\" }\n[agents");
+    let config = parse(&text, &[("KEY", "the-secret")]).unwrap();
+    assert_eq!(config.providers["main"].headers["x-token"], "the-secret");
+    assert!(!format!("{config:?}").contains("the-secret"));
 }

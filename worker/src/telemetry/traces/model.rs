@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_activities::model::{
-    ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
 };
 use everturn_stream::Part;
 use everturn_telemetry::trace::SCOPE;
@@ -118,6 +118,10 @@ impl ReplyListener for Noted<'_> {
 impl ModelClient for TracedModel {
     fn has_provider(&self, provider: &str) -> bool {
         self.client.has_provider(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        self.client.admit(provider).await
     }
 
     async fn complete(

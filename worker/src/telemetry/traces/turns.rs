@@ -10,9 +10,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ToolStatus},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage,
-    OnUnknownAgent, PageLimit, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey,
-    ToolRecord, TraceKey, TurnStart, TurnStore, WorkerId,
+    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ModelContext,
+    OnUnknownAgent, PageLimit, ReadBefore, Saved, StepClaim, StepKey, StoreError, ToolClaim,
+    ToolEnd, ToolKey, ToolRecord, TraceKey, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -173,8 +173,11 @@ impl TurnStore for TracedTurns {
         conversation_id: &str,
         thread: &Thread,
         limit: PageLimit,
-    ) -> Result<Vec<ContextMessage>, StoreError> {
-        self.store.context(conversation_id, thread, limit).await
+        read: Option<ReadBefore>,
+    ) -> Result<ModelContext, StoreError> {
+        self.store
+            .context(conversation_id, thread, limit, read)
+            .await
     }
 
     async fn granted_tools(

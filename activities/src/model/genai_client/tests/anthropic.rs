@@ -186,10 +186,9 @@ async fn thinking_goes_back_signed_with_its_call() {
     let mut call = call(1, "weather", "{}");
     call.signatures.clone_from(&reply.tool_calls[0].signatures);
     let answer = ContextMessage {
-        role: MessageRole::Assistant,
-        content: String::new(),
         tool_calls: vec![call],
         tool_results: vec![result(1, "1", false)],
+        ..ContextMessage::text(MessageRole::Assistant, "")
     };
     hear(&client, request(vec![user("Weather?"), answer]))
         .await
@@ -229,7 +228,7 @@ async fn a_context_that_begins_with_the_assistant_gets_a_user_before_it() {
 #[tokio::test]
 async fn an_error_event_is_the_error() {
     for (kind, expected) in [
-        ("overloaded_error", code::LLM_UNAVAILABLE),
+        ("overloaded_error", code::LLM_OVERLOADED),
         ("rate_limit_error", code::LLM_RATE_LIMITED),
         ("api_error", code::LLM_UNAVAILABLE),
         ("invalid_request_error", code::LLM_BAD_REQUEST),
@@ -254,7 +253,7 @@ async fn statuses_of_anthropic() {
         (
             529,
             body("overloaded_error", "Overloaded"),
-            code::LLM_UNAVAILABLE,
+            code::LLM_OVERLOADED,
         ),
         (
             400,
@@ -304,4 +303,56 @@ async fn too_long_arguments_end_the_call() {
     )
     .await;
     assert_eq!(reply.unwrap_err().code, code::LLM_INVALID_RESPONSE);
+}
+
+#[tokio::test]
+async fn usage_has_the_cached_the_written_and_the_thinking_tokens() {
+    let usage = json!({
+        "input_tokens": 10, "cache_read_input_tokens": 70, "cache_creation_input_tokens": 20, "output_tokens": 1,
+    });
+    let thinking = json!({"output_tokens": 25, "output_tokens_details": {"thinking_tokens": 15}});
+    let script = Script::named([
+        json!({"type": "message_start", "message": {"usage": usage}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": thinking}),
+        json!({"type": "message_stop"}),
+    ]);
+    let usage = ask(ProviderKind::Anthropic, script)
+        .await
+        .1
+        .1
+        .unwrap()
+        .usage;
+    assert_eq!((usage.input_tokens, usage.output_tokens), (100, 25));
+    assert_eq!((usage.cached_tokens, usage.cache_write_tokens), (70, 20));
+    assert_eq!(usage.reasoning_tokens, 15);
+}
+
+#[tokio::test]
+async fn another_model_gets_no_thinking_back() {
+    for (signed_by, blocks) in [
+        ("p/model-1", 2),
+        ("", 2),
+        ("p/model-2", 1),
+        ("q/model-1", 1),
+    ] {
+        let server = Server::start([script([], "end_turn")]).await;
+        let mut call = call(1, "weather", "{}");
+        let thinking = json!({"type": "thinking", "thinking": "Hm.", "signature": "c2ln"});
+        call.signatures = vec![thinking.to_string()];
+        call.signed_by = signed_by.into();
+        let answer = ContextMessage {
+            tool_calls: vec![call],
+            role: MessageRole::Assistant,
+            ..user("")
+        };
+        let client = client(ProviderKind::Anthropic, server.base_url());
+        let request = request(vec![user("Weather?"), answer]);
+        hear(&client, request).await.1.unwrap();
+        let content = server.seen().remove(0).body["messages"][1]["content"].take();
+        assert_eq!(
+            content.as_array().unwrap().len(),
+            blocks,
+            "{signed_by}: {content}"
+        );
+    }
 }

@@ -43,7 +43,7 @@ async fn the_status_is_found() {
         (500, code::LLM_UNAVAILABLE, true),
         (502, code::LLM_UNAVAILABLE, true),
         (503, code::LLM_UNAVAILABLE, true),
-        (529, code::LLM_UNAVAILABLE, true),
+        (529, code::LLM_OVERLOADED, true),
         (402, code::LLM_QUOTA_EXCEEDED, false),
         (307, code::LLM_BAD_REQUEST, false),
     ] {
@@ -89,6 +89,12 @@ async fn a_refused_key_shows_neither_body_nor_key() {
         error.message,
         "Provider `p` refused the request (400): Bad header: ***"
     );
+    // A message is shortened after 500 characters, which may be in the middle of the key.
+    for shown in [10, 15] {
+        let long = format!("{}{KEY} and more", "x".repeat(500 - shown));
+        let error = fail(Script::status(400, body(&long, "x"))).await;
+        assert!(error.message.ends_with("x***"), "{}", error.message);
+    }
 }
 
 #[tokio::test]
@@ -146,7 +152,7 @@ async fn a_context_that_is_too_long_is_told_from_other_mistakes() {
     ] {
         let error = fail(Script::status(status, text)).await;
         assert_eq!(error.code, code::LLM_CONTEXT_TOO_LONG);
-        assert!(error.message.contains("max_context_messages"));
+        assert!(error.message.contains("context_window"));
     }
     let long = fail(Script::status(400, body(&"é".repeat(2000), "x"))).await;
     assert_eq!(long.message.matches('é').count(), 500);
@@ -240,9 +246,9 @@ async fn an_account_without_quota_is_not_asked_again() {
 }
 
 #[tokio::test]
-async fn a_reply_that_is_no_json_is_invalid() {
+async fn a_stream_with_an_event_that_is_no_json_was_cut() {
     let error = fail(Script::sse([hello(), "{nonsense}".into()])).await;
-    assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
+    assert_eq!(error.code, code::LLM_STREAM_CUT);
 }
 
 #[tokio::test]

@@ -1,9 +1,13 @@
 //! genai against a server that answers what a test wrote, byte by byte.
 
 mod anthropic;
+mod classes;
 mod errors;
+mod gemini;
 mod openai;
+mod parameters;
 pub(in crate::model) mod server;
+mod wires;
 
 use everturn_proto::{Json, turn::ToolCall, words::MessageRole};
 use everturn_store::{ContextMessage, ToolResult};
@@ -31,10 +35,9 @@ fn client(kind: ProviderKind, base_url: String) -> GenaiClient {
 fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> GenaiClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
-        kind,
         base_url: Some(base_url),
         api_key: Some(KEY.to_owned()),
-        background: false,
+        ..Provider::new(kind)
     };
     GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
 }
@@ -58,12 +61,7 @@ pub(in crate::model) fn request(messages: Vec<ContextMessage>) -> ModelRequest {
 }
 
 pub(in crate::model) fn user(content: &str) -> ContextMessage {
-    ContextMessage {
-        role: MessageRole::User,
-        content: content.into(),
-        tool_calls: vec![],
-        tool_results: vec![],
-    }
+    ContextMessage::text(MessageRole::User, content)
 }
 
 pub(in crate::model) fn call(number: u32, name: &str, input: &str) -> ToolCall {
@@ -89,8 +87,6 @@ fn result(number: u32, result: &str, is_error: bool) -> ToolResult {
 /// A conversation with everything in it; the results are not in call order, and one is missing.
 pub(in crate::model) fn context() -> Vec<ContextMessage> {
     let assistant = ContextMessage {
-        role: MessageRole::Assistant,
-        content: "Let me see.".into(),
         tool_calls: vec![
             call(1, "weather", r#"{"city":"Oslo","id":9007199254740993}"#),
             call(2, "weather", r#""{\"city\":\"Ro""#),
@@ -102,6 +98,7 @@ pub(in crate::model) fn context() -> Vec<ContextMessage> {
             result(1, r#"{"t":12}"#, false),
             result(2, r#""plain text""#, false),
         ],
+        ..ContextMessage::text(MessageRole::Assistant, "Let me see.")
     };
     let empty = ContextMessage {
         role: MessageRole::Assistant,
@@ -172,13 +169,13 @@ fn loopback_is_recognised() {
 #[test]
 fn names_are_not_read_as_settings() {
     for (model, expected) in [
-        ("gpt-5-mini", "gpt-5-mini"),
+        ("claude-4", "claude-4"),
         ("my-model-high", "my-model"),
-        ("a::b::gpt-5-low-high", "gpt-5"),
+        ("a::b::claude-4-low-high", "claude-4"),
         ("::", "model"),
         ("-high", "model"),
     ] {
-        assert_eq!(family(model), expected);
+        assert_eq!(options::family(ProviderKind::Anthropic, model), expected);
     }
 }
 
@@ -186,10 +183,8 @@ fn names_are_not_read_as_settings() {
 fn a_key_that_is_no_key_is_refused_without_showing_it() {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
-        kind: ProviderKind::OpenAi,
-        base_url: None,
         api_key: Some("sk-abc\ndef".into()),
-        background: false,
+        ..Provider::new(ProviderKind::OpenAi)
     };
     let error = GenaiClient::new([("p".to_owned(), provider)].into())
         .err()

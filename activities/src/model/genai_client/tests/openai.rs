@@ -319,3 +319,19 @@ async fn too_many_calls_are_an_error() {
         .unwrap_err();
     assert_eq!(error.code, code::LLM_INVALID_RESPONSE);
 }
+
+#[tokio::test]
+async fn usage_has_the_cached_and_the_reasoning_tokens() {
+    let usage = json!({"choices": [], "usage": {
+        "prompt_tokens": 120, "completion_tokens": 34,
+        "prompt_tokens_details": {"cached_tokens": 100},
+        "completion_tokens_details": {"reasoning_tokens": 30},
+    }});
+    let events = || [stop("stop"), usage.clone()].map(|event| event.to_string());
+    for kind in [ProviderKind::OpenAi, ProviderKind::Azure] {
+        let script = Script::sse(events().into_iter().chain(["[DONE]".to_owned()]));
+        let usage = ask(kind, script).await.1.1.unwrap().usage;
+        assert_eq!((usage.input_tokens, usage.cached_tokens), (120, 100));
+        assert_eq!((usage.output_tokens, usage.reasoning_tokens), (34, 30));
+    }
+}

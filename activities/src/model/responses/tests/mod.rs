@@ -3,6 +3,7 @@
 mod background;
 mod errors;
 mod replies;
+mod wire;
 
 use serde_json::{Value, json};
 
@@ -57,10 +58,10 @@ fn client(base_url: String, background: bool) -> ResponsesClient {
 fn client_that_waits(base_url: String, background: bool, read: Duration) -> ResponsesClient {
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let provider = Provider {
-        kind: ProviderKind::OpenAiResponses,
         base_url: Some(base_url),
         api_key: Some(KEY.to_owned()),
         background,
+        ..Provider::new(ProviderKind::OpenAiResponses)
     };
     let providers = [("p".to_owned(), provider)].into();
     ResponsesClient::with_timeouts(&providers, CONNECT_TIMEOUT, read).unwrap()

@@ -76,6 +76,7 @@ async fn the_request_has_the_whole_context() {
     messages[1].tool_calls[0].signatures = vec![thought.to_string(), of_others];
     let request = ModelRequest {
         max_output_tokens: Some(7),
+        idempotency_key: "call-1".into(),
         ..request(messages)
     };
     let asked = ask_for(
@@ -145,6 +146,19 @@ async fn a_plain_response_is_not_stored_at_the_provider() {
 }
 
 #[tokio::test]
+async fn a_call_without_a_name_is_not_made_in_the_background() {
+    let events = [created(), completed(&[message("Hi")])];
+    let nameless = request(vec![user("Hello")]);
+    let asked = ask_for(true, nameless, [Script::named(events)]).await;
+    let body = &asked.seen[0].1;
+    assert_eq!(
+        (&body["store"], body.get("background")),
+        (&json!(false), None)
+    );
+    assert_eq!(asked.heard, [said("Hi")], "nobody would go on with it");
+}
+
+#[tokio::test]
 async fn a_model_without_thoughts_is_asked_again_without() {
     let refusal = json!({"error": {"message": "Encrypted content is not supported with this model.",
         "type": "invalid_request_error", "param": "include", "code": null}});
@@ -177,9 +191,8 @@ async fn a_reply_at_the_limit_of_tokens_is_cut() {
     filtered["response"]["incomplete_details"]["reason"] = json!("content_filter");
     let reply = ask(true, [Script::named([created(), filtered])])
         .await
-        .reply
-        .unwrap();
-    assert!(!reply.is_cut, "the limit is not why it ended");
+        .reply;
+    assert_eq!(reply.unwrap_err().code, "llm_content_policy");
 }
 
 #[tokio::test]

@@ -1,0 +1,144 @@
+//! What genai leaves out of a stream, read from its frames: Gemini's arguments as they were written and why it refused a
+//! prompt, and the tokens of Anthropic's thinking.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use everturn_proto::limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS};
+use genai::chat::{ChatFrameSink, FrameCtx, RawFrameRef};
+use serde::Deserialize;
+use serde_json::{Value, value::RawValue};
+
+use crate::model::ProviderKind;
+
+/// Reads what genai leaves out of the frames of one stream.
+pub(super) struct Frames {
+    kind: ProviderKind,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// The arguments of the calls, in order, as the provider wrote them: genai parses them, which loses digits.
+    arguments: Vec<String>,
+    bytes: usize,
+    /// Why the prompt was refused.
+    blocked: Option<String>,
+    thinking_tokens: u32,
+}
+
+impl Frames {
+    /// What listens to a stream of this kind of provider; `None` where genai leaves nothing out.
+    pub(super) fn of(kind: ProviderKind) -> Option<Arc<Self>> {
+        match kind {
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => None,
+            ProviderKind::Anthropic | ProviderKind::Gemini => Some(Arc::new(Self {
+                kind,
+                seen: Mutex::default(),
+            })),
+        }
+    }
+
+    /// The tokens of Anthropic's thinking, or 0.
+    pub(super) fn thinking_tokens(&self) -> u32 {
+        self.lock().thinking_tokens
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read_anthropic(&self, data: &str) {
+        // Few frames count tokens, and a long text comes in many frames.
+        let counted = data.contains("thinking_tokens");
+        let read: Option<Value> = counted.then(|| serde_json::from_str(data).ok()).flatten();
+        let tokens = read.and_then(|it| {
+            it.pointer("/usage/output_tokens_details/thinking_tokens")?
+                .as_u64()
+        });
+        if let Some(tokens) = tokens.and_then(|tokens| u32::try_from(tokens).ok()) {
+            self.lock().thinking_tokens = tokens;
+        }
+    }
+
+    /// The arguments of the calls, in order.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().arguments)
+    }
+
+    /// Why Gemini refused the prompt.
+    pub(super) fn blocked(&self) -> Option<String> {
+        self.lock().blocked.clone()
+    }
+
+    fn read_gemini(&self, data: &str) {
+        let Ok(read) = serde_json::from_str::<Frame<'_>>(data) else {
+            return;
+        };
+        let mut seen = self.lock();
+        if let Some(reason) = read.prompt_feedback.and_then(|it| it.block_reason) {
+            seen.blocked = Some(reason);
+        }
+        // genai reads the first candidate only.
+        let parts = read.candidates.into_iter().take(1);
+        let calls = parts
+            .filter_map(|candidate| candidate.content)
+            .flat_map(|content| content.parts)
+            .filter_map(|part| part.function_call);
+        for call in calls {
+            let arguments = call.args.map_or("null", RawValue::get);
+            seen.bytes += arguments.len();
+            if seen.bytes <= MAX_TEXT_BYTES && seen.arguments.len() <= MAX_TOOL_CALLS {
+                seen.arguments.push(arguments.to_owned());
+            }
+        }
+    }
+}
+
+impl ChatFrameSink for Frames {
+    fn on_frame(&self, _: &FrameCtx, frame: RawFrameRef<'_>) {
+        match self.kind {
+            ProviderKind::Gemini => self.read_gemini(frame.data),
+            ProviderKind::Anthropic => self.read_anthropic(frame.data),
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {}
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct Frame<'a> {
+    #[serde(default)]
+    candidates: Vec<Candidate<'a>>,
+    prompt_feedback: Option<PromptFeedback>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    block_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Candidate<'a> {
+    content: Option<Content<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Content<'a> {
+    #[serde(default)]
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct Part<'a> {
+    function_call: Option<FunctionCall<'a>>,
+}
+
+#[derive(Deserialize)]
+struct FunctionCall<'a> {
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
+}

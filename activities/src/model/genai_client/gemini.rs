@@ -1,0 +1,95 @@
+//! What genai does not do for Gemini: its `generationConfig`, the ids of its calls, and frames without candidates.
+
+use genai::Error;
+use serde_json::{Map, Value, json};
+
+use crate::model::{ModelRequest, Parameters, ReasoningEffort, parameters::merge};
+
+const CONFIG: &str = "generationConfig";
+/// What genai makes the ids of calls from that came without one, and an id that it does not send back.
+const NO_ID: &str = "call#";
+
+/// The fields of the body that genai puts over its own. It would replace all of `generationConfig` by the one of
+/// `extra_body` (docs/libraries.md, genai: extra fields replace whole objects), so all of it is made here.
+pub(super) fn extra_body(request: &ModelRequest) -> Map<String, Value> {
+    let Parameters {
+        temperature,
+        top_p,
+        reasoning_effort,
+        stop,
+        seed,
+        extra_body,
+    } = &request.parameters;
+    let mut config = json!({});
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            config[key] = value;
+        }
+    };
+    set("temperature", temperature.map(Value::from));
+    set("topP", top_p.map(Value::from));
+    set("seed", seed.map(Value::from));
+    set("stopSequences", (!stop.is_empty()).then(|| json!(stop)));
+    set(
+        "maxOutputTokens",
+        request.max_output_tokens.map(Value::from),
+    );
+    set(
+        "thinkingConfig",
+        thinking(&request.model, *reasoning_effort),
+    );
+    let mut body = extra_body.clone();
+    if let Some(given) = body.remove(CONFIG) {
+        merge(&mut config, given);
+    }
+    body.insert(CONFIG.to_owned(), config);
+    body
+}
+
+/// The configuration of the thinking; `None` for models that refuse one because they do not think.
+fn thinking(model: &str, effort: Option<ReasoningEffort>) -> Option<Value> {
+    let is_of = |families: &[&str]| families.iter().any(|family| model.contains(family));
+    if is_of(&["gemini-1", "gemini-2.0", "gemma"]) && effort.is_none() {
+        return None;
+    }
+    let mut config = json!({"includeThoughts": true});
+    let Some(effort) = effort else {
+        return Some(config);
+    };
+    // Models of this family take a number of tokens, those after it a word.
+    if is_of(&["gemini-2"]) {
+        config["thinkingBudget"] = match effort {
+            ReasoningEffort::None => 0,
+            ReasoningEffort::Minimal | ReasoningEffort::Low => 1024,
+            ReasoningEffort::Medium => 8192,
+            ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => 24_576,
+        }
+        .into();
+    } else {
+        config["thinkingLevel"] = match effort {
+            ReasoningEffort::None | ReasoningEffort::Minimal => "MINIMAL",
+            ReasoningEffort::Low => "LOW",
+            ReasoningEffort::Medium => "MEDIUM",
+            ReasoningEffort::High | ReasoningEffort::XHigh | ReasoningEffort::Max => "HIGH",
+        }
+        .into();
+    }
+    Some(config)
+}
+
+/// The id by which a call is sent that Gemini gave none: genai leaves it out, and Gemini takes calls and results in order.
+pub(super) fn no_id(tool_name: &str) -> String {
+    format!("{NO_ID}{tool_name}#0")
+}
+
+/// The id of a call, unless genai made it up. It counts anew in each frame, so calls may share such an id.
+pub(super) fn own_id(call_id: String) -> Option<String> {
+    (!call_id.starts_with(NO_ID)).then_some(call_id)
+}
+
+/// True for what genai makes of a frame without candidates: one that only counts tokens, or that says that the prompt was
+/// refused.
+pub(super) fn is_without_candidates(error: &Error) -> bool {
+    matches!(error, Error::ChatResponse { body, .. }
+        if body.get("error").is_none() && body.get("usageMetadata") == Some(&Value::Null))
+}

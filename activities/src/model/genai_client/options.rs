@@ -1,0 +1,86 @@
+//! The parameters of a request, as genai takes them.
+
+use std::sync::Arc;
+
+use genai::chat::{ChatOptions, ReasoningEffort as WireEffort};
+use serde_json::Value;
+
+use super::{frames::Frames, gemini};
+use crate::model::{ModelRequest, ProviderKind, ReasoningEffort};
+
+/// The options of a call. `frames` listens to its stream.
+pub(super) fn of(
+    request: &ModelRequest,
+    kind: ProviderKind,
+    frames: Option<Arc<Frames>>,
+) -> ChatOptions {
+    let mut options = ChatOptions::default()
+        .with_capture_content(true)
+        .with_capture_reasoning_content(true)
+        .with_capture_tool_calls(true)
+        .with_capture_usage(true);
+    if let Some(frames) = frames {
+        options = options.with_raw_frame_sink_arc(frames);
+    }
+    if kind == ProviderKind::Gemini {
+        return options.with_extra_body(Value::Object(gemini::extra_body(request)));
+    }
+    let parameters = &request.parameters;
+    if let Some(limit) = request.max_output_tokens {
+        options = options.with_max_tokens(limit);
+    }
+    if let Some(temperature) = parameters.temperature {
+        options = options.with_temperature(temperature);
+    }
+    if let Some(top_p) = parameters.top_p {
+        options = options.with_top_p(top_p);
+    }
+    if let Some(effort) = parameters.reasoning_effort {
+        options = options.with_reasoning_effort(wire_effort(effort));
+    }
+    if let Some(seed) = parameters.seed {
+        options = options.with_seed(u64::from(seed));
+    }
+    if !parameters.stop.is_empty() {
+        options = options.with_stop_sequences(parameters.stop.clone());
+    }
+    // This is merged last, so that the name is sent as it is, whatever genai made of it.
+    let mut body = parameters.extra_body.clone();
+    body.insert("model".to_owned(), request.model.clone().into());
+    options.with_extra_body(Value::Object(body))
+}
+
+fn wire_effort(effort: ReasoningEffort) -> WireEffort {
+    match effort {
+        ReasoningEffort::None => WireEffort::Zero,
+        ReasoningEffort::Minimal => WireEffort::Minimal,
+        ReasoningEffort::Low => WireEffort::Low,
+        ReasoningEffort::Medium => WireEffort::Medium,
+        ReasoningEffort::High => WireEffort::High,
+        ReasoningEffort::XHigh => WireEffort::XHigh,
+        ReasoningEffort::Max => WireEffort::Max,
+    }
+}
+
+/// What genai may know of a model's name. It takes settings from names that nobody asked for: a `namespace::`, an ending
+/// like `-high`, and no prompt caching for OpenAI's newer models.
+pub(super) fn family(kind: ProviderKind, model: &str) -> &str {
+    let mut name = model.rsplit("::").next().unwrap_or(model);
+    while let (Some(_), shorter) = WireEffort::from_model_name(name) {
+        name = shorter;
+    }
+    match kind {
+        // These want the limit of tokens under another name, as all of their kind do.
+        ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
+            let families = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
+            if families.iter().any(|family| name.starts_with(family)) {
+                "gpt-5"
+            } else {
+                "model"
+            }
+        }
+        // Anthropic wants a limit of tokens, and each family has another.
+        ProviderKind::Anthropic | ProviderKind::Gemini if name.is_empty() => "model",
+        ProviderKind::Anthropic | ProviderKind::Gemini => name,
+    }
+}

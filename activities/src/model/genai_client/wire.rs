@@ -1,0 +1,37 @@
+//! Where a request goes.
+//!
+//! genai would make the URL and the headers by itself. It would take parts of a model's name for settings
+//! (docs/libraries.md, genai: guesses from the model's name), want a key where none is needed, and know neither Azure's
+//! header nor those of a proxy. The headers are those of `model/endpoint.rs`.
+
+use reqwest::Url;
+
+use crate::model::ProviderKind;
+
+/// The URL of a streamed call. The query of the base URL stays, like Azure's `api-version`.
+pub(super) fn url(kind: ProviderKind, base: &Url, model: &str) -> String {
+    let mut url = base.clone();
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty();
+        match kind {
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
+                path.extend(["chat", "completions"]);
+            }
+            ProviderKind::Anthropic => {
+                path.push("messages");
+            }
+            // A name with a slash is a resource of another collection, like `tunedModels/mine`.
+            ProviderKind::Gemini => {
+                let model = format!("{model}:streamGenerateContent");
+                if !model.contains('/') {
+                    path.push("models");
+                }
+                path.extend(model.split('/'));
+            }
+        }
+    }
+    if kind == ProviderKind::Gemini {
+        url.query_pairs_mut().append_pair("alt", "sse");
+    }
+    url.into()
+}

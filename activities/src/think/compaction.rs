@@ -1,0 +1,127 @@
+//! A step whose context does not fit: instead of thinking, the model writes a summary that stands for older messages from
+//! then on. The step is claimed, checkpointed and paid like any other (invariant 5, paid once).
+
+use everturn_proto::{
+    limits::MAX_SUMMARY_BYTES,
+    turn::{AgentDefinition, LlmCompleteState, SentContext},
+    words::{FinishReason, MessageRole, OnFullContext, failure},
+};
+use everturn_store::ContextMessage;
+use everturn_stream::Part;
+use temporalio_common::ActivityError;
+
+use super::{
+    ModelCall,
+    window::{self, OldPart},
+    without_nul,
+};
+use crate::{
+    failure as fail,
+    model::{ModelError, ModelReply, ModelRequest},
+};
+
+/// What the model is asked for.
+const SUMMARIZE: &str = "\
+The conversation has become too long for you to be sent all of it again. Write a summary that will stand for everything \
+above from now on; you will go on with the work from it, and from the newest messages.
+
+Keep what is needed to go on: the task and what was asked of you in detail; what was decided, and why; what was done, \
+with what it gave (names, paths, ids, numbers, exact errors); what did not work; what is still to be done, and the very \
+next step. Say what you know and what you only assume.
+
+Answer with the summary alone. Do not answer the conversation, and use no tools now.";
+
+impl ModelCall<'_> {
+    /// Makes the checkpoint of the step: the summary that stands for the old part of the context.
+    pub(super) async fn compact(
+        &self,
+        agent: &AgentDefinition,
+        request: ModelRequest,
+        part: OldPart,
+        calls: u32,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        let (reply, sent) = match agent.policy_on_full_context() {
+            OnFullContext::Summarize | OnFullContext::Unknown(_) if part.begin < part.end => {
+                self.summarize(request, &part, calls).await?
+            }
+            _ => (ModelReply::default(), None),
+        };
+        let mut summary = without_nul(reply.text);
+        summary.truncate(summary.floor_char_boundary(MAX_SUMMARY_BYTES));
+        Ok(LlmCompleteState {
+            text: summary,
+            finish: FinishReason::Compacted.into(),
+            sent,
+            compacted: Some(Box::new(part.compacted)),
+            ..self.answered(agent, reply.usage)?
+        })
+    }
+
+    /// Has the model write the summary. When it cannot, the summary is empty: a turn that goes on without its oldest
+    /// messages is worth more than one that fails.
+    async fn summarize(
+        &self,
+        request: ModelRequest,
+        part: &OldPart,
+        calls: u32,
+    ) -> Result<(ModelReply, Option<SentContext>), ActivityError> {
+        let request = ModelRequest {
+            messages: to_summarize(request.messages, part),
+            // It has no name, so its response does not run in the background: another attempt may compact other messages, and
+            // must not take this summary for theirs. A summary that is cut off is written and paid again.
+            idempotency_key: String::new(),
+            attached: None,
+            ..request
+        };
+        let sent = window::sent(&request);
+        // Nobody reads it while it is written.
+        let answered = self
+            .activities
+            .model
+            .complete(request, &mut |_: Part, _: &str| {})
+            .await;
+        let error = match answered {
+            Ok(reply) if !reply.text.trim().is_empty() => return Ok((reply, Some(sent))),
+            Ok(reply) if calls >= fail::INVALID_REPLIES => {
+                return Ok((
+                    ModelReply {
+                        text: String::new(),
+                        ..reply
+                    },
+                    Some(sent),
+                ));
+            }
+            Ok(_) => ModelError::new(
+                failure::LLM_INVALID_RESPONSE,
+                "The model was asked to summarize the conversation, and wrote nothing.",
+            ),
+            Err(error) => error,
+        };
+        match error.code {
+            failure::LLM_CONTEXT_TOO_LONG
+            | failure::LLM_BAD_REQUEST
+            | failure::LLM_CONTENT_POLICY => {
+                tracing::warn!(
+                    conversation_id = self.step.conversation_id,
+                    %error,
+                    "older messages are left out without a summary, because the model could not write one"
+                );
+                Ok((ModelReply::default(), None))
+            }
+            _ => Err(fail::from_model(&error, calls)),
+        }
+    }
+}
+
+/// The messages that are replaced, as they were sent until now, and what is asked for.
+fn to_summarize(mut messages: Vec<ContextMessage>, part: &OldPart) -> Vec<ContextMessage> {
+    messages.truncate(part.end);
+    let earlier = messages
+        .first()
+        .filter(|first| first.role == MessageRole::Summary);
+    let earlier = earlier.filter(|_| part.begin > 0).cloned();
+    let rest = messages.drain(part.begin..);
+    let mut asked: Vec<_> = earlier.into_iter().chain(rest).collect();
+    asked.push(ContextMessage::text(MessageRole::User, SUMMARIZE));
+    asked
+}

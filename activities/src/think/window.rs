@@ -1,0 +1,404 @@
+//! What fits into the context window of a model, and which messages a summary replaces when it does not.
+//!
+//! Sizes are counted in bytes and turned into tokens by what the provider has counted last. No I/O is here.
+
+use everturn_proto::{
+    turn::{AgentDefinition, CompactedContext, SentContext, ToolCall},
+    words::MessageRole,
+};
+use everturn_store::{ContextMessage, ToolResult};
+
+use crate::model::{ModelRequest, Usage};
+
+/// The context window of a model when the configuration does not say: that of most models that are hosted today.
+const DEFAULT_WINDOW: u32 = 128_000;
+/// A context is compacted when it takes more than this part of the window. The rest is for the answer, and for what the
+/// count is wrong by.
+const FULL_PERCENT: u64 = 80;
+/// What remains of it then, so that it is done seldom: between two times, each request begins with the whole of the one
+/// before, which a provider reads from its cache.
+const KEEP_PERCENT: u64 = 30;
+/// The most that is sent to be summarized.
+const SUMMARIZE_PERCENT: u64 = 75;
+/// The most that the results of one step may take. Longer ones are shortened, so that a window always has room for the
+/// last step.
+const STEP_PERCENT: u64 = 25;
+/// A provider that refuses a context as too long has a smaller window than was thought. This part of it is kept then.
+const KEEP_OF_REFUSED_PERCENT: usize = 25;
+/// Where the messages begin that are kept of those that were read, in percent of their number, when not all could be read.
+const KEEP_OF_READ_FROM: usize = 70;
+/// What a message takes beside its texts: names of fields, brackets.
+const MESSAGE_BYTES: usize = 32;
+
+/// How many bytes a token has. Providers tell the tokens of each request, and the next one is much like it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BytesPerToken {
+    bytes: u64,
+    tokens: u64,
+}
+
+impl Default for BytesPerToken {
+    /// English has about 4 bytes a token, code and JSON have 3, and what is guessed should not be too little.
+    fn default() -> Self {
+        Self {
+            bytes: 3,
+            tokens: 1,
+        }
+    }
+}
+
+impl BytesPerToken {
+    /// What a provider has counted; `None` when it has not, or its count cannot be that of this request.
+    pub(super) fn measured(sent_bytes: usize, usage: Usage) -> Option<Self> {
+        let (bytes, tokens) = (sent_bytes as u64, u64::from(usage.input_tokens));
+        // A token has about 1 byte in the worst text, and not more than 16 in the best.
+        (tokens > 0 && bytes >= tokens / 2 && bytes <= tokens * 16)
+            .then_some(Self { bytes, tokens })
+    }
+
+    fn tokens(self, bytes: usize) -> u64 {
+        bytes as u64 * self.tokens / self.bytes
+    }
+
+    fn bytes(self, tokens: u64) -> usize {
+        usize::try_from(tokens * self.bytes / self.tokens).unwrap_or(usize::MAX)
+    }
+}
+
+/// The context window of an agent's model.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Window {
+    tokens: u64,
+    measure: BytesPerToken,
+}
+
+/// Why messages are to be replaced.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Room {
+    /// Too little is left. `has_more`: there are newer messages than these, which were not even read.
+    Left { has_more: bool },
+    /// The provider has refused a request of so many bytes as too long.
+    Refused { bytes: usize },
+}
+
+/// The messages that a summary is to replace.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct OldPart {
+    /// What is stored of it.
+    pub(super) compacted: CompactedContext,
+    /// The messages to be summarized: all up to `end`, or those from `begin` on when these would not fit.
+    pub(super) begin: usize,
+    pub(super) end: usize,
+}
+
+impl Window {
+    pub(super) fn of(agent: &AgentDefinition, measure: BytesPerToken) -> Self {
+        let tokens = agent.context_window.unwrap_or(DEFAULT_WINDOW);
+        Self {
+            tokens: u64::from(tokens),
+            measure,
+        }
+    }
+
+    /// Shortens the results of steps that would take too much of the window. It depends on nothing that changes in a
+    /// conversation, so that what was sent once is sent again as it was. Returns whether any was shortened.
+    pub(super) fn shorten_results(self, messages: &mut [ContextMessage]) -> bool {
+        let most = BytesPerToken::default().bytes(self.tokens * STEP_PERCENT / 100);
+        let mut has_shortened = false;
+        for message in messages {
+            let bytes: usize = message.tool_results.iter().map(result_bytes).sum();
+            if bytes > most {
+                let each = most / message.tool_results.len();
+                for result in &mut message.tool_results {
+                    result.shorten(each);
+                }
+                has_shortened = true;
+            }
+        }
+        has_shortened
+    }
+
+    /// True when a request of so many bytes leaves too little room.
+    pub(super) fn is_full(self, bytes: usize) -> bool {
+        self.measure.tokens(bytes) > self.tokens * FULL_PERCENT / 100
+    }
+
+    /// The messages to be replaced, so that the newest ones remain; `None` when there are none. What the person of this
+    /// turn has asked is kept.
+    pub(super) fn old_part(
+        self,
+        messages: &[ContextMessage],
+        agent_execution_id: &str,
+        room: Room,
+    ) -> Option<OldPart> {
+        let keep = self.measure.bytes(self.tokens * KEEP_PERCENT / 100);
+        let end = match room {
+            Room::Left { has_more: false } => first_within(messages, keep),
+            // Of so many short messages, the number counts.
+            Room::Left { has_more: true } => {
+                first_within(messages, keep).max(messages.len() * KEEP_OF_READ_FROM / 100)
+            }
+            Room::Refused { bytes } => {
+                first_within(messages, keep.min(bytes * KEEP_OF_REFUSED_PERCENT / 100))
+            }
+        };
+        let old = &messages[..end];
+        let is_own = |message: &&ContextMessage| {
+            message.role == MessageRole::User && message.agent_execution_id == agent_execution_id
+        };
+        let is_replaced =
+            |message: &&ContextMessage| !is_own(message) && message.role != MessageRole::Summary;
+        let last = old.last().filter(|last| !last.is_kept)?;
+        let first = old.iter().find(is_replaced)?;
+        let replaced = old.iter().filter(is_replaced).count();
+        let compacted = CompactedContext {
+            through_sequence: last.sequence_number,
+            messages: u32::try_from(replaced).unwrap_or(u32::MAX),
+            from_sequence: first.sequence_number,
+            kept_message_ids: old
+                .iter()
+                .filter(is_own)
+                .map(|message| message.id.clone())
+                .collect(),
+        };
+        let most = self.measure.bytes(self.tokens * SUMMARIZE_PERCENT / 100);
+        Some(OldPart {
+            compacted,
+            begin: first_within(old, most),
+            end,
+        })
+    }
+}
+
+/// The first of the newest messages that together have at most so many bytes.
+fn first_within(messages: &[ContextMessage], most_bytes: usize) -> usize {
+    let mut bytes = 0;
+    let mut first = messages.len();
+    for (index, message) in messages.iter().enumerate().rev() {
+        bytes += message_bytes(message);
+        if bytes > most_bytes {
+            break;
+        }
+        first = index;
+    }
+    first
+}
+
+/// The size of a request, about.
+pub(super) fn request_bytes(request: &ModelRequest) -> usize {
+    let instructions = request.instructions.as_ref().map_or(0, String::len);
+    let tools = request.tools.iter().map(|tool| {
+        tool.name.len() + tool.description.len() + tool.parameters.to_string().len() + MESSAGE_BYTES
+    });
+    let messages = request.messages.iter().map(message_bytes);
+    instructions + tools.sum::<usize>() + messages.sum::<usize>()
+}
+
+pub(super) fn message_bytes(message: &ContextMessage) -> usize {
+    let calls = message.tool_calls.iter().map(call_bytes);
+    let results = message.tool_results.iter().map(result_bytes);
+    MESSAGE_BYTES + message.content.len() + calls.sum::<usize>() + results.sum::<usize>()
+}
+
+fn call_bytes(call: &ToolCall) -> usize {
+    let input = call
+        .tool_input
+        .as_ref()
+        .map_or(0, |input| input.as_str().len());
+    let signatures: usize = call.signatures.iter().map(String::len).sum();
+    MESSAGE_BYTES + call.call_id.len() + call.tool_name.len() + input + signatures
+}
+
+fn result_bytes(result: &ToolResult) -> usize {
+    MESSAGE_BYTES + result.call_id.len() + result.result.as_str().len()
+}
+
+/// What a request holds, by reference.
+pub(super) fn sent(request: &ModelRequest) -> SentContext {
+    let count = |text: &str| text.chars().count();
+    let texts = request.messages.iter().map(|message| {
+        let calls = message.tool_calls.iter();
+        let inputs = calls.filter_map(|call| call.tool_input.as_ref());
+        let inputs: usize = inputs.map(|input| count(input.as_str())).sum();
+        let results = message.tool_results.iter();
+        let results: usize = results.map(|result| count(result.result.as_str())).sum();
+        count(&message.content) + inputs + results
+    });
+    let instructions = request.instructions.as_deref().map_or(0, count);
+    let characters = instructions + texts.sum::<usize>();
+    let number = |message: Option<&ContextMessage>| message.map_or(0, |it| it.sequence_number);
+    SentContext {
+        messages: u32::try_from(request.messages.len()).unwrap_or(u32::MAX),
+        first_sequence: number(request.messages.first()),
+        last_sequence: number(request.messages.last()),
+        characters: u32::try_from(characters).unwrap_or(u32::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_proto::Json;
+
+    use super::*;
+
+    const LEFT: Room = Room::Left { has_more: false };
+
+    fn user(sequence: u32, of: &str) -> ContextMessage {
+        ContextMessage {
+            sequence_number: sequence,
+            id: format!("m{sequence}"),
+            agent_execution_id: of.into(),
+            ..ContextMessage::text(MessageRole::User, format!("ask {sequence}"))
+        }
+    }
+
+    /// A message of the model, with 1,000 bytes.
+    fn said(sequence: u32, of: &str) -> ContextMessage {
+        ContextMessage {
+            sequence_number: sequence,
+            id: format!("m{sequence}"),
+            agent_execution_id: of.into(),
+            ..ContextMessage::text(MessageRole::Assistant, "x".repeat(1000 - MESSAGE_BYTES))
+        }
+    }
+
+    fn window(tokens: u32) -> Window {
+        let agent = AgentDefinition {
+            context_window: Some(tokens),
+            ..AgentDefinition::default()
+        };
+        Window::of(&agent, BytesPerToken::default())
+    }
+
+    fn result(bytes: usize) -> ToolResult {
+        ToolResult {
+            execution_id: "exec".into(),
+            call_id: "call".into(),
+            tool_name: "tool".into(),
+            result: Json::of(&"x".repeat(bytes)),
+            is_error: false,
+        }
+    }
+
+    #[test]
+    fn tokens_are_counted_as_the_provider_counts() {
+        let usage = |input_tokens| Usage {
+            input_tokens,
+            ..Usage::default()
+        };
+        assert_eq!(BytesPerToken::measured(1000, usage(0)), None);
+        assert_eq!(
+            BytesPerToken::measured(1000, usage(10)),
+            None,
+            "not of this request"
+        );
+        assert_eq!(
+            BytesPerToken::measured(100, usage(1000)),
+            None,
+            "a server that adds up wrong"
+        );
+        let measured = BytesPerToken::measured(1000, usage(250)).unwrap();
+        assert_eq!((measured.tokens(4000), measured.bytes(1000)), (1000, 4000));
+        let window = Window {
+            measure: measured,
+            ..window(1000)
+        };
+        assert!(!window.is_full(3200) && window.is_full(3204));
+    }
+
+    #[test]
+    fn the_oldest_messages_are_replaced_and_the_task_is_kept() {
+        // 30 % of 10,000 tokens are 9,000 bytes.
+        let mut messages = vec![user(1, "old"), said(2, "old"), user(3, "run")];
+        messages.extend((4..24).map(|sequence| said(sequence, "run")));
+        messages.insert(8, user(9, "run"));
+        let part = window(10_000).old_part(&messages, "run", LEFT).unwrap();
+        assert_eq!(messages.len() - part.end, 9);
+        assert_eq!(part.begin, 0, "all of it is summarized");
+        assert_eq!(part.compacted.from_sequence, 1);
+        assert_eq!(
+            part.compacted.through_sequence,
+            messages[part.end - 1].sequence_number
+        );
+        assert_eq!(part.compacted.kept_message_ids, ["m3", "m9"]);
+        assert_eq!(part.compacted.messages as usize, part.end - 2);
+        // What was kept for an earlier turn is replaced; the summary is, too, and is no message.
+        let mut messages = vec![ContextMessage::text(MessageRole::Summary, "short")];
+        messages.push(ContextMessage {
+            is_kept: true,
+            ..user(1, "old")
+        });
+        messages.push(ContextMessage {
+            is_kept: true,
+            ..user(3, "run")
+        });
+        messages.extend((30..50).map(|sequence| said(sequence, "run")));
+        let part = window(10_000).old_part(&messages, "run", LEFT).unwrap();
+        assert_eq!(part.compacted.kept_message_ids, ["m3"]);
+        assert_eq!(part.compacted.messages as usize, part.end - 2);
+        assert_eq!((part.begin, part.compacted.from_sequence), (0, 1));
+    }
+
+    #[test]
+    fn nothing_is_replaced_where_nothing_is_old() {
+        let task = || user(1, "run");
+        assert_eq!(window(10_000).old_part(&[task()], "run", LEFT), None);
+        let short = [task(), said(2, "run"), said(3, "run")];
+        assert_eq!(window(10_000).old_part(&short, "run", LEFT), None);
+        // All that is before the newest messages was kept before.
+        let summary = ContextMessage::text(MessageRole::Summary, "short");
+        let kept = ContextMessage {
+            is_kept: true,
+            ..user(1, "old")
+        };
+        let mut messages = vec![summary, kept];
+        messages.extend((2..10).map(|sequence| said(sequence, "run")));
+        assert_eq!(window(10_000).old_part(&messages, "run", LEFT), None);
+        // There are more messages than could be read.
+        let many: Vec<_> = (1..=10).map(|sequence| user(sequence, "old")).collect();
+        assert_eq!(window(10_000).old_part(&many, "run", LEFT), None);
+        let part = window(10_000).old_part(&many, "run", Room::Left { has_more: true });
+        assert_eq!(part.unwrap().compacted.through_sequence, 7);
+        // A provider that refused it knows better.
+        let part = window(10_000)
+            .old_part(&short, "run", Room::Refused { bytes: 2_100 })
+            .unwrap();
+        assert_eq!((part.end, part.compacted.through_sequence), (3, 3));
+    }
+
+    #[test]
+    fn no_more_is_summarized_than_fits() {
+        // 75 % of 10,000 tokens are 22,500 bytes.
+        let mut messages = vec![user(1, "run")];
+        messages.extend((2..102).map(|sequence| said(sequence, "run")));
+        let part = window(10_000).old_part(&messages, "run", LEFT).unwrap();
+        assert_eq!((part.end, part.begin), (92, 70));
+        assert_eq!(
+            part.compacted.from_sequence, 2,
+            "the rest is replaced all the same"
+        );
+    }
+
+    #[test]
+    fn results_of_one_step_are_shortened_to_a_part_of_the_window() {
+        let mut small = said(1, "run");
+        small.tool_results = vec![result(2900), result(2900)];
+        let mut large = said(2, "run");
+        large.tool_results = vec![result(6000), result(10)];
+        let mut messages = [small.clone(), large];
+        // 25 % of 10,000 tokens are 7,500 bytes.
+        assert!(!window(10_000).shorten_results(&mut messages));
+        assert!(window(8_000).shorten_results(&mut messages));
+        assert_eq!(messages[0], small);
+        let [first, second] = messages[1].tool_results.as_slice() else {
+            panic!("two results")
+        };
+        assert!(
+            first.result.as_str().len() < 3500,
+            "{}",
+            first.result.as_str().len()
+        );
+        assert!(first.result.as_str().contains("read_result"));
+        assert_eq!(second, &result(10));
+    }
+}
