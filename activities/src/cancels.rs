@@ -103,6 +103,16 @@ impl Drop for Watched {
     }
 }
 
+/// True when the engine says that the activity is to be cancelled, and not only to stop for another reason.
+pub(crate) async fn is_requested(ctx: &ActivityContext) -> bool {
+    let token = TaskToken::from(ctx.info().task_token.clone());
+    let identifier = ActivityIdentifier::from_task_token(token);
+    let activity = ctx.client().get_async_activity_handle(identifier);
+    let details = Some(Progress::default().latest());
+    let answer = activity.heartbeat(details, RpcOptions::default()).await;
+    answer.is_ok_and(|answer| answer.cancel_requested)
+}
+
 /// Waits until the engine says that the activity is to be cancelled. The SDK sends no heartbeat sooner than a while after
 /// the last one (docs/libraries.md, Temporal SDK: heartbeats are throttled), so this one goes past it.
 async fn confirmed(ctx: &ActivityContext, progress: &Progress) {

@@ -272,6 +272,7 @@ async fn publish(
         offset,
         text,
         is_end: false,
+        continues: false,
     };
     stream.publish(&"c".into(), piece).await.unwrap()
 }

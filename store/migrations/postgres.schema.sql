@@ -35,7 +35,8 @@ CREATE TABLE public.agent_executions (
     worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     reserved_step bigint DEFAULT '-1'::integer NOT NULL,
     reserved_tokens bigint DEFAULT 0 NOT NULL,
-    reserved_nano bigint DEFAULT 0 NOT NULL
+    reserved_nano bigint DEFAULT 0 NOT NULL,
+    background_response jsonb
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",

@@ -41,6 +41,9 @@ pub struct Piece {
     pub text: String,
     /// True for the last piece.
     pub is_end: bool,
+    /// True when this generation writes the text of the older one again, from its beginning, and goes on with it. What
+    /// readers have been shown then stays until there is more ([`Published::Behind`]). Readers are not told.
+    pub continues: bool,
 }
 
 /// Answer to a piece.
@@ -53,6 +56,9 @@ pub enum Published {
     /// The stream does not hold the text up to `offset` (it lost it, or a piece went missing): publish it again
     /// from offset 0.
     Gap,
+    /// Readers have been shown more of the text that this one continues, and nothing has changed: publish it again from
+    /// offset 0 once there is more of it.
+    Behind,
 }
 
 /// News that a batch was saved.
@@ -84,7 +90,8 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[async_trait]
 pub trait StreamWriter: Send + Sync {
     /// Adds a piece to an open text. A newer generation starts the text anew, on every reader; an older one is
-    /// refused (invariant 7, fenced deltas). Offset 0 of the same generation starts the text anew as well.
+    /// refused (invariant 7, fenced deltas). Offset 0 of the same generation starts the text anew as well. A generation
+    /// that continues the older one empties nothing, and begins with at least as much text as readers have been shown.
     async fn publish(&self, log: &LogId, piece: Piece) -> Result<Published, StreamError>;
 
     /// Tells readers that events were saved.

@@ -49,6 +49,8 @@ struct Shared {
     pushed: Notify,
     finishing: Notify,
     is_finishing: AtomicBool,
+    /// Whether the texts continue those of the older generation ([`Piece::continues`]).
+    continues: AtomicBool,
     is_superseded: watch::Sender<bool>,
 }
 
@@ -67,6 +69,8 @@ struct Buffer {
     sent: usize,
     is_end_sent: bool,
     is_full: bool,
+    /// The length at which the text was behind what readers have been shown; 0 when it was not.
+    behind: usize,
 }
 
 /// Where the texts belong.
@@ -102,6 +106,13 @@ impl TextWriter {
             shared,
             task: Some(task),
         }
+    }
+
+    /// Says whether the texts are those of the older generation, written again from their beginning and then continued, so
+    /// that readers see no restart. Without this they are not. It counts for what is published from now on.
+    pub fn set_continues(&self, continues: bool) {
+        self.shared.continues.store(continues, Ordering::Release);
+        self.shared.pushed.notify_one();
     }
 
     /// Adds to a text. Never blocks. What is longer than `MAX_TEXT_BYTES` is not shown live.
@@ -154,6 +165,10 @@ impl Shared {
     fn is_finishing(&self) -> bool {
         self.is_finishing.load(Ordering::Acquire)
     }
+
+    fn continues(&self) -> bool {
+        self.continues.load(Ordering::Acquire)
+    }
 }
 
 impl Buffer {
@@ -168,18 +183,26 @@ impl Buffer {
         cut > 0
     }
 
-    fn is_pending(&self, is_finishing: bool) -> bool {
-        self.sent < self.text.len() || (is_finishing && !self.text.is_empty() && !self.is_end_sent)
+    fn is_pending(&self, is_finishing: bool, continues: bool) -> bool {
+        let has_more = self.sent < self.text.len();
+        // Until there is more of it, or it is whole, the stream would give the same answer.
+        let waits = continues && !is_finishing && self.behind == self.text.len();
+        (has_more && !waits) || (is_finishing && !self.text.is_empty() && !self.is_end_sent)
     }
 }
 
 impl Buffers {
     /// The next piece to publish and the index of its part.
-    fn next(&mut self, address: &Address, is_finishing: bool) -> Option<(usize, Piece)> {
+    fn next(
+        &mut self,
+        address: &Address,
+        is_finishing: bool,
+        continues: bool,
+    ) -> Option<(usize, Piece)> {
         let order = [1 - self.last, self.last];
         let index = order
             .into_iter()
-            .find(|index| self.parts[*index].is_pending(is_finishing))?;
+            .find(|index| self.parts[*index].is_pending(is_finishing, continues))?;
         self.last = index;
         let buffer = &self.parts[index];
         let key = TextKey {
@@ -194,6 +217,7 @@ impl Buffers {
             offset: buffer.sent,
             text: buffer.text[buffer.sent..].to_owned(),
             is_end: is_finishing,
+            continues,
         };
         Some((index, piece))
     }
@@ -208,6 +232,7 @@ impl Buffers {
                 buffer.is_end_sent |= sent.is_end;
             }
             Ok(Published::Gap) => buffer.sent = 0,
+            Ok(Published::Behind) => (buffer.sent, buffer.behind) = (0, sent.end),
             Ok(Published::Refused) | Err(_) => {}
         }
     }
@@ -225,7 +250,8 @@ async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Addres
     let mut failures = Failures::default();
     loop {
         let is_finishing = shared.is_finishing();
-        let next = shared.lock().next(&address, is_finishing);
+        let continues = shared.continues();
+        let next = shared.lock().next(&address, is_finishing, continues);
         let Some((index, piece)) = next else {
             if is_finishing {
                 return;
@@ -244,6 +270,10 @@ async fn run(shared: Arc<Shared>, stream: Arc<dyn StreamWriter>, address: Addres
         if matches!(published, Ok(Published::Refused)) {
             shared.is_superseded.send_replace(true);
             return;
+        }
+        if sent.is_end && matches!(published, Ok(Published::Behind)) {
+            // It is whole, and not what readers have been shown.
+            shared.continues.store(false, Ordering::Release);
         }
         failures.count(&sent, &published);
         shared.lock().book(&sent, &published);

@@ -311,3 +311,37 @@ async fn a_follower_reads_what_was_pushed() {
         (1, "täxt ".repeat(50).as_str(), true)
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_is_behind_waits_for_more_of_it() {
+    let recorder = Recorder::answering([Ok(Published::Behind), Ok(Published::Behind)]);
+    let writer = writer(&recorder);
+    writer.set_continues(true);
+    writer.push(Part::Text, "one ");
+    sleep(Duration::from_secs(10)).await;
+    assert_eq!(recorder.texts(), ["one "], "there was no more of it");
+    for word in ["two ", "three "] {
+        writer.push(Part::Text, word);
+        sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(recorder.texts(), ["one ", "one two ", "one two three "]);
+    writer.push(Part::Text, "four");
+    writer.finish().await;
+    let pieces = recorder.pieces();
+    assert_eq!((pieces[3].offset, pieces[3].text.as_str()), (14, "four"));
+    assert!(pieces.iter().all(|piece| piece.continues));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_text_is_shown_however_short_it_is() {
+    let recorder = Recorder::answering([Ok(Published::Behind), Ok(Published::Behind)]);
+    let writer = writer(&recorder);
+    writer.set_continues(true);
+    writer.push(Part::Text, "short");
+    settle().await;
+    writer.finish().await;
+    let pieces = recorder.pieces();
+    let continues: Vec<_> = pieces.iter().map(|piece| piece.continues).collect();
+    assert_eq!(continues, [true, true, false]);
+    assert!(pieces[2].is_end && pieces[2].text == "short");
+}

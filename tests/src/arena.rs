@@ -181,6 +181,7 @@ impl Arena {
             offset: 0,
             text: stamp(bytes),
             is_end: false,
+            continues: false,
         };
         self.stream.publish(log_id, piece).await.unwrap();
     }

@@ -4,6 +4,7 @@
 //! - [`backends`]: the embedded or the production backends, as an environment variable says
 //! - [`temporal`]: one Temporal server for all tests of a binary, and the `temporal` CLI
 //! - [`model`]: a scripted model behind a real HTTP server, which counts what it is asked
+//! - [`responses`]: a scripted model behind OpenAI's Responses API, whose responses run in the background
 //! - [`aimock`]: providers as another project mocks them
 //! - [`mcp`]: MCP servers of other projects
 //! - [`runbook`]: the commands of a document, to run them
@@ -40,6 +41,7 @@ pub mod outage;
 pub mod python;
 pub mod random;
 pub mod reader;
+pub mod responses;
 pub mod runbook;
 mod search_attributes;
 pub mod soak;

@@ -1,22 +1,36 @@
 //! The port to language models. It takes one call, and returns a reply or an error that says what to do about it.
 //!
-//! A model client knows no storage and no stream; it passes the pieces of a reply on through `emit_delta`. It never
-//! retries: the engine does (invariant 5, paid once).
+//! A model client knows no storage and no stream; it tells a [`ReplyListener`] what happens. It makes no call twice: the
+//! engine does (invariant 5, paid once). A response that the provider makes in the background is read again, and not
+//! made again.
+//!
+//! - [`Models`]: the clients of all providers
+//! - `genai_client`, `responses`: the adapters
+//! - `endpoint`, `failure`, `said`, `limits`: what they share
+//! - `gate`: calls that wait for the limits of a provider
 
+mod endpoint;
 mod error;
+mod failure;
 mod gate;
 mod genai_client;
+mod limits;
+mod models;
 mod parameters;
 mod provider;
+mod responses;
+mod said;
 
 use async_trait::async_trait;
 use everturn_proto::{Json, event};
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
 
+pub use endpoint::ProviderError;
 pub use error::ModelError;
 pub use gate::{Admission, CallLimits};
-pub use genai_client::{GenaiClient, ProviderError};
+pub use genai_client::GenaiClient;
+pub use models::Models;
 pub use parameters::{Parameters, ReasoningEffort};
 pub use provider::{Provider, ProviderKind, Providers};
 
@@ -32,20 +46,48 @@ pub trait ModelClient: Send + Sync {
     /// the future gives the place up.
     async fn admit(&self, provider: &str) -> Admission;
 
-    /// Makes one call. Pieces of the reply go to `emit_delta` as they arrive; the reply holds all of it.
-    /// Dropping the future ends the call.
+    /// Makes one call. The listener hears the reply as it arrives; what is returned holds all of it. Dropping the future
+    /// ends the call, but not a response that the provider makes in the background.
     async fn complete(
         &self,
         request: ModelRequest,
-        emit_delta: &mut EmitDelta<'_>,
+        listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError>;
+
+    /// Ends a response that a provider makes in the background, so that it costs no more. One that has ended, or that
+    /// is not known, is no error. Only clients whose listeners hear of such responses have something to do.
+    async fn cancel(&self, _provider: &str, _response_id: &str) -> Result<(), ModelError> {
+        Ok(())
+    }
 }
 
-/// Takes a piece of a reply as it arrives.
-pub type EmitDelta<'a> = dyn FnMut(Part, &str) + Send + 'a;
+/// Hears a reply while it is made. A function that takes its pieces is one, too.
+#[async_trait]
+pub trait ReplyListener: Send + Sync {
+    /// The provider makes the response of this id in the background, whoever reads it. It is called before any piece
+    /// of the reply, and nothing is read until it returns. After an error the call ends with it.
+    async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError>;
+
+    /// The response of an earlier attempt comes to nothing ([`ModelRequest::attached`]), and the call is made again.
+    fn made_again(&mut self) {}
+
+    /// A piece of a text.
+    fn delta(&mut self, part: Part, piece: &str);
+}
+
+#[async_trait]
+impl<F: FnMut(Part, &str) + Send + Sync> ReplyListener for F {
+    async fn accepted(&mut self, _response_id: &str) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    fn delta(&mut self, part: Part, piece: &str) {
+        self(part, piece);
+    }
+}
 
 /// One call.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct ModelRequest {
     /// Name of the provider in the configuration.
     pub provider: String,
@@ -61,6 +103,12 @@ pub struct ModelRequest {
     pub max_output_tokens: Option<u32>,
     /// How the model is to write the reply.
     pub parameters: Parameters,
+    /// Names the call. It is the same in each attempt, so that a provider may see that it has the call already. Empty:
+    /// the call has no name, and its response is not made in the background, because no attempt would go on with it.
+    pub idempotency_key: String,
+    /// The response that an earlier attempt has had the provider make in the background, when there is one: the reply is
+    /// read from it. When it is gone or has failed, the call is made again.
+    pub attached: Option<String>,
 }
 
 /// What the model said.

@@ -24,7 +24,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// Keys that `extra_body` must not have, because the turn's content is written there.
-    pub const RESERVED: [&str; 8] = [
+    const RESERVED: [&str; 8] = [
         "model",
         "messages",
         "stream",
@@ -34,6 +34,27 @@ impl Parameters {
         "systemInstruction",
         "system_instruction",
     ];
+
+    /// Keys that `extra_body` must not have either for providers with OpenAI's Responses API: what is written there decides
+    /// what becomes of the response.
+    const RESERVED_OF_RESPONSES: [&str; 7] = [
+        "input",
+        "instructions",
+        "background",
+        "store",
+        "include",
+        "previous_response_id",
+        "conversation",
+    ];
+
+    /// All keys that `extra_body` must not have for providers of this kind.
+    pub fn reserved(kind: ProviderKind) -> impl Iterator<Item = &'static str> {
+        let of_kind: &[&str] = match kind {
+            ProviderKind::OpenAiResponses => &Self::RESERVED_OF_RESPONSES,
+            _ => &[],
+        };
+        Self::RESERVED.iter().chain(of_kind).copied()
+    }
 
     /// The parameters of an agent. A word that this version does not know says nothing.
     pub fn of(agent: &AgentDefinition) -> Self {
@@ -107,9 +128,21 @@ impl ReasoningEffort {
     /// True when providers of this kind have this effort, and not only one that is near it.
     pub fn is_known_to(self, kind: ProviderKind) -> bool {
         match kind {
-            ProviderKind::OpenAi | ProviderKind::Azure => true,
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => true,
             ProviderKind::Anthropic => self != Self::Minimal,
             ProviderKind::Gemini => !matches!(self, Self::None | Self::XHigh | Self::Max),
         }
+    }
+}
+
+/// Puts the fields of `given` over those of `into`, object by object.
+pub(super) fn merge(into: &mut Value, given: Value) {
+    match (into, given) {
+        (Value::Object(into), Value::Object(given)) => {
+            for (key, value) in given {
+                merge(into.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (into, given) => *into = given,
     }
 }

@@ -17,6 +17,8 @@ pub struct Provider {
     pub headers: BTreeMap<String, String>,
     /// How many calls of it a process makes.
     pub limits: CallLimits,
+    /// Whether it makes responses in the background, where its kind can ([`ProviderKind::has_background`]).
+    pub background: bool,
 }
 
 impl Provider {
@@ -28,6 +30,7 @@ impl Provider {
             api_key: None,
             headers: BTreeMap::new(),
             limits: CallLimits::default(),
+            background: kind.has_background(),
         }
     }
 }
@@ -39,6 +42,7 @@ impl std::fmt::Debug for Provider {
             .field("kind", &self.kind)
             .field("base_url", &self.base_url)
             .field("limits", &self.limits)
+            .field("background", &self.background)
             .finish_non_exhaustive()
     }
 }
@@ -49,6 +53,9 @@ impl std::fmt::Debug for Provider {
 pub enum ProviderKind {
     /// OpenAI's chat completions, and every server compatible with it.
     OpenAi,
+    /// OpenAI's Responses API.
+    #[serde(rename = "openai_responses")]
+    OpenAiResponses,
     /// Azure OpenAI: OpenAI's chat completions, with the key in a header of its own.
     Azure,
     /// Anthropic's messages.
@@ -59,22 +66,44 @@ pub enum ProviderKind {
 
 impl ProviderKind {
     /// All kinds.
-    pub const ALL: [Self; 4] = [Self::OpenAi, Self::Azure, Self::Anthropic, Self::Gemini];
+    pub const ALL: [Self; 5] = [
+        Self::OpenAi,
+        Self::OpenAiResponses,
+        Self::Azure,
+        Self::Anthropic,
+        Self::Gemini,
+    ];
 
     /// The word for it in the configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai_responses",
             Self::Azure => "azure",
             Self::Anthropic => "anthropic",
             Self::Gemini => "gemini",
         }
     }
 
+    /// True when providers of this kind can make responses in the background.
+    pub fn has_background(self) -> bool {
+        matches!(self, Self::OpenAiResponses)
+    }
+
+    /// True when requests of this kind can have texts that end the reply.
+    pub fn has_stop(self) -> bool {
+        !matches!(self, Self::OpenAiResponses)
+    }
+
+    /// True when requests of this kind can have a seed.
+    pub fn has_seed(self) -> bool {
+        !matches!(self, Self::OpenAiResponses | Self::Anthropic)
+    }
+
     /// The address that is used when the configuration has none. Each Azure resource has an address of its own.
     pub fn own_url(self) -> Option<&'static str> {
         match self {
-            Self::OpenAi => Some("https://api.openai.com/v1/"),
+            Self::OpenAi | Self::OpenAiResponses => Some("https://api.openai.com/v1/"),
             Self::Azure => None,
             Self::Anthropic => Some("https://api.anthropic.com/v1/"),
             Self::Gemini => Some("https://generativelanguage.googleapis.com/v1beta/"),

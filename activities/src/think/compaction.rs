@@ -7,6 +7,7 @@ use everturn_proto::{
     words::{FinishReason, MessageRole, OnFullContext, failure},
 };
 use everturn_store::ContextMessage;
+use everturn_stream::Part;
 use temporalio_common::ActivityError;
 
 use super::{
@@ -69,6 +70,10 @@ impl ModelCall<'_> {
     ) -> Result<(ModelReply, Option<SentContext>), ActivityError> {
         let request = ModelRequest {
             messages: to_summarize(request.messages, part),
+            // It has no name, so its response does not run in the background: another attempt may compact other messages, and
+            // must not take this summary for theirs. A summary that is cut off is written and paid again.
+            idempotency_key: String::new(),
+            attached: None,
             ..request
         };
         let tokens = window.tokens(window::request_bytes(&request));
@@ -78,7 +83,7 @@ impl ModelCall<'_> {
         let answered = self
             .activities
             .model
-            .complete(request, &mut |_, _| {})
+            .complete(request, &mut |_: Part, _: &str| {})
             .await;
         let error = match answered {
             Ok(reply) if !reply.text.trim().is_empty() => return Ok((reply, Some(sent))),

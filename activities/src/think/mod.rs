@@ -9,12 +9,16 @@
 //! - [`known_contexts`]: the context, and what was read of it before
 //! - [`compaction`]: the step that writes a summary
 //! - [`budget`]: what a call may take is reserved before it is made
+//! - [`background`]: a response that the provider makes in the background
+//! - [`stops`]: a call that ends without a reply
 
+mod background;
 mod budget;
 mod calls;
 mod compaction;
 mod known_contexts;
 mod measures;
+mod stops;
 mod window;
 
 use std::time::{Duration, Instant};
@@ -25,11 +29,12 @@ use everturn_proto::{
     words::{FinishReason, MessageRole, OnCutReply, ToolKind, failure},
 };
 use everturn_store::{CompletedStep, ContextMessage, ModelContext, StepClaim, StepKey, ToolResult};
-use everturn_stream::{Part, TextWriter};
+use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
 use self::{
+    background::Listener,
     calls::plan,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
@@ -58,7 +63,8 @@ pub(crate) async fn think(
         epoch: request.epoch,
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
-    let (log_id, generation, calls, has_budget) = match claim(activities, attempt, &step).await? {
+    let claimed = claim(activities, attempt, &step).await?;
+    let (log_id, generation, calls, has_budget, background) = match claimed {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
             log_id,
@@ -66,7 +72,8 @@ pub(crate) async fn think(
             calls,
             is_ahead: _,
             has_budget,
-        } => (log_id, generation, calls, has_budget),
+            background,
+        } => (log_id, generation, calls, has_budget, background),
     };
     let call = ModelCall {
         activities,
@@ -82,15 +89,16 @@ pub(crate) async fn think(
     call.check_here(&agent).await?;
     let text = call.text_writer(log_id.clone());
     let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-    let admission = call.admission(&agent, limit, &text).await?;
+    let mut listener = Listener::new(&call, &agent, &text, background);
+    let admission = call.admission(&agent, limit, &listener).await?;
     let context = call.context().await?;
     // Heartbeats are sent from here on: a source of tools may take long, and a model does.
-    let asked = call.ask(&agent, context, request.may_compact, calls, &text);
+    let asked = call.ask(&agent, context, request.may_compact, calls, &mut listener);
     let ended = attempt.run(&Progress::default(), limit, asked).await;
     drop(admission);
     let reply = match ended {
         Ended::Done(reply) => reply?,
-        Ended::Stopped => return Err(call.stopped(&text).await),
+        Ended::Stopped => return Err(call.stopped(&listener).await),
         Ended::OutOfTime => return Err(fail::llm_timeout()),
     };
     failpoint::reach("think.before_checkpoint").await;
@@ -180,13 +188,17 @@ impl ModelCall<'_> {
     }
 
     /// Waits for the limits of the provider. The wait does not count as time of the call: when so much of the attempt is
-    /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on.
+    /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on. A response
+    /// that the provider makes already is read at once: it was let through, and is not kept for long.
     async fn admission(
         &self,
         agent: &AgentDefinition,
         limit: Duration,
-        text: &TextWriter,
+        listener: &Listener<'_>,
     ) -> Result<Admission, ActivityError> {
+        if listener.response_id().is_some() {
+            return Ok(Admission::default());
+        }
         let (turns, begun) = (&self.activities.turns, Instant::now());
         let may_wait = self.attempt.time_left().saturating_sub(limit);
         let admission = self.activities.model.admit(&agent.provider);
@@ -203,7 +215,7 @@ impl ModelCall<'_> {
                 Err(fail::superseded())
             }
             Ended::Done(admission) => Ok(admission),
-            Ended::Stopped => Err(self.stopped(text).await),
+            Ended::Stopped => Err(self.stopped(listener).await),
             Ended::OutOfTime => {
                 self.attempt
                     .insist(|| turns.release_step(self.step, self.generation))
@@ -240,15 +252,19 @@ impl ModelCall<'_> {
         context: ModelContext,
         may_compact: bool,
         calls: u32,
-        text: &TextWriter,
+        listener: &mut Listener<'_>,
     ) -> Result<Reply, ActivityError> {
         let id = &self.step.agent_execution_id;
         let measures = &self.activities.measures;
         let window = Window::of(agent, measures.of(id));
         let has_more = context.has_more;
-        let request = self.model_request(agent, context.messages, window).await?;
+        let mut request = self.model_request(agent, context.messages, window).await?;
         let bytes = request_bytes(&request);
-        if may_compact && (has_more || window.is_full(bytes)) {
+        request.idempotency_key = self.idempotency_key();
+        request.attached = listener.response_id();
+        // A provider that makes the response already has found room for it.
+        let is_full = request.attached.is_none() && window.is_full(bytes);
+        if may_compact && (has_more || is_full) {
             let part = window.old_part(&request.messages, id, Room::Left { has_more });
             if let Some(part) = part {
                 let compacted = self.compact(agent, request, part, window, calls).await;
@@ -258,12 +274,15 @@ impl ModelCall<'_> {
         if has_more {
             return Err(fail::too_long());
         }
-        self.reserve(agent, &request, window.tokens(bytes)).await?;
+        // What the call that made the response has reserved is still for it.
+        if request.attached.is_none() {
+            self.reserve(agent, &request, window.tokens(bytes)).await?;
+        }
         let (offered, sent) = (request.tools.clone(), sent(&request));
-        let mut emit_delta = |part: Part, piece: &str| text.push(part, piece);
+        let text = listener.text;
         let reply = tokio::select! {
             biased;
-            reply = self.activities.model.complete(request, &mut emit_delta) => reply,
+            reply = self.activities.model.complete(request, listener) => reply,
             () = self.superseded(text) => return Err(fail::superseded()),
         };
         if let Err(error) = &reply {
@@ -289,7 +308,7 @@ impl ModelCall<'_> {
                 let compacted = self.compact(agent, request, part, window, calls).await;
                 compacted.map(Reply::Compacted)
             }
-            Err(error) => Err(fail::from_model(&error, calls)),
+            Err(error) => Err(listener.refused(&error, calls)),
         }
     }
 
@@ -334,6 +353,7 @@ impl ModelCall<'_> {
             tools,
             max_output_tokens: agent.max_output_tokens,
             parameters: Parameters::of(agent),
+            ..ModelRequest::default()
         })
     }
 
@@ -430,43 +450,6 @@ impl ModelCall<'_> {
             cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage.into())),
             ..LlmCompleteState::default()
         })
-    }
-
-    /// Waits until this call is useless, because another call of the step has begun or the turn has ended. The stream
-    /// says so at the next piece. It may have forgotten the newer call, so the store decides.
-    async fn superseded(&self, text: &TextWriter) {
-        text.superseded().await;
-        let (turns, step) = (&self.activities.turns, self.step);
-        if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
-            // The store does not say that the call is useless, so it goes on, although its text is no longer shown
-            // live.
-            std::future::pending::<()>().await;
-        }
-    }
-
-    /// Stores the text so far of a call that was stopped from outside. The engine does not say whether the turn was
-    /// cancelled, the run was reset, or the worker shuts down, and all may happen at once. So the text is stored where
-    /// only the end of a cancelled turn reads it.
-    async fn stopped(&self, text: &TextWriter) -> ActivityError {
-        let partial = LlmCompleteState {
-            agent_hash: self.agent_hash.to_owned(),
-            text: without_nul(text.text_so_far(Part::Text)),
-            reasoning: without_nul(text.text_so_far(Part::Reasoning)),
-            finish: FinishReason::Cancelled.into(),
-            generation: self.generation,
-            ..LlmCompleteState::default()
-        };
-        if let Err(error) = self.activities.turns.save_partial(self.step, partial).await {
-            tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
-        }
-        if self.activities.stopping.has_begun() {
-            // When the turn was cancelled, the engine does not try again.
-            return fail::transient(
-                failure::LLM_UNAVAILABLE,
-                "The worker shut down; the call is made again.",
-            );
-        }
-        ActivityError::cancelled()
     }
 }
 

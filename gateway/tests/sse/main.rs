@@ -39,6 +39,7 @@ async fn publish(gateway: &TestGateway, generation: u32, offset: usize, text: &s
         offset,
         text,
         is_end: false,
+        continues: false,
     };
     gateway.stream.publish(&"c".into(), piece).await.unwrap();
 }

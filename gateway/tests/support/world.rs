@@ -62,6 +62,7 @@ impl World {
             offset,
             text,
             is_end: false,
+            continues: false,
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! - `events`: the event log, read. For gateways
 //! - `conversations`, `lists`: conversations, the messages they accept, pages of the list. For gateways
+//! - `background`: responses of models that run on at their provider. For workers
 //! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
 //! - `outside`: tool calls that a person or the client answers. For gateways
 //! - `budgets`: what turns, conversations and tenants may take of models, and what tenants took. For workers and gateways
@@ -18,6 +19,7 @@
 //! Types whose fields are columns are read from rows as they are (`sqlx::FromRow`). Must not be here: statements, and
 //! whatever else only one database knows.
 
+mod background;
 mod budgets;
 mod connections;
 mod conversations;
@@ -35,7 +37,9 @@ mod tools;
 mod traces;
 mod turns;
 
+pub(crate) use self::background::ResponseOfStep;
 pub use self::{
+    background::BackgroundResponse,
     budgets::{
         BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
         UsageQuery,

@@ -11,7 +11,7 @@ use everturn_proto::{
 };
 
 use super::{
-    DayBudget, Estimate, PageLimit, Reservation, Result, WorkerId,
+    BackgroundResponse, DayBudget, Estimate, PageLimit, Reservation, Result, WorkerId,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -93,6 +93,16 @@ pub trait TurnStore: Send + Sync {
 
     /// Gives back what was reserved for a call that the provider refused and takes nothing for.
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<()>;
+
+    /// Stores the response that runs at the provider for a call that was claimed, in place of an earlier one: the next
+    /// claim of the step answers it. Returns false, and changes nothing, when the call is useless because another one
+    /// was claimed, the agent execution has ended, or a newer run has taken over.
+    async fn note_response(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        response: &BackgroundResponse,
+    ) -> Result<bool>;
 
     /// True while the agent execution runs and no newer generation than this one was claimed: a model call whose claim
     /// is lost is paid for and of no use.
@@ -241,6 +251,9 @@ pub enum StepClaim {
         is_ahead: bool,
         /// True when the turn has a budget, of which the call must reserve a part ([`TurnStore::reserve_call`]).
         has_budget: bool,
+        /// The response that runs at the provider for an earlier call of this step, when one is known
+        /// ([`TurnStore::note_response`]). It may have ended, or be gone.
+        background: Option<BackgroundResponse>,
     },
 }
 

@@ -14,12 +14,16 @@ use super::{
     sql::{
         Statement,
         agent_executions::STATUS_OF_EXECUTION,
-        checkpoints::{CHECKPOINT, CLAIM_STEP, CheckpointRow, INSERT_REPLY, RELEASE_STEP},
+        checkpoints::{
+            CHECKPOINT, CLAIM_STEP, CheckpointRow, INSERT_REPLY, NOTE_RESPONSE, RELEASE_STEP,
+        },
         tools::USED_CALL_IDS,
     },
 };
 use crate::{
-    api::{CompletedStep, Result, StepClaim, StepKey, WorkerId},
+    api::{
+        BackgroundResponse, CompletedStep, ResponseOfStep, Result, StepClaim, StepKey, WorkerId,
+    },
     columns::now,
     error::{Missing, StoreError},
 };
@@ -51,18 +55,29 @@ struct ClaimRow {
     log_id: String,
     has_budget: bool,
     was_cut: bool,
+    background_response: Option<StoredResponse>,
 }
 
-impl From<ClaimRow> for Claimed {
-    fn from(row: ClaimRow) -> Self {
-        Self {
-            cut_before: row.was_cut.then_some(row.generation),
+type StoredResponse = Column<ResponseOfStep<BackgroundResponse>>;
+
+impl ClaimRow {
+    /// The claim of this step. A call whose response runs on at its provider was not cut: what it had reserved is still for it.
+    fn of(self, step: u32) -> Claimed {
+        let row = self;
+        let of_this_step = row
+            .background_response
+            .filter(|stored| stored.0.step == step);
+        let background = of_this_step.map(|stored| stored.0.response);
+        let is_cut = row.was_cut && background.is_none();
+        Claimed {
+            cut_before: is_cut.then_some(row.generation),
             claim: StepClaim::Call {
                 log_id: row.log_id.into(),
                 generation: row.generation,
                 calls: row.step_calls,
                 is_ahead: row.is_ahead,
                 has_budget: row.has_budget,
+                background,
             },
         }
     }
@@ -87,7 +102,7 @@ pub(super) async fn claim_step(
         .fetch_all(&mut *connection)
         .await?;
     if let Some(row) = claimed.pop() {
-        return Ok(row.into());
+        return Ok(row.of(step.step));
     }
     // Nothing was claimed: the call was made before, the agent execution is not running, or the run was replaced.
     let status: Option<String> = sqlx::query_scalar(STATUS_OF_EXECUTION)
@@ -120,6 +135,29 @@ pub(super) async fn release_step(
         .execute(connection)
         .await?;
     Ok(())
+}
+
+/// Stores the response that runs for a call, unless the call is useless by now. Returns whether it did.
+pub(super) async fn note_response(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+    response: &BackgroundResponse,
+) -> Result<bool> {
+    let stored = ResponseOfStep {
+        step: step.step,
+        response,
+    };
+    let noted = sqlx::query(NOTE_RESPONSE)
+        .bind(&step.agent_execution_id)
+        .bind(&step.conversation_id)
+        .bind(i64::from(generation))
+        .bind(AgentExecutionStatus::Running.as_str())
+        .bind(runs::newest(step.epoch))
+        .bind(Column(stored))
+        .execute(connection)
+        .await?;
+    Ok(noted.rows_affected() == 1)
 }
 
 /// Stores the reply of a step with one statement. When that stores nothing, further statements find out why.

@@ -22,8 +22,8 @@
 //!    conversation's row first. Such transactions of one conversation run one after the other, and each reads what it
 //!    depends on in statements after the one that locked, which see all that the transaction before it committed.
 //!    Numbers are taken under the lock, and the lock ends after the commit is visible (invariant 2, one order).
-//! 2. Claims and ends do not lock the conversation. `claim_step` (the row of the agent execution), `claim_tool`,
-//!    `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
+//! 2. Claims and ends do not lock the conversation. `claim_step` and `note_response` (the row of the agent execution),
+//!    `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
 //!    `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes tools locks their
 //!    rows before it reads them, so that no end comes between.
 //! 3. Nothing under 2 ever waits for a conversation, and each takes one row that others write (but see 5). Foreign keys make an

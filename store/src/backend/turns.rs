@@ -27,9 +27,9 @@ use super::{
 };
 use crate::{
     api::{
-        BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate, ModelContext,
-        OnUnknownAgent, PageLimit, ReadBefore, Reservation, Result, Saved, StepClaim, StepKey,
-        ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
+        BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate,
+        ModelContext, OnUnknownAgent, PageLimit, ReadBefore, Reservation, Result, Saved, StepClaim,
+        StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
     },
     rows::measured::MeasuredRow,
 };
@@ -147,6 +147,18 @@ impl TurnStore for Database {
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()> {
         let call = self.in_time(async {
             checkpoints::release_step(&mut *self.single().await?, step, generation).await
+        });
+        self.in_claim_share(&step.conversation_id, call).await
+    }
+
+    async fn note_response(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        response: &BackgroundResponse,
+    ) -> Result<bool> {
+        let call = self.in_time(async {
+            checkpoints::note_response(&mut *self.single().await?, step, generation, response).await
         });
         self.in_claim_share(&step.conversation_id, call).await
     }

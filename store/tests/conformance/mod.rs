@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+pub mod background;
 pub mod budgets;
 pub mod claims;
 pub mod context;
@@ -161,6 +162,8 @@ macro_rules! conformance_suite {
             claims::the_first_completed_step_wins,
             claims::the_newest_partial_wins,
             claims::an_ended_execution_gives_no_claim,
+            background::the_next_claim_of_a_step_goes_on_with_its_response,
+            background::a_call_whose_claim_is_lost_notes_nothing,
             claims::tools_of_each_effect_class,
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,

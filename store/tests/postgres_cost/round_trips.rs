@@ -8,8 +8,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    AgentExecutions, BeginTurn, Conversations, EventReader, KeyKind, Keys, ListQuery,
-    NewConversation, NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore,
+    AgentExecutions, BackgroundResponse, BeginTurn, Conversations, EventReader, KeyKind, Keys,
+    ListQuery, NewConversation, NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore,
     ResultRange, ToolResults, TraceContext, TraceContexts, TraceKey, TurnStart, TurnStore,
 };
 
@@ -97,6 +97,13 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
         .of("claim_step", store.claim_step(&step, None))
         .await
         .unwrap();
+    let response = BackgroundResponse {
+        provider: "p".into(),
+        model: "m".into(),
+        id: "resp_1".into(),
+    };
+    let noted = store.note_response(&step, 1, &response);
+    costs.of("note_response", noted).await.unwrap();
     let context = store.context(id, &Thread::Conversation, PageLimit::rows(100), None);
     costs.of("context", context).await.unwrap();
     let calls: Vec<_> = (0..tools)
@@ -241,7 +248,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 37] = [
+const COSTS: [(&str, u64); 38] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -258,6 +265,7 @@ const COSTS: [(&str, u64); 37] = [
     ("withdraw_message", 4),
     ("claim_step", 1),
     ("claim_step, stored", 3),
+    ("note_response", 1),
     ("complete_step", 1),
     ("save_partial", 1),
     ("context", 1),

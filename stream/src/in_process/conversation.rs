@@ -75,6 +75,9 @@ impl Conversation {
         {
             return Published::Refused;
         }
+        if self.has_shown_more_than(&piece) {
+            return Published::Behind;
+        }
         self.raise_fence(&piece, options.max_remembered);
         self.begin_anew(&piece, now);
         if piece.offset.saturating_add(piece.text.len()) > MAX_TEXT_BYTES {
@@ -101,6 +104,7 @@ impl Conversation {
             let Some(held) = self
                 .open
                 .get_mut(&piece.key)
+                .filter(|held| held.text.generation == piece.generation)
                 .filter(|held| held.text.text.len() == piece.offset)
             else {
                 return Published::Gap;
@@ -108,7 +112,10 @@ impl Conversation {
             held.text.text.push_str(&piece.text);
             held.text.is_ended |= piece.is_end;
             held.touched = now;
-            Item::Delta(piece)
+            Item::Delta(Piece {
+                continues: false,
+                ..piece
+            })
         };
         self.send(&item);
         Published::Accepted
@@ -175,9 +182,22 @@ impl Conversation {
         );
     }
 
+    /// True when this piece begins a text that continues an older generation's, and that one is longer.
+    fn has_shown_more_than(&self, piece: &Piece) -> bool {
+        let shown = self.open.get(&piece.key).map(|held| &held.text);
+        piece.continues
+            && piece.offset == 0
+            && shown.is_some_and(|shown| {
+                shown.generation < piece.generation && shown.text.len() > piece.text.len()
+            })
+    }
+
     /// Empties every text that the step has from an older generation, also the part that the piece is not for: when a
     /// retry begins with reasoning, the answer of the first try must not stay on the readers' screens.
     fn begin_anew(&mut self, piece: &Piece, now: Instant) {
+        if piece.continues {
+            return;
+        }
         let mut emptied = Vec::new();
         for (key, held) in &mut self.open {
             let is_same_step = key.agent_execution_id == piece.key.agent_execution_id

@@ -123,7 +123,8 @@ impl Inner {
             Ok(answer) => scripts::published(&answer),
             Err(error) => Err(error),
         };
-        if !matches!(published, Ok(Published::Refused)) {
+        // A piece that is behind changes nothing: the older generation may still be shown.
+        if !matches!(published, Ok(Published::Refused | Published::Behind)) {
             // Also when Redis did not answer: the generation is the store's.
             self.known.note_text(log, &piece.key, piece.generation);
         }

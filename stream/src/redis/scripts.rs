@@ -72,7 +72,8 @@ pub(super) fn publish(
     script
         .arg(MAX_TEXT_BYTES)
         .arg(options.max_open_texts.max(1))
-        .arg(names.text_prefix());
+        .arg(names.text_prefix())
+        .arg(u8::from(piece.continues));
     script
 }
 
@@ -173,6 +174,7 @@ pub(super) fn published(answer: &str) -> Result<Published, Error> {
         "accepted" => Ok(Published::Accepted),
         "refused" => Ok(Published::Refused),
         "gap" => Ok(Published::Gap),
+        "behind" => Ok(Published::Behind),
         _ => Err(Error::Odd),
     }
 }

@@ -169,6 +169,7 @@ pub(super) fn parse(message: &[u8]) -> Option<Message> {
             offset,
             text: text.to_owned(),
             is_end,
+            continues: false,
         }),
         Header::News {
             last_sequence,
@@ -200,6 +201,7 @@ mod tests {
             offset: 7,
             text,
             is_end: true,
+            continues: false,
         };
         let sent =
             |header: &str, text: &str| parse(format!("17 4 {header}\n{text}").as_bytes()).unwrap();

@@ -1,8 +1,8 @@
 //! Late writers: an older generation, and a text whose event is saved, are refused (invariant 7, fenced deltas).
 
-use everturn_stream::{Item, Published, StreamOptions, StreamReader, StreamWriter};
+use everturn_stream::{Item, Piece, Published, StreamOptions, StreamReader, StreamWriter};
 
-use Published::{Accepted, Gap, Refused};
+use Published::{Accepted, Behind, Gap, Refused};
 
 use super::{Backend, reader::Reader};
 use crate::support::{key, next, piece, publish, reasoning_key, sealing};
@@ -90,4 +90,53 @@ pub async fn sealed_texts_are_forgotten_and_stay_refused(backend: &impl Backend)
         publish(&*stream, piece(&later, 4, 0, "answer")).await,
         Accepted
     );
+}
+
+pub async fn a_generation_that_continues_shortens_nothing(backend: &impl Backend) {
+    let stream = backend.fresh(StreamOptions::default()).await;
+    let (text, reasoning) = (key("run", 0), reasoning_key("run", 0));
+    let mut reader = Reader::join(&*stream, "c").await;
+    let continued = |key, offset, text: &str| Piece {
+        continues: true,
+        ..piece(key, 2, offset, text)
+    };
+    publish(&*stream, piece(&reasoning, 1, 0, "let me see")).await;
+    publish(&*stream, piece(&text, 1, 0, "half an ans")).await;
+    let behind = continued(&text, 0, "half");
+    assert_eq!(publish(&*stream, behind).await, Behind);
+    // A generation that is behind changes nothing: who wrote the text so far may still write it.
+    assert_eq!(publish(&*stream, piece(&text, 1, 11, "w")).await, Accepted);
+    reader.catch_up(&*stream).await;
+    assert_eq!(reader.text(&text), Some("half an answ"));
+    let caught_up = continued(&text, 0, "half an answer");
+    assert_eq!(publish(&*stream, caught_up).await, Accepted);
+    reader.catch_up(&*stream).await;
+    assert_eq!(reader.text(&text), Some("half an answer"));
+    assert_eq!(
+        reader.text(&reasoning),
+        Some("let me see"),
+        "the other part stays until it is published, too"
+    );
+    assert_eq!(publish(&*stream, piece(&text, 1, 12, "er")).await, Refused);
+    assert_eq!(publish(&*stream, continued(&text, 14, ".")).await, Accepted);
+    let equal = continued(&reasoning, 0, "let me see");
+    assert_eq!(publish(&*stream, equal).await, Accepted);
+    reader.catch_up(&*stream).await;
+    assert_eq!(reader.text(&text), Some("half an answer."));
+    assert_eq!(reader, Reader::join(&*stream, "c").await);
+}
+
+pub async fn a_generation_that_continues_nothing_begins(backend: &impl Backend) {
+    let stream = backend.fresh(StreamOptions::default()).await;
+    let text = key("run", 0);
+    let first = Piece {
+        continues: true,
+        ..piece(&text, 2, 0, "the text was lost")
+    };
+    assert_eq!(publish(&*stream, first).await, Accepted);
+    let unknown = Piece {
+        continues: true,
+        ..piece(&text, 3, 17, "!")
+    };
+    assert_eq!(publish(&*stream, unknown).await, Gap);
 }

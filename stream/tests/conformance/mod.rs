@@ -36,6 +36,8 @@ macro_rules! conformance_suite {
             fence::late_generation_is_refused,
             fence::fresh_stream_fences_by_what_it_has_seen,
             fence::newer_generation_empties_the_other_part,
+            fence::a_generation_that_continues_shortens_nothing,
+            fence::a_generation_that_continues_nothing_begins,
             fence::sealed_texts_are_forgotten_and_stay_refused,
             texts::offset_0_starts_anew,
             texts::gaps_are_reported,

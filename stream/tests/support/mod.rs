@@ -36,6 +36,7 @@ pub fn piece(key: &TextKey, generation: u32, offset: usize, text: &str) -> Piece
         offset,
         text,
         is_end: false,
+        continues: false,
     }
 }
 

@@ -9,6 +9,7 @@ mod alerts;
 mod api;
 mod approvals;
 mod approvals_survive;
+mod background;
 mod backups;
 mod bad_input;
 mod budgets;

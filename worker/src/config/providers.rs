@@ -18,6 +18,7 @@ pub(super) struct ProviderTable {
     headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
     max_concurrent_calls: Option<Spanned<usize>>,
     requests_per_minute: Option<Spanned<usize>>,
+    background: Option<Spanned<bool>>,
 }
 
 /// More than any worker has slots for.
@@ -39,6 +40,15 @@ pub(super) fn check(
 
 impl ProviderTable {
     fn check(self, name: &Spanned<String>, check: &mut Checker<'_>) -> Provider {
+        let has_background = self.kind.has_background();
+        if let Some(background) = &self.background
+            && !has_background
+        {
+            check.wrong(
+                background,
+                "only providers of kind `openai_responses` make responses in the background; remove `background`",
+            );
+        }
         if self.base_url.is_none() && self.kind.own_url().is_none() {
             check.wrong(
                 name,
@@ -67,6 +77,7 @@ impl ProviderTable {
                 ),
                 per_minute: limit("requests_per_minute", &self.requests_per_minute, PER_MINUTE),
             },
+            background: has_background && self.background.is_none_or(Spanned::into_inner),
             api_key: self
                 .api_key_env
                 .and_then(|variable| check.secret("api_key_env", &variable)),

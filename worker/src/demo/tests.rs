@@ -3,9 +3,7 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use everturn_activities::{
-    model::{
-        GenaiClient, ModelClient, ModelReply, ModelRequest, Parameters, Provider, ProviderKind,
-    },
+    model::{GenaiClient, ModelClient, ModelReply, ModelRequest, Provider, ProviderKind},
     tools::{ToolContext, ToolRegistry, builtin},
 };
 use everturn_proto::{turn::ToolCall, words::MessageRole};
@@ -255,11 +253,11 @@ async fn complete(
         messages,
         tools: tools.specs(TOOLS).await.unwrap(),
         max_output_tokens: None,
-        parameters: Parameters::default(),
+        ..ModelRequest::default()
     };
     let mut deltas = Vec::new();
     let reply = client
-        .complete(request, &mut |part, piece| {
+        .complete(request, &mut |part: Part, piece: &str| {
             deltas.push((part, piece.to_owned()));
         })
         .await

@@ -6,7 +6,7 @@ use anyhow::Context;
 use everturn_activities::{
     AgentActivities, Cancels, KnownAgents, Stopping, ToolThreads, TurnQueues,
     egress::Egress,
-    model::{GenaiClient, Providers},
+    model::{Models, Providers},
     tools::{
         Tool, ToolRegistry,
         builtin::{self, ReadResult},
@@ -161,7 +161,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         cancel_news: Arc::clone(&parts.stream.cancels),
         cancels: cancels.clone(),
         model: telemetry.model(Arc::new(
-            GenaiClient::new(parts.providers).context("cannot set up the model client")?,
+            Models::new(parts.providers).context("cannot set up the model client")?,
         )),
         known_contexts: Arc::default(),
         measures: Arc::default(),

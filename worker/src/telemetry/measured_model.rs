@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use async_trait::async_trait;
 use everturn_activities::model::{
-    Admission, EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
 };
 use everturn_stream::Part;
 use everturn_telemetry::turns::Model;
@@ -34,6 +34,31 @@ impl Drop for Call {
     }
 }
 
+/// Notes when the first piece of a reply comes.
+struct Timed<'a> {
+    listener: &'a mut dyn ReplyListener,
+    call: &'a Call,
+    has_begun: bool,
+}
+
+#[async_trait]
+impl ReplyListener for Timed<'_> {
+    async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError> {
+        self.listener.accepted(response_id).await
+    }
+
+    fn made_again(&mut self) {
+        self.listener.made_again();
+    }
+
+    fn delta(&mut self, part: Part, piece: &str) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.call.model.first_delta(self.call.begun.elapsed());
+        }
+        self.listener.delta(part, piece);
+    }
+}
+
 #[async_trait]
 impl ModelClient for MeasuredModel {
     fn has_provider(&self, provider: &str) -> bool {
@@ -47,7 +72,7 @@ impl ModelClient for MeasuredModel {
     async fn complete(
         &self,
         request: ModelRequest,
-        emit_delta: &mut EmitDelta<'_>,
+        listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
         let model = Model {
             provider: request.provider.clone(),
@@ -58,12 +83,10 @@ impl ModelClient for MeasuredModel {
             begun: Instant::now(),
             result: "dropped",
         };
-        let mut has_begun = false;
-        let mut timed = |part: Part, piece: &str| {
-            if !std::mem::replace(&mut has_begun, true) {
-                call.model.first_delta(call.begun.elapsed());
-            }
-            emit_delta(part, piece);
+        let mut timed = Timed {
+            listener,
+            call: &call,
+            has_begun: false,
         };
         let reply = self.client.complete(request, &mut timed).await;
         match &reply {
@@ -75,5 +98,9 @@ impl ModelClient for MeasuredModel {
             Err(error) => call.result = error.code,
         }
         reply
+    }
+
+    async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {
+        self.client.cancel(provider, response_id).await
     }
 }

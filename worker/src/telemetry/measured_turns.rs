@@ -13,9 +13,9 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext, OnUnknownAgent,
-    PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd,
-    ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
+    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext,
+    OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError,
+    ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -166,6 +166,15 @@ impl TurnStore for MeasuredTurns {
 
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
         noted(self.store.release_call(step, generation).await)
+    }
+
+    async fn note_response(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        response: &BackgroundResponse,
+    ) -> Result<bool, StoreError> {
+        noted(self.store.note_response(step, generation, response).await)
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {

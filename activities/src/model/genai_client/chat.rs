@@ -47,7 +47,7 @@ impl Reader {
 }
 
 /// The request as genai takes it.
-pub(super) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest {
+pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> ChatRequest {
     let reader = &Reader {
         kind,
         signer: signer(&request.provider, &request.model),
@@ -105,7 +105,8 @@ fn push_assistant(messages: &mut Vec<ChatMessage>, message: &ContextMessage, rea
         .tool_calls
         .iter()
         .flat_map(|call| reader.signatures(call))
-        .filter_map(|text| thinking_block(text));
+        .filter_map(|text| thinking_block(text))
+        .filter(|block| is_of(block, reader.kind));
     let mut parts: Vec<ContentPart> = blocks
         .map(|block| ContentPart::from_custom(block, None))
         .collect();
@@ -210,14 +211,20 @@ fn result_text(result: &ToolResult) -> String {
     }
 }
 
-/// A block of Anthropic's thinking, as [`super::reply`] keeps it among a call's signatures.
+/// A block of a model's thinking, as it is kept among a call's signatures: Anthropic's, or a reasoning item of OpenAI's
+/// Responses API.
 fn thinking_block(signature: &str) -> Option<Value> {
     let block: Value = serde_json::from_str(signature).ok()?;
     matches!(
         block.get("type")?.as_str()?,
-        "thinking" | "redacted_thinking"
+        "thinking" | "redacted_thinking" | "reasoning"
     )
     .then_some(block)
+}
+
+/// True when a provider of this kind takes a block of thinking back.
+fn is_of(block: &Value, kind: ProviderKind) -> bool {
+    (block["type"] == "reasoning") == (kind == ProviderKind::OpenAiResponses)
 }
 
 fn tool(spec: &ToolSpec) -> Tool {

@@ -30,7 +30,7 @@ impl Frames {
     /// What listens to a stream of this kind of provider; `None` where genai leaves nothing out.
     pub(super) fn of(kind: ProviderKind) -> Option<Arc<Self>> {
         match kind {
-            ProviderKind::OpenAi | ProviderKind::Azure => None,
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => None,
             ProviderKind::Anthropic | ProviderKind::Gemini => Some(Arc::new(Self {
                 kind,
                 seen: Mutex::default(),
@@ -99,7 +99,7 @@ impl ChatFrameSink for Frames {
         match self.kind {
             ProviderKind::Gemini => self.read_gemini(frame.data),
             ProviderKind::Anthropic => self.read_anthropic(frame.data),
-            ProviderKind::OpenAi | ProviderKind::Azure => {}
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {}
         }
     }
 }

@@ -3,7 +3,7 @@
 use genai::Error;
 use serde_json::{Map, Value, json};
 
-use crate::model::{ModelRequest, Parameters, ReasoningEffort};
+use crate::model::{ModelRequest, Parameters, ReasoningEffort, parameters::merge};
 
 const CONFIG: &str = "generationConfig";
 /// What genai makes the ids of calls from that came without one, and an id that it does not send back.
@@ -75,18 +75,6 @@ fn thinking(model: &str, effort: Option<ReasoningEffort>) -> Option<Value> {
         .into();
     }
     Some(config)
-}
-
-/// Puts the fields of `given` over those of `into`, object by object.
-fn merge(into: &mut Value, given: Value) {
-    match (into, given) {
-        (Value::Object(into), Value::Object(given)) => {
-            for (key, value) in given {
-                merge(into.entry(key).or_insert(Value::Null), value);
-            }
-        }
-        (into, given) => *into = given,
-    }
 }
 
 /// The id by which a call is sent that Gemini gave none: genai leaves it out, and Gemini takes calls and results in order.

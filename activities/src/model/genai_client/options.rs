@@ -71,7 +71,7 @@ pub(super) fn family(kind: ProviderKind, model: &str) -> &str {
     }
     match kind {
         // These want the limit of tokens under another name, as all of their kind do.
-        ProviderKind::OpenAi | ProviderKind::Azure => {
+        ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
             let families = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
             if families.iter().any(|family| name.starts_with(family)) {
                 "gpt-5"

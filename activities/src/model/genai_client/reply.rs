@@ -2,26 +2,25 @@
 
 use std::collections::BTreeMap;
 
-use everturn_proto::{
-    Json,
-    limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
-    words::failure::LLM_INVALID_RESPONSE,
-};
+use everturn_proto::Json;
 use everturn_stream::Part;
 use genai::chat::{ContentPart, StopReason, StreamEnd, ToolCall};
 use serde_json::{Value, json};
 
-use super::{failure, frames::Frames, gemini};
-use crate::model::{EmitDelta, ModelError, ModelReply, ModelToolCall, ProviderKind, Usage};
+use super::{frames::Frames, gemini};
+use crate::model::{
+    ModelError, ModelReply, ModelToolCall, ProviderKind, ReplyListener, Usage, failure,
+    limits::{check_calls, check_size, invalid},
+};
 
 /// Characters of a stop reason that are kept. It is a word.
 const MAX_REASON_CHARS: usize = 50;
 
 /// Listens to one reply.
-pub(super) struct Listener<'a, 'b> {
+pub(super) struct Listener<'a> {
     provider: &'a str,
     kind: ProviderKind,
-    emit_delta: &'a mut EmitDelta<'b>,
+    heard_by: &'a mut dyn ReplyListener,
     text: String,
     reasoning: String,
     /// The arguments so far by call id, as the provider wrote them. genai parses them in the end, which loses digits of
@@ -32,16 +31,16 @@ pub(super) struct Listener<'a, 'b> {
     whole_bytes: usize,
 }
 
-impl<'a, 'b> Listener<'a, 'b> {
+impl<'a> Listener<'a> {
     pub(super) fn new(
         provider: &'a str,
         kind: ProviderKind,
-        emit_delta: &'a mut EmitDelta<'b>,
+        heard_by: &'a mut dyn ReplyListener,
     ) -> Self {
         Self {
             provider,
             kind,
-            emit_delta,
+            heard_by,
             text: String::new(),
             reasoning: String::new(),
             letters: BTreeMap::new(),
@@ -58,7 +57,7 @@ impl<'a, 'b> Listener<'a, 'b> {
         };
         check_size("text", text.len() + piece.len())?;
         text.push_str(piece);
-        (self.emit_delta)(part, piece);
+        self.heard_by.delta(part, piece);
         Ok(())
     }
 
@@ -67,15 +66,11 @@ impl<'a, 'b> Listener<'a, 'b> {
         let Value::String(arguments) = &call.fn_arguments else {
             self.whole_calls += 1;
             self.whole_bytes += call.fn_arguments.to_string().len();
-            if self.whole_calls > MAX_TOOL_CALLS {
-                return Err(too_many_calls());
-            }
+            check_calls(self.whole_calls)?;
             return check_size("arguments", self.whole_bytes);
         };
         check_size("arguments", arguments.len())?;
-        if self.letters.len() > MAX_TOOL_CALLS {
-            return Err(too_many_calls());
-        }
+        check_calls(self.letters.len())?;
         self.letters.insert(call.call_id.clone(), arguments.clone());
         Ok(())
     }
@@ -91,18 +86,18 @@ impl<'a, 'b> Listener<'a, 'b> {
         let usage = end.captured_usage.take().unwrap_or_default();
         let signatures = match self.kind {
             ProviderKind::Anthropic => signatures(&end),
-            ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::Gemini => Vec::new(),
+            _ => Vec::new(),
         };
         let is_cut = matches!(stop, Some(StopReason::MaxTokens(_)));
         let calls = end.captured_into_tool_calls().unwrap_or_default();
         let calls = match self.kind {
-            ProviderKind::OpenAi | ProviderKind::Azure => without_echoes(calls, &self.letters),
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
+                without_echoes(calls, &self.letters)
+            }
             // Gemini's calls may share an id that genai made up.
             ProviderKind::Anthropic | ProviderKind::Gemini => calls,
         };
-        if calls.len() > MAX_TOOL_CALLS {
-            return Err(too_many_calls());
-        }
+        check_calls(calls.len())?;
         // genai drops the calls of a server that leaves out their `index`, and says nothing.
         if calls.is_empty() && matches!(stop, Some(StopReason::ToolCall(_))) {
             return Err(invalid(
@@ -256,23 +251,4 @@ fn tokens(usage: &genai::chat::Usage, thinking_tokens: u32) -> Usage {
         cache_write_tokens: count(read.and_then(|read| read.cache_creation_tokens)),
         reasoning_tokens,
     }
-}
-
-fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {
-    if bytes <= MAX_TEXT_BYTES {
-        return Ok(());
-    }
-    Err(invalid(&format!(
-        "The model's {what} went on past {MAX_TEXT_BYTES} bytes and was stopped."
-    )))
-}
-
-fn too_many_calls() -> ModelError {
-    invalid(&format!(
-        "The model asked for more than {MAX_TOOL_CALLS} tools at once."
-    ))
-}
-
-fn invalid(message: &str) -> ModelError {
-    ModelError::new(LLM_INVALID_RESPONSE, message)
 }

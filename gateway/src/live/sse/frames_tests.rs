@@ -98,6 +98,7 @@ fn deltas_carry_no_id() {
         offset: 3,
         text: "a\nb".to_owned(),
         is_end: false,
+        continues: false,
     };
     let expected = concat!(
         "event: text_delta\n",

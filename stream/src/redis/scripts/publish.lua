@@ -1,5 +1,5 @@
--- Refuses or appends a piece of a text, and publishes it (invariant 7, fenced deltas). Returns 'accepted', 'refused' or
--- 'gap'. KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text, 4 the step's other part.
+-- Refuses or appends a piece of a text, and publishes it (invariant 7, fenced deltas). Returns 'accepted', 'refused',
+-- 'gap' or 'behind'. KEYS: 1 the open texts, 2 the mark of the agent execution, 3 this text, 4 the step's other part.
 local channel, text, header = ARGV[1], ARGV[2], ARGV[3]
 local header_emptied, header_other_emptied = ARGV[4], ARGV[5]
 local field, other_field, message_id = ARGV[6], ARGV[7], ARGV[8]
@@ -8,6 +8,7 @@ local generation, step, offset, is_end = tonumber(ARGV[9]), tonumber(ARGV[10]), 
 local known_generation, known_sealed = tonumber(ARGV[13]), tonumber(ARGV[14])
 local text_ttl, mark_ttl = ARGV[15], ARGV[16]
 local max_bytes, max_open, text_prefix = tonumber(ARGV[17]), tonumber(ARGV[18]), ARGV[19]
+local continues = ARGV[20] == '1'
 
 local function remember(newest, sealed)
   redis.call('HSET', KEYS[2], 'generation', newest, 'sealed', sealed)
@@ -62,10 +63,19 @@ if step <= sealed or generation < newest then
   remember(newest, sealed)
   return 'refused'
 end
+-- A text that continues that of an older generation must not be shorter than what readers have been shown of it.
+if continues and offset == 0 then
+  local shown = generation_of(field, KEYS[3])
+  if shown and shown < generation and redis.call('STRLEN', KEYS[3]) > #text then
+    return 'behind'
+  end
+end
 remember(generation, sealed)
-begin_anew(other_field, KEYS[4], header_other_emptied)
-if offset > 0 then
-  begin_anew(field, KEYS[3], header_emptied)
+if not continues then
+  begin_anew(other_field, KEYS[4], header_other_emptied)
+  if offset > 0 then
+    begin_anew(field, KEYS[3], header_emptied)
+  end
 end
 if offset + #text > max_bytes then
   return 'refused'

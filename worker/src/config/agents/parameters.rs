@@ -29,15 +29,18 @@ impl AgentTable {
     ) -> AgentDefinition {
         let most = match kind {
             ProviderKind::Anthropic => 1.0,
-            ProviderKind::OpenAi | ProviderKind::Azure | ProviderKind::Gemini => 2.0,
+            ProviderKind::OpenAi
+            | ProviderKind::OpenAiResponses
+            | ProviderKind::Azure
+            | ProviderKind::Gemini => 2.0,
         };
         AgentDefinition {
             temperature: share(check, "temperature", self.temperature.as_ref(), 0.0..=most),
             top_p: share(check, "top_p", self.top_p.as_ref(), 0.0..=1.0),
             reasoning_effort: self.effort(check, kind),
-            stop: self.stops(check),
+            stop: self.stops(check, kind),
             seed: self.seed(check, kind),
-            extra_body: self.extra_body(check),
+            extra_body: self.extra_body(check, kind),
             ..definition
         }
     }
@@ -63,7 +66,10 @@ impl AgentTable {
         Some(word.clone())
     }
 
-    fn stops(&self, check: &mut Checker<'_>) -> Vec<String> {
+    fn stops(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Vec<String> {
+        if let Some(first) = self.stop.first().filter(|_| !kind.has_stop()) {
+            has_none(check, first, "stop", kind);
+        }
         if let Some(first) = self.stop.get(MAX_STOPS) {
             check.wrong(first, format!("`stop` has at most {MAX_STOPS} texts"));
         }
@@ -84,19 +90,16 @@ impl AgentTable {
 
     fn seed(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<u32> {
         let written = self.seed.as_ref()?;
-        if kind == ProviderKind::Anthropic {
-            check.wrong(
-                written,
-                "a provider of kind `anthropic` has no `seed`; remove it",
-            );
+        if !kind.has_seed() {
+            has_none(check, written, "seed", kind);
         }
         Some(check.number("seed", written, 0, 0..=MAX_SEED))
     }
 
-    fn extra_body(&self, check: &mut Checker<'_>) -> Option<Json> {
+    fn extra_body(&self, check: &mut Checker<'_>, kind: ProviderKind) -> Option<Json> {
         let written = self.extra_body.as_ref()?;
         let fields = written.get_ref();
-        for reserved in Parameters::RESERVED {
+        for reserved in Parameters::reserved(kind) {
             if fields.contains_key(reserved) {
                 check.wrong(
                     written,
@@ -121,6 +124,14 @@ impl AgentTable {
         }
         Some(body)
     }
+}
+
+fn has_none<T>(check: &mut Checker<'_>, written: &Spanned<T>, key: &str, kind: ProviderKind) {
+    let kind = kind.as_str();
+    check.wrong(
+        written,
+        format!("a provider of kind `{kind}` has no `{key}`; remove it"),
+    );
 }
 
 fn share(

@@ -259,6 +259,47 @@ fn parameters_that_cannot_be_sent_are_refused() {
 }
 
 #[test]
+fn the_responses_api_has_parameters_of_its_own() {
+    assert_errors(&[
+        (
+            agent_of("openai_responses", "seed = 1"),
+            "kind `openai_responses` has no `seed`",
+        ),
+        (
+            agent_of("openai_responses", "stop = [\"END\"]"),
+            "kind `openai_responses` has no `stop`",
+        ),
+        (
+            agent_of("openai_responses", "extra_body = { store = false }"),
+            "must not have `store`",
+        ),
+    ]);
+    let lines = "temperature = 1\nreasoning_effort = \"high\"\nextra_body = { reasoning = { summary = \"auto\" } }";
+    let agent = parse(&agent_of("openai_responses", lines), &[]).unwrap();
+    assert_eq!(agent.agents[0].reasoning_effort.as_deref(), Some("high"));
+}
+
+#[test]
+fn only_the_responses_api_has_responses_in_the_background() {
+    let table = |kind: &str, line: &str| {
+        let agent = "[agents.default]\nprovider = \"p\"\nmodel = \"m\"\n";
+        format!("[providers.p]\nkind = \"{kind}\"\n{line}\n{agent}")
+    };
+    for (kind, line, expected) in [
+        ("openai_responses", "", true),
+        ("openai_responses", "background = false", false),
+        ("openai", "", false),
+    ] {
+        let config = parse(&table(kind, line), &[]).unwrap();
+        assert_eq!(config.providers["p"].background, expected, "{kind} {line}");
+    }
+    assert_errors(&[(
+        table("openai", "background = true"),
+        "only providers of kind `openai_responses` make responses in the background",
+    )]);
+}
+
+#[test]
 fn a_provider_of_azure_has_an_address_and_headers_come_from_the_environment() {
     assert_errors(&[
         (

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use everturn_activities::model::{
-    Admission, EmitDelta, ModelClient, ModelError, ModelReply, ModelRequest,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ReplyListener,
 };
 use everturn_stream::Part;
 use everturn_telemetry::trace::SCOPE;
@@ -89,6 +89,31 @@ impl Drop for Call {
     }
 }
 
+/// Notes in the span when the first piece of a reply comes.
+struct Noted<'a> {
+    listener: &'a mut dyn ReplyListener,
+    context: Context,
+    has_begun: bool,
+}
+
+#[async_trait]
+impl ReplyListener for Noted<'_> {
+    async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError> {
+        self.listener.accepted(response_id).await
+    }
+
+    fn made_again(&mut self) {
+        self.listener.made_again();
+    }
+
+    fn delta(&mut self, part: Part, piece: &str) {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.context.span().add_event("first_delta", Vec::new());
+        }
+        self.listener.delta(part, piece);
+    }
+}
+
 #[async_trait]
 impl ModelClient for TracedModel {
     fn has_provider(&self, provider: &str) -> bool {
@@ -102,19 +127,17 @@ impl ModelClient for TracedModel {
     async fn complete(
         &self,
         request: ModelRequest,
-        emit_delta: &mut EmitDelta<'_>,
+        listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
         let mut call = Call {
             context: self.begun(&request),
             has_ended: false,
         };
         let context = call.context.clone();
-        let mut has_begun = false;
-        let mut noted = |part: Part, piece: &str| {
-            if !std::mem::replace(&mut has_begun, true) {
-                context.span().add_event("first_delta", Vec::new());
-            }
-            emit_delta(part, piece);
+        let mut noted = Noted {
+            listener,
+            context,
+            has_begun: false,
         };
         let reply = self.client.complete(request, &mut noted);
         let reply = reply.with_context(call.context.clone()).await;
@@ -128,5 +151,9 @@ impl ModelClient for TracedModel {
             }
         }
         reply
+    }
+
+    async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {
+        self.client.cancel(provider, response_id).await
     }
 }

@@ -10,9 +10,9 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ToolStatus},
 };
 use everturn_store::{
-    AgentEnd, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext, OnUnknownAgent,
-    PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError, ToolClaim, ToolEnd,
-    ToolKey, ToolRecord, TraceKey, TurnStart, TurnStore, WorkerId,
+    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext,
+    OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError,
+    ToolClaim, ToolEnd, ToolKey, ToolRecord, TraceKey, TurnStart, TurnStore, WorkerId,
 };
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -211,6 +211,15 @@ impl TurnStore for TracedTurns {
 
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
         self.store.release_call(step, generation).await
+    }
+
+    async fn note_response(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        response: &BackgroundResponse,
+    ) -> Result<bool, StoreError> {
+        self.store.note_response(step, generation, response).await
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {

@@ -22,7 +22,7 @@ async fn fail(kind: ProviderKind, script: Script) -> ModelError {
 /// What providers of this kind send as an error.
 fn body(kind: ProviderKind, word: &str, message: &str) -> Value {
     match kind {
-        ProviderKind::OpenAi | ProviderKind::Azure => {
+        ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
             json!({"error": {"message": message, "type": word, "code": word}})
         }
         ProviderKind::Anthropic => {
@@ -248,7 +248,9 @@ async fn inside_a_stream() {
         let script = match kind {
             ProviderKind::Anthropic => Script::named([body]),
             ProviderKind::OpenAi | ProviderKind::Azure if word.is_empty() => continue,
-            ProviderKind::OpenAi | ProviderKind::Azure => Script::sse([body]),
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses | ProviderKind::Azure => {
+                Script::sse([body])
+            }
             ProviderKind::Gemini => {
                 body["error"]["code"] = status.into();
                 Script::sse([body])

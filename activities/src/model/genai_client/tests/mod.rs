@@ -6,7 +6,7 @@ mod errors;
 mod gemini;
 mod openai;
 mod parameters;
-mod server;
+pub(in crate::model) mod server;
 mod wires;
 
 use everturn_proto::{Json, turn::ToolCall, words::MessageRole};
@@ -15,11 +15,13 @@ use everturn_stream::Part;
 use serde_json::json;
 
 use super::*;
-use crate::model::Parameters;
-use crate::tools::{Effect, ToolSpec};
+use crate::{
+    model::endpoint::{base_url, is_loopback},
+    tools::{Effect, ToolSpec},
+};
 use server::{Script, Server};
 
-const KEY: &str = "sk-secret-0123456789";
+pub(in crate::model) const KEY: &str = "sk-secret-0123456789";
 
 /// A call's deltas and its end.
 type Heard = (Vec<(Part, String)>, Result<ModelReply, ModelError>);
@@ -40,7 +42,7 @@ fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> Ge
     GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
 }
 
-fn request(messages: Vec<ContextMessage>) -> ModelRequest {
+pub(in crate::model) fn request(messages: Vec<ContextMessage>) -> ModelRequest {
     ModelRequest {
         provider: "p".into(),
         model: "model-1".into(),
@@ -54,15 +56,15 @@ fn request(messages: Vec<ContextMessage>) -> ModelRequest {
             is_inline: false,
         }],
         max_output_tokens: None,
-        parameters: Parameters::default(),
+        ..ModelRequest::default()
     }
 }
 
-fn user(content: &str) -> ContextMessage {
+pub(in crate::model) fn user(content: &str) -> ContextMessage {
     ContextMessage::text(MessageRole::User, content)
 }
 
-fn call(number: u32, name: &str, input: &str) -> ToolCall {
+pub(in crate::model) fn call(number: u32, name: &str, input: &str) -> ToolCall {
     ToolCall {
         execution_id: format!("exec_{number:012}"),
         call_id: format!("call_{number}"),
@@ -83,7 +85,7 @@ fn result(number: u32, result: &str, is_error: bool) -> ToolResult {
 }
 
 /// A conversation with everything in it; the results are not in call order, and one is missing.
-fn context() -> Vec<ContextMessage> {
+pub(in crate::model) fn context() -> Vec<ContextMessage> {
     let assistant = ContextMessage {
         tool_calls: vec![
             call(1, "weather", r#"{"city":"Oslo","id":9007199254740993}"#),
@@ -125,7 +127,7 @@ async fn ask(kind: ProviderKind, script: Script) -> (Server, Heard) {
 
 #[test]
 fn base_urls_end_in_a_slash_and_are_checked() {
-    let ok = |text: &str| wire::base_url(text).unwrap().to_string();
+    let ok = |text: &str| base_url(text).unwrap().to_string();
     assert_eq!(
         ok("https://api.example.com/v1"),
         "https://api.example.com/v1/"
@@ -144,7 +146,7 @@ fn base_urls_end_in_a_slash_and_are_checked() {
         "ftp://example.com",
         "https://user:pass@example.com/",
     ] {
-        assert!(wire::base_url(bad).is_err(), "{bad}");
+        assert!(base_url(bad).is_err(), "{bad}");
     }
 }
 
@@ -156,7 +158,11 @@ fn loopback_is_recognised() {
         ("http://localhost/", true),
         ("http://10.0.0.1/", false),
     ] {
-        assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        assert_eq!(
+            is_loopback(&reqwest::Url::parse(url).unwrap()),
+            expected,
+            "{url}"
+        );
     }
 }
 

@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 /// What a request gets.
 #[derive(Clone)]
-pub(super) struct Script {
+pub(in crate::model) struct Script {
     status: u16,
     headers: Vec<(&'static str, String)>,
     pieces: Vec<Piece>,
@@ -37,7 +37,7 @@ enum Piece {
 
 impl Script {
     /// A stream of these events, each a `data:` line.
-    pub(super) fn sse<T: ToString>(events: impl IntoIterator<Item = T>) -> Self {
+    pub(in crate::model) fn sse<T: ToString>(events: impl IntoIterator<Item = T>) -> Self {
         let pieces = events
             .into_iter()
             .map(|event| Piece::Text(format!("data: {}\n\n", event.to_string())))
@@ -50,7 +50,7 @@ impl Script {
     }
 
     /// A stream of named events.
-    pub(super) fn named(events: impl IntoIterator<Item = Value>) -> Self {
+    pub(in crate::model) fn named(events: impl IntoIterator<Item = Value>) -> Self {
         let event = |data: Value| {
             Piece::Text(format!(
                 "event: {}\ndata: {data}\n\n",
@@ -64,7 +64,7 @@ impl Script {
     }
 
     /// An answer that is no stream.
-    pub(super) fn status(status: u16, body: impl ToString) -> Self {
+    pub(in crate::model) fn status(status: u16, body: impl ToString) -> Self {
         let pieces = vec![Piece::Text(body.to_string())];
         Self {
             status,
@@ -73,24 +73,24 @@ impl Script {
         }
     }
 
-    pub(super) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+    pub(in crate::model) fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((name, value.to_string()));
         self
     }
 
     /// Bytes as they are.
-    pub(super) fn then(mut self, text: impl ToString) -> Self {
+    pub(in crate::model) fn then(mut self, text: impl ToString) -> Self {
         self.pieces.push(Piece::Text(text.to_string()));
         self
     }
 
-    pub(super) fn then_pause(mut self, pause: Duration) -> Self {
+    pub(in crate::model) fn then_pause(mut self, pause: Duration) -> Self {
         self.pieces.push(Piece::Pause(pause));
         self
     }
 
     /// The connection breaks.
-    pub(super) fn then_abort(mut self) -> Self {
+    pub(in crate::model) fn then_abort(mut self) -> Self {
         self.pieces.push(Piece::Abort);
         self
     }
@@ -122,20 +122,20 @@ impl Script {
 }
 
 /// A request as it came.
-pub(super) struct Seen {
-    pub(super) path: String,
-    pub(super) headers: axum::http::HeaderMap,
-    pub(super) body: Value,
+pub(in crate::model) struct Seen {
+    pub(in crate::model) path: String,
+    pub(in crate::model) headers: axum::http::HeaderMap,
+    pub(in crate::model) body: Value,
 }
 
 #[derive(Clone)]
-pub(super) struct Server {
+pub(in crate::model) struct Server {
     address: std::net::SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
 impl Server {
-    pub(super) async fn start(scripts: impl IntoIterator<Item = Script>) -> Self {
+    pub(in crate::model) async fn start(scripts: impl IntoIterator<Item = Script>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
             address: listener.local_addr().unwrap(),
@@ -162,12 +162,12 @@ impl Server {
     }
 
     /// Without the `/` at its end, as people write it. genai needs one there.
-    pub(super) fn base_url(&self) -> String {
+    pub(in crate::model) fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
     /// The requests so far, taken out.
-    pub(super) fn seen(&self) -> Vec<Seen> {
+    pub(in crate::model) fn seen(&self) -> Vec<Seen> {
         std::mem::take(&mut *self.seen.lock().unwrap())
     }
 }

@@ -1,0 +1,249 @@
+//! Where a provider is, the headers that it is sent, how many calls it takes, and the HTTP clients of all providers.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use everturn_proto::words::failure as code;
+use reqwest::{
+    ClientBuilder, Url,
+    header::{HeaderName, HeaderValue},
+    redirect, retry,
+};
+use url::Host;
+
+use super::{Admission, ModelError, Provider, ProviderKind, gate::Gate};
+
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest silence on an open stream. A model may think for long, so there is no limit on the whole call here:
+/// the activity has a deadline of its own.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_mins(2);
+/// Shorter keys are placeholders like `demo`, and ordinary words in a message.
+const MIN_SECRET_BYTES: usize = 8;
+/// The version of Anthropic's wire that the adapter knows.
+const ANTHROPIC_VERSION: &str = "2023-06-01";
+
+/// A provider that cannot be called as configured.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// Its address is no HTTP URL.
+    #[error("base_url of provider `{provider}` cannot be used: {reason}")]
+    InvalidBaseUrl {
+        /// The provider.
+        provider: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// It has no address, and none is known for its kind.
+    #[error("provider `{provider}` needs a `base_url`")]
+    NoBaseUrl {
+        /// The provider.
+        provider: String,
+    },
+    /// One of its headers cannot be sent.
+    #[error(
+        "header `{header}` of provider `{provider}` cannot be sent: its name or its value holds characters that no \
+         header has"
+    )]
+    InvalidHeader {
+        /// The provider.
+        provider: String,
+        /// The header.
+        header: String,
+    },
+    /// Its key cannot be sent in a header.
+    #[error(
+        "the key of provider `{provider}` holds characters that no key has; is it complete and on one line?"
+    )]
+    InvalidKey {
+        /// The provider.
+        provider: String,
+    },
+    /// The HTTP client cannot be set up.
+    #[error("the HTTP client cannot be set up")]
+    Http(#[from] reqwest::Error),
+    /// genai cannot be set up.
+    #[error("the model client cannot be set up")]
+    Client(#[from] genai::Error),
+}
+
+/// A provider as its requests need it, checked.
+pub(super) struct Endpoint {
+    /// It ends in `/`, but for its query.
+    pub(super) url: Url,
+    /// The headers of each request: the key, and those of the configuration.
+    pub(super) headers: BTreeMap<String, String>,
+    /// The key and the values of the configured headers, which are cut out of messages.
+    secrets: Vec<String>,
+    gate: Option<Gate>,
+}
+
+impl Endpoint {
+    pub(super) fn new(name: &str, provider: &Provider) -> Result<Self, ProviderError> {
+        let url = provider.base_url.as_deref();
+        let url = url.or(provider.kind.own_url()).map(base_url);
+        let url = match url {
+            Some(Ok(url)) => url,
+            Some(Err(reason)) => {
+                return Err(ProviderError::InvalidBaseUrl {
+                    provider: name.to_owned(),
+                    reason,
+                });
+            }
+            None => {
+                return Err(ProviderError::NoBaseUrl {
+                    provider: name.to_owned(),
+                });
+            }
+        };
+        let key = provider.api_key.as_deref().map(str::trim);
+        let key = key.filter(|key| !key.is_empty());
+        let values = provider.headers.values().map(|value| value.trim());
+        Ok(Self {
+            url,
+            headers: headers(name, provider, key)?,
+            gate: Gate::new(name, provider.limits),
+            secrets: key
+                .into_iter()
+                .chain(values)
+                .filter(|secret| secret.len() >= MIN_SECRET_BYTES)
+                .map(str::to_owned)
+                .collect(),
+        })
+    }
+
+    /// True when it is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        is_loopback(&self.url)
+    }
+
+    /// Waits until the limits of the provider let one more call begin.
+    pub(super) async fn admit(&self) -> Admission {
+        match &self.gate {
+            Some(gate) => gate.admit().await,
+            None => Admission::default(),
+        }
+    }
+
+    /// The error of a call, without the secrets. Other calls wait, too, when it says how long.
+    pub(super) fn failed(&self, error: ModelError) -> ModelError {
+        self.pause_after(&error);
+        ModelError {
+            message: self.without_secrets(error.message),
+            ..error
+        }
+    }
+
+    /// Lets other calls wait, too, when the provider has said how long to wait for its limit.
+    fn pause_after(&self, error: &ModelError) {
+        if let (Some(gate), Some(wait)) = (&self.gate, error.retry_after)
+            && error.code == code::LLM_RATE_LIMITED
+        {
+            gate.pause(wait);
+        }
+    }
+
+    /// The message without the secrets: a provider may repeat one in its words, whatever the error. The message may have been
+    /// shortened in the middle of one.
+    pub(super) fn without_secrets(&self, message: String) -> String {
+        let without = |message: String, secret: &String| {
+            let message = message.replace(secret, "***");
+            let beginnings = (MIN_SECRET_BYTES..secret.len()).rev();
+            let whole = beginnings
+                .filter_map(|bytes| secret.get(..bytes))
+                .find_map(|beginning| message.strip_suffix(beginning));
+            whole.map_or_else(|| message.clone(), |whole| format!("{whole}***"))
+        };
+        self.secrets.iter().fold(message, without)
+    }
+}
+
+/// The HTTP clients that providers are called with. Clones of each share its connections.
+pub(super) struct HttpClients {
+    /// For providers elsewhere.
+    pub(super) remote: reqwest::Client,
+    /// For servers on this machine. A proxy from the environment is for requests that leave it, so the demo model and
+    /// other servers on loopback are called without one.
+    pub(super) local: reqwest::Client,
+}
+
+impl HttpClients {
+    pub(super) fn new(connect: Duration, read: Duration) -> Result<Self, reqwest::Error> {
+        Ok(Self {
+            remote: builder(connect, read).build()?,
+            local: builder(connect, read).no_proxy().build()?,
+        })
+    }
+}
+
+fn builder(connect: Duration, read: Duration) -> ClientBuilder {
+    reqwest::Client::builder()
+        .connect_timeout(connect)
+        .read_timeout(read)
+        // The engine retries. A retry here would be paid, and nobody would see it (invariant 5, paid once).
+        .retry(retry::never())
+        // A redirect would take the key in `x-api-key` to wherever it points.
+        .redirect(redirect::Policy::none())
+}
+
+/// The headers of each request to a provider: its key, then those of the configuration.
+fn headers(
+    name: &str,
+    provider: &Provider,
+    key: Option<&str>,
+) -> Result<BTreeMap<String, String>, ProviderError> {
+    let mut headers = BTreeMap::new();
+    if let Some(key) = key {
+        if HeaderValue::from_str(key).is_err() {
+            return Err(ProviderError::InvalidKey {
+                provider: name.to_owned(),
+            });
+        }
+        let (header, value) = match provider.kind {
+            ProviderKind::OpenAi | ProviderKind::OpenAiResponses => {
+                ("authorization", format!("Bearer {key}"))
+            }
+            ProviderKind::Azure => ("api-key", key.to_owned()),
+            ProviderKind::Anthropic => ("x-api-key", key.to_owned()),
+            ProviderKind::Gemini => ("x-goog-api-key", key.to_owned()),
+        };
+        headers.insert(header.to_owned(), value);
+    }
+    if provider.kind == ProviderKind::Anthropic {
+        headers.insert("anthropic-version".to_owned(), ANTHROPIC_VERSION.to_owned());
+    }
+    for (header, value) in &provider.headers {
+        let invalid = || ProviderError::InvalidHeader {
+            provider: name.to_owned(),
+            header: header.clone(),
+        };
+        let header_name: HeaderName = header.parse().map_err(|_| invalid())?;
+        let value = value.trim();
+        HeaderValue::from_str(value).map_err(|_| invalid())?;
+        headers.insert(header_name.as_str().to_owned(), value.to_owned());
+    }
+    Ok(headers)
+}
+
+/// The URL with the `/` at its end that joining a path to it needs.
+pub(super) fn base_url(text: &str) -> Result<Url, String> {
+    let mut url = Url::parse(text.trim()).map_err(|error| error.to_string())?;
+    if !matches!(url.scheme(), "http" | "https") || url.host().is_none() {
+        return Err("it must begin with http:// or https://".to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("it must not hold a user or a password".to_owned());
+    }
+    if !url.path().ends_with('/') {
+        let path = format!("{}/", url.path());
+        url.set_path(&path);
+    }
+    Ok(url)
+}
+
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}

@@ -1,0 +1,275 @@
+//! From what a provider answers, or does not answer, to the error of a model call, whose code says what to do about it.
+//!
+//! A key never gets into a message: ours are written without it, and `Endpoint::without_secrets` cuts out what a provider
+//! repeats of it. Must not be here: the libraries of one adapter.
+
+use std::{error::Error as StdError, time::Duration};
+
+use everturn_proto::words::failure as code;
+use reqwest::{StatusCode, header::HeaderMap};
+use serde_json::Value;
+
+use super::{
+    ModelError,
+    said::{self, Kind, MAX_DETAIL_CHARS, detail, inner_error, names},
+};
+use crate::retry_after;
+
+/// Which call it was, for messages.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'a> {
+    pub(super) provider: &'a str,
+    pub(super) model: &'a str,
+}
+
+pub(super) fn unknown_provider(provider: &str) -> ModelError {
+    ModelError::new(
+        code::LLM_NOT_FOUND,
+        format!(
+            "There is no provider `{provider}` in this worker's configuration; add [providers.{provider}]."
+        ),
+    )
+}
+
+pub(super) fn stream_cut(provider: &str) -> ModelError {
+    ModelError::new(
+        code::LLM_STREAM_CUT,
+        format!("The stream of provider `{provider}` ended before the reply did."),
+    )
+}
+
+/// The provider stopped, or did not begin, a reply because of what is in it.
+pub(super) fn content_policy(provider: &str, reason: &str) -> ModelError {
+    let reason: String = reason.chars().take(MAX_DETAIL_CHARS).collect();
+    ModelError::new(
+        code::LLM_CONTENT_POLICY,
+        format!(
+            "The content policy of provider `{provider}` forbids the request or its reply: {reason}"
+        ),
+    )
+}
+
+/// The provider ended a reply before it was whole, and said so in its stop reason.
+pub(super) fn broken_off(provider: &str, reason: &str) -> ModelError {
+    let call = Call {
+        provider,
+        model: "",
+    };
+    unavailable(call, &format!("it broke the reply off ({reason})"), None)
+}
+
+pub(super) fn from_reqwest(call: Call<'_>, error: &reqwest::Error) -> ModelError {
+    if error.is_timeout() {
+        return unavailable(call, "it sent nothing for too long", None);
+    }
+    if error.is_builder() {
+        let message = format!(
+            "The request to provider `{}` could not be made: {}.",
+            call.provider,
+            root(error)
+        );
+        return ModelError::new(code::LLM_BAD_REQUEST, message);
+    }
+    if error.is_connect() || error.is_request() {
+        return unavailable(call, &root(error), None);
+    }
+    stream_cut(call.provider)
+}
+
+pub(super) fn from_status(
+    call: Call<'_>,
+    status: StatusCode,
+    body: &str,
+    headers: &HeaderMap,
+) -> ModelError {
+    let Call { provider, model } = call;
+    let body: Value = serde_json::from_str(body).unwrap_or_default();
+    let detail = detail(&body);
+    let said = |text: &str| {
+        format!(
+            "Provider `{provider}` {text} ({}){}",
+            status.as_u16(),
+            quoted(detail.as_deref())
+        )
+    };
+    let wait = || {
+        retry_after::from_headers(headers)
+            .or_else(|| said::retry_delay(&body).map(retry_after::bounded))
+    };
+    match (status.as_u16(), said::kind(&body)) {
+        (400..=499, Some(Kind::Policy)) => policy(call, detail.as_deref()),
+        (400 | 402 | 403 | 429, Some(Kind::Quota)) | (402, _) => {
+            quota_exceeded(call, detail.as_deref())
+        }
+        (400, Some(Kind::Key)) | (401 | 403, _) => unauthorized(call, &status.as_u16().to_string()),
+        (404, _) => ModelError::new(
+            code::LLM_NOT_FOUND,
+            format!(
+                "Provider `{provider}` does not know model `{model}` or the address (404): check `model` of the agent \
+                 and `base_url` of [providers.{provider}]."
+            ),
+        ),
+        (529, _) | (429 | 500..=599, Some(Kind::Overloaded)) => ModelError {
+            code: code::LLM_OVERLOADED,
+            message: said("has too much to do"),
+            retry_after: wait(),
+        },
+        (429, _) => ModelError {
+            code: code::LLM_RATE_LIMITED,
+            message: said("limits the rate of calls"),
+            retry_after: wait(),
+        },
+        (408 | 409 | 425 | 500..=599, _) => ModelError {
+            code: code::LLM_UNAVAILABLE,
+            message: said("is not available"),
+            retry_after: wait(),
+        },
+        (400 | 413 | 422, Some(Kind::TooLong)) => context_too_long(call),
+        (300..=399, _) => ModelError::new(
+            code::LLM_BAD_REQUEST,
+            format!(
+                "Provider `{provider}` sends elsewhere ({status}): check `base_url` of [providers.{provider}]."
+            ),
+        ),
+        _ => ModelError::new(code::LLM_BAD_REQUEST, said("refused the request")),
+    }
+}
+
+/// An error that came inside a stream that had begun well.
+pub(super) fn from_body(call: Call<'_>, body: &Value) -> ModelError {
+    let error = inner_error(body);
+    // OpenRouter and others put the HTTP status of the provider behind them into `code`.
+    let status = error
+        .get("code")
+        .and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+    if let Some(status) =
+        status.and_then(|code| StatusCode::from_u16(u16::try_from(code).ok()?).ok())
+        && (status.is_client_error() || status.is_server_error())
+    {
+        return from_status(call, status, &body.to_string(), &HeaderMap::new());
+    }
+    let detail = detail(body);
+    let said = |text: &str| {
+        format!(
+            "Provider `{}` {text}{}",
+            call.provider,
+            quoted(detail.as_deref())
+        )
+    };
+    match said::kind(body) {
+        Some(Kind::TooLong) => return context_too_long(call),
+        Some(Kind::Quota) => return quota_exceeded(call, detail.as_deref()),
+        Some(Kind::Policy) => return policy(call, detail.as_deref()),
+        Some(Kind::Key) => return unauthorized(call, "in the stream"),
+        Some(Kind::Overloaded) => {
+            return ModelError::new(code::LLM_OVERLOADED, said("has too much to do"));
+        }
+        None => {}
+    }
+    let is = |words: &[&str]| names(error, words);
+    if is(&[
+        "authentication_error",
+        "permission_error",
+        "invalid_api_key",
+        "unauthorized",
+    ]) {
+        unauthorized(call, "in the stream")
+    } else if is(&[
+        "rate_limit_error",
+        "rate_limit_exceeded",
+        "tokens",
+        "requests",
+    ]) {
+        ModelError::new(code::LLM_RATE_LIMITED, said("limits the rate of calls"))
+    } else if is(&["not_found_error", "model_not_found"]) {
+        from_status(call, StatusCode::NOT_FOUND, "", &HeaderMap::new())
+    } else if is(&[
+        "invalid_request_error",
+        "invalid_prompt",
+        "request_too_large",
+    ]) {
+        ModelError::new(code::LLM_BAD_REQUEST, said("refused the request"))
+    } else {
+        // api_error, server_error, and what nobody knows: a later call may do better.
+        unavailable(
+            call,
+            detail.as_deref().unwrap_or("it broke the reply off"),
+            None,
+        )
+    }
+}
+
+fn unauthorized(call: Call<'_>, how: &str) -> ModelError {
+    let provider = call.provider;
+    ModelError::new(
+        code::LLM_UNAUTHORIZED,
+        format!(
+            "Provider `{provider}` refused the key ({how}): check the environment variable named by `api_key_env` of \
+             [providers.{provider}], and that the key may use model `{}`.",
+            call.model
+        ),
+    )
+}
+
+fn policy(call: Call<'_>, detail: Option<&str>) -> ModelError {
+    content_policy(call.provider, detail.unwrap_or("it does not say why."))
+}
+
+fn quota_exceeded(call: Call<'_>, detail: Option<&str>) -> ModelError {
+    let message = format!(
+        "Provider `{}` takes no more calls of this account; check its plan and its limits{}",
+        call.provider,
+        quoted(detail)
+    );
+    ModelError::new(code::LLM_QUOTA_EXCEEDED, message)
+}
+
+fn context_too_long(call: Call<'_>) -> ModelError {
+    ModelError::new(
+        code::LLM_CONTEXT_TOO_LONG,
+        format!(
+            "The conversation is longer than model `{}` can read: set `context_window` of the agent to what the model \
+             has, or begin a new conversation.",
+            call.model
+        ),
+    )
+}
+
+pub(super) fn unavailable(
+    call: Call<'_>,
+    reason: &str,
+    retry_after: Option<Duration>,
+) -> ModelError {
+    let message = format!(
+        "Provider `{}` is not available: {}.",
+        call.provider,
+        reason.trim_end_matches('.')
+    );
+    ModelError {
+        code: code::LLM_UNAVAILABLE,
+        message,
+        retry_after,
+    }
+}
+
+pub(super) fn unreadable(call: Call<'_>, error: &dyn std::fmt::Display) -> ModelError {
+    tracing::warn!(provider = call.provider, %error, "the model's reply cannot be read");
+    let message = format!(
+        "Provider `{}` sent a reply that cannot be read.",
+        call.provider
+    );
+    ModelError::new(code::LLM_INVALID_RESPONSE, message)
+}
+
+fn quoted(detail: Option<&str>) -> String {
+    detail.map_or_else(|| ".".to_owned(), |detail| format!(": {detail}"))
+}
+
+/// The innermost reason. The outer ones only say that sending failed, and name the URL.
+fn root(error: &dyn StdError) -> String {
+    let mut inner = error;
+    while let Some(source) = inner.source() {
+        inner = source;
+    }
+    inner.to_string().chars().take(MAX_DETAIL_CHARS).collect()
+}

@@ -1,0 +1,33 @@
+//! How much of a reply is taken (invariant 10, nothing grows without a bound).
+
+use everturn_proto::{
+    limits::{MAX_TEXT_BYTES, MAX_TOOL_CALLS},
+    words::failure::LLM_INVALID_RESPONSE,
+};
+
+use super::ModelError;
+
+/// Fails when a text, or the arguments of a call, are longer than the store takes.
+pub(super) fn check_size(what: &str, bytes: usize) -> Result<(), ModelError> {
+    if bytes <= MAX_TEXT_BYTES {
+        return Ok(());
+    }
+    Err(invalid(&format!(
+        "The model's {what} went on past {MAX_TEXT_BYTES} bytes and was stopped."
+    )))
+}
+
+/// Fails when a reply has more calls than a step may have.
+pub(super) fn check_calls(calls: usize) -> Result<(), ModelError> {
+    if calls <= MAX_TOOL_CALLS {
+        return Ok(());
+    }
+    Err(invalid(&format!(
+        "The model asked for more than {MAX_TOOL_CALLS} tools at once."
+    )))
+}
+
+/// A reply that cannot be used.
+pub(super) fn invalid(message: &str) -> ModelError {
+    ModelError::new(LLM_INVALID_RESPONSE, message)
+}

@@ -1,0 +1,62 @@
+//! The clients of all providers, as one client.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+
+use super::{
+    Admission, GenaiClient, ModelClient, ModelError, ModelReply, ModelRequest, Provider,
+    ProviderError, ProviderKind, Providers, ReplyListener, responses::ResponsesClient,
+};
+
+/// Calls each provider with the client of its kind.
+pub struct Models {
+    genai: GenaiClient,
+    responses: ResponsesClient,
+}
+
+impl Models {
+    /// The clients of these providers.
+    pub fn new(providers: Providers) -> Result<Self, ProviderError> {
+        let is_of_responses = |provider: &Provider| provider.kind == ProviderKind::OpenAiResponses;
+        let (responses, genai): (BTreeMap<_, _>, BTreeMap<_, _>) = providers
+            .into_iter()
+            .partition(|(_, provider)| is_of_responses(provider));
+        Ok(Self {
+            genai: GenaiClient::new(genai)?,
+            responses: ResponsesClient::new(&responses)?,
+        })
+    }
+
+    fn client_of(&self, provider: &str) -> &dyn ModelClient {
+        if self.responses.has_provider(provider) {
+            &self.responses
+        } else {
+            &self.genai
+        }
+    }
+}
+
+#[async_trait]
+impl ModelClient for Models {
+    fn has_provider(&self, provider: &str) -> bool {
+        self.client_of(provider).has_provider(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        self.client_of(provider).admit(provider).await
+    }
+
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        listener: &mut dyn ReplyListener,
+    ) -> Result<ModelReply, ModelError> {
+        let client = self.client_of(&request.provider);
+        client.complete(request, listener).await
+    }
+
+    async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {
+        self.client_of(provider).cancel(provider, response_id).await
+    }
+}

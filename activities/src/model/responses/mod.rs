@@ -1,0 +1,190 @@
+//! The adapter of OpenAI's Responses API, of our own: genai does not know responses that run in the background.
+//!
+//! - [`call`]: one call, from the request to the end of the response
+//! - [`request`]: the request, from our context
+//! - [`reply`]: the reply, from the response and its events
+//! - [`limited`]: how much is read
+//!
+//! With `background`, the provider makes a response whether somebody reads it or not. The listener hears its id before
+//! anything is read of it. Whoever has the id can read the response from any event on, until some minutes after its
+//! end, and pays nothing for that (invariant 5, paid once).
+
+mod call;
+mod limited;
+mod reply;
+mod request;
+#[cfg(test)]
+mod tests;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{PoisonError, RwLock},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
+
+use self::call::{Call, Refusal, is_over};
+use super::{
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderError,
+    Providers, ReplyListener,
+    endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, READ_TIMEOUT},
+    failure,
+};
+
+/// Calls models through the Responses API.
+pub(super) struct ResponsesClient {
+    targets: BTreeMap<String, Target>,
+}
+
+/// One provider, ready to be called.
+struct Target {
+    http: reqwest::Client,
+    endpoint: Endpoint,
+    is_background: bool,
+    /// The models that have refused to send their thoughts. There are never more than agents have.
+    without_thoughts: RwLock<BTreeSet<String>>,
+}
+
+impl ResponsesClient {
+    /// A client of these providers.
+    pub(super) fn new(providers: &Providers) -> Result<Self, ProviderError> {
+        Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
+    }
+
+    fn with_timeouts(
+        providers: &Providers,
+        connect: Duration,
+        read: Duration,
+    ) -> Result<Self, ProviderError> {
+        let http = HttpClients::new(connect, read)?;
+        let targets = providers.iter().map(|(name, provider)| {
+            let target = Target::new(name, provider, &http)?;
+            Ok::<_, ProviderError>((name.clone(), target))
+        });
+        Ok(Self {
+            targets: targets.collect::<Result<_, _>>()?,
+        })
+    }
+
+    fn target(&self, provider: &str) -> Result<&Target, ModelError> {
+        let target = self.targets.get(provider);
+        target.ok_or_else(|| failure::unknown_provider(provider))
+    }
+}
+
+impl Target {
+    fn new(name: &str, provider: &Provider, http: &HttpClients) -> Result<Self, ProviderError> {
+        let endpoint = Endpoint::new(name, provider)?;
+        let http = if endpoint.is_local() {
+            &http.local
+        } else {
+            &http.remote
+        };
+        Ok(Self {
+            http: http.clone(),
+            endpoint,
+            is_background: provider.background,
+            without_thoughts: RwLock::default(),
+        })
+    }
+
+    fn get(&self, path: &[&str]) -> RequestBuilder {
+        self.request(Method::GET, self.url(path))
+    }
+
+    /// A request for the events of a response after this one, or for all of them.
+    fn get_stream(&self, response_id: &str, after: Option<u64>) -> RequestBuilder {
+        let mut url = self.url(&["responses", response_id]);
+        url.query_pairs_mut().append_pair("stream", "true");
+        if let Some(after) = after {
+            let after = after.to_string();
+            url.query_pairs_mut().append_pair("starting_after", &after);
+        }
+        self.request(Method::GET, url)
+    }
+
+    fn post(&self, path: &[&str]) -> RequestBuilder {
+        self.request(Method::POST, self.url(path))
+    }
+
+    fn request(&self, method: Method, url: Url) -> RequestBuilder {
+        let mut request = self.http.request(method, url);
+        let headers = &self.endpoint.headers;
+        if !headers.contains_key(ACCEPT.as_str()) {
+            request = request.header(ACCEPT, "text/event-stream, application/json");
+        }
+        for (name, value) in headers {
+            request = request.header(name, value);
+        }
+        request
+    }
+
+    /// The address of this path. What a provider calls a response cannot lead elsewhere.
+    fn url(&self, path: &[&str]) -> Url {
+        let mut url = self.endpoint.url.clone();
+        // Only URLs without a host have no segments, and ours has one.
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url
+    }
+
+    /// True as long as this model has not refused to send its thoughts.
+    fn has_thoughts(&self, model: &str) -> bool {
+        let without = self.without_thoughts.read();
+        !without
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(model)
+    }
+
+    fn note_no_thoughts(&self, model: &str) {
+        let without = self.without_thoughts.write();
+        let mut without = without.unwrap_or_else(PoisonError::into_inner);
+        without.insert(model.to_owned());
+    }
+}
+
+#[async_trait]
+impl ModelClient for ResponsesClient {
+    fn has_provider(&self, provider: &str) -> bool {
+        self.targets.contains_key(provider)
+    }
+
+    async fn admit(&self, provider: &str) -> Admission {
+        match self.targets.get(provider) {
+            Some(target) => target.endpoint.admit().await,
+            None => Admission::default(),
+        }
+    }
+
+    async fn complete(
+        &self,
+        request: ModelRequest,
+        listener: &mut dyn ReplyListener,
+    ) -> Result<ModelReply, ModelError> {
+        let target = self.target(&request.provider)?;
+        let reply = Call::new(target, &request, listener).run().await;
+        reply.map_err(|error| target.endpoint.failed(error))
+    }
+
+    async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {
+        let target = self.target(provider)?;
+        let call = failure::Call {
+            provider,
+            model: "",
+        };
+        let sent = target.post(&["responses", response_id, "cancel"]).send();
+        let answer = sent.await.map_err(|error| {
+            let error = failure::from_reqwest(call, &error);
+            target.endpoint.failed(error)
+        })?;
+        let status = answer.status();
+        if status.is_success() || is_over(status) {
+            return Ok(());
+        }
+        let error = Refusal::read(answer).await.error(call);
+        Err(target.endpoint.failed(error))
+    }
+}

@@ -1,0 +1,301 @@
+//! From the events of a response, and from the response itself, to a reply.
+
+use std::{collections::BTreeMap, fmt::Display};
+
+use everturn_proto::{Json, words::failure as code};
+use everturn_stream::Part;
+use serde_json::{Value, json};
+
+use crate::model::{
+    ModelError, ModelReply, ModelToolCall, ReplyListener, Usage,
+    failure::{self, Call},
+    limits::{check_calls, check_size, invalid},
+};
+
+/// Between two parts of a text: the parts of a summary, or messages before and after a model's thoughts.
+const BREAK: &str = "\n\n";
+/// The most items that are kept of a response whose end does not repeat them.
+const MAX_ITEMS: usize = 256;
+/// The longest id of a response that is kept.
+const MAX_ID_BYTES: usize = 512;
+
+/// What is known of a response at some point.
+pub(super) enum State {
+    /// The provider is still at it.
+    Running,
+    /// It has ended, well or not.
+    Ended(Value),
+}
+
+impl State {
+    /// The state of a response as the provider tells it.
+    pub(super) fn of(response: Value) -> Self {
+        match response["status"].as_str() {
+            Some("queued" | "in_progress") => Self::Running,
+            _ => Self::Ended(response),
+        }
+    }
+}
+
+/// Hears the events of one response, over all connections on which it is read.
+pub(super) struct Hearing<'a> {
+    listener: &'a mut dyn ReplyListener,
+    /// The number of the last event; events that come again are passed over.
+    last: Option<u64>,
+    text: Heard,
+    reasoning: Heard,
+    /// The items that are whole, by their place.
+    items: BTreeMap<u64, Value>,
+}
+
+/// A text as far as it was heard.
+#[derive(Default)]
+struct Heard {
+    text: String,
+    /// Where the last piece belongs: the place of the item, and of the part in it.
+    place: Option<(u64, u64)>,
+}
+
+impl<'a> Hearing<'a> {
+    pub(super) fn new(listener: &'a mut dyn ReplyListener) -> Self {
+        Self {
+            listener,
+            last: None,
+            text: Heard::default(),
+            reasoning: Heard::default(),
+            items: BTreeMap::new(),
+        }
+    }
+
+    /// The number of the last event that was heard.
+    pub(super) fn last(&self) -> Option<u64> {
+        self.last
+    }
+
+    /// Passes on that the provider makes the response in the background.
+    pub(super) async fn accepted(&mut self, id: &str) -> Result<(), ModelError> {
+        self.listener.accepted(id).await
+    }
+
+    /// Passes on that the call is made again.
+    pub(super) fn made_again(&mut self) {
+        self.listener.made_again();
+    }
+
+    /// Takes an event. Returns the response when the event ends it.
+    pub(super) fn hear(&mut self, mut event: Value) -> Result<Option<Value>, ModelError> {
+        if let Some(number) = event["sequence_number"].as_u64() {
+            if self.last.is_some_and(|last| number <= last) {
+                return Ok(None);
+            }
+            self.last = Some(number);
+        }
+        match event["type"].as_str().unwrap_or_default() {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                self.hear_piece(Part::Text, &event, "content_index")?;
+            }
+            "response.reasoning_summary_text.delta" => {
+                self.hear_piece(Part::Reasoning, &event, "summary_index")?;
+            }
+            "response.reasoning_text.delta" => {
+                self.hear_piece(Part::Reasoning, &event, "content_index")?;
+            }
+            "response.output_item.done" if self.items.len() < MAX_ITEMS => {
+                let place = event["output_index"].as_u64().unwrap_or_default();
+                self.items.insert(place, event["item"].take());
+            }
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                let mut response = event["response"].take();
+                self.fill_in(&mut response);
+                return Ok(Some(response));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn hear_piece(&mut self, part: Part, event: &Value, index: &str) -> Result<(), ModelError> {
+        let piece = event["delta"].as_str().unwrap_or_default();
+        let number = |key: &str| event[key].as_u64().unwrap_or_default();
+        let place = (number("output_index"), number(index));
+        let heard = self.heard(part);
+        let is_next = heard.place.replace(place).is_some_and(|last| last != place);
+        let is_parted = is_next && !heard.text.is_empty();
+        self.say(part, if is_parted { BREAK } else { "" })?;
+        self.say(part, piece)
+    }
+
+    fn say(&mut self, part: Part, piece: &str) -> Result<(), ModelError> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let heard = self.heard(part);
+        check_size("text", heard.text.len() + piece.len())?;
+        heard.text.push_str(piece);
+        self.listener.delta(part, piece);
+        Ok(())
+    }
+
+    fn heard(&mut self, part: Part) -> &mut Heard {
+        match part {
+            Part::Text => &mut self.text,
+            Part::Reasoning => &mut self.reasoning,
+        }
+    }
+
+    /// Gives the response the items that were heard, when its end does not repeat them, as some servers have it.
+    fn fill_in(&mut self, response: &mut Value) {
+        let is_empty = response["output"].as_array().is_none_or(Vec::is_empty);
+        if is_empty && response.is_object() {
+            let items = std::mem::take(&mut self.items);
+            response["output"] = items.into_values().collect();
+        }
+    }
+
+    /// Says what has not been heard yet of a whole reply.
+    pub(super) fn finish(&mut self, reply: &ModelReply) -> Result<(), ModelError> {
+        for (part, whole) in [
+            (Part::Reasoning, &reply.reasoning),
+            (Part::Text, &reply.text),
+        ] {
+            let rest = whole.strip_prefix(self.heard(part).text.as_str());
+            self.say(part, rest.unwrap_or_default())?;
+        }
+        Ok(())
+    }
+}
+
+/// The id of a response, from itself; `None` when it has none that can be kept.
+pub(super) fn id(response: &Value) -> Option<&str> {
+    let id = response["id"].as_str()?;
+    (!id.is_empty() && id.len() <= MAX_ID_BYTES).then_some(id)
+}
+
+/// The reply of a response that has ended, or why there is none.
+pub(super) fn reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelError> {
+    match response["status"].as_str() {
+        Some("completed" | "incomplete") => whole_reply(call, response),
+        Some("failed") => Err(failure::from_body(
+            call,
+            &json!({"error": response["error"]}),
+        )),
+        Some("cancelled") => Err(ModelError::new(
+            code::LLM_UNAVAILABLE,
+            format!(
+                "The response was cancelled at provider `{}`.",
+                call.provider
+            ),
+        )),
+        other => Err(failure::unreadable(call, &unknown_status(other))),
+    }
+}
+
+fn unknown_status(status: Option<&str>) -> impl Display {
+    format!("its status is {status:?}")
+}
+
+fn whole_reply(call: Call<'_>, response: &Value) -> Result<ModelReply, ModelError> {
+    let reason = response["incomplete_details"]["reason"].as_str();
+    if let Some(reason @ "content_filter") = reason {
+        return Err(failure::content_policy(call.provider, reason));
+    }
+    let is_cut = reason == Some("max_output_tokens");
+    let items = response["output"].as_array();
+    let items = items.map(Vec::as_slice).unwrap_or_default();
+    let text = texts(items, "message", "content");
+    let summary = texts(items, "reasoning", "summary");
+    let reasoning = if summary.is_empty() {
+        texts(items, "reasoning", "content")
+    } else {
+        summary
+    };
+    check_size("text", text.len())?;
+    check_size("text", reasoning.len())?;
+    let tool_calls = tool_calls(items, is_cut)?;
+    if tool_calls.is_empty() && text.is_empty() {
+        tracing::warn!(reason, "the model's reply is empty");
+    }
+    Ok(ModelReply {
+        text,
+        reasoning,
+        tool_calls,
+        is_cut,
+        usage: usage(&response["usage"]),
+    })
+}
+
+/// The texts in the parts of all items of a type.
+fn texts(items: &[Value], item_type: &str, parts: &str) -> String {
+    let of_type = items.iter().filter(|item| item["type"] == item_type);
+    let parts = of_type.filter_map(|item| item[parts].as_array()).flatten();
+    let texts = parts.filter_map(|part| {
+        let text = part["text"].as_str().or_else(|| part["refusal"].as_str());
+        text.filter(|text| !text.is_empty())
+    });
+    texts.collect::<Vec<_>>().join(BREAK)
+}
+
+/// The calls, each with the thoughts before it.
+fn tool_calls(items: &[Value], is_cut: bool) -> Result<Vec<ModelToolCall>, ModelError> {
+    let mut calls = Vec::new();
+    let mut thoughts = Vec::new();
+    for item in items {
+        match item["type"].as_str() {
+            Some("reasoning") => thoughts.extend(thought(item)),
+            Some("function_call") => {
+                check_calls(calls.len() + 1)?;
+                let written = item["arguments"].as_str().unwrap_or_default();
+                check_size("arguments", written.len())?;
+                let word = |key: &str| item[key].as_str().unwrap_or_default().to_owned();
+                calls.push(ModelToolCall {
+                    call_id: Some(word("call_id")).filter(|id| !id.is_empty()),
+                    tool_name: word("name"),
+                    arguments: arguments(written, is_cut),
+                    signatures: std::mem::take(&mut thoughts),
+                });
+            }
+            Some("custom_tool_call") => {
+                return Err(invalid("The model called a tool that nobody has offered."));
+            }
+            _ => {}
+        }
+    }
+    Ok(calls)
+}
+
+/// A reasoning item as the provider takes it back; `None` when it holds no thoughts that it could read.
+fn thought(item: &Value) -> Option<String> {
+    let content = item["encrypted_content"].as_str()?;
+    let summary = item.get("summary").cloned().unwrap_or_else(|| json!([]));
+    let thought = json!({
+        "type": "reasoning",
+        "id": item["id"],
+        "summary": summary,
+        "encrypted_content": content,
+    });
+    Some(thought.to_string())
+}
+
+/// The arguments as the model wrote them; a text when they are no JSON. In a reply that was cut, nothing may be the
+/// beginning of anything.
+fn arguments(written: &str, is_cut: bool) -> Json {
+    let written = written.trim();
+    if written.is_empty() && !is_cut {
+        return Json::of(&json!({}));
+    }
+    Json::parse(written).unwrap_or_else(|_| Json::of(&written))
+}
+
+fn usage(usage: &Value) -> Usage {
+    let count = |path: &str| {
+        let count = usage.pointer(path).and_then(Value::as_u64);
+        count.map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX))
+    };
+    Usage {
+        input_tokens: count("/input_tokens"),
+        output_tokens: count("/output_tokens"),
+        cached_tokens: count("/input_tokens_details/cached_tokens"),
+        cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
+        reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+    }
+}

@@ -1,0 +1,114 @@
+//! From our context to the body of a request. What of the context a provider would refuse is changed in
+//! `genai_client/chat.rs`, for all wires alike.
+
+use genai::chat::{ChatMessage, ChatRole, ContentPart};
+use serde_json::{Value, json};
+
+use crate::{
+    model::{ModelRequest, Parameters, ProviderKind, genai_client::chat, parameters::merge},
+    tools::ToolSpec,
+};
+
+/// What makes a model's thoughts come with the reply, so that it can have them back with the results of its tools.
+const THOUGHTS: &str = "reasoning.encrypted_content";
+
+/// How a response is made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mode {
+    /// Whether it goes on when nobody reads it. The provider then stores it for a while.
+    pub(super) is_background: bool,
+    /// Whether the model's thoughts are wanted with it. Models without any refuse that.
+    pub(super) has_thoughts: bool,
+}
+
+/// The body of a request for a streamed response.
+pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
+    let chat = chat::request(request, ProviderKind::OpenAiResponses);
+    let input: Vec<Value> = chat.messages.iter().flat_map(items).collect();
+    let mut body = json!({
+        "model": request.model,
+        "input": input,
+        "stream": true,
+        "store": mode.is_background,
+    });
+    if mode.is_background {
+        body["background"] = json!(true);
+    }
+    if mode.has_thoughts {
+        body["include"] = json!([THOUGHTS]);
+    }
+    if let Some(instructions) = &chat.system {
+        body["instructions"] = json!(instructions);
+    }
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if let Some(limit) = request.max_output_tokens {
+        body["max_output_tokens"] = json!(limit);
+    }
+    let Parameters {
+        temperature,
+        top_p,
+        reasoning_effort,
+        extra_body,
+        // This wire has neither; the configuration is refused.
+        stop: _,
+        seed: _,
+    } = &request.parameters;
+    if let Some(temperature) = temperature {
+        body["temperature"] = json!(temperature);
+    }
+    if let Some(top_p) = top_p {
+        body["top_p"] = json!(top_p);
+    }
+    if let Some(effort) = reasoning_effort {
+        body["reasoning"] = json!({"effort": effort.as_str()});
+    }
+    let mut extra = extra_body.clone();
+    for reserved in Parameters::reserved(ProviderKind::OpenAiResponses) {
+        extra.remove(reserved);
+    }
+    merge(&mut body, Value::Object(extra));
+    body
+}
+
+/// The items of a message: its texts, calls and results, in their order.
+fn items(message: &ChatMessage) -> Vec<Value> {
+    let role = match message.role {
+        ChatRole::Assistant => "assistant",
+        ChatRole::System => "system",
+        ChatRole::User | ChatRole::Tool => "user",
+    };
+    let parts = message.content.parts().iter();
+    parts.filter_map(|part| item(role, part)).collect()
+}
+
+fn item(role: &str, part: &ContentPart) -> Option<Value> {
+    match part {
+        ContentPart::Text(text) => Some(json!({"type": "message", "role": role, "content": text})),
+        ContentPart::Custom(thought) => Some(thought.data.clone()),
+        ContentPart::ToolCall(call) => Some(json!({
+            "type": "function_call",
+            "call_id": call.call_id,
+            "name": call.fn_name,
+            "arguments": call.fn_arguments.to_string(),
+        })),
+        ContentPart::ToolResponse(response) => Some(json!({
+            "type": "function_call_output",
+            "call_id": response.call_id,
+            "output": response.content,
+        })),
+        _ => None,
+    }
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "name": spec.name,
+        "description": spec.description,
+        "parameters": spec.parameters,
+        // The schemas are those of tools, which do not keep to what strict mode demands.
+        "strict": false,
+    })
+}

@@ -1,0 +1,146 @@
+//! A response that the provider makes in the background: it is noted before anything is read of it, and cancelled with
+//! its turn.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use everturn_proto::{turn::AgentDefinition, words::failure};
+use everturn_store::BackgroundResponse;
+use everturn_stream::{Part, TextWriter};
+use temporalio_common::ActivityError;
+use tokio::time::timeout;
+
+use super::ModelCall;
+use crate::{
+    cancels, failure as fail,
+    model::{ModelError, ReplyListener},
+};
+
+/// How long the end of a cancelled turn waits for the engine and the provider. A response that is not cancelled in this
+/// time runs to its end, and is paid.
+const CANCEL_LIMIT: Duration = Duration::from_secs(2);
+
+/// Takes in a reply: its pieces go to the readers, and the response that it is of into the store.
+pub(super) struct Listener<'a> {
+    call: &'a ModelCall<'a>,
+    pub(super) text: &'a TextWriter,
+    provider: &'a str,
+    model: &'a str,
+    /// The response, once it is known that there is one.
+    response_id: Option<String>,
+    /// Why it could not be noted.
+    refused: Option<ActivityError>,
+}
+
+impl<'a> Listener<'a> {
+    /// `earlier` is the response of an earlier attempt. Readers see its text go on, and not begin again.
+    pub(super) fn new(
+        call: &'a ModelCall<'a>,
+        agent: &'a AgentDefinition,
+        text: &'a TextWriter,
+        earlier: Option<BackgroundResponse>,
+    ) -> Self {
+        let model = agent.model.as_deref().unwrap_or_default();
+        let earlier = earlier.filter(|it| it.provider == agent.provider && it.model == model);
+        text.set_continues(earlier.is_some());
+        Self {
+            call,
+            text,
+            provider: &agent.provider,
+            model,
+            response_id: earlier.map(|response| response.id),
+            refused: None,
+        }
+    }
+
+    /// The provider's id of the response, when there is one.
+    pub(super) fn response_id(&self) -> Option<String> {
+        self.response_id.clone()
+    }
+
+    /// The response, when there is one.
+    pub(super) fn response(&self) -> Option<BackgroundResponse> {
+        self.response_id.clone().map(|id| self.response_of(id))
+    }
+
+    fn response_of(&self, id: String) -> BackgroundResponse {
+        BackgroundResponse {
+            provider: self.provider.to_owned(),
+            model: self.model.to_owned(),
+            id,
+        }
+    }
+
+    /// The failure of a call that was the step's `calls`th and ended with this error.
+    pub(super) fn refused(&mut self, error: &ModelError, calls: u32) -> ActivityError {
+        let refused = self.refused.take();
+        refused.unwrap_or_else(|| fail::from_model(error, calls))
+    }
+}
+
+#[async_trait]
+impl ReplyListener for Listener<'_> {
+    async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError> {
+        self.response_id = Some(response_id.to_owned());
+        let response = self.response_of(response_id.to_owned());
+        let (call, turns) = (self.call, &self.call.activities.turns);
+        let noted = call
+            .attempt
+            .insist(|| turns.note_response(call.step, call.generation, &response))
+            .await;
+        let refused = match noted {
+            Ok(true) => return Ok(()),
+            Ok(false) => fail::superseded(),
+            Err(error) => error,
+        };
+        self.refused = Some(refused);
+        Err(ModelError::new(
+            failure::LLM_UNAVAILABLE,
+            "The response could not be noted.",
+        ))
+    }
+
+    fn made_again(&mut self) {
+        self.response_id = None;
+        self.text.set_continues(false);
+    }
+
+    fn delta(&mut self, part: Part, piece: &str) {
+        self.text.push(part, piece);
+    }
+}
+
+impl ModelCall<'_> {
+    /// Names the call for the provider: the same in each attempt, and never again after the conversation was removed.
+    pub(super) fn idempotency_key(&self) -> String {
+        let (log_id, agent_execution) = (self.log_id, &self.step.agent_execution_id);
+        let step = self.step.step;
+        format!("everturn-{log_id}-{agent_execution}-{step}")
+    }
+
+    /// Cancels a response at its provider if the engine says that the activity is cancelled. A worker that shuts down, or
+    /// a run that was reset, leaves it to the next attempt, which goes on with it.
+    pub(super) async fn cancel_if_cancelled(&self, running: Option<BackgroundResponse>) {
+        let Some(response) = running else { return };
+        let cancel = async {
+            if cancels::is_requested(self.attempt.ctx).await {
+                let model = &self.activities.model;
+                model.cancel(&response.provider, &response.id).await
+            } else {
+                Ok(())
+            }
+        };
+        let error = match timeout(CANCEL_LIMIT, cancel).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.message,
+            Err(_) => "it took too long".to_owned(),
+        };
+        let BackgroundResponse { provider, id, .. } = &response;
+        tracing::warn!(
+            provider,
+            response_id = id,
+            error,
+            "the response of a cancelled turn could not be cancelled; it runs to its end and is paid"
+        );
+    }
+}

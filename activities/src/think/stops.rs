@@ -1,0 +1,53 @@
+//! How a call ends before its reply: it became useless, or was stopped from outside.
+
+use everturn_proto::{
+    turn::LlmCompleteState,
+    words::{FinishReason, failure},
+};
+use everturn_stream::{Part, TextWriter};
+use temporalio_common::ActivityError;
+
+use super::{ModelCall, background::Listener, without_nul};
+use crate::failure as fail;
+
+impl ModelCall<'_> {
+    /// Waits until this call is useless, because another call of the step has begun or the turn has ended. The stream
+    /// says so at the next piece. It may have forgotten the newer call, so the store decides.
+    pub(super) async fn superseded(&self, text: &TextWriter) {
+        text.superseded().await;
+        let (turns, step) = (&self.activities.turns, self.step);
+        if !matches!(turns.holds_claim(step, self.generation).await, Ok(false)) {
+            // The store does not say that the call is useless, so it goes on, although its text is no longer shown
+            // live.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Stores the text so far of a call that was stopped from outside. The engine does not say whether the turn was
+    /// cancelled, the run was reset, or the worker shuts down, and all may happen at once. So the text is stored where
+    /// only the end of a cancelled turn reads it. A response that runs in the background is cancelled if the turn was.
+    pub(super) async fn stopped(&self, listener: &Listener<'_>) -> ActivityError {
+        let text = listener.text;
+        let partial = LlmCompleteState {
+            agent_hash: self.agent_hash.to_owned(),
+            text: without_nul(text.text_so_far(Part::Text)),
+            reasoning: without_nul(text.text_so_far(Part::Reasoning)),
+            finish: FinishReason::Cancelled.into(),
+            generation: self.generation,
+            ..LlmCompleteState::default()
+        };
+        let saved = self.activities.turns.save_partial(self.step, partial);
+        let (saved, ()) = tokio::join!(saved, self.cancel_if_cancelled(listener.response()));
+        if let Err(error) = saved {
+            tracing::warn!(%error, "the text so far of a call that was stopped could not be stored");
+        }
+        if self.activities.stopping.has_begun() {
+            // When the turn was cancelled, the engine does not try again.
+            return fail::transient(
+                failure::LLM_UNAVAILABLE,
+                "The worker shut down; the call is made again.",
+            );
+        }
+        ActivityError::cancelled()
+    }
+}
