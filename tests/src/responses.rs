@@ -32,7 +32,7 @@ pub struct Script {
     reasoning: Vec<String>,
     text: Vec<String>,
     is_held: bool,
-    is_failing: bool,
+    failing: Option<&'static str>,
 }
 
 impl Script {
@@ -62,11 +62,11 @@ impl Script {
         }
     }
 
-    /// Makes the response fail where it would have ended.
+    /// Makes the response fail with this code where it would have ended.
     #[must_use]
-    pub fn failing(self) -> Self {
+    pub fn failing(self, code: &'static str) -> Self {
         Self {
-            is_failing: true,
+            failing: Some(code),
             ..self
         }
     }
@@ -90,9 +90,6 @@ impl Kept {
         let mut response = self.base.clone();
         response["status"] = json!(self.status);
         response["output"] = json!(self.output);
-        if self.status == "failed" {
-            response["error"] = json!({"code": "server_error", "message": "scripted"});
-        }
         if self.status == "completed" {
             response["usage"] = json!({
                 "input_tokens": 10,
@@ -272,8 +269,9 @@ async fn write(shared: Arc<Shared>, id: String, script: Script) {
             "summary": [{"type": "summary_text", "text": script.reasoning.concat()}]});
         let message = json!({"type": "message", "id": "msg_1", "role": "assistant",
             "content": [{"type": "output_text", "text": script.text.concat()}]});
-        if script.is_failing {
+        if let Some(code) = script.failing {
             kept.status = "failed";
+            kept.base["error"] = json!({"code": code, "message": "scripted"});
             kept.push_response("response.failed");
         } else {
             kept.status = "completed";

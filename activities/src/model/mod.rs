@@ -68,8 +68,9 @@ pub trait ReplyListener: Send + Sync {
     /// of the reply, and nothing is read until it returns. After an error the call ends with it.
     async fn accepted(&mut self, response_id: &str) -> Result<(), ModelError>;
 
-    /// The response of an earlier attempt comes to nothing ([`ModelRequest::attached`]), and the call is made again.
-    fn made_again(&mut self) {}
+    /// The response of an earlier attempt comes to nothing ([`ModelRequest::attached`]). The call is made again when this
+    /// returns.
+    async fn made_again(&mut self) {}
 
     /// A piece of a text.
     fn delta(&mut self, part: Part, piece: &str);

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::ModelCall;
 use crate::{
     cancels, failure as fail,
-    model::{ModelError, ReplyListener},
+    model::{Admission, ModelError, ReplyListener},
 };
 
 /// How long the end of a cancelled turn waits for the engine and the provider. A response that is not cancelled in this
@@ -30,6 +30,8 @@ pub(super) struct Listener<'a> {
     response_id: Option<String>,
     /// Why it could not be noted.
     refused: Option<ActivityError>,
+    /// That of a call that is made again, which holds its place among the calls of the provider until its end.
+    admission: Admission,
 }
 
 impl<'a> Listener<'a> {
@@ -50,6 +52,7 @@ impl<'a> Listener<'a> {
             model,
             response_id: earlier.map(|response| response.id),
             refused: None,
+            admission: Admission::default(),
         }
     }
 
@@ -100,9 +103,12 @@ impl ReplyListener for Listener<'_> {
         ))
     }
 
-    fn made_again(&mut self) {
+    async fn made_again(&mut self) {
         self.response_id = None;
         self.text.set_continues(false);
+        // It has passed the limits of the provider because there was a response (`ModelCall::admission`).
+        let model = &self.call.activities.model;
+        self.admission = model.admit(self.provider).await;
     }
 
     fn delta(&mut self, part: Part, piece: &str) {

@@ -189,7 +189,8 @@ impl ModelCall<'_> {
 
     /// Waits for the limits of the provider. The wait does not count as time of the call: when so much of the attempt is
     /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on. A response
-    /// that the provider makes already is read at once: it was let through, and is not kept for long.
+    /// that the provider makes already is read at once: it was let through, and is not kept for long. If it comes to nothing,
+    /// the listener waits.
     async fn admission(
         &self,
         agent: &AgentDefinition,

@@ -12,6 +12,7 @@ use everturn_tests::{
     wait,
 };
 use everturn_worker::client::Frame;
+use serde_json::json;
 use tokio::task::JoinHandle;
 
 const ANSWER: &str = "The first half of the answer, and then the second half of it.";
@@ -221,7 +222,7 @@ async fn a_response_that_is_gone_is_made_and_paid_again() {
 #[tokio::test]
 async fn a_response_that_failed_is_made_again() {
     let provider = Responses::start(|number| match number {
-        1 => answer().failing(),
+        1 => answer().failing("server_error"),
         _ => answer(),
     });
     let provider = provider.await;
@@ -232,6 +233,35 @@ async fn a_response_that_failed_is_made_again() {
     assert_eq!(types(&events), WHOLE_TURN);
     assert_eq!(data(&events, "assistant_message")[0]["content"], ANSWER);
     assert_eq!(provider.paid().len(), 2);
+}
+
+/// A summary is a plain call: the provider keeps none of it, and it does not have the name of the step's other call.
+#[tokio::test]
+async fn a_response_that_fails_because_the_context_is_too_long_is_followed_by_a_summary() {
+    const SUMMARY: &str = "They asked a question before.";
+    let provider = Responses::start(|number| match number {
+        1 => Script::text(&"long ".repeat(2_000)),
+        2 => Script::text("").failing("context_length_exceeded"),
+        3 => Script::text(SUMMARY),
+        _ => answer(),
+    });
+    let provider = provider.await;
+    let stack = stack(&provider).await;
+    let _running = stack.start().await;
+    let (conversation, _) = stack.ask("A question.").await;
+    stack.ended(&conversation, 1).await;
+    let message = json!({"content": "And now?"});
+    stack.send(&conversation, &message).await;
+    let events = stack.ended(&conversation, 2).await;
+    assert_eq!(
+        data(&events, "assistant_message")[1]["content"],
+        ANSWER,
+        "{events:#?}"
+    );
+    assert_eq!(data(&events, "context_compacted")[0]["summary"], SUMMARY);
+    let paid = provider.paid();
+    let in_background: Vec<_> = paid.iter().map(|body| body["store"] == true).collect();
+    assert_eq!(in_background, [true, true, false, true]);
 }
 
 /// With a provider that knows no background, the call is made again, and its text replaces the one that was cut.

@@ -47,8 +47,8 @@ impl ReplyListener for Timed<'_> {
         self.listener.accepted(response_id).await
     }
 
-    fn made_again(&mut self) {
-        self.listener.made_again();
+    async fn made_again(&mut self) {
+        self.listener.made_again().await;
     }
 
     fn delta(&mut self, part: Part, piece: &str) {

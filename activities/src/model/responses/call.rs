@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
                     }
                 };
             }
-            self.hearing.made_again();
+            self.hearing.made_again().await;
         }
         let stream = self.ask().await?;
         self.follow(Some(stream)).await

@@ -78,8 +78,8 @@ impl<'a> Hearing<'a> {
     }
 
     /// Passes on that the call is made again.
-    pub(super) fn made_again(&mut self) {
-        self.listener.made_again();
+    pub(super) async fn made_again(&mut self) {
+        self.listener.made_again().await;
     }
 
     /// Takes an event. Returns the response when the event ends it.

@@ -41,7 +41,7 @@ impl ReplyListener for Recorder {
         Ok(())
     }
 
-    fn made_again(&mut self) {
+    async fn made_again(&mut self) {
         self.heard.push(Heard::MadeAgain);
     }
 
