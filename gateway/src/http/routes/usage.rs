@@ -101,10 +101,10 @@ impl From<UsageDay> for UsageDayBody {
 #[into_params(parameter_in = Query)]
 pub(super) struct UsageParams {
     /// The first day, in UTC. By default 30 days before `to`.
-    #[param(example = "2026-11-01")]
+    #[param(example = "2026-11-01", format = Date)]
     from: Option<String>,
     /// The last day, in UTC. By default today.
-    #[param(example = "2026-11-30")]
+    #[param(example = "2026-11-30", format = Date)]
     to: Option<String>,
     /// Rows of the page.
     #[param(minimum = 1, maximum = 1000, default = 100)]
