@@ -33,10 +33,10 @@ CREATE TABLE public.agent_executions (
     called_step bigint DEFAULT '-1'::integer NOT NULL,
     step_calls bigint DEFAULT 0 NOT NULL,
     worker_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    background_response jsonb,
     reserved_step bigint DEFAULT '-1'::integer NOT NULL,
     reserved_tokens bigint DEFAULT 0 NOT NULL,
-    reserved_nano bigint DEFAULT 0 NOT NULL,
-    background_response jsonb
+    reserved_nano bigint DEFAULT 0 NOT NULL
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",
