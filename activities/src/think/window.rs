@@ -147,6 +147,17 @@ impl Window {
                 first_within(messages, keep.min(bytes * KEEP_OF_REFUSED_PERCENT / 100))
             }
         };
+        let end = match room {
+            Room::Left { has_more: true } => end,
+            Room::Left { has_more: false } | Room::Refused { .. } => {
+                end.min(unseen(messages, agent_execution_id))
+            }
+        };
+        let kept = messages[end..].iter().map(message_bytes).sum();
+        if matches!(room, Room::Left { .. }) && self.is_full(kept) {
+            // A summary of the rest would be paid for, and would not help. Perhaps the provider has more room.
+            return None;
+        }
         let old = &messages[..end];
         let is_own = |message: &&ContextMessage| {
             message.role == MessageRole::User && message.agent_execution_id == agent_execution_id
@@ -173,6 +184,14 @@ impl Window {
             end,
         })
     }
+}
+
+/// The step whose results the model has not been sent yet: without them it would ask for the same again.
+fn unseen(messages: &[ContextMessage], agent_execution_id: &str) -> usize {
+    let asks = |message: &ContextMessage| {
+        !message.tool_calls.is_empty() && message.agent_execution_id == agent_execution_id
+    };
+    messages.iter().rposition(asks).unwrap_or(messages.len())
 }
 
 /// The first of the newest messages that together have at most so many bytes.
@@ -369,6 +388,28 @@ mod tests {
             .old_part(&short, "run", Room::Refused { bytes: 2_100 })
             .unwrap();
         assert_eq!((part.end, part.compacted.through_sequence), (3, 3));
+    }
+
+    #[test]
+    fn results_that_the_model_has_not_seen_are_never_replaced() {
+        let call = |bytes: usize| ToolCall {
+            tool_input: Some(Json::of(&"x".repeat(bytes))),
+            ..ToolCall::default()
+        };
+        let mut messages: Vec<_> = (2..22).map(|sequence| said(sequence, "run")).collect();
+        messages.insert(0, user(1, "run"));
+        messages.push(said(22, "run"));
+        let last = messages.len() - 1;
+        // It has more bytes than are kept otherwise, and leaves room.
+        messages[last].tool_calls = vec![call(15_000)];
+        let part = window(10_000).old_part(&messages, "run", LEFT).unwrap();
+        assert_eq!(part.end, last);
+        let refused = Room::Refused { bytes: 30_000 };
+        let part = window(10_000).old_part(&messages, "run", refused);
+        assert_eq!(part.unwrap().end, last);
+        // It alone leaves no room: a summary of the rest would not help.
+        messages[last].tool_calls = vec![call(30_000)];
+        assert_eq!(window(10_000).old_part(&messages, "run", LEFT), None);
     }
 
     #[test]
