@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, without_nul};
+use super::{ModelCall, checkpoint::without_nul};
 use crate::{
     approval,
     model::ModelToolCall,

@@ -12,8 +12,8 @@ use temporalio_common::ActivityError;
 
 use super::{
     ModelCall,
+    checkpoint::without_nul,
     window::{self, OldPart, Window},
-    without_nul,
 };
 use crate::{
     failure as fail,

@@ -4,6 +4,7 @@
 //! to run. A step whose checkpoint is stored is answered from it. When the context does not fit into the model's window,
 //! the step compacts it instead, and the model thinks in the next one.
 //!
+//! - [`ask`]: what a call asks of its model; [`checkpoint`]: what is stored of the reply
 //! - [`calls`]: the tool calls of a reply
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
 //! - [`known_contexts`]: the context, and what was read of it before
@@ -12,9 +13,11 @@
 //! - [`background`]: a response that the provider makes in the background
 //! - [`stops`]: a call that ends without a reply
 
+mod ask;
 mod background;
 mod budget;
 mod calls;
+mod checkpoint;
 mod compaction;
 mod known_contexts;
 mod measures;
@@ -25,26 +28,22 @@ use std::time::{Duration, Instant};
 
 use everturn_proto::{
     LogId, Thread,
-    turn::{AgentDefinition, LlmCompleteState, SentContext, ThinkRequest, ThinkResult},
-    words::{FinishReason, MessageRole, OnCutReply, ToolKind, failure},
+    turn::{AgentDefinition, ThinkRequest, ThinkResult},
+    words::failure,
 };
-use everturn_store::{CompletedStep, ContextMessage, ModelContext, StepClaim, StepKey, ToolResult};
+use everturn_store::{StepClaim, StepKey};
 use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use self::{
-    background::Listener,
-    calls::plan,
-    window::{BytesPerToken, Room, Window, request_bytes, sent},
-};
+use self::{ask::Reply, background::Listener, calls::plan};
 pub use self::{known_contexts::KnownContexts, measures::Measures};
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{Admission, ModelReply, ModelRequest, Parameters, Usage, signer},
-    tools::{Progress, ToolSpec, builtin::read_result, delegate},
+    model::Admission,
+    tools::Progress,
 };
 
 /// After a longer wait for a provider's limits, the claim is looked at again: the engine may have taken the attempt for dead.
@@ -110,21 +109,6 @@ pub(crate) async fn think(
     failpoint::reach("think.after_checkpoint").await;
     text.finish().await;
     Ok(plan(&stored))
-}
-
-/// What a step has of its model.
-enum Reply {
-    /// An answer, or tools to run.
-    Said(Said),
-    /// The checkpoint with the summary.
-    Compacted(LlmCompleteState),
-}
-
-/// What the model has said, and to what.
-struct Said {
-    offered: Vec<ToolSpec>,
-    sent: SentContext,
-    reply: ModelReply,
 }
 
 /// Claims the step, unless it was called too often, or the store does not have the steps before.
@@ -244,221 +228,5 @@ impl ModelCall<'_> {
             &self.step.message_id,
             &self.step.agent_execution_id,
         )
-    }
-
-    /// Asks the model, or has it compact the context when that does not fit.
-    async fn ask(
-        &self,
-        agent: &AgentDefinition,
-        context: ModelContext,
-        may_compact: bool,
-        calls: u32,
-        listener: &mut Listener<'_>,
-    ) -> Result<Reply, ActivityError> {
-        let id = &self.step.agent_execution_id;
-        let measures = &self.activities.measures;
-        let window = Window::of(agent, measures.of(id));
-        let has_more = context.has_more;
-        let mut request = self.model_request(agent, context.messages, window).await?;
-        let bytes = request_bytes(&request);
-        request.idempotency_key = self.idempotency_key();
-        request.attached = listener.response_id();
-        // A provider that makes the response already has found room for it.
-        let is_full = request.attached.is_none() && window.is_full(bytes);
-        if may_compact && (has_more || is_full) {
-            let part = window.old_part(&request.messages, id, Room::Left { has_more });
-            if let Some(part) = part {
-                let compacted = self.compact(agent, request, part, window, calls).await;
-                return compacted.map(Reply::Compacted);
-            }
-        }
-        if has_more {
-            return Err(fail::too_long());
-        }
-        // What the call that made the response has reserved is still for it.
-        if request.attached.is_none() {
-            self.reserve(agent, &request, window.tokens(bytes)).await?;
-        }
-        let (offered, sent) = (request.tools.clone(), sent(&request));
-        let text = listener.text;
-        let reply = tokio::select! {
-            biased;
-            reply = self.activities.model.complete(request, listener) => reply,
-            () = self.superseded(text) => return Err(fail::superseded()),
-        };
-        if let Err(error) = &reply {
-            self.give_back(error, Some(text)).await;
-        }
-        match reply {
-            Ok(reply) => {
-                if let Some(measured) = BytesPerToken::measured(bytes, reply.usage) {
-                    measures.note(id, measured);
-                }
-                Ok(Reply::Said(Said {
-                    offered,
-                    sent,
-                    reply,
-                }))
-            }
-            // The provider knows the window better than the configuration does.
-            Err(error) if may_compact && error.code == failure::LLM_CONTEXT_TOO_LONG => {
-                let context = self.context().await?;
-                let request = self.model_request(agent, context.messages, window).await?;
-                let part = window.old_part(&request.messages, id, Room::Refused { bytes });
-                let part = part.ok_or_else(|| fail::from_model(&error, calls))?;
-                let compacted = self.compact(agent, request, part, window, calls).await;
-                compacted.map(Reply::Compacted)
-            }
-            Err(error) => Err(listener.refused(&error, calls)),
-        }
-    }
-
-    /// The request, with the tools of the agent that there are now.
-    async fn model_request(
-        &self,
-        agent: &AgentDefinition,
-        mut messages: Vec<ContextMessage>,
-        window: Window,
-    ) -> Result<ModelRequest, ActivityError> {
-        let has_shortened = window.shorten_results(&mut messages);
-        let (delegate, registered): (Vec<_>, Vec<_>) = agent
-            .tools
-            .iter()
-            .partition(|tool| tool.kind() == ToolKind::Delegate);
-        let tools = self
-            .activities
-            .tools
-            .specs(registered.iter().map(|tool| tool.name.as_str()))
-            .await;
-        let mut tools =
-            tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?;
-        tools.extend(
-            delegate
-                .into_iter()
-                .map(|tool| delegate::spec(tool, self.activities.agents.by_name())),
-        );
-        let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
-        let mut results = messages.iter().flat_map(|message| &message.tool_results);
-        // What is offered once is offered on, because a request that begins otherwise is not in the provider's cache.
-        if has_shortened
-            || messages.first().is_some_and(is_summary)
-            || results.any(ToolResult::is_cut)
-        {
-            tools.extend(self.activities.tools.spec(read_result::NAME));
-        }
-        Ok(ModelRequest {
-            provider: agent.provider.clone(),
-            model: self.model_of(agent)?,
-            instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
-            messages,
-            tools,
-            max_output_tokens: agent.max_output_tokens,
-            parameters: Parameters::of(agent),
-            ..ModelRequest::default()
-        })
-    }
-
-    /// The model's name. A turn of an agent without one has ended before it thinks.
-    fn model_of(&self, agent: &AgentDefinition) -> Result<String, ActivityError> {
-        agent.model.clone().ok_or_else(|| {
-            fail::permanent(
-                failure::INTERNAL,
-                format!("The agent definition {} has no model.", self.agent_hash),
-            )
-        })
-    }
-
-    /// Stores the checkpoint of a reply, and returns the one that is stored.
-    async fn store(&self, mut state: LlmCompleteState) -> Result<LlmCompleteState, ActivityError> {
-        loop {
-            let completed = self
-                .attempt
-                .insist(|| {
-                    self.activities
-                        .turns
-                        .complete_step(self.step, state.clone())
-                })
-                .await?;
-            match completed {
-                CompletedStep::Stored(stored) => return Ok(stored),
-                CompletedStep::CallIdsUsed(used) => {
-                    if !calls::rename(&mut state.tool_calls, &used) {
-                        let message =
-                            format!("The conversation has other calls with the ids {used:?}.");
-                        return Err(fail::permanent(failure::INTERNAL, message));
-                    }
-                }
-            }
-        }
-    }
-
-    /// The checkpoint of a reply.
-    async fn state(
-        &self,
-        agent: &AgentDefinition,
-        said: Said,
-    ) -> Result<LlmCompleteState, ActivityError> {
-        let Said {
-            offered,
-            sent,
-            reply,
-        } = said;
-        let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
-        calls::sign(
-            &mut tool_calls,
-            &signer(&agent.provider, &self.model_of(agent)?),
-        );
-        let is_answer = tool_calls.is_empty();
-        // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
-        let goes_on = reply.is_cut
-            && is_answer
-            && !reply.text.trim().is_empty()
-            && agent.policy_on_cut_reply() == OnCutReply::Continue
-            && !self.thread().is_sub_agents();
-        Ok(LlmCompleteState {
-            text: without_nul(reply.text),
-            reasoning: without_nul(reply.reasoning),
-            finish: if is_answer {
-                FinishReason::Stop
-            } else {
-                FinishReason::ToolCalls
-            }
-            .into(),
-            tool_calls,
-            is_cut: reply.is_cut,
-            goes_on,
-            sent: Some(Box::new(sent)),
-            ..self.answered(agent, reply.usage)?
-        })
-    }
-
-    /// The part of a checkpoint that says who has answered, and what it took.
-    fn answered(
-        &self,
-        agent: &AgentDefinition,
-        usage: Usage,
-    ) -> Result<LlmCompleteState, ActivityError> {
-        Ok(LlmCompleteState {
-            agent_hash: self.agent_hash.to_owned(),
-            generation: self.generation,
-            provider: agent.provider.clone(),
-            model: self.model_of(agent)?,
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cached_tokens: usage.cached_tokens,
-            cache_write_tokens: usage.cache_write_tokens,
-            reasoning_tokens: usage.reasoning_tokens,
-            cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage.into())),
-            ..LlmCompleteState::default()
-        })
-    }
-}
-
-/// Replaces NUL characters: PostgreSQL cannot store them in a text.
-fn without_nul(text: String) -> String {
-    if text.contains('\0') {
-        text.replace('\0', "\u{FFFD}")
-    } else {
-        text
     }
 }
