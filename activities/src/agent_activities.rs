@@ -22,7 +22,7 @@ use crate::{
     Cancels, KnownAgents, Stopping, ToolThreads, cancels, load,
     model::ModelClient,
     remote, run_tool, save,
-    think::{self, KnownContexts, Measures},
+    think::{self, Circuits, KnownContexts, Measures},
     tools::ToolRegistry,
 };
 
@@ -43,6 +43,8 @@ pub struct AgentActivities {
     pub known_contexts: Arc<KnownContexts>,
     /// How many bytes a token has.
     pub measures: Arc<Measures>,
+    /// The models that are left alone, because they have failed.
+    pub circuits: Circuits,
     /// The tools that agents can use.
     pub tools: Arc<ToolRegistry>,
     /// The threads that tools run on.

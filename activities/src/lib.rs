@@ -36,5 +36,5 @@ pub use agent_activities::{AgentActivities, TenantBudgets, TurnQueues};
 pub use cancels::Cancels;
 pub use known_agents::KnownAgents;
 pub use stopping::Stopping;
-pub use think::{KnownContexts, Measures};
+pub use think::{Circuits, KnownContexts, Measures};
 pub use tool_threads::ToolThreads;

@@ -10,13 +10,28 @@ use temporalio_common::ActivityError;
 use super::{
     ModelCall,
     background::Listener,
+    chain::Pick,
     window::{BytesPerToken, Room, Window, request_bytes, sent},
 };
 use crate::{
     failure as fail,
-    model::{ModelReply, ModelRequest, Parameters},
+    model::{ModelError, ModelReply, ModelRequest, Parameters},
     tools::{ToolSpec, builtin::read_result, delegate},
 };
+
+/// Why a call has no reply.
+pub(super) enum Failed {
+    /// The model has failed, and another one may be asked.
+    Model(ModelError),
+    /// Something else than the model.
+    Other(ActivityError),
+}
+
+impl From<ActivityError> for Failed {
+    fn from(error: ActivityError) -> Self {
+        Self::Other(error)
+    }
+}
 
 /// What a step has of its model.
 pub(super) enum Reply {
@@ -37,12 +52,13 @@ impl ModelCall<'_> {
     /// Asks the model, or has it compact the context when that does not fit.
     pub(super) async fn ask(
         &self,
-        agent: &AgentDefinition,
+        pick: &Pick<'_>,
         context: ModelContext,
         may_compact: bool,
         calls: u32,
         listener: &mut Listener<'_>,
-    ) -> Result<Reply, ActivityError> {
+    ) -> Result<Reply, Failed> {
+        let agent = &*pick.agent;
         let id = &self.step.agent_execution_id;
         let measures = &self.activities.measures;
         let window = Window::of(agent, measures.of(id));
@@ -56,23 +72,23 @@ impl ModelCall<'_> {
         if may_compact && (has_more || is_full) {
             let part = window.old_part(&request.messages, id, Room::Left { has_more });
             if let Some(part) = part {
-                let compacted = self.compact(agent, request, part, window, calls).await;
+                let compacted = self.compact(pick, request, part, window, calls).await;
                 return compacted.map(Reply::Compacted);
             }
         }
         if has_more {
-            return Err(fail::too_long());
+            return Err(fail::too_long().into());
         }
         // What the call that made the response has reserved is still for it.
         if request.attached.is_none() {
-            self.reserve(agent, &request, window.tokens(bytes)).await?;
+            self.reserve(pick, &request, window.tokens(bytes)).await?;
         }
         let (offered, sent) = (request.tools.clone(), sent(&request));
         let text = listener.text;
         let reply = tokio::select! {
             biased;
             reply = self.activities.model.complete(request, listener) => reply,
-            () = self.superseded(text) => return Err(fail::superseded()),
+            () = self.superseded(text) => return Err(fail::superseded().into()),
         };
         if let Err(error) = &reply {
             self.give_back(error, Some(text)).await;
@@ -89,15 +105,19 @@ impl ModelCall<'_> {
                 }))
             }
             // The provider knows the window better than the configuration does.
-            Err(error) if may_compact && error.code == failure::LLM_CONTEXT_TOO_LONG => {
+            Err(error)
+                if may_compact
+                    && error.code == failure::LLM_CONTEXT_TOO_LONG
+                    && !pick.leads_on(error.code) =>
+            {
                 let context = self.context().await?;
                 let request = self.model_request(agent, context.messages, window).await?;
                 let part = window.old_part(&request.messages, id, Room::Refused { bytes });
-                let part = part.ok_or_else(|| fail::from_model(&error, calls))?;
-                let compacted = self.compact(agent, request, part, window, calls).await;
+                let part = part.ok_or(Failed::Model(error))?;
+                let compacted = self.compact(pick, request, part, window, calls).await;
                 compacted.map(Reply::Compacted)
             }
-            Err(error) => Err(listener.refused(&error, calls)),
+            Err(error) => Err(listener.refused(error)),
         }
     }
 

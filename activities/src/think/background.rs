@@ -10,7 +10,7 @@ use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
-use super::ModelCall;
+use super::{ModelCall, ask::Failed};
 use crate::{
     cancels, failure as fail,
     model::{Admission, ModelError, ReplyListener},
@@ -74,10 +74,10 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The failure of a call that was the step's `calls`th and ended with this error.
-    pub(super) fn refused(&mut self, error: &ModelError, calls: u32) -> ActivityError {
+    /// Why a call that ended with this error has failed.
+    pub(super) fn refused(&mut self, error: ModelError) -> Failed {
         let refused = self.refused.take();
-        refused.unwrap_or_else(|| fail::from_model(error, calls))
+        refused.map_or(Failed::Model(error), Failed::Other)
     }
 }
 
@@ -128,25 +128,26 @@ impl ModelCall<'_> {
     /// a run that was reset, leaves it to the next attempt, which goes on with it.
     pub(super) async fn cancel_if_cancelled(&self, running: Option<BackgroundResponse>) {
         let Some(response) = running else { return };
-        let cancel = async {
-            if cancels::is_requested(self.attempt.ctx).await {
-                let model = &self.activities.model;
-                model.cancel(&response.provider, &response.id).await
-            } else {
-                Ok(())
-            }
-        };
+        let asked = timeout(CANCEL_LIMIT, cancels::is_requested(self.attempt.ctx)).await;
+        if asked.unwrap_or_default() {
+            self.cancel_response(&response).await;
+        }
+    }
+
+    /// Cancels a response at its provider, because nobody reads it.
+    pub(super) async fn cancel_response(&self, response: &BackgroundResponse) {
+        let BackgroundResponse { provider, id, .. } = response;
+        let cancel = self.activities.model.cancel(provider, id);
         let error = match timeout(CANCEL_LIMIT, cancel).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.message,
             Err(_) => "it took too long".to_owned(),
         };
-        let BackgroundResponse { provider, id, .. } = &response;
         tracing::warn!(
             provider,
             response_id = id,
             error,
-            "the response of a cancelled turn could not be cancelled; it runs to its end and is paid"
+            "a response that nobody reads could not be cancelled; it runs to its end and is paid"
         );
     }
 }

@@ -10,7 +10,7 @@ use everturn_store::{BudgetLimit, Estimate, Exhausted, Reservation};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 
-use super::ModelCall;
+use super::{ModelCall, chain::Pick};
 use crate::{
     failpoint, failure as fail,
     model::{ModelError, ModelRequest},
@@ -20,18 +20,19 @@ impl ModelCall<'_> {
     /// Reserves what the call may take, which reads about so many tokens. The failure says which limit it does not fit in.
     pub(super) async fn reserve(
         &self,
-        agent: &AgentDefinition,
+        pick: &Pick<'_>,
         request: &ModelRequest,
         input_tokens: u64,
     ) -> Result<(), ActivityError> {
         if !self.has_budget {
             return Ok(());
         }
-        let call = estimate(agent, request, input_tokens);
+        let call = estimate(&pick.agent, request, input_tokens);
+        let other_model = pick.other_model();
         let (turns, step, generation) = (&self.activities.turns, self.step, self.generation);
         let reservation = self
             .attempt
-            .insist(|| turns.reserve_call(step, generation, call))
+            .insist(|| turns.reserve_call(step, generation, call, other_model.as_deref()))
             .await?;
         match reservation {
             Reservation::Made => {
@@ -48,21 +49,7 @@ impl ModelCall<'_> {
     /// Gives back what a call reserved that the provider refused before it wrote anything. Whatever else went wrong, the
     /// call was probably billed, and stays reserved until its step is claimed again or the turn ends.
     pub(super) async fn give_back(&self, error: &ModelError, text: Option<&TextWriter>) {
-        let is_refused = matches!(
-            error.code,
-            failure::LLM_RATE_LIMITED
-                | failure::LLM_OVERLOADED
-                | failure::LLM_QUOTA_EXCEEDED
-                | failure::LLM_BAD_REQUEST
-                | failure::LLM_UNAUTHORIZED
-                | failure::LLM_CONTEXT_TOO_LONG
-                | failure::LLM_NOT_FOUND
-        );
-        let is_silent = text.is_none_or(|text| {
-            let mut parts = [Part::Text, Part::Reasoning].into_iter();
-            parts.all(|part| text.text_so_far(part).is_empty())
-        });
-        if !self.has_budget || !is_refused || !is_silent {
+        if !self.has_budget || !is_refused(error, text) {
             return;
         }
         let turns = &self.activities.turns;
@@ -70,6 +57,25 @@ impl ModelCall<'_> {
             tracing::warn!(%error, "what a refused call had reserved stays reserved until its step is called again");
         }
     }
+}
+
+/// True for a call that the provider refused before it wrote anything, and takes nothing for.
+pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool {
+    let is_refused = matches!(
+        error.code,
+        failure::LLM_RATE_LIMITED
+            | failure::LLM_OVERLOADED
+            | failure::LLM_QUOTA_EXCEEDED
+            | failure::LLM_BAD_REQUEST
+            | failure::LLM_UNAUTHORIZED
+            | failure::LLM_CONTEXT_TOO_LONG
+            | failure::LLM_NOT_FOUND
+    );
+    let is_silent = text.is_none_or(|text| {
+        let mut parts = [Part::Text, Part::Reasoning].into_iter();
+        parts.all(|part| text.text_so_far(part).is_empty())
+    });
+    is_refused && is_silent
 }
 
 /// What the call may take: its context, about, and the longest answer that it may have.

@@ -9,6 +9,7 @@
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
 //! - [`known_contexts`]: the context, and what was read of it before
 //! - [`compaction`]: the step that writes a summary
+//! - [`chain`]: which model is asked, and what its failure leads to; [`circuits`]: models that are left alone
 //! - [`budget`]: what a call may take is reserved before it is made
 //! - [`background`]: a response that the provider makes in the background
 //! - [`stops`]: a call that ends without a reply
@@ -17,7 +18,9 @@ mod ask;
 mod background;
 mod budget;
 mod calls;
+mod chain;
 mod checkpoint;
+mod circuits;
 mod compaction;
 mod known_contexts;
 mod measures;
@@ -31,18 +34,23 @@ use everturn_proto::{
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
     words::failure,
 };
-use everturn_store::{StepClaim, StepKey};
+use everturn_store::{BackgroundResponse, ChainPlace, StepClaim, StepKey};
 use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
 
-use self::{ask::Reply, background::Listener, calls::plan};
-pub use self::{known_contexts::KnownContexts, measures::Measures};
+use self::{
+    ask::{Failed, Reply},
+    background::Listener,
+    calls::plan,
+    chain::Pick,
+};
+pub use self::{circuits::Circuits, known_contexts::KnownContexts, measures::Measures};
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::Admission,
+    model::{Admission, ModelError},
     tools::Progress,
 };
 
@@ -63,7 +71,7 @@ pub(crate) async fn think(
     };
     let attempt = &Attempt::begin(activities, ctx, &step.agent_execution_id);
     let claimed = claim(activities, attempt, &step).await?;
-    let (log_id, generation, calls, has_budget, background) = match claimed {
+    let (log_id, generation, calls, has_budget, background, chain) = match claimed {
         StepClaim::Stored(state) => return Ok(plan(&state)),
         StepClaim::Call {
             log_id,
@@ -72,7 +80,8 @@ pub(crate) async fn think(
             is_ahead: _,
             has_budget,
             background,
-        } => (log_id, generation, calls, has_budget, background),
+            chain,
+        } => (log_id, generation, calls, has_budget, background, chain),
     };
     let call = ModelCall {
         activities,
@@ -83,32 +92,8 @@ pub(crate) async fn think(
         generation,
         has_budget,
     };
-    failpoint::reach("think.after_claim").await;
-    let agent = call.agent().await?;
-    call.check_here(&agent).await?;
-    let text = call.text_writer(log_id.clone());
-    let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
-    let mut listener = Listener::new(&call, &agent, &text, background);
-    let admission = call.admission(&agent, limit, &listener).await?;
-    let context = call.context().await?;
-    // Heartbeats are sent from here on: a source of tools may take long, and a model does.
-    let asked = call.ask(&agent, context, request.may_compact, calls, &mut listener);
-    let ended = attempt.run(&Progress::default(), limit, asked).await;
-    drop(admission);
-    let reply = match ended {
-        Ended::Done(reply) => reply?,
-        Ended::Stopped => return Err(call.stopped(&listener).await),
-        Ended::OutOfTime => return Err(fail::llm_timeout()),
-    };
-    failpoint::reach("think.before_checkpoint").await;
-    let state = match reply {
-        Reply::Said(said) => call.state(&agent, said).await?,
-        Reply::Compacted(state) => state,
-    };
-    let stored = call.store(state).await?;
-    failpoint::reach("think.after_checkpoint").await;
-    text.finish().await;
-    Ok(plan(&stored))
+    call.make(request.may_compact, calls, background, chain)
+        .await
 }
 
 /// Claims the step, unless it was called too often, or the store does not have the steps before.
@@ -141,6 +126,51 @@ struct ModelCall<'a> {
 }
 
 impl ModelCall<'_> {
+    /// Calls the model, which is the step's `calls`th call, and stores what it says.
+    async fn make(
+        &self,
+        may_compact: bool,
+        calls: u32,
+        background: Option<BackgroundResponse>,
+        chain: Option<ChainPlace>,
+    ) -> Result<ThinkResult, ActivityError> {
+        failpoint::reach("think.after_claim").await;
+        let agent = self.agent().await?;
+        let pick = Pick::of(&agent, chain, &self.activities.circuits);
+        let agent = &*pick.agent;
+        self.check_here(agent).await?;
+        let text = self.text_writer(self.log_id.clone());
+        let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
+        let mut listener = Listener::new(self, agent, &text, background);
+        let admission = self.admission(agent, limit, &listener).await?;
+        let context = self.context().await?;
+        // Heartbeats are sent from here on: a source of tools may take long, and a model does.
+        let asked = self.ask(&pick, context, may_compact, calls, &mut listener);
+        let ended = self.attempt.run(&Progress::default(), limit, asked).await;
+        drop(admission);
+        let answer = match ended {
+            Ended::Done(Ok(reply)) => Ok(reply),
+            Ended::Done(Err(Failed::Other(error))) => return Err(error),
+            Ended::Done(Err(Failed::Model(error))) => Err(error),
+            Ended::Stopped => return Err(self.stopped(&listener).await),
+            Ended::OutOfTime => Err(ModelError::timeout()),
+        };
+        let reply = match answer {
+            Ok(reply) => reply,
+            Err(error) => return Err(self.failed(&pick, &error, calls, &listener).await),
+        };
+        self.answered_by(&pick);
+        failpoint::reach("think.before_checkpoint").await;
+        let state = match reply {
+            Reply::Said(said) => self.state(agent, said).await?,
+            Reply::Compacted(state) => state,
+        };
+        let stored = self.store(state).await?;
+        failpoint::reach("think.after_checkpoint").await;
+        text.finish().await;
+        Ok(plan(&stored))
+    }
+
     /// The agent this turn is pinned to. Only that of another configuration is read from the store.
     async fn agent(&self) -> Result<AgentDefinition, ActivityError> {
         if let Some(agent) = self.activities.agents.with_hash(self.agent_hash) {

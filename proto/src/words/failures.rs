@@ -60,6 +60,21 @@ pub mod failure {
     pub const UNKNOWN_MESSAGE: &str = "unknown_message";
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
+    /// The codes of failures of models.
+    pub const OF_MODELS: [&str; 12] = [
+        LLM_TIMEOUT,
+        LLM_RATE_LIMITED,
+        LLM_QUOTA_EXCEEDED,
+        LLM_UNAVAILABLE,
+        LLM_OVERLOADED,
+        LLM_STREAM_CUT,
+        LLM_BAD_REQUEST,
+        LLM_UNAUTHORIZED,
+        LLM_CONTEXT_TOO_LONG,
+        LLM_NOT_FOUND,
+        LLM_CONTENT_POLICY,
+        LLM_INVALID_RESPONSE,
+    ];
     /// All codes.
     pub const ALL: [&str; 28] = [
         LLM_TIMEOUT,

@@ -3,6 +3,7 @@
 //! - `events`: the event log, read. For gateways
 //! - `conversations`, `lists`: conversations, the messages they accept, pages of the list. For gateways
 //! - `background`: responses of models that run on at their provider. For workers
+//! - `chain`: where a step is in the chain of its agent's models. For workers
 //! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
 //! - `outside`: tool calls that a person or the client answers. For gateways
 //! - `budgets`: what turns, conversations and tenants may take of models, and what tenants took. For workers and gateways
@@ -21,6 +22,7 @@
 
 mod background;
 mod budgets;
+mod chain;
 mod connections;
 mod conversations;
 mod events;
@@ -37,13 +39,14 @@ mod tools;
 mod traces;
 mod turns;
 
-pub(crate) use self::background::ResponseOfStep;
+pub(crate) use self::background::OfStep;
 pub use self::{
     background::BackgroundResponse,
     budgets::{
         BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
         UsageQuery,
     },
+    chain::{ChainPlace, FailedCall, NotedFailure},
     connections::{ConnectionUsage, Connections},
     conversations::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,

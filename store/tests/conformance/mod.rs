@@ -10,6 +10,7 @@
 
 pub mod background;
 pub mod budgets;
+pub mod chain;
 pub mod claims;
 pub mod context;
 pub mod conversations;
@@ -164,6 +165,10 @@ macro_rules! conformance_suite {
             claims::an_ended_execution_gives_no_claim,
             background::the_next_claim_of_a_step_goes_on_with_its_response,
             background::a_call_whose_claim_is_lost_notes_nothing,
+            chain::a_step_knows_its_place_in_the_chain,
+            chain::a_step_falls_back_once_and_tells_it,
+            chain::a_call_that_is_useless_notes_nothing,
+            chain::what_a_cut_call_took_counts_for_its_model,
             claims::tools_of_each_effect_class,
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,

@@ -30,6 +30,7 @@ mod edges;
 mod elsewhere;
 mod every_exit;
 mod fairness;
+mod fallback;
 mod faults;
 mod gateway_crash;
 mod health;

@@ -122,6 +122,7 @@ impl TimelineItem {
             | EventType::ClientToolRequested
             | EventType::SubAgentStart
             | EventType::ContextCompacted
+            | EventType::ModelFallback
             | EventType::Unknown(_) => None,
         }
     }

@@ -3,6 +3,7 @@
 //! - `entries`: the entries of their `tools`
 //! - `approval`: which calls a person must approve
 //! - `parameters`: how its model is to write
+//! - `fallback`: the models that answer when its own cannot
 //! - `delegates`: which agents an agent may start
 //! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
 
@@ -10,6 +11,7 @@ mod approval;
 mod defaults;
 mod delegates;
 mod entries;
+mod fallback;
 mod parameters;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -28,6 +30,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
+use self::fallback::{FallbackTable, OwnModel};
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
@@ -74,6 +77,7 @@ pub(super) struct AgentTable {
     seed: Option<Spanned<u32>>,
     extra_body: Option<Spanned<toml::Table>>,
     budget: Option<BudgetTable>,
+    fallback: Option<FallbackTable>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -185,6 +189,16 @@ impl AgentTable {
             context_window: limits.context_window.or(model.context_window),
             ..limits
         };
+        let own = OwnModel {
+            provider,
+            model: self.model.get_ref(),
+            kind,
+        };
+        limits.fallback = self.fallback.as_ref().map(|table| {
+            table.check(check, models, providers, &own, |check, kind| {
+                self.parameters(check, kind, AgentDefinition::default());
+            })
+        });
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
         AgentDefinition {
             name: name.get_ref().clone(),

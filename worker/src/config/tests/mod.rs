@@ -5,6 +5,7 @@ mod auth;
 mod budgets;
 mod documented;
 mod examples;
+mod fallback;
 mod gateway;
 mod http;
 mod mcp;
