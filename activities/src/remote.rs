@@ -105,6 +105,7 @@ pub(crate) async fn record(
     failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
     Ok(RunToolResult {
         status: stored.status.into(),
+        ..RunToolResult::default()
     })
 }
 

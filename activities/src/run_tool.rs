@@ -51,6 +51,7 @@ pub(crate) async fn run_tool(
         ToolClaim::Ended(record) => {
             return Ok(RunToolResult {
                 status: record.status.into(),
+                ..RunToolResult::default()
             });
         }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
@@ -72,6 +73,7 @@ pub(crate) async fn run_tool(
     at("tool.after_record").await;
     Ok(RunToolResult {
         status: stored.status.into(),
+        ..RunToolResult::default()
     })
 }
 
