@@ -264,6 +264,7 @@ impl Turn<'_> {
             step: self.step,
             execution_id: call.execution_id.clone(),
             epoch: self.epoch,
+            may_observe: true,
         }
     }
 
