@@ -2,10 +2,15 @@
 //! it, and what has failed is left alone for a while.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
 
+use axum::{
+    Json, Router,
+    http::{StatusCode, Uri},
+    response::{IntoResponse, Response},
+};
 use everturn_tests::{
     backends::is_production,
     events::{data, types},
@@ -16,6 +21,7 @@ use everturn_tests::{
 };
 use everturn_worker::client::Frame;
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 
 use crate::health::Probes;
 
@@ -273,4 +279,67 @@ async fn a_response_of_the_first_provider_is_read_from_no_other() {
     fell_back(&stack.ended(&conversation, 1).await, "llm_unavailable");
     assert_eq!([failing.paid().len(), second.paid().len()], [1, 1]);
     assert!(second.reads().is_empty(), "{:?}", second.reads());
+}
+
+/// A model on Gemini's wire. It keeps the bodies of its requests, with the paths that name the models.
+#[derive(Clone, Default)]
+struct Gemini(Arc<Mutex<Vec<(String, Value)>>>);
+
+impl Gemini {
+    /// Starts it, and returns the base URL for `everturn.toml`. Model `one` asks for a tool and then fails, `two` answers.
+    async fn start(&self) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = self.clone();
+        let app = Router::new().fallback(move |uri: Uri, Json(body): Json<Value>| async move {
+            let mut requests = seen.0.lock().unwrap();
+            requests.push((uri.path().to_owned(), body));
+            Self::answer(requests.len())
+        });
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        format!("http://127.0.0.1:{port}/v1beta/")
+    }
+
+    fn answer(number: usize) -> Response {
+        let call = json!({"name": "calculate", "args": {"expression": "21 * 2"}});
+        let part = match number {
+            1 => json!({"functionCall": call, "thoughtSignature": "c2ln"}),
+            2 => return StatusCode::SERVICE_UNAVAILABLE.into_response(),
+            _ => json!({"text": ANSWER}),
+        };
+        let frame = json!({"candidates": [{
+            "content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0,
+        }]});
+        let events = [("content-type", "text/event-stream")];
+        (events, format!("data: {frame}\n\n")).into_response()
+    }
+}
+
+#[tokio::test]
+async fn the_signatures_of_a_model_stay_with_it() {
+    let gemini = Gemini::default();
+    let url = gemini.start().await;
+    let unused = Model::start(|_| Reply::error(500, "not_this_one")).await;
+    let stack = Stack::new(unused).await;
+    stack.configure(&format!(
+        "[providers.gemini]\nkind = \"gemini\"\nbase_url = \"{url}\"\n\
+         [agents.gemini]\nprovider = \"gemini\"\nmodel = \"one\"\ntools = [\"calculate\"]\n\
+         [agents.gemini.fallback]\nmodels = [\"gemini/two\"]\nafter = 1\n"
+    ));
+    let (_worker, _gateway) = stack.start().await;
+    let client = stack.client();
+    let conversation = client.create_conversation(Some("gemini")).await.unwrap();
+    client.submit(&conversation, "answer", None).await.unwrap();
+    let events = stack.ended(&conversation, 1).await;
+    let expected = "user_message thought act observe model_fallback assistant_message complete";
+    assert_eq!(types(&events), expected);
+    let requests = gemini.0.lock().unwrap().clone();
+    let sent: Vec<_> = requests
+        .iter()
+        .map(|(path, body)| {
+            let model = path.rsplit('/').next().unwrap().split(':').next().unwrap();
+            (model, body.to_string().contains("c2ln"))
+        })
+        .collect();
+    assert_eq!(sent, [("one", false), ("one", true), ("two", false)]);
 }
