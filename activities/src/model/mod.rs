@@ -45,9 +45,9 @@ pub trait ModelClient: Send + Sync {
     /// True when there is a provider of this name in the configuration.
     fn has_provider(&self, provider: &str) -> bool;
 
-    /// Waits until the limits of the provider let one more call begin. Who holds the admission may make one call. Dropping
-    /// the future gives the place up.
-    async fn admit(&self, provider: &str) -> Admission;
+    /// Waits until the limits of the provider let one more call begin, which takes so many tokens, about, read and written. Who
+    /// holds the admission may make one call. Dropping the future gives the place up.
+    async fn admit(&self, provider: &str, tokens: u64) -> Admission;
 
     /// Makes one call. The listener hears the reply as it arrives; what is returned holds all of it. Dropping the future
     /// ends the call, but not a response that the provider makes in the background.

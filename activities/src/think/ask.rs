@@ -41,6 +41,20 @@ pub(super) enum Reply {
     Compacted(LlmCompleteState),
 }
 
+impl Reply {
+    /// The tokens that the call has taken, as the provider counts them; 0 when it does not tell.
+    pub(super) fn tokens(&self) -> u64 {
+        let (read, written) = match self {
+            Self::Said(said) => {
+                let usage = said.reply.usage;
+                (usage.input_tokens, usage.output_tokens)
+            }
+            Self::Compacted(state) => (state.input_tokens, state.output_tokens),
+        };
+        u64::from(read) + u64::from(written)
+    }
+}
+
 /// What the model has said, and to what.
 pub(super) struct Said {
     pub(super) offered: Vec<ToolSpec>,
@@ -81,7 +95,7 @@ impl ModelCall<'_> {
         }
         // What the call that made the response has reserved is still for it.
         if request.attached.is_none() {
-            self.reserve(pick, &request, window.tokens(bytes)).await?;
+            self.reserve(pick, window.tokens(bytes)).await?;
         }
         let (offered, sent) = (request.tools.clone(), sent(&request));
         let text = listener.text;

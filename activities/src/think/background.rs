@@ -30,8 +30,10 @@ pub(super) struct Listener<'a> {
     response_id: Option<String>,
     /// Why it could not be noted.
     refused: Option<ActivityError>,
-    /// That of a call that is made again, which holds its place among the calls of the provider until its end.
-    admission: Admission,
+    /// Holds the place of the call among the calls of the provider.
+    pub(super) admission: Admission,
+    /// The tokens that the call may take, about.
+    pub(super) tokens: u64,
 }
 
 impl<'a> Listener<'a> {
@@ -53,6 +55,15 @@ impl<'a> Listener<'a> {
             response_id: earlier.map(|response| response.id),
             refused: None,
             admission: Admission::default(),
+            tokens: 0,
+        }
+    }
+
+    /// Gives the place among the calls of the provider away, and says how many tokens the call took if that is known.
+    pub(super) fn leave(&mut self, tokens: Option<u64>) {
+        let admission = std::mem::take(&mut self.admission);
+        if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
+            admission.settle(tokens);
         }
     }
 
@@ -106,9 +117,9 @@ impl ReplyListener for Listener<'_> {
     async fn made_again(&mut self) {
         self.response_id = None;
         self.text.set_continues(false);
-        // It has passed the limits of the provider because there was a response (`ModelCall::admission`).
+        // It has passed the limits of the provider because there was a response (`ModelCall::admit`).
         let model = &self.call.activities.model;
-        self.admission = model.admit(self.provider).await;
+        self.admission = model.admit(self.provider, self.tokens).await;
     }
 
     fn delta(&mut self, part: Part, piece: &str) {

@@ -6,28 +6,36 @@ use everturn_proto::{
     turn::AgentDefinition,
     words::failure,
 };
-use everturn_store::{BudgetLimit, Estimate, Exhausted, Reservation};
+use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelContext, Reservation};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, chain::Pick};
-use crate::{
-    failpoint, failure as fail,
-    model::{ModelError, ModelRequest},
+use super::{
+    ModelCall,
+    chain::Pick,
+    window::{Window, message_bytes},
 };
+use crate::{failpoint, failure as fail, model::ModelError};
 
 impl ModelCall<'_> {
+    /// The tokens that a call with this context may take, about: the tools are not counted.
+    pub(super) fn tokens_of(&self, agent: &AgentDefinition, context: &ModelContext) -> u64 {
+        let measure = self.activities.measures.of(&self.step.agent_execution_id);
+        let bytes: usize = context.messages.iter().map(message_bytes).sum();
+        let read = Window::of(agent, measure).tokens(agent.instructions.len() + bytes);
+        read + u64::from(output_tokens(agent))
+    }
+
     /// Reserves what the call may take, which reads about so many tokens. The failure says which limit it does not fit in.
     pub(super) async fn reserve(
         &self,
         pick: &Pick<'_>,
-        request: &ModelRequest,
         input_tokens: u64,
     ) -> Result<(), ActivityError> {
         if !self.has_budget {
             return Ok(());
         }
-        let call = estimate(&pick.agent, request, input_tokens);
+        let call = estimate(&pick.agent, input_tokens);
         let other_model = pick.other_model();
         let (turns, step, generation) = (&self.activities.turns, self.step, self.generation);
         let reservation = self
@@ -79,17 +87,22 @@ pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool 
 }
 
 /// What the call may take: its context, about, and the longest answer that it may have.
-fn estimate(agent: &AgentDefinition, request: &ModelRequest, input_tokens: u64) -> Estimate {
-    let assumed = agent.assumed_output_tokens.unwrap_or(ASSUMED_OUTPUT_TOKENS);
+fn estimate(agent: &AgentDefinition, input_tokens: u64) -> Estimate {
     let usage = Usage {
         input_tokens: u32::try_from(input_tokens).unwrap_or(u32::MAX),
-        output_tokens: request.max_output_tokens.unwrap_or(assumed),
+        output_tokens: output_tokens(agent),
         ..Usage::default()
     };
     Estimate {
         tokens: usage.tokens().max(1),
         nano_usd: agent.prices.map_or(0, |prices| prices.nano_usd(&usage)),
     }
+}
+
+/// The tokens of the longest answer that a call may have, or a guess.
+fn output_tokens(agent: &AgentDefinition) -> u32 {
+    let assumed = agent.assumed_output_tokens.unwrap_or(ASSUMED_OUTPUT_TOKENS);
+    agent.max_output_tokens.unwrap_or(assumed)
 }
 
 /// Says which limit the call does not fit in.

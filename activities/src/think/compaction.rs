@@ -79,7 +79,7 @@ impl ModelCall<'_> {
             ..request
         };
         let tokens = window.tokens(window::request_bytes(&request));
-        self.reserve(pick, &request, tokens).await?;
+        self.reserve(pick, tokens).await?;
         let sent = window::sent(&request);
         // Nobody reads it while it is written.
         let answered = self

@@ -34,7 +34,7 @@ use everturn_proto::{
     turn::{AgentDefinition, ThinkRequest, ThinkResult},
     words::failure,
 };
-use everturn_store::{BackgroundResponse, ChainPlace, StepClaim, StepKey};
+use everturn_store::{BackgroundResponse, ChainPlace, ModelContext, StepClaim, StepKey};
 use everturn_stream::TextWriter;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -50,7 +50,7 @@ use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{Admission, ModelError},
+    model::ModelError,
     tools::Progress,
 };
 
@@ -142,12 +142,15 @@ impl ModelCall<'_> {
         let text = self.text_writer(self.log_id.clone());
         let limit = Duration::from_millis(u64::from(agent.llm_timeout_ms));
         let mut listener = Listener::new(self, agent, &text, background);
-        let admission = self.admission(agent, limit, &listener).await?;
         let context = self.context().await?;
+        self.admit(agent, limit, &context, &mut listener).await?;
         // Heartbeats are sent from here on: a source of tools may take long, and a model does.
         let asked = self.ask(&pick, context, may_compact, calls, &mut listener);
         let ended = self.attempt.run(&Progress::default(), limit, asked).await;
-        drop(admission);
+        listener.leave(match &ended {
+            Ended::Done(Ok(reply)) => Some(reply.tokens()),
+            _ => None,
+        });
         let answer = match ended {
             Ended::Done(Ok(reply)) => Ok(reply),
             Ended::Done(Err(Failed::Other(error))) => return Err(error),
@@ -205,18 +208,23 @@ impl ModelCall<'_> {
     /// over that the call would have less than its limit, the claim is given back, and the next attempt waits on. A response
     /// that the provider makes already is read at once: it was let through, and is not kept for long. If it comes to nothing,
     /// the listener waits.
-    async fn admission(
+    async fn admit(
         &self,
         agent: &AgentDefinition,
         limit: Duration,
-        listener: &Listener<'_>,
-    ) -> Result<Admission, ActivityError> {
+        context: &ModelContext,
+        listener: &mut Listener<'_>,
+    ) -> Result<(), ActivityError> {
+        listener.tokens = self.tokens_of(agent, context);
         if listener.response_id().is_some() {
-            return Ok(Admission::default());
+            return Ok(());
         }
         let (turns, begun) = (&self.activities.turns, Instant::now());
         let may_wait = self.attempt.time_left().saturating_sub(limit);
-        let admission = self.activities.model.admit(&agent.provider);
+        let admission = self
+            .activities
+            .model
+            .admit(&agent.provider, listener.tokens);
         let nothing = Progress::default();
         match self.attempt.run(&nothing, may_wait, admission).await {
             // Another attempt may have begun meanwhile. Both would be paid for.
@@ -229,7 +237,10 @@ impl ModelCall<'_> {
             {
                 Err(fail::superseded())
             }
-            Ended::Done(admission) => Ok(admission),
+            Ended::Done(admission) => {
+                listener.admission = admission;
+                Ok(())
+            }
             Ended::Stopped => Err(self.stopped(listener).await),
             Ended::OutOfTime => {
                 self.attempt

@@ -101,15 +101,15 @@ async fn calls_over_the_limits_wait() {
     let client = client_of(Provider {
         limits: CallLimits {
             concurrent: Some(1),
-            per_minute: None,
+            ..CallLimits::default()
         },
         ..with_header(&server)
     });
     let is_open = async || {
-        let admitted = tokio::time::timeout(Duration::from_millis(1), client.admit("p")).await;
+        let admitted = tokio::time::timeout(Duration::from_millis(1), client.admit("p", 1)).await;
         admitted.is_ok()
     };
-    let admission = client.admit("p").await;
+    let admission = client.admit("p", 1).await;
     assert!(!is_open().await);
     drop(admission);
     assert!(is_open().await);
