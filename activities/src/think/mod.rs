@@ -10,8 +10,10 @@
 //! - [`compaction`]: the step that writes a summary
 //! - [`budget`]: what a call may take is reserved before it is made
 //! - [`background`]: a response that the provider makes in the background
+//! - [`answer`]: what becomes of an answer
 //! - [`stops`]: a call that ends without a reply
 
+mod answer;
 mod background;
 mod budget;
 mod calls;
@@ -43,7 +45,7 @@ use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
     failpoint, failure as fail,
-    model::{Admission, ModelReply, ModelRequest, Parameters, Usage, signer},
+    model::{Admission, ModelReply, ModelRequest, OutputFormat, Parameters, Usage, signer},
     tools::{Progress, ToolSpec, builtin::read_result, delegate},
 };
 
@@ -83,6 +85,7 @@ pub(crate) async fn think(
         log_id: &log_id,
         generation,
         has_budget,
+        at_step_limit: request.at_step_limit,
     };
     failpoint::reach("think.after_claim").await;
     let agent = call.agent().await?;
@@ -125,6 +128,8 @@ struct Said {
     offered: Vec<ToolSpec>,
     sent: SentContext,
     reply: ModelReply,
+    /// The agent execution has given an answer before this one.
+    has_answered: bool,
 }
 
 /// Claims the step, unless it was called too often, or the store does not have the steps before.
@@ -154,6 +159,8 @@ struct ModelCall<'a> {
     generation: u32,
     /// The turn has a budget, of which the call reserves a part.
     has_budget: bool,
+    /// The agent's steps are used up, and the model is to say what was done.
+    at_step_limit: bool,
 }
 
 impl ModelCall<'_> {
@@ -275,6 +282,8 @@ impl ModelCall<'_> {
         if has_more {
             return Err(fail::too_long());
         }
+        let request = self.asking(request);
+        let has_answered = self.has_answered(&request.messages);
         // What the call that made the response has reserved is still for it.
         if request.attached.is_none() {
             self.reserve(agent, &request, window.tokens(bytes)).await?;
@@ -298,6 +307,7 @@ impl ModelCall<'_> {
                     offered,
                     sent,
                     reply,
+                    has_answered,
                 }))
             }
             // The provider knows the window better than the configuration does.
@@ -354,6 +364,7 @@ impl ModelCall<'_> {
             tools,
             max_output_tokens: agent.max_output_tokens,
             parameters: Parameters::of(agent),
+            output: OutputFormat::of(agent),
             ..ModelRequest::default()
         })
     }
@@ -402,6 +413,7 @@ impl ModelCall<'_> {
             offered,
             sent,
             reply,
+            has_answered,
         } = said;
         let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
         calls::sign(
@@ -415,7 +427,7 @@ impl ModelCall<'_> {
             && !reply.text.trim().is_empty()
             && agent.policy_on_cut_reply() == OnCutReply::Continue
             && !self.thread().is_sub_agents();
-        Ok(LlmCompleteState {
+        let state = LlmCompleteState {
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
             finish: if is_answer {
@@ -429,7 +441,8 @@ impl ModelCall<'_> {
             goes_on,
             sent: Some(Box::new(sent)),
             ..self.answered(agent, reply.usage)?
-        })
+        };
+        Ok(self.judged(agent, has_answered, state))
     }
 
     /// The part of a checkpoint that says who has answered, and what it took.

@@ -2,6 +2,7 @@
 //!
 //! - `entries`: the entries of their `tools`
 //! - `approval`: which calls a person must approve
+//! - `output`: the schema of its answers
 //! - `parameters`: how its model is to write
 //! - `delegates`: which agents an agent may start
 //! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
@@ -10,6 +11,7 @@ mod approval;
 mod defaults;
 mod delegates;
 mod entries;
+mod output;
 mod parameters;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -28,6 +30,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
+use self::output::OutputTable;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
@@ -74,6 +77,7 @@ pub(super) struct AgentTable {
     seed: Option<Spanned<u32>>,
     extra_body: Option<Spanned<toml::Table>>,
     budget: Option<BudgetTable>,
+    output: Option<OutputTable>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -186,6 +190,7 @@ impl AgentTable {
             ..limits
         };
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
+        limits.output = (self.output.as_ref()).and_then(|output| output.check(check, name));
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),

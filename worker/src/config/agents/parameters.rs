@@ -144,7 +144,7 @@ fn share(
 }
 
 /// True for what JSON has, too.
-fn is_json(value: &Value) -> bool {
+pub(super) fn is_json(value: &Value) -> bool {
     match value {
         Value::Datetime(_) => false,
         Value::Float(number) => number.is_finite(),

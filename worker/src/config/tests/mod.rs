@@ -8,6 +8,7 @@ mod examples;
 mod gateway;
 mod http;
 mod mcp;
+mod output;
 mod outside;
 mod postgres;
 mod problems;
