@@ -8,6 +8,7 @@
 mod record;
 mod record_answers;
 mod record_compaction;
+mod record_observed;
 mod record_pools;
 
 use std::{
