@@ -5,7 +5,7 @@ use everturn_proto::{
     turn::{LlmCompleteState, SaveCutReply, save_request::Batch},
     words::{AgentExecutionStatus, FinishReason},
 };
-use everturn_store::{PageLimit, TurnStore};
+use everturn_store::{Conversations, EventReader, PageLimit, TurnStore};
 
 use super::{
     Backend,
@@ -19,13 +19,15 @@ fn invalid(text: &str) -> LlmCompleteState {
     }
 }
 
-async fn finishes(turn: &Turn) -> Vec<serde_json::Value> {
+async fn finishes(
+    turn: &Turn<impl EventReader + Conversations + TurnStore>,
+) -> Vec<serde_json::Value> {
     let answers = turn.all_data("assistant_message").await;
     answers.into_iter().map(|it| it["finish"].clone()).collect()
 }
 
 /// The texts of the context of the next turn.
-async fn context(turn: &Turn) -> Vec<String> {
+async fn context(turn: &Turn<impl EventReader + Conversations + TurnStore>) -> Vec<String> {
     let rows = PageLimit::rows(10);
     let read = turn.store.context("c", &Thread::Conversation, rows, None);
     let messages = read.await.unwrap().messages;
