@@ -7,8 +7,7 @@ use everturn_proto::{Json, turn::AgentOutput};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 
-use super::parameters::is_json;
-use crate::config::checker::Checker;
+use crate::config::checker::{Checker, is_json};
 
 /// The name of a schema that has none.
 const NAME: &str = "answer";
