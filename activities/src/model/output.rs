@@ -87,7 +87,8 @@ impl OutputFormat {
 
     /// True when a provider of this kind gets the schema in a field of its own. Gemini takes none beside tools.
     pub(super) fn has_field(&self, kind: ProviderKind, has_tools: bool) -> bool {
-        !self.as_instruction && !(kind == ProviderKind::Gemini && has_tools)
+        let is_refused = kind == ProviderKind::Gemini && has_tools;
+        !self.as_instruction && !is_refused
     }
 
     /// What tells a model the schema in words.

@@ -90,14 +90,13 @@ fn checked<T>(
         OutputFormat::check(&schema.to_value())?;
         Ok(schema)
     });
-    usable
-        .map_err(|error| {
-            check.wrong(
-                at,
-                format!("the schema of `output` cannot be used: {error}"),
-            )
-        })
-        .ok()
+    if let Err(error) = &usable {
+        check.wrong(
+            at,
+            format!("the schema of `output` cannot be used: {error}"),
+        );
+    }
+    usable.ok()
 }
 
 /// The schema of the configuration file: a table, or a text with JSON.
