@@ -1,9 +1,18 @@
 //! The event log, and what is made from it: the status, the timeline.
 
 use everturn_gateway::GatewayConfig;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, TestGateway};
+
+/// The first number of a page of events, their number, and whether there are more.
+fn sequences(answer: &Answer) -> (u64, usize, bool) {
+    let body = answer.json();
+    let events = body["events"].as_array().unwrap();
+    let first = events.first();
+    let first = first.map_or(0, |event| event["sequence_number"].as_u64().unwrap());
+    (first, events.len(), body["has_more"].as_bool().unwrap())
+}
 
 #[tokio::test]
 async fn events_come_in_pages() {
@@ -21,14 +30,6 @@ async fn events_come_in_pages() {
         gateway
             .get(&format!("/conversations/c/events{query}"))
             .await
-    };
-    let sequences = |answer: &Answer| {
-        let body = answer.json();
-        let events = body["events"].as_array().unwrap();
-        let first = events
-            .first()
-            .map_or(0, |event| event["sequence_number"].as_u64().unwrap());
-        (first, events.len(), body["has_more"].as_bool().unwrap())
     };
     let first = page("?limit=100").await;
     assert_eq!(sequences(&first), (1, 100, true));
@@ -72,6 +73,35 @@ async fn events_come_in_pages() {
 }
 
 #[tokio::test]
+async fn pages_are_read_backwards_from_the_end() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    for _ in 0..25 {
+        gateway.store.append("c", "m", "act", "{}");
+    }
+    let page = async |query: &str| {
+        gateway
+            .get(&format!("/conversations/c/events{query}"))
+            .await
+    };
+    for (query, expected) in [
+        ("?before=4294967295&limit=10", (16, 10, true)),
+        ("?before=16&limit=10", (6, 10, true)),
+        ("?before=6&limit=10", (1, 5, false)),
+        ("?before=11&limit=10", (1, 10, false)),
+    ] {
+        assert_eq!(sequences(&page(query).await), expected, "{query}");
+    }
+    for query in ["?before=1", "?before=0"] {
+        let empty = page(query).await.json();
+        assert_eq!(empty, json!({"events": [], "has_more": false}), "{query}");
+    }
+    for bad in ["?before=-1", "?before=5&from_sequence=2"] {
+        page(bad).await.assert_problem(400, "invalid_parameter");
+    }
+}
+
+#[tokio::test]
 async fn pages_and_timelines_of_large_events_end_at_their_bytes() {
     let gateway = TestGateway::with(GatewayConfig {
         max_page_bytes: 250_000,
@@ -90,9 +120,12 @@ async fn pages_and_timelines_of_large_events_end_at_their_bytes() {
     let reads = gateway.store.lock().reads;
     let timeline = gateway.get("/conversations/c/messages").await.json();
     assert_eq!(timeline["timeline"].as_array().unwrap().len(), 2);
-    assert_eq!(timeline["total"], 50);
+    assert_eq!(
+        (&timeline["total"], &timeline["nextBefore"]),
+        (&json!(2), &json!(49))
+    );
     let reads = gateway.store.lock().reads - reads;
-    assert_eq!(reads, 5, "5 MB are read a megabyte at a time");
+    assert_eq!(reads, 1, "what is not shown is not read");
 }
 
 #[tokio::test]
@@ -128,7 +161,7 @@ async fn timeline_is_made_from_the_events() {
     let timeline = async || gateway.get("/conversations/c/messages").await.json();
     assert_eq!(
         timeline().await,
-        json!({"conversationId": "c", "timeline": [], "total": 0})
+        json!({"conversationId": "c", "timeline": [], "total": 0, "nextBefore": null})
     );
     for turn in 0..600 {
         gateway.store.append(
@@ -151,7 +184,10 @@ async fn timeline_is_made_from_the_events() {
             .append("c", "m", "assistant_message", r#"{"content":"x"}"#);
     }
     let shown = timeline().await;
-    assert_eq!(shown["total"], 1800);
+    assert_eq!(
+        (&shown["total"], &shown["nextBefore"]),
+        (&json!(1500), &json!(401))
+    );
     let items = shown["timeline"].as_array().unwrap();
     assert_eq!(
         (items.len(), &items[1499]["sequenceNumber"]),
@@ -168,4 +204,32 @@ async fn timeline_is_made_from_the_events() {
         json!({"id": "act-403", "type": "tool_call", "sequenceNumber": 403,
         "timestamp": 1_767_323_045_678_u64, "toolName": "t", "toolInput": {}, "executionId": "e", "callId": "k"})
     );
+    // The page before it has the rest, a few items at a time when they are wanted so.
+    let older = async |query: &str| {
+        gateway
+            .get(&format!("/conversations/c/messages{query}"))
+            .await
+    };
+    let rest = older("?before=401").await.json();
+    assert_eq!(
+        (&rest["total"], &rest["nextBefore"]),
+        (&json!(300), &json!(null))
+    );
+    let few = older("?before=401&limit=2").await.json();
+    let numbers = |page: &Value| -> Vec<u64> {
+        let items = page["timeline"].as_array().unwrap();
+        items
+            .iter()
+            .map(|item| item["sequenceNumber"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(
+        (numbers(&few), &few["nextBefore"]),
+        (vec![399, 400], &json!(398))
+    );
+    assert_eq!(numbers(&rest)[298..], numbers(&few));
+    assert_eq!(older("?before=1").await.json()["timeline"], json!([]));
+    for bad in ["?limit=0", "?limit=1501", "?before=-1", "?before=x"] {
+        older(bad).await.assert_problem(400, "invalid_parameter");
+    }
 }

@@ -49,7 +49,7 @@ pub use self::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
         UnfinishedTurn,
     },
-    events::{ConversationStatus, EventLog, EventPage, EventReader},
+    events::{ConversationStatus, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
     executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall, StepUsage},
     keys::{ApiKey, KeyKind, Keys, NewKey},
     leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},

@@ -85,6 +85,7 @@ macro_rules! conformance_suite {
             log::sequence_has_no_gap_under_64_writers,
             log::two_handles_write_at_once,
             log::pages_say_exactly_whether_there_is_more,
+            log::pages_are_read_backwards,
             log::a_page_of_large_events_ends_at_its_bytes,
             log::status_of_an_unknown_conversation_is_none,
             log::last_sequences_of_many_conversations,

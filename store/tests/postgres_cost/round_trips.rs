@@ -11,6 +11,7 @@ use everturn_store::{
     AgentExecutions, BackgroundResponse, BeginTurn, Conversations, EventReader, KeyKind, Keys,
     ListQuery, NewConversation, NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore,
     ResultRange, ToolResults, TraceContext, TraceContexts, TraceKey, TurnStart, TurnStore,
+    WantedLinks,
 };
 
 use crate::{
@@ -189,6 +190,11 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let log = turn.conversation().await.log();
     let events = store.events(&access, &log, 1, PageLimit::rows(100));
     costs.of("events", events).await.unwrap();
+    let events = store.events_before(&access, &log, 9, PageLimit::rows(100));
+    costs.of("events_before", events).await.unwrap();
+    let wanted = WantedLinks::default();
+    let links = store.event_links(&access, &log, &wanted);
+    costs.of("event_links", links).await.unwrap();
     let point = store.resume_point(&access, id, 100);
     costs.of("resume_point", point).await.unwrap();
     let (execution_id, range) = (turn.execution_id(0, 0), ResultRange::new(0, 100));
@@ -248,7 +254,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 38] = [
+const COSTS: [(&str, u64); 40] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -278,6 +284,8 @@ const COSTS: [(&str, u64); 38] = [
     ("save end", 2),
     ("save end, cancelled with open tools", 11),
     ("events", 1),
+    ("events_before", 1),
+    ("event_links", 1),
     ("conversation_status", 1),
     ("last_sequences", 1),
     ("conversation", 1),
