@@ -7,6 +7,7 @@
 //! - [`Models`]: the clients of all providers
 //! - `genai_client`, `responses`: the adapters
 //! - `endpoint`, `failure`, `said`, `limits`: what they share
+//! - `output`: what an agent's answers have to be
 //! - `gate`: calls that wait for the limits of a provider
 
 mod endpoint;
@@ -16,6 +17,7 @@ mod gate;
 mod genai_client;
 mod limits;
 mod models;
+mod output;
 mod parameters;
 mod provider;
 mod responses;
@@ -34,6 +36,7 @@ pub use error::ModelError;
 pub use gate::{Admission, CallLimits};
 pub use genai_client::GenaiClient;
 pub use models::Models;
+pub use output::OutputFormat;
 pub use parameters::{Parameters, ReasoningEffort};
 pub use provider::{Provider, ProviderKind, Providers};
 
@@ -107,12 +110,25 @@ pub struct ModelRequest {
     pub max_output_tokens: Option<u32>,
     /// How the model is to write the reply.
     pub parameters: Parameters,
+    /// What an answer has to be; `None`: any text.
+    pub output: Option<OutputFormat>,
+    /// The reply has to be a text that Everturn asks for, like a summary: no schema binds it, and no tool may be called. The
+    /// tools are in the request all the same, so that it begins as those before, which the provider has in its cache.
+    pub wants_text: bool,
     /// Names the call. It is the same in each attempt, so that a provider may see that it has the call already. Empty:
     /// the call has no name, and its response is not made in the background, because no attempt would go on with it.
     pub idempotency_key: String,
     /// The response that an earlier attempt has had the provider make in the background, when there is one: the reply is
     /// read from it. When it is gone or has failed, the call is made again.
     pub attached: Option<String>,
+}
+
+impl ModelRequest {
+    /// What the reply has to be, when a provider of this kind is told so in a field of its own.
+    fn schema_field(&self, kind: ProviderKind) -> Option<&OutputFormat> {
+        let output = self.output.as_ref().filter(|_| !self.wants_text);
+        output.filter(|output| output.has_field(kind, !self.tools.is_empty()))
+    }
 }
 
 /// What the model said.

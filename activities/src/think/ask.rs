@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     failure as fail,
-    model::{ModelError, ModelReply, ModelRequest, Parameters},
+    model::{ModelError, ModelReply, ModelRequest, OutputFormat, Parameters},
     tools::{ToolSpec, builtin::read_result, delegate},
 };
 
@@ -60,6 +60,8 @@ pub(super) struct Said {
     pub(super) offered: Vec<ToolSpec>,
     pub(super) sent: SentContext,
     pub(super) reply: ModelReply,
+    /// The agent execution has given an answer before this one.
+    pub(super) has_answered: bool,
 }
 
 impl ModelCall<'_> {
@@ -93,6 +95,8 @@ impl ModelCall<'_> {
         if has_more {
             return Err(fail::too_long().into());
         }
+        let request = self.asking(request);
+        let has_answered = self.has_answered(&request.messages);
         // What the call that made the response has reserved is still for it.
         if request.attached.is_none() {
             self.reserve(pick, window.tokens(bytes)).await?;
@@ -116,6 +120,7 @@ impl ModelCall<'_> {
                     offered,
                     sent,
                     reply,
+                    has_answered,
                 }))
             }
             // The provider knows the window better than the configuration does.
@@ -176,6 +181,7 @@ impl ModelCall<'_> {
             tools,
             max_output_tokens: agent.max_output_tokens,
             parameters: Parameters::of(agent),
+            output: OutputFormat::of(agent),
             ..ModelRequest::default()
         })
     }

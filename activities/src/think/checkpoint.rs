@@ -51,6 +51,7 @@ impl ModelCall<'_> {
             offered,
             sent,
             reply,
+            has_answered,
         } = said;
         let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
         calls::sign(
@@ -64,7 +65,7 @@ impl ModelCall<'_> {
             && !reply.text.trim().is_empty()
             && agent.policy_on_cut_reply() == OnCutReply::Continue
             && !self.thread().is_sub_agents();
-        Ok(LlmCompleteState {
+        let state = LlmCompleteState {
             text: without_nul(reply.text),
             reasoning: without_nul(reply.reasoning),
             finish: if is_answer {
@@ -78,7 +79,8 @@ impl ModelCall<'_> {
             goes_on,
             sent: Some(Box::new(sent)),
             ..self.answered(agent, reply.usage)?
-        })
+        };
+        Ok(self.judged(agent, has_answered, state))
     }
 
     /// The part of a checkpoint that says who has answered, and what it took.

@@ -76,6 +76,7 @@ impl ModelCall<'_> {
             // must not take this summary for theirs. A summary that is cut off is written and paid again.
             idempotency_key: String::new(),
             attached: None,
+            wants_text: true,
             ..request
         };
         let tokens = window.tokens(window::request_bytes(&request));

@@ -12,8 +12,10 @@
 //! - [`chain`]: which model is asked, and what its failure leads to; [`circuits`]: models that are left alone
 //! - [`budget`]: what a call may take is reserved before it is made
 //! - [`background`]: a response that the provider makes in the background
+//! - [`answer`]: what becomes of an answer
 //! - [`stops`]: a call that ends without a reply
 
+mod answer;
 mod ask;
 mod background;
 mod budget;
@@ -91,6 +93,7 @@ pub(crate) async fn think(
         log_id: &log_id,
         generation,
         has_budget,
+        at_step_limit: request.at_step_limit,
     };
     call.make(request.may_compact, calls, background, chain)
         .await
@@ -123,6 +126,8 @@ struct ModelCall<'a> {
     generation: u32,
     /// The turn has a budget, of which the call reserves a part.
     has_budget: bool,
+    /// The agent's steps are used up, and the model is to say what was done.
+    at_step_limit: bool,
 }
 
 impl ModelCall<'_> {

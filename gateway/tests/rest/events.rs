@@ -150,53 +150,55 @@ async fn status_is_answered_from_the_store() {
     );
 }
 
-#[tokio::test]
-async fn timeline_is_made_from_the_events() {
+/// A gateway with a conversation of 600 turns, of four events and three items each.
+async fn long_conversation() -> TestGateway {
     let gateway = TestGateway::with(GatewayConfig {
         max_timeline_items: 1500,
         ..GatewayConfig::default()
     })
     .await;
     gateway.store.add("c", "default");
-    let timeline = async || gateway.get("/conversations/c/messages").await.json();
-    assert_eq!(
-        timeline().await,
-        json!({"conversationId": "c", "timeline": [], "total": 0, "nextBefore": null})
-    );
+    let call = r#"{"tool_name":"t","tool_input":{},"execution_id":"e","call_id":"k"}"#;
     for turn in 0..600 {
-        gateway.store.append(
-            "c",
-            "m",
-            "user_message",
-            &format!(r#"{{"content":"{turn}","message_id":"m{turn}"}}"#),
-        );
-        gateway
-            .store
-            .append("c", "m", "thought", r#"{"thought":" "}"#);
-        gateway.store.append(
-            "c",
-            "m",
-            "act",
-            r#"{"tool_name":"t","tool_input":{},"execution_id":"e","call_id":"k"}"#,
-        );
-        gateway
-            .store
-            .append("c", "m", "assistant_message", r#"{"content":"x"}"#);
+        let message = format!(r#"{{"content":"{turn}","message_id":"m{turn}"}}"#);
+        for (event_type, data) in [
+            ("user_message", message.as_str()),
+            ("thought", r#"{"thought":" "}"#),
+            ("act", call),
+            ("assistant_message", r#"{"content":"x"}"#),
+        ] {
+            gateway.store.append("c", "m", event_type, data);
+        }
     }
-    let shown = timeline().await;
+    gateway
+}
+
+/// The sequence numbers of a timeline's items.
+fn numbers(timeline: &Value) -> Vec<u64> {
+    let items = timeline["timeline"].as_array().unwrap().iter();
+    let numbers = items.map(|item| item["sequenceNumber"].as_u64());
+    numbers.map(Option::unwrap).collect()
+}
+
+#[tokio::test]
+async fn timeline_is_made_from_the_events() {
+    let gateway = long_conversation().await;
+    gateway.store.add("empty", "default");
+    let timeline = async |id: &str| {
+        gateway
+            .get(&format!("/conversations/{id}/messages"))
+            .await
+            .json()
+    };
     assert_eq!(
-        (&shown["total"], &shown["nextBefore"]),
-        (&json!(1500), &json!(401))
+        timeline("empty").await,
+        json!({"conversationId": "empty", "timeline": [], "total": 0, "nextBefore": null})
     );
-    let items = shown["timeline"].as_array().unwrap();
-    assert_eq!(
-        (items.len(), &items[1499]["sequenceNumber"]),
-        (1500, &json!(2400))
-    );
-    let numbers: Vec<_> = items
-        .iter()
-        .map(|item| item["sequenceNumber"].as_u64().unwrap())
-        .collect();
+    let shown = timeline("c").await;
+    assert_eq!(shown["total"], 1500);
+    assert_eq!(shown["nextBefore"], 401);
+    let (items, numbers) = (&shown["timeline"], numbers(&shown));
+    assert_eq!((numbers.len(), numbers[1499]), (1500, 2400));
     assert!(numbers.is_sorted());
     assert_eq!(items[0]["type"], "user_message");
     assert_eq!(
@@ -204,32 +206,24 @@ async fn timeline_is_made_from_the_events() {
         json!({"id": "act-403", "type": "tool_call", "sequenceNumber": 403,
         "timestamp": 1_767_323_045_678_u64, "toolName": "t", "toolInput": {}, "executionId": "e", "callId": "k"})
     );
-    // The page before it has the rest, a few items at a time when they are wanted so.
-    let older = async |query: &str| {
-        gateway
-            .get(&format!("/conversations/c/messages{query}"))
-            .await
+}
+
+#[tokio::test]
+async fn a_timeline_is_read_backwards_a_few_items_at_a_time() {
+    let gateway = long_conversation().await;
+    let page = async |query: &str| {
+        let path = format!("/conversations/c/messages{query}");
+        gateway.get(&path).await
     };
-    let rest = older("?before=401").await.json();
-    assert_eq!(
-        (&rest["total"], &rest["nextBefore"]),
-        (&json!(300), &json!(null))
-    );
-    let few = older("?before=401&limit=2").await.json();
-    let numbers = |page: &Value| -> Vec<u64> {
-        let items = page["timeline"].as_array().unwrap();
-        items
-            .iter()
-            .map(|item| item["sequenceNumber"].as_u64().unwrap())
-            .collect()
-    };
-    assert_eq!(
-        (numbers(&few), &few["nextBefore"]),
-        (vec![399, 400], &json!(398))
-    );
+    let rest = page("?before=401").await.json();
+    assert_eq!(rest["total"], 300);
+    assert_eq!(rest["nextBefore"], json!(null));
+    let few = page("?before=401&limit=2").await.json();
+    assert_eq!(numbers(&few), [399, 400]);
+    assert_eq!(few["nextBefore"], 398);
     assert_eq!(numbers(&rest)[298..], numbers(&few));
-    assert_eq!(older("?before=1").await.json()["timeline"], json!([]));
+    assert_eq!(page("?before=1").await.json()["timeline"], json!([]));
     for bad in ["?limit=0", "?limit=1501", "?before=-1", "?before=x"] {
-        older(bad).await.assert_problem(400, "invalid_parameter");
+        page(bad).await.assert_problem(400, "invalid_parameter");
     }
 }

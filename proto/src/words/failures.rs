@@ -26,6 +26,8 @@ pub mod failure {
     pub const LLM_CONTENT_POLICY: &str = "llm_content_policy";
     /// The reply could not be used.
     pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
+    /// The answer is not what the agent's `output` asks for.
+    pub const LLM_OUTPUT_INVALID: &str = "llm_output_invalid";
     /// The tool could not be reached, and did not run.
     pub const TOOL_UNAVAILABLE: &str = "tool_unavailable";
     /// The turn used all of the agent's steps without an answer.
@@ -76,7 +78,7 @@ pub mod failure {
         LLM_INVALID_RESPONSE,
     ];
     /// All codes.
-    pub const ALL: [&str; 28] = [
+    pub const ALL: [&str; 29] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -89,6 +91,7 @@ pub mod failure {
         LLM_NOT_FOUND,
         LLM_CONTENT_POLICY,
         LLM_INVALID_RESPONSE,
+        LLM_OUTPUT_INVALID,
         TOOL_UNAVAILABLE,
         STEP_LIMIT,
         TURN_TIMEOUT,

@@ -8,6 +8,7 @@
     unreachable_pub
 )]
 
+pub mod answers;
 pub mod background;
 pub mod budgets;
 pub mod chain;
@@ -158,6 +159,9 @@ macro_rules! conformance_suite {
             saves::steer_joins_the_running_turn,
             saves::parallel_results_stand_in_call_order,
             saves::saves_of_unknown_things_are_refused,
+            answers::an_invalid_answer_completes_nothing,
+            answers::a_valid_answer_is_told_as_a_value,
+            answers::the_summary_of_a_turn_without_steps_is_kept,
             claims::generations_rise_until_the_call_is_made,
             claims::racing_claims_get_different_generations,
             claims::a_page_of_events_says_the_newest_generations,

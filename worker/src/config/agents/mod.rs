@@ -2,6 +2,7 @@
 //!
 //! - `entries`: the entries of their `tools`
 //! - `approval`: which calls a person must approve
+//! - `output`: the schema of its answers
 //! - `parameters`: how its model is to write
 //! - `fallback`: the models that answer when its own cannot
 //! - `delegates`: which agents an agent may start
@@ -12,6 +13,7 @@ mod defaults;
 mod delegates;
 mod entries;
 mod fallback;
+mod output;
 mod parameters;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -31,6 +33,7 @@ use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
 use self::fallback::{FallbackTable, OwnModel};
+use self::output::OutputTable;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
@@ -78,6 +81,7 @@ pub(super) struct AgentTable {
     extra_body: Option<Spanned<toml::Table>>,
     budget: Option<BudgetTable>,
     fallback: Option<FallbackTable>,
+    output: Option<OutputTable>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -200,6 +204,7 @@ impl AgentTable {
             })
         });
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
+        limits.output = (self.output.as_ref()).and_then(|output| output.check(check, name));
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),

@@ -9,6 +9,7 @@ mod fallback;
 mod gateway;
 mod http;
 mod mcp;
+mod output;
 mod outside;
 mod postgres;
 mod problems;

@@ -5,6 +5,7 @@ mod classes;
 mod errors;
 mod gemini;
 mod openai;
+mod output;
 mod parameters;
 pub(in crate::model) mod server;
 mod wires;
