@@ -13,7 +13,7 @@ use everturn_store::{
     AgentExecutions, BackgroundResponse, BeginTurn, ChainPlace, Conversations, EventReader,
     FailedCall, KeyKind, Keys, ListQuery, NewConversation, NewKey, OnUnknownAgent, PageLimit,
     PostgresOptions, PostgresStore, ResultRange, ToolResults, TraceContext, TraceContexts,
-    TraceKey, TurnStart, TurnStore,
+    TraceKey, TurnStart, TurnStore, WantedLinks,
 };
 
 use crate::{
