@@ -66,7 +66,7 @@
 //! | `begin_sub_agent` | 7; repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
-//! | `note_failed_call` (only of an agent with several models) | 1; when another model is called next: 7 |
+//! | `note_failed_call` (only of an agent with several models) | 1; when another model is called next: 6 |
 //! | `reserve_call` (only where a turn has a budget) | 1; used up: 2 |
 //! | `release_call`, and a claim after a call that was cut: more than without | about 6 |
 //! | `claim_tool` | 1 |

@@ -286,7 +286,7 @@ const COSTS: [(&str, u64); 42] = [
     ("claim_step, stored", 3),
     ("note_response", 1),
     ("note_failed_call", 1),
-    ("note_failed_call, falls back", 7),
+    ("note_failed_call, falls back", 6),
     ("complete_step", 1),
     ("save_partial", 1),
     ("context", 1),
