@@ -5,6 +5,7 @@
 //! - `background`: responses of models that run on at their provider. For workers
 //! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
 //! - `outside`: tool calls that a person or the client answers. For gateways
+//! - `blobs`: images and files. For gateways and workers
 //! - `budgets`: what turns, conversations and tenants may take of models, and what tenants took. For workers and gateways
 //! - `executions`: the tree of agent executions. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
@@ -20,6 +21,7 @@
 //! whatever else only one database knows.
 
 mod background;
+mod blobs;
 mod budgets;
 mod connections;
 mod conversations;
@@ -40,6 +42,7 @@ mod turns;
 pub(crate) use self::background::ResponseOfStep;
 pub use self::{
     background::BackgroundResponse,
+    blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
         BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
         UsageQuery,

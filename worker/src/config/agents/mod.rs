@@ -183,6 +183,8 @@ impl AgentTable {
             prices: model.prices,
             assumed_output_tokens: model.assumed_output_tokens,
             context_window: limits.context_window.or(model.context_window),
+            no_images: model.no_images,
+            no_pdfs: model.no_pdfs,
             ..limits
         };
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
