@@ -7,6 +7,7 @@
 //! - [`calls`]: the tool calls of a reply
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
 //! - [`known_contexts`]: the context, and what was read of it before
+//! - [`sent_files`]: the files that the context names
 //! - [`compaction`]: the step that writes a summary
 //! - [`budget`]: what a call may take is reserved before it is made
 //! - [`background`]: a response that the provider makes in the background
@@ -18,6 +19,7 @@ mod calls;
 mod compaction;
 mod known_contexts;
 mod measures;
+mod sent_files;
 mod stops;
 mod window;
 
@@ -349,6 +351,7 @@ impl ModelCall<'_> {
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: self.model_of(agent)?,
+            files: self.files(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,
             tools,

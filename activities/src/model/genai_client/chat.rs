@@ -11,7 +11,7 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
-use super::gemini;
+use super::{files, gemini};
 use crate::{
     model::{ModelRequest, ProviderKind, signer},
     tools::ToolSpec,
@@ -66,6 +66,7 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
         match message.role {
             MessageRole::Assistant => {
                 push_assistant(&mut messages, message, reader);
+                messages.extend(files::of_results(message, &request.files));
                 if message.goes_on_in(next) {
                     messages.push(ChatMessage::user(GO_ON));
                 }
@@ -74,7 +75,11 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
             MessageRole::User | MessageRole::Unknown(_) => {
                 let text = message.content.as_str();
                 let is_empty = text.trim().is_empty();
-                messages.push(ChatMessage::user(if is_empty { EMPTY } else { text }));
+                if message.attachments.is_empty() {
+                    messages.push(ChatMessage::user(if is_empty { EMPTY } else { text }));
+                } else {
+                    messages.push(files::of_message(message, &request.files));
+                }
             }
         }
     }
