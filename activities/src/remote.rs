@@ -24,6 +24,7 @@ use crate::{
     AgentActivities, failpoint,
     failure::{self as fail, Tries},
     run_tool::{INTERRUPTED, key_of, no_tool},
+    save,
 };
 
 /// Claims the tool for the workflow's run. What cannot run is recorded as its end here.
@@ -82,6 +83,7 @@ pub(crate) async fn record(
             "The record names no tool or no end.",
         ));
     };
+    let may_observe = tool.may_observe;
     let key = key_of(tool);
     let end = match end {
         End::Result(result) => {
@@ -105,6 +107,7 @@ pub(crate) async fn record(
     failpoint::reach_in("tool.after_record", &key.conversation_id, &key.execution_id).await;
     Ok(RunToolResult {
         status: stored.status.into(),
+        observed: may_observe && save::observe(activities, key).await,
     })
 }
 

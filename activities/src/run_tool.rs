@@ -1,6 +1,6 @@
 //! `tool_execution_activity`: one tool execution (invariant 6, done once).
 //!
-//! Claim → run → record. What is known is recorded before the activity returns; "unknown" is only for an attempt
+//! Claim → run → record → save the observe. What is known is recorded before the activity returns; "unknown" is only for an attempt
 //! that left nothing. A tool that is stopped from outside records nothing: the end of the turn, or the claim of
 //! the next attempt, decides what that means.
 
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
-    failpoint, failure as fail, files,
+    failpoint, failure as fail, files, save,
     tools::{Progress, ToolContext, ToolError, ToolEvents},
 };
 
@@ -37,6 +37,7 @@ pub(crate) async fn run_tool(
     ctx: &ActivityContext,
     request: RunToolRequest,
 ) -> Result<RunToolResult, ActivityError> {
+    let may_observe = request.may_observe;
     let key = key_of(request);
     let attempt = &Attempt::begin(activities, ctx, &key.agent_execution_id);
     let at = |place| failpoint::reach_in(place, &key.conversation_id, &key.execution_id);
@@ -51,6 +52,7 @@ pub(crate) async fn run_tool(
         ToolClaim::Ended(record) => {
             return Ok(RunToolResult {
                 status: record.status.into(),
+                ..RunToolResult::default()
             });
         }
         ToolClaim::OutcomeUnknown(_) => ToolEnd::unknown(INTERRUPTED, 0),
@@ -72,6 +74,7 @@ pub(crate) async fn run_tool(
     at("tool.after_record").await;
     Ok(RunToolResult {
         status: stored.status.into(),
+        observed: may_observe && save::observe(activities, key).await,
     })
 }
 

@@ -2,9 +2,9 @@
 
 use everturn_proto::{
     LogId,
-    turn::{SaveRequest, SaveResult, save_request::Batch},
+    turn::{SaveObserve, SaveRequest, SaveResult, save_request::Batch},
 };
-use everturn_store::AgentEnd;
+use everturn_store::{AgentEnd, StoreError, ToolKey};
 use everturn_stream::Announcement;
 use temporalio_common::ActivityError;
 use temporalio_sdk::activities::ActivityContext;
@@ -19,27 +19,53 @@ pub(crate) async fn save(
     ctx: &ActivityContext,
     request: SaveRequest,
 ) -> Result<SaveResult, ActivityError> {
-    let (before, after) = failpoints(&request);
+    let saved = persist(activities, &request).await;
+    let result = saved.map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+    // The workflow needs no number, and whatever it is told is in its history.
+    Ok(SaveResult {
+        last_sequence: 0,
+        ..result
+    })
+}
+
+/// Saves the observe of a tool whose end this activity has just stored. It is tried once and nothing depends on it: what
+/// is not saved here, the workflow saves. It spares the history a marker, and the turn a task of its workflow.
+pub(crate) async fn observe(activities: &AgentActivities, key: ToolKey) -> bool {
+    let observe = SaveObserve {
+        execution_id: key.execution_id,
+        failure: None,
+    };
+    let request = SaveRequest {
+        conversation_id: key.conversation_id,
+        message_id: key.message_id,
+        agent_execution_id: key.agent_execution_id,
+        step: key.step,
+        epoch: key.epoch,
+        batch: Some(Batch::Observe(observe)),
+    };
+    let saved = persist(activities, &request).await;
+    saved
+        .inspect_err(|error| tracing::debug!(%error, "the workflow saves the observe"))
+        .is_ok()
+}
+
+async fn persist(
+    activities: &AgentActivities,
+    request: &SaveRequest,
+) -> Result<SaveResult, StoreError> {
+    let (before, after) = failpoints(request);
     failpoint::reach(before).await;
-    let saved = activities
-        .turns
-        .save(&request)
-        .await
-        .map_err(|error| fail::from_store(&error, Tries::of(ctx)))?;
+    let saved = activities.turns.save(request).await?;
     failpoint::reach(after).await;
     if let Some(ended) = &saved.ended {
-        log_end(&request, ended);
+        log_end(request, ended);
     }
     let announcement = Announcement {
         last_sequence: saved.result.last_sequence,
         sealed: saved.sealed,
     };
     announce(activities, &saved.log_id, announcement).await;
-    // The workflow needs no number, and whatever it is told is in its history.
-    Ok(SaveResult {
-        last_sequence: 0,
-        ..saved.result
-    })
+    Ok(saved.result)
 }
 
 /// Tells readers that there is something new. News that is lost is found by the next look at the store.

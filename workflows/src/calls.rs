@@ -8,8 +8,8 @@ use everturn_proto::{
     activities::AgentActivities,
     turn::{
         AnnounceCancelRequest, ClaimedRemoteTool, LoadTurnRequest, LoadedTurn, PlannedCall,
-        RecordRemoteToolRequest, RunToolRequest, SaveRequest, SaveResult, ThinkRequest,
-        ThinkResult,
+        RecordRemoteToolRequest, RunToolRequest, RunToolResult, SaveRequest, SaveResult,
+        ThinkRequest, ThinkResult,
     },
     words::failure,
 };
@@ -131,10 +131,8 @@ pub(crate) async fn claim_remote_tool(
 pub(crate) async fn record_remote_tool(
     ctx: &WorkflowContext<AgentExecution>,
     request: RecordRemoteToolRequest,
-) -> Result<()> {
-    call_store(ctx, || AgentActivities::record_remote_tool, request)
-        .await
-        .map(drop)
+) -> Result<RunToolResult> {
+    call_store(ctx, || AgentActivities::record_remote_tool, request).await
 }
 
 /// Calls an activity of the store, first as a local activity. When the store does not answer for longer, or this worker
@@ -160,8 +158,8 @@ where
     answer.map_err(|error| store_error(&error))
 }
 
-/// Calls the model once, on a worker of `queue`, or of the workflow's own. When the turn is cancelled the activity stores the text so far (`llm_partial`) before it
-/// ends, which is why the workflow waits for it.
+/// Calls the model once, on a worker of `queue`, or of the workflow's own. When the turn is cancelled the activity stores
+/// the text so far (`llm_partial`) before it ends, which is why the workflow waits for it.
 pub(crate) async fn think(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
@@ -211,14 +209,15 @@ pub(crate) async fn think(
     }
 }
 
-/// Runs one tool, on a worker of `queue`, or of the workflow's own. The error says why the activity recorded no end; the save of the observe decides what that means.
+/// Runs one tool, on a worker of `queue`, or of the workflow's own. The error says why the activity recorded no end; the
+/// save of the observe decides what that means.
 pub(crate) async fn run_tool(
     ctx: &WorkflowContext<AgentExecution>,
     cancellation: &WorkflowCancellationToken,
     queue: Option<&str>,
     call: &PlannedCall,
     request: RunToolRequest,
-) -> Result<()> {
+) -> Result<RunToolResult> {
     let timeout = Duration::from_millis(u64::from(call.timeout_ms));
     let options = ActivityOptions::with_start_to_close_timeout(timeout + ATTEMPT_GRACE)
         .activity_id(call.execution_id.clone())
@@ -238,7 +237,7 @@ pub(crate) async fn run_tool(
     let result = ctx
         .execute_activity(AgentActivities::tool_execution, request, options)
         .await;
-    result.map(drop).map_err(|error| call_error(&error))
+    result.map_err(|error| call_error(&error))
 }
 
 /// Runs a tool that is over at once, as a local activity. What another try may mend, an ordinary activity tries. The local
@@ -249,7 +248,7 @@ pub(crate) async fn run_inline_tool(
     queue: Option<&str>,
     call: &PlannedCall,
     request: RunToolRequest,
-) -> Result<()> {
+) -> Result<RunToolResult> {
     let timeout = Duration::from_millis(u64::from(call.timeout_ms));
     let options = LocalActivityOptions::builder()
         .start_to_close_timeout(timeout + ATTEMPT_GRACE)
@@ -264,7 +263,7 @@ pub(crate) async fn run_inline_tool(
         Err(error) if reason_for_a_longer_try(error).is_some() => {
             run_tool(ctx, cancellation, queue, call, request).await
         }
-        _ => result.map(drop).map_err(|error| call_error(&error)),
+        _ => result.map_err(|error| call_error(&error)),
     }
 }
 

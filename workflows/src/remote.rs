@@ -27,6 +27,7 @@ use temporalio_workflow::{
 use crate::{
     AgentExecution,
     calls::{self, CallError},
+    tools::Ran,
     turn::Turn,
 };
 
@@ -44,11 +45,11 @@ impl ActivityDefinition for RemoteActivity {
 
 impl Turn<'_> {
     /// Claims the tool, runs its activity and records how that ended.
-    pub(crate) async fn run_remote(&self, call: &PlannedCall) -> Result<(), CallError> {
+    pub(crate) async fn run_remote(&self, call: &PlannedCall) -> Result<Ran, CallError> {
         let request = self.tool_request(call);
         let claimed = calls::claim_remote_tool(self.ctx, request.clone()).await?;
         let (Some(input), Some(remote)) = (claimed.input, &call.remote) else {
-            return Ok(());
+            return Ok(Ran::Recorded);
         };
         let may_run_again = Effect::from(input.effect.as_str()).may_run_again();
         let begun = self.ctx.workflow_time();
@@ -77,7 +78,7 @@ impl Turn<'_> {
     }
 
     /// Records a result when few others are being recorded: each may travel through the engine once more.
-    async fn record(&self, record: RecordRemoteToolRequest) -> Result<(), CallError> {
+    async fn record(&self, record: RecordRemoteToolRequest) -> Result<Ran, CallError> {
         let may_record =
             |state: &AgentExecution| state.step_calls.may_record() || !self.is_bounded();
         while !self.ctx.state(may_record) {
@@ -91,7 +92,7 @@ impl Turn<'_> {
         self.ctx.state_mut(|state| state.step_calls.begin_record());
         let recorded = calls::record_remote_tool(self.ctx, record).await;
         self.ctx.state_mut(|state| state.step_calls.end_record());
-        recorded
+        recorded.map(Ran::from)
     }
 
     /// Runs the tool's activity. A cancel is sent to it and not waited for: an activity without heartbeats would not

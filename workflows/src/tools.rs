@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use everturn_proto::{
     turn::{
-        Delegation, PlannedCall, ResolveApproval, RunToolRequest, SaveApproval, SaveObserve,
-        SaveResult, TurnInput, save_request::Batch,
+        Delegation, PlannedCall, ResolveApproval, RunToolRequest, RunToolResult, SaveApproval,
+        SaveObserve, SaveResult, TurnInput, save_request::Batch,
     },
     words::{ApprovalState, Decision, ToolKind, failure},
 };
@@ -44,6 +44,25 @@ pub(crate) enum StepEnd {
     Ended,
     /// The history is long, and the calls that are left only wait: the next run goes on with them.
     Paused,
+}
+
+/// How far a call is whose end is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// The workflow saves its observe.
+    Recorded,
+    /// The activity that stored its end has saved the observe, too.
+    Observed,
+}
+
+impl From<RunToolResult> for Ran {
+    fn from(result: RunToolResult) -> Self {
+        if result.observed {
+            Self::Observed
+        } else {
+            Self::Recorded
+        }
+    }
 }
 
 /// Patch marker for runs in which a step with long results, or a long wait, goes on in a new run, and in which remote
@@ -169,7 +188,8 @@ impl Turn<'_> {
             }
         };
         let failure = match ran {
-            Ok(()) => None,
+            Ok(Ran::Observed) => return Ok(()),
+            Ok(Ran::Recorded) => None,
             // The end of the turn observes the calls that a cancel left open (invariant 6, done once).
             Err(CallError::Cancelled) => return Ok(()),
             Err(CallError::Failed(_)) if self.cancellation.is_cancelled() => return Ok(()),
@@ -187,8 +207,8 @@ impl Turn<'_> {
     async fn in_place(
         &self,
         call: &PlannedCall,
-        run: impl Future<Output = Result<(), CallError>>,
-    ) -> Result<(), CallError> {
+        run: impl Future<Output = Result<Ran, CallError>>,
+    ) -> Result<Ran, CallError> {
         let remote = remote_places(call);
         let may_begin = |state: &AgentExecution| {
             let has_remote_places = state.step_calls.has_remote_places(remote);
@@ -225,14 +245,15 @@ impl Turn<'_> {
             .state_mut(|state| state.step_calls.wake(&call.execution_id));
     }
 
-    async fn run_activity(&self, call: &PlannedCall) -> Result<(), CallError> {
+    async fn run_activity(&self, call: &PlannedCall) -> Result<Ran, CallError> {
         let request = self.tool_request(call);
         let queue = self.tool_queue.as_deref();
-        if call.inline && self.ctx.patched(INLINE_TOOLS) {
+        let ran = if call.inline && self.ctx.patched(INLINE_TOOLS) {
             calls::run_inline_tool(self.ctx, &self.cancellation, queue, call, request).await
         } else {
             calls::run_tool(self.ctx, &self.cancellation, queue, call, request).await
-        }
+        };
+        ran.map(Ran::from)
     }
 
     pub(crate) fn tool_request(&self, call: &PlannedCall) -> RunToolRequest {
@@ -243,11 +264,12 @@ impl Turn<'_> {
             step: self.step,
             execution_id: call.execution_id.clone(),
             epoch: self.epoch,
+            may_observe: true,
         }
     }
 
     /// Runs a sub-agent as a child workflow. Its end ends the call in the store, and the observe reads it from there.
-    async fn delegate(&self, call: &PlannedCall) -> Result<(), CallError> {
+    async fn delegate(&self, call: &PlannedCall) -> Result<Ran, CallError> {
         let delegation = Delegation {
             message_id: self.message.id.clone(),
             parent_execution_id: self.agent_execution_id.clone(),
@@ -261,7 +283,8 @@ impl Turn<'_> {
             epoch: self.epoch,
             ..TurnInput::default()
         };
-        sub_agent::run(self.ctx, &self.cancellation, input, call).await
+        let ran = sub_agent::run(self.ctx, &self.cancellation, input, call).await;
+        ran.map(|()| Ran::Recorded)
     }
 
     /// Waits for the approval, for days if need be, and saves the answer. Returns false when the call must not run:
@@ -316,7 +339,7 @@ impl Turn<'_> {
         &self,
         call: &PlannedCall,
         left: Option<Duration>,
-    ) -> Result<(), CallError> {
+    ) -> Result<Ran, CallError> {
         let id = call.execution_id.as_str();
         let timeout = left.unwrap_or(Duration::from_millis(u64::from(call.timeout_ms)));
         match self
@@ -325,7 +348,7 @@ impl Turn<'_> {
             })
             .await
         {
-            Waited::Done => Ok(()),
+            Waited::Done => Ok(Ran::Recorded),
             Waited::Cancelled => Err(CallError::Cancelled),
             Waited::Expired => Err(CallError::Failed(Failure {
                 code: failure::TOOL_UNAVAILABLE.to_owned(),

@@ -24,9 +24,12 @@ mod responses;
 mod said;
 
 use async_trait::async_trait;
-use everturn_proto::{Json, event};
+use everturn_proto::Json;
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
+
+/// The tokens of a call, as the provider counts them. What a provider does not tell is 0.
+pub use everturn_proto::event::Usage;
 
 pub use endpoint::ProviderError;
 pub use error::ModelError;
@@ -130,33 +133,6 @@ pub struct ModelReply {
     pub is_cut: bool,
     /// What it took.
     pub usage: Usage,
-}
-
-/// The tokens of a call, as the provider counts them. What a provider does not tell is 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Usage {
-    /// Tokens read, with the cached ones.
-    pub input_tokens: u32,
-    /// Tokens written, with those of the reasoning.
-    pub output_tokens: u32,
-    /// Of the tokens read: those that the provider had in its cache.
-    pub cached_tokens: u32,
-    /// Of the tokens read: those that the provider wrote to its cache.
-    pub cache_write_tokens: u32,
-    /// Of the tokens written: those of the reasoning.
-    pub reasoning_tokens: u32,
-}
-
-impl From<Usage> for event::Usage {
-    fn from(usage: Usage) -> Self {
-        Self {
-            input_tokens: usage.input_tokens,
-            output_tokens: usage.output_tokens,
-            cached_tokens: usage.cached_tokens,
-            cache_write_tokens: usage.cache_write_tokens,
-            reasoning_tokens: usage.reasoning_tokens,
-        }
-    }
 }
 
 /// Who answers a call: `signed_by` of the tool calls that have signatures.

@@ -30,7 +30,7 @@ struct Known {
     bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Read {
     messages: Vec<ContextMessage>,
     bytes: usize,
@@ -69,20 +69,27 @@ impl KnownContexts {
         before: Option<ReadBefore>,
         read: ModelContext,
     ) -> Option<ModelContext> {
-        let mut known = self.lock();
-        let mut messages = known.take(thread);
+        let Read {
+            mut messages,
+            mut bytes,
+        } = self.lock().take(thread);
         if !read.goes_on {
-            messages.clear();
+            (messages, bytes) = (Vec::new(), 0);
         } else if ReadBefore::of(&messages) != before {
             // Another attempt of the step has read meanwhile, or the context had to go.
             return None;
         }
+        bytes += read.messages.iter().map(message_bytes).sum::<usize>();
         messages.extend(read.messages);
-        let bytes: usize = messages.iter().map(message_bytes).sum();
         if messages.len() > MAX_CONTEXT_MESSAGES as usize || bytes > MAX_CONTEXT_BYTES as usize {
             return None;
         }
-        known.put(thread, messages.clone(), bytes, self.max_bytes);
+        // Long contexts are copied while no other turn waits for the lock.
+        let kept = Read {
+            messages: messages.clone(),
+            bytes,
+        };
+        self.lock().put(thread, kept, self.max_bytes);
         Some(ModelContext {
             messages,
             has_more: read.has_more,
@@ -96,23 +103,17 @@ impl KnownContexts {
 }
 
 impl Known {
-    fn take(&mut self, thread: &(LogId, Thread)) -> Vec<ContextMessage> {
-        let read = self.contexts.pop(thread);
-        read.map_or_else(Vec::new, |read| {
-            self.bytes -= read.bytes;
-            read.messages
-        })
+    fn take(&mut self, thread: &(LogId, Thread)) -> Read {
+        let read = self.contexts.pop(thread).unwrap_or_default();
+        self.bytes -= read.bytes;
+        read
     }
 
-    fn put(
-        &mut self,
-        thread: &(LogId, Thread),
-        messages: Vec<ContextMessage>,
-        bytes: usize,
-        max_bytes: usize,
-    ) {
-        self.bytes += bytes;
-        self.contexts.put(thread.clone(), Read { messages, bytes });
+    fn put(&mut self, thread: &(LogId, Thread), read: Read, max_bytes: usize) {
+        self.bytes += read.bytes;
+        if let Some(replaced) = self.contexts.put(thread.clone(), read) {
+            self.bytes -= replaced.bytes;
+        }
         while self.bytes > max_bytes
             && let Some((_, oldest)) = self.contexts.pop_lru()
         {

@@ -451,7 +451,7 @@ impl ModelCall<'_> {
             cached_tokens: usage.cached_tokens,
             cache_write_tokens: usage.cache_write_tokens,
             reasoning_tokens: usage.reasoning_tokens,
-            cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage.into())),
+            cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage)),
             ..LlmCompleteState::default()
         })
     }

@@ -36,15 +36,14 @@ impl Stack {
 
     /// Sends a GET to the gateway's API, and returns the body.
     pub async fn get(&self, path: &str) -> Value {
-        let url = format!("{}/api/v1/agent{path}", self.url());
-        self.http
-            .get(url)
-            .send()
-            .await
-            .unwrap()
-            .json()
-            .await
-            .unwrap()
+        self.get_api(&format!("/api/v1/agent{path}")).await
+    }
+
+    /// Sends a GET to any path of the gateway, and returns the body.
+    pub async fn get_api(&self, path: &str) -> Value {
+        let url = format!("{}{path}", self.url());
+        let response = self.http.get(url).send().await.unwrap();
+        response.json().await.unwrap()
     }
 
     /// Sends a POST to the gateway's API, and returns status and body.

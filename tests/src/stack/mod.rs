@@ -114,7 +114,9 @@ impl Stack {
             model.base_url()
         );
         fs::write(directory.path().join("everturn.toml"), config).unwrap();
-        let task_queue = format!("test-{}", uuid::Uuid::new_v4().simple());
+        // It stands in every history, so that a long name would make them larger than those of users.
+        let number = uuid::Uuid::new_v4().simple().to_string();
+        let task_queue = format!("test-{}", &number[..12]);
         let gateway_ports = (0..backends.processes()).map(|_| free_port()).collect();
         let next_gateway = AtomicUsize::new(0);
         Self {

@@ -78,16 +78,7 @@ struct Sums {
 }
 
 async fn sums(stack: &Stack) -> Sums {
-    let url = format!("{}/api/v1/usage", stack.url());
-    let page: Value = stack
-        .http
-        .get(url)
-        .send()
-        .await
-        .unwrap()
-        .json()
-        .await
-        .unwrap();
+    let page = stack.get_api("/api/v1/usage").await;
     let [day] = &page["usage"].as_array().unwrap()[..] else {
         panic!("one model on one day: {page:#}")
     };
@@ -160,15 +151,21 @@ fn assert_exhausted(events: &[Value]) {
     println!("{}", end["event_data"]["message"]);
 }
 
-/// Runs a turn that would never end by itself into a limit. The worker is killed at a place, and another one goes on.
-async fn runs_into(limit: &Limit, killed_at: Option<&str>) {
-    let stack = Stack::with_agent(Model::start(endless).await, &agent(limit.key)).await;
+/// Runs a turn that would never end by itself until its budget is used up. The worker is killed at a place, and another one
+/// goes on. Returns the events and what was billed.
+async fn exhausts(
+    model: Model,
+    agent: &str,
+    message: &str,
+    killed_at: Option<&str>,
+) -> (Vec<Value>, Sums) {
+    let stack = Stack::with_agent(model, agent).await;
     let _gateway = stack.gateway().await;
     let worker = match killed_at {
         Some(place) => stack.worker_stopping_at(place),
         None => stack.worker(),
     };
-    let (conversation, _) = stack.ask("go on and on").await;
+    let (conversation, _) = stack.ask(message).await;
     let mut next = None;
     if let Some(place) = killed_at {
         stack.reached(place).await;
@@ -178,6 +175,13 @@ async fn runs_into(limit: &Limit, killed_at: Option<&str>) {
     let events = stack.ended(&conversation, 1).await;
     assert_exhausted(&events);
     let sums = assert_billed(&stack, &conversation, &events).await;
+    drop(next);
+    (events, sums)
+}
+
+async fn runs_into(limit: &Limit, killed_at: Option<&str>) {
+    let (model, agent) = (Model::start(endless).await, agent(limit.key));
+    let (events, sums) = exhausts(model, &agent, "go on and on", killed_at).await;
     let was_cut = matches!(
         killed_at,
         Some("think.after_reserve" | "think.before_checkpoint")
@@ -194,7 +198,6 @@ async fn runs_into(limit: &Limit, killed_at: Option<&str>) {
         kept,
         [sums.calls; 2].map(|calls| usize::try_from(calls).unwrap())
     );
-    drop(next);
 }
 
 #[tokio::test]
@@ -289,22 +292,8 @@ async fn a_tree_runs_into_its_limit(killed_at: Option<&str>) {
     let agent = format!(
         "delegates = [\"helper\"]\n{keys}[agents.default.budget]\nusd = 0.2\n{helper}\n{PRICES}"
     );
-    let stack = Stack::with_agent(Model::start(tree).await, &agent).await;
-    let _gateway = stack.gateway().await;
-    let worker = match killed_at {
-        Some(place) => stack.worker_stopping_at(place),
-        None => stack.worker(),
-    };
-    let (conversation, _) = stack.ask("share it out").await;
-    let mut next = None;
-    if let Some(place) = killed_at {
-        stack.reached(place).await;
-        worker.kill().await;
-        next = Some(stack.worker());
-    }
-    let events = stack.ended(&conversation, 1).await;
-    assert_exhausted(&events);
-    let sums = assert_billed(&stack, &conversation, &events).await;
+    let model = Model::start(tree).await;
+    let (events, sums) = exhausts(model, &agent, "share it out", killed_at).await;
     let errors = data(&events, "error");
     assert_eq!(errors.len(), 5, "the turn and each of its sub-agents");
     assert!(
@@ -315,7 +304,6 @@ async fn a_tree_runs_into_its_limit(killed_at: Option<&str>) {
     // 22 calls cost 0.198 USD. Each call reserves some 0.012 USD, so the last ones do not fit while others are being made.
     assert!(sums.calls <= 22, "{sums:?}");
     assert!(sums.calls + sums.cut_calls * 2 >= 12, "{sums:?}");
-    drop(next);
 }
 
 #[tokio::test]

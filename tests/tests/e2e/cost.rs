@@ -63,8 +63,8 @@ async fn a_turn_of_two_steps_has_a_short_history() {
             .call("test_read", &json!({})),
         _ => Reply::text("It is 42 and late."),
     };
-    has_a_short_history(Model::start(ordinary).await, 36).await;
-    has_a_short_history(Model::start(two_tools).await, 31).await;
+    has_a_short_history(Model::start(ordinary).await, 32).await;
+    has_a_short_history(Model::start(two_tools).await, 27).await;
 }
 
 /// Runs a turn, which may have so many history events.
@@ -101,7 +101,7 @@ async fn has_a_short_history(model: Model, most_events: usize) {
         .unwrap()
         .parse()
         .unwrap();
-    assert!(bytes < 8 * 1024, "{bytes} bytes of history");
+    assert!(bytes < 7 * 1024, "{bytes} bytes of history");
     println!(
         "a two-step turn: {} history events, {bytes} bytes",
         events.len()

@@ -7,6 +7,7 @@
 
 mod record;
 mod record_compaction;
+mod record_observed;
 mod record_pools;
 
 use std::{
