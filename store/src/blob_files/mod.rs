@@ -10,7 +10,7 @@ mod media;
 mod objects;
 mod s3;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, fmt::Write, sync::Arc, time::Duration};
 
 use chrono::{TimeDelta, Utc};
 use sha2::{Digest, Sha256};
@@ -312,7 +312,11 @@ fn file_name(given: &str) -> String {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut digits = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _infallible = write!(digits, "{byte:02x}");
+    }
+    digits
 }
 
 #[cfg(test)]

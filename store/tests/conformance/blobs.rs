@@ -108,27 +108,21 @@ pub async fn an_upload_that_is_repeated_is_one_file(backend: &impl Backend) {
     assert_ne!(of_other.unwrap().id, first.id);
 }
 
-pub async fn a_message_gives_its_files_to_its_conversation(backend: &impl Backend) {
-    let store = backend.open().await;
-    let files = files(&store, BlobRules::default());
-    let turn = Turn::begun(store.clone(), "c", "m").await;
-    Turn::begun(store.clone(), "d", "m").await;
-    let one = files.upload(&tenant(), png(), None).await.unwrap();
-    let two = files.upload(&tenant(), png(), None).await.unwrap();
-    let foreign = files
-        .upload(&Access::tenant("other"), png(), None)
-        .await
-        .unwrap();
+async fn refused_messages_change_nothing<B: Backend>(
+    backend: &B,
+    store: &B::Store,
+    [one, two, foreign]: [&str; 3],
+) {
     let rows = backend.row_count().await;
-    for unknown in ["blob_0", &foreign.id] {
+    for unknown in ["blob_0", foreign] {
         let refused = store
-            .queue_message(&tenant(), naming("c", "bad", &[&one.id, unknown]))
+            .queue_message(&tenant(), naming("c", "bad", &[one, unknown]))
             .await;
         assert!(is_no_blob(&refused), "{refused:?}");
     }
     let small = NewMessage {
         max_attached_bytes: PNG.len() as u64,
-        ..naming("c", "bad", &[&one.id, &two.id])
+        ..naming("c", "bad", &[one, two])
     };
     let refused = store.queue_message(&tenant(), small).await;
     assert!(matches!(
@@ -140,6 +134,20 @@ pub async fn a_message_gives_its_files_to_its_conversation(backend: &impl Backen
         rows,
         "a refused message changes nothing"
     );
+}
+
+pub async fn a_message_gives_its_files_to_its_conversation(backend: &impl Backend) {
+    let store = backend.open().await;
+    let files = files(&store, BlobRules::default());
+    let turn = Turn::begun(store.clone(), "c", "m").await;
+    Turn::begun(store.clone(), "d", "m").await;
+    let one = files.upload(&tenant(), png(), None).await.unwrap();
+    let two = files.upload(&tenant(), png(), None).await.unwrap();
+    let foreign = files
+        .upload(&Access::tenant("other"), png(), None)
+        .await
+        .unwrap();
+    refused_messages_change_nothing(backend, &store, [&one.id, &two.id, &foreign.id]).await;
     // What a refused message named is free still.
     let both = naming("c", "next", &[&two.id, &one.id]);
     let queued = store.queue_message(&tenant(), both.clone()).await.unwrap();

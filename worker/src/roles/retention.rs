@@ -27,9 +27,9 @@ const MAX_KEPT: u32 = 10;
 pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let before = Utc::now() - chrono::Duration::from_std(options.older_than)?;
-    let config = Config::load_for_gateway(common.config.as_deref())?;
+    let blobs = Config::load_for_gateway(common.config.as_deref())?.blobs;
     let store = connections::store_of_command(common, &shutdown).await?;
-    let blobs = config.blobs.files(store.blobs.clone())?;
+    let blobs = blobs.files(store.blobs.clone())?;
     let (usage, store) = (store.usage, store.retention);
     let at = before.format("%Y-%m-%d %H:%M:%S UTC");
     if options.dry_run {
