@@ -336,7 +336,7 @@ ALTER TABLE ONLY public.agent_executions
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.blobs
-    ADD CONSTRAINT blobs_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id);
+    ADD CONSTRAINT blobs_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.execution_checkpoints

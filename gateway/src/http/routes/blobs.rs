@@ -174,7 +174,14 @@ problems!(ReadRefusals: InvalidId, BlobNotFound, BlobsUnavailable);
     get, path = "/blobs/{id}", tag = "files", operation_id = "read_blob",
     params(("id" = Id, Path, description = "The file.")),
     responses(
-        (status = 200, body = FileBytes, content_type = "application/octet-stream", description = "The file, with its own type"),
+        (
+            status = 200, description = "The file, with its own type",
+            content(
+                (FileBytes = "image/png"), (FileBytes = "image/jpeg"), (FileBytes = "image/gif"), (FileBytes = "image/webp"),
+                (FileBytes = "application/pdf"), (FileBytes = "text/plain"), (FileBytes = "text/markdown"),
+                (FileBytes = "text/csv"), (FileBytes = "application/json")
+            )
+        ),
         (status = 304, description = "It is what `If-None-Match` names"),
         ReadRefusals
     )
