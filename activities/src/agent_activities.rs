@@ -24,7 +24,7 @@ use crate::{
     load,
     model::ModelClient,
     remote, run_tool, save,
-    think::{self, KnownContexts, Measures},
+    think::{self, Circuits, KnownContexts, Measures},
     tools::ToolRegistry,
 };
 
@@ -49,6 +49,8 @@ pub struct AgentActivities {
     pub known_files: Arc<KnownFiles>,
     /// How many bytes a token has.
     pub measures: Arc<Measures>,
+    /// The models that are left alone, because they have failed.
+    pub circuits: Circuits,
     /// The tools that agents can use.
     pub tools: Arc<ToolRegistry>,
     /// The threads that tools run on.

@@ -129,14 +129,6 @@ pub(crate) fn not_here(ctx: &ActivityContext, message: String) -> ActivityError 
     ActivityError::application(failure)
 }
 
-/// The model took longer than the agent allows. The workflow counts how often.
-pub(crate) fn llm_timeout() -> ActivityError {
-    permanent(
-        failure::LLM_TIMEOUT,
-        "The model did not finish within `llm_timeout`.",
-    )
-}
-
 /// What must be sent of the conversation is more than can be read at once, and nothing of it can be compacted.
 pub(crate) fn too_long() -> ActivityError {
     permanent(
@@ -181,19 +173,44 @@ pub(crate) const STEP_CALLS: u32 = 6;
 /// gives it again.
 pub(crate) const INVALID_REPLIES: u32 = 2;
 
-/// The failure of a model call, which was the step's `calls`th. What the provider says in Retry-After is the delay before
-/// the next try.
+/// When a call that failed is made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NextTry {
+    /// Never: the turn ends.
+    Never,
+    /// After what the provider says in Retry-After, or else after the pause of the engine.
+    AsProviderAsks,
+    /// At once, because another model is asked.
+    AtOnce,
+}
+
+/// The shortest delay that the engine takes for one.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
+/// The failure of a model call, which was the step's `calls`th.
 pub(crate) fn from_model(error: &ModelError, calls: u32) -> ActivityError {
     let limit = if error.code == failure::LLM_INVALID_RESPONSE {
         INVALID_REPLIES
     } else {
         STEP_CALLS
     };
-    let is_over = calls >= limit;
+    if calls >= limit || !error.is_retryable() {
+        of_chain(error, NextTry::Never)
+    } else {
+        of_chain(error, NextTry::AsProviderAsks)
+    }
+}
+
+/// The failure of a model call, when it is known what it leads to.
+pub(crate) fn of_chain(error: &ModelError, next: NextTry) -> ActivityError {
+    let delay = match next {
+        NextTry::Never | NextTry::AsProviderAsks => error.retry_after,
+        NextTry::AtOnce => Some(AT_ONCE),
+    };
     let failure = ApplicationFailure::builder(error.message.clone())
         .type_name(error.code.to_owned())
-        .non_retryable(is_over || !error.is_retryable())
-        .maybe_next_retry_delay(error.retry_after)
+        .non_retryable(next == NextTry::Never)
+        .maybe_next_retry_delay(delay)
         .build();
     ActivityError::application(failure)
 }

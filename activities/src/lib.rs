@@ -39,5 +39,5 @@ pub use cancels::Cancels;
 pub use files::KnownFiles;
 pub use known_agents::KnownAgents;
 pub use stopping::Stopping;
-pub use think::{KnownContexts, Measures};
+pub use think::{Circuits, KnownContexts, Measures};
 pub use tool_threads::ToolThreads;

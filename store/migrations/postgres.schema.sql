@@ -36,7 +36,9 @@ CREATE TABLE public.agent_executions (
     background_response jsonb,
     reserved_step bigint DEFAULT '-1'::integer NOT NULL,
     reserved_tokens bigint DEFAULT 0 NOT NULL,
-    reserved_nano bigint DEFAULT 0 NOT NULL
+    reserved_nano bigint DEFAULT 0 NOT NULL,
+    model_chain jsonb,
+    reserved_model text
 );
 CREATE TABLE public.api_keys (
     id text NOT NULL COLLATE pg_catalog."C",

@@ -364,6 +364,8 @@ async fn hot_queries_use_an_index() {
     fill(&mut connection).await;
     let queries = [
         ("page of events", hot::EVENTS.sqlite),
+        ("page of events before others", hot::EVENTS_BEFORE),
+        ("links of events", hot::LINKS.sqlite),
         ("lock", hot::LOCK_CONVERSATION.sqlite),
         ("is the batch stored", hot::SAVE_STATE),
         ("append", hot::ADVANCE_CONVERSATION),

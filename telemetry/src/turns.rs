@@ -40,6 +40,11 @@ const MODEL_CALLS_WAITING: Metric = Metric::gauge(
     "Calls of models that wait because of the limits of their provider in the configuration.",
     &["provider"],
 );
+const CIRCUITS_OPEN: Metric = Metric::gauge(
+    "everturn_model_circuits_open",
+    "1 for a model that has failed and not answered since: agents with other models leave it alone for a while.",
+    &["provider", "model"],
+);
 const MODEL_SECONDS: Metric = Metric::histogram(
     "everturn_model_call_seconds",
     "How long calls of models took.",
@@ -88,6 +93,7 @@ pub(crate) const ALL: &[&Metric] = &[
     &CHECKPOINT_HITS,
     &MODEL_CALLS,
     &MODEL_CALLS_WAITING,
+    &CIRCUITS_OPEN,
     &MODEL_SECONDS,
     &FIRST_DELTA_SECONDS,
     &MODEL_TOKENS,
@@ -165,6 +171,11 @@ impl Model {
 /// So many calls of a provider wait for its limits.
 pub fn calls_waiting(provider: &str, count: usize) {
     MODEL_CALLS_WAITING.set(count, &[provider]);
+}
+
+/// A model is left alone from now on, or no longer.
+pub fn circuit_open(provider: &str, model: &str, is_open: bool) {
+    CIRCUITS_OPEN.set(usize::from(is_open), &[provider, model]);
 }
 
 /// The end of a tool execution was stored, with this status.

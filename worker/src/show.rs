@@ -43,6 +43,10 @@ fn about(event_type: &EventType, data: &Value) -> String {
             1 => "a summary stands for 1 earlier message".to_owned(),
             messages => format!("a summary stands for {messages} earlier messages"),
         },
+        EventType::ModelFallback => {
+            let [from, to, code] = ["from", "to", "code"].map(|key| text(&data[key]));
+            format!("{from} → {to}: {code}")
+        }
         EventType::WorkPlan => text(&data["title"]),
         EventType::PlanStepStart | EventType::PlanStepEnd => {
             format!("step {}", data["step_number"])

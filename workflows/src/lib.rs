@@ -4,6 +4,7 @@
 //! - `agent_execution`: the workflow as the engine calls it: input, signals, update, query, how a run ends
 //! - `state`: [`AgentExecution`], what a run knows
 //! - `turn`: the loop of a turn
+//! - `step_limit`: the end of a turn whose steps are used up
 //! - `tools`: the tools of a step
 //! - `inbox`: pure; the messages that wait
 //! - `outside`: pure; approvals and client results that are waited for
@@ -23,6 +24,7 @@ mod outside;
 mod remote;
 mod state;
 mod step_calls;
+mod step_limit;
 mod sub_agent;
 mod tools;
 mod turn;

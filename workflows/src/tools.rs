@@ -188,10 +188,9 @@ impl Turn<'_> {
             }
         };
         let failure = match ran {
-            Ok(Ran::Observed) => return Ok(()),
             Ok(Ran::Recorded) => None,
             // The end of the turn observes the calls that a cancel left open (invariant 6, done once).
-            Err(CallError::Cancelled) => return Ok(()),
+            Ok(Ran::Observed) | Err(CallError::Cancelled) => return Ok(()),
             Err(CallError::Failed(_)) if self.cancellation.is_cancelled() => return Ok(()),
             Err(CallError::Failed(failure)) => Some(failure.message),
         };

@@ -54,14 +54,14 @@ pub(crate) struct TurnEnd {
 }
 
 /// How this run wants the turn to end.
-enum Ending {
+pub(crate) enum Ending {
     Completed,
     Cancelled,
     Failed(Failure),
 }
 
 /// What the loop does next.
-enum Next {
+pub(crate) enum Next {
     Step,
     End(TurnEnd),
     /// The history is long: the turn goes on in a new run (invariant 4, linear history).
@@ -238,8 +238,7 @@ impl<'a> Turn<'a> {
             return Ok(Next::End(end));
         }
         if self.step >= loaded.max_steps {
-            let failure = step_limit(loaded.max_steps);
-            return self.end(Ending::Failed(failure)).await.map(Next::End);
+            return self.summarize(loaded).await;
         }
         let thought = match self.think(loaded).await {
             Ok(thought) => thought,
@@ -257,7 +256,7 @@ impl<'a> Turn<'a> {
             if thought.goes_on && has_step_left && !self.cancellation.is_cancelled() {
                 return self.save_and_go_on(Batch::CutReply(SaveCutReply {})).await;
             }
-            return self.end(Ending::Completed).await.map(Next::End);
+            return self.end(answered(&thought)).await.map(Next::End);
         }
         if self.cancellation.is_cancelled() {
             return self.end(Ending::Cancelled).await.map(Next::End);
@@ -286,7 +285,7 @@ impl<'a> Turn<'a> {
 
     /// Saves what the step has given: an answer that the provider cut, or a summary of older messages. The model goes on
     /// with it in the next step.
-    async fn save_and_go_on(&mut self, batch: Batch) -> Result<Next, CallError> {
+    pub(crate) async fn save_and_go_on(&mut self, batch: Batch) -> Result<Next, CallError> {
         let ended = self.save(batch).await?;
         Ok(match ended {
             Some(end) => Next::End(end),
@@ -331,7 +330,7 @@ impl<'a> Turn<'a> {
         Ok(None)
     }
 
-    async fn think(&self, loaded: &LoadedTurn) -> Result<ThinkResult, CallError> {
+    pub(crate) async fn think(&self, loaded: &LoadedTurn) -> Result<ThinkResult, CallError> {
         self.enter(Phase::Thinking);
         let request = ThinkRequest {
             conversation_id: self.conversation_id.clone(),
@@ -340,7 +339,9 @@ impl<'a> Turn<'a> {
             step: self.step,
             agent_hash: loaded.agent_hash.clone(),
             epoch: self.epoch,
-            may_compact: true,
+            // One compaction, so that the summary of a turn whose steps are used up has room, and no more.
+            may_compact: self.step <= loaded.max_steps,
+            at_step_limit: self.step >= loaded.max_steps,
         };
         let timeout = Duration::from_millis(u64::from(loaded.llm_timeout_ms));
         let queue = loaded.model_queue.as_deref();
@@ -349,7 +350,7 @@ impl<'a> Turn<'a> {
 
     /// Ends the turn. The first end that is saved wins, so the stored end is returned and not the one that was asked
     /// for.
-    async fn end(&self, ending: Ending) -> Result<TurnEnd, CallError> {
+    pub(crate) async fn end(&self, ending: Ending) -> Result<TurnEnd, CallError> {
         self.enter(Phase::Ending);
         let ending = match ending {
             Ending::Cancelled if self.is_out_of_time.get() => {
@@ -435,6 +436,17 @@ const ANNOUNCED_CANCELS: &str = "announced-cancels";
 /// only the newest run gets so far.
 const MAX_EPOCHS: u32 = 5;
 
+/// How a turn ends with this answer.
+fn answered(thought: &ThinkResult) -> Ending {
+    match &thought.invalid_output {
+        Some(problem) => Ending::Failed(Failure {
+            code: failure::LLM_OUTPUT_INVALID.to_owned(),
+            message: problem.clone(),
+        }),
+        None => Ending::Completed,
+    }
+}
+
 const OUT_OF_TIME: &str = "The turn did not end within the agent's `turn_timeout` and was stopped. Raise it if the agent needs more time.";
 
 const BUDGET_OUT_OF_TIME: &str = "The turn did not end within the `budget.time` of its agent and was stopped. Raise it if the agent needs more time.";
@@ -448,14 +460,5 @@ fn out_of_time(is_time_of_budget: bool) -> Failure {
     Failure {
         code: code.to_owned(),
         message: message.to_owned(),
-    }
-}
-
-fn step_limit(max_steps: u32) -> Failure {
-    Failure {
-        code: failure::STEP_LIMIT.to_owned(),
-        message: format!(
-            "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if it needs more."
-        ),
     }
 }

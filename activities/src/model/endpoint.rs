@@ -116,9 +116,9 @@ impl Endpoint {
     }
 
     /// Waits until the limits of the provider let one more call begin.
-    pub(super) async fn admit(&self) -> Admission {
+    pub(super) async fn admit(&self, tokens: u64) -> Admission {
         match &self.gate {
-            Some(gate) => gate.admit().await,
+            Some(gate) => gate.admit(tokens).await,
             None => Admission::default(),
         }
     }

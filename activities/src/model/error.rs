@@ -26,6 +26,14 @@ impl ModelError {
         }
     }
 
+    /// The model took longer than the agent allows. The workflow counts how often, where no chain of models does.
+    pub(crate) fn timeout() -> Self {
+        Self::new(
+            failure::LLM_TIMEOUT,
+            "The model did not finish within `llm_timeout`.",
+        )
+    }
+
     /// True when the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         matches!(

@@ -5,7 +5,7 @@
 use std::{
     collections::VecDeque,
     sync::{
-        Arc, Mutex as SyncMutex, PoisonError,
+        Arc, Mutex as SyncMutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -13,7 +13,7 @@ use std::{
 
 use everturn_telemetry::turns;
 use tokio::{
-    sync::{Mutex, OwnedSemaphorePermit, Semaphore},
+    sync::{Mutex, Notify, OwnedSemaphorePermit, Semaphore},
     time::{Instant, sleep_until},
 };
 
@@ -26,25 +26,64 @@ pub struct CallLimits {
     pub concurrent: Option<usize>,
     /// The most calls that begin within any minute.
     pub per_minute: Option<usize>,
+    /// The most tokens, read and written, of the calls that begin within any minute.
+    pub tokens_per_minute: Option<u64>,
 }
 
 /// The gate of one provider.
 pub(super) struct Gate {
     provider: String,
+    limits: CallLimits,
     slots: Option<Arc<Semaphore>>,
-    per_minute: Option<usize>,
-    /// When the calls of the last minute began. Who holds it is the next to go through; tokio gives it away in the order in
-    /// which it was asked for.
-    begun: Mutex<VecDeque<Instant>>,
+    /// Who holds it is the next to go through; tokio gives it away in the order in which it was asked for.
+    row: Mutex<()>,
+    begun: Arc<Begun>,
     /// Nobody goes through before.
     paused_until: SyncMutex<Option<Instant>>,
     waiting: AtomicUsize,
+}
+
+/// The calls of the last minute, oldest first.
+#[derive(Debug, Default)]
+struct Begun {
+    calls: SyncMutex<VecDeque<BegunCall>>,
+    /// Some of them took fewer tokens than was thought.
+    has_room: Notify,
+}
+
+#[derive(Debug)]
+struct BegunCall {
+    at: Instant,
+    /// What it takes, about, and then exactly; at least 1.
+    tokens: u64,
+    id: u64,
 }
 
 /// The permission to make one call. Its place is free for others when this is dropped.
 #[derive(Debug, Default)]
 pub struct Admission {
     _slot: Option<OwnedSemaphorePermit>,
+    begun: Option<(Arc<Begun>, u64)>,
+}
+
+impl Admission {
+    /// Says how many tokens the call has taken, in place of what was thought before.
+    pub fn settle(&self, tokens: u64) {
+        let Some((begun, id)) = &self.begun else {
+            return;
+        };
+        let mut calls = begun.lock();
+        if let Some(call) = calls.iter_mut().rfind(|call| call.id == *id) {
+            call.tokens = tokens.max(1);
+            begun.has_room.notify_one();
+        }
+    }
+}
+
+impl Begun {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<BegunCall>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Gate {
@@ -52,33 +91,55 @@ impl Gate {
     pub(super) fn new(provider: &str, limits: CallLimits) -> Option<Self> {
         (limits != CallLimits::default()).then(|| Self {
             provider: provider.to_owned(),
+            limits,
             slots: limits.concurrent.map(Semaphore::new).map(Arc::new),
-            per_minute: limits.per_minute,
-            begun: Mutex::default(),
+            row: Mutex::default(),
+            begun: Arc::default(),
             paused_until: SyncMutex::default(),
             waiting: AtomicUsize::new(0),
         })
     }
 
-    /// Waits until one more call may begin. Who drops the future gives its place in the row up.
-    pub(super) async fn admit(&self) -> Admission {
+    /// Waits until one more call may begin, which takes so many tokens, about. Who drops the future gives its place in the
+    /// row up.
+    pub(super) async fn admit(&self, tokens: u64) -> Admission {
         let _waiting = Waiting::of(self);
-        let mut begun = self.begun.lock().await;
+        let _row = self.row.lock().await;
         let slot = match &self.slots {
             // The semaphore is never closed.
             Some(slots) => slots.clone().acquire_owned().await.ok(),
             None => None,
         };
-        while let Some(at) = self.next(&begun) {
-            sleep_until(at).await;
-        }
-        if let Some(most) = self.per_minute {
-            begun.push_back(Instant::now());
-            while begun.len() > most {
-                begun.pop_front();
+        while let Some(at) = self.next(tokens) {
+            tokio::select! {
+                () = sleep_until(at) => {}
+                () = self.begun.has_room.notified() => {}
             }
         }
-        Admission { _slot: slot }
+        Admission {
+            _slot: slot,
+            begun: self.begin(tokens),
+        }
+    }
+
+    /// Counts a call that begins now, where calls or tokens of a minute are limited.
+    fn begin(&self, tokens: u64) -> Option<(Arc<Begun>, u64)> {
+        let CallLimits {
+            per_minute,
+            tokens_per_minute,
+            ..
+        } = self.limits;
+        if per_minute.is_none() && tokens_per_minute.is_none() {
+            return None;
+        }
+        let mut calls = self.begun.lock();
+        let id = calls.back().map_or(0, |last| last.id + 1);
+        calls.push_back(BegunCall {
+            at: Instant::now(),
+            tokens: tokens.max(1),
+            id,
+        });
+        Some((Arc::clone(&self.begun), id))
     }
 
     /// Lets nobody through for so long, because the provider asks for it.
@@ -91,18 +152,35 @@ impl Gate {
         }
     }
 
-    /// When a call may begin that may not begin now.
-    fn next(&self, begun: &VecDeque<Instant>) -> Option<Instant> {
-        let is_full = self.per_minute.is_some_and(|most| begun.len() >= most);
-        let free = begun
+    /// When a call of so many tokens may begin that may not begin now.
+    fn next(&self, tokens: u64) -> Option<Instant> {
+        let now = Instant::now();
+        let mut calls = self.begun.lock();
+        while calls
             .front()
-            .filter(|_| is_full)
-            .map(|oldest| *oldest + MINUTE);
+            .is_some_and(|oldest| oldest.at + MINUTE <= now)
+        {
+            calls.pop_front();
+        }
+        let most = self.limits.per_minute.unwrap_or(usize::MAX);
+        let too_many = (calls.len() + 1).saturating_sub(most);
+        // A call that takes more than the limit goes through alone.
+        let most = self.limits.tokens_per_minute.unwrap_or(u64::MAX);
+        let room = most - tokens.min(most);
+        let mut taken: u64 = calls.iter().map(|call| call.tokens).sum();
+        let too_large = calls.iter().take_while(|call| {
+            let has_room = taken <= room;
+            taken -= call.tokens;
+            !has_room
+        });
+        let ends = too_many.max(too_large.count());
+        let free = ends.checked_sub(1).and_then(|last| calls.get(last));
+        let free = free.map(|call| call.at + MINUTE);
         let at = free.into_iter().chain(*self.paused()).max()?;
-        (at > Instant::now()).then_some(at)
+        (at > now).then_some(at)
     }
 
-    fn paused(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+    fn paused(&self) -> MutexGuard<'_, Option<Instant>> {
         self.paused_until
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -139,12 +217,13 @@ mod tests {
         let limits = CallLimits {
             concurrent,
             per_minute,
+            tokens_per_minute: None,
         };
         Arc::new(Gate::new("p", limits).unwrap())
     }
 
     async fn is_open(gate: &Gate) -> bool {
-        timeout(Duration::from_millis(1), gate.admit())
+        timeout(Duration::from_millis(1), gate.admit(1))
             .await
             .is_ok()
     }
@@ -157,7 +236,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn only_so_many_calls_run_at_once() {
         let gate = gate(Some(2), None);
-        let (first, _second) = (gate.admit().await, gate.admit().await);
+        let (first, _second) = (gate.admit(1).await, gate.admit(1).await);
         assert!(!is_open(&gate).await);
         drop(first);
         assert!(is_open(&gate).await);
@@ -169,7 +248,7 @@ mod tests {
         let begun = Instant::now();
         let mut times = Vec::new();
         for _ in 0..7 {
-            drop(gate.admit().await);
+            drop(gate.admit(1).await);
             times.push(begun.elapsed().as_secs());
             advance(Duration::from_secs(10)).await;
         }
@@ -179,13 +258,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn calls_go_through_in_their_order_and_who_leaves_holds_nobody_up() {
         let gate = gate(Some(1), Some(1000));
-        let held = gate.admit().await;
+        let held = gate.admit(1).await;
         let order: Arc<StdMutex<Vec<usize>>> = Arc::default();
         let mut waiting = Vec::new();
         for number in 0..20 {
             let (gate, order) = (gate.clone(), order.clone());
             waiting.push(tokio::spawn(async move {
-                let _admission = gate.admit().await;
+                let _admission = gate.admit(1).await;
                 order.lock().unwrap().push(number);
             }));
             tokio::task::yield_now().await;
@@ -213,12 +292,49 @@ mod tests {
         let begun = Instant::now();
         let waits = tokio::spawn({
             let gate = gate.clone();
-            async move { drop(gate.admit().await) }
+            async move { drop(gate.admit(1).await) }
         });
         advance(Duration::from_secs(20)).await;
         // A longer pause that comes while a call waits holds that call, too.
         gate.pause(Duration::from_secs(40));
         waits.await.unwrap();
         assert_eq!(begun.elapsed().as_secs(), 60);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_take_only_so_many_tokens_in_a_minute() {
+        let limits = CallLimits {
+            tokens_per_minute: Some(1000),
+            ..CallLimits::default()
+        };
+        let gate = Arc::new(Gate::new("p", limits).unwrap());
+        let first = gate.admit(600).await;
+        let is_open = async |tokens| {
+            let admitted = timeout(Duration::from_millis(1), gate.admit(tokens)).await;
+            admitted.is_ok()
+        };
+        assert!(!is_open(600).await);
+        // The first call took less than was thought, so the one that waits goes through at once.
+        let begun = Instant::now();
+        let waits = tokio::spawn({
+            let gate = gate.clone();
+            async move { gate.admit(600).await }
+        });
+        tokio::task::yield_now().await;
+        first.settle(300);
+        let second = waits.await.unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(1));
+        // And the second one took more.
+        second.settle(900);
+        assert!(!is_open(1).await);
+        advance(MINUTE - Duration::from_secs(1)).await;
+        assert!(!is_open(1).await);
+        advance(Duration::from_secs(2)).await;
+        assert!(is_open(1000).await);
+        // What is larger than the limit goes through alone.
+        assert!(!is_open(2000).await);
+        advance(MINUTE).await;
+        assert!(is_open(2000).await);
+        assert!(!is_open(1).await);
     }
 }

@@ -8,6 +8,7 @@
 //! - `genai_client`, `responses`: the adapters
 //! - [`SentFiles`]: the files of a request
 //! - `endpoint`, `failure`, `said`, `limits`: what they share
+//! - `output`: what an agent's answers have to be
 //! - `gate`: calls that wait for the limits of a provider
 
 mod endpoint;
@@ -18,6 +19,7 @@ mod gate;
 mod genai_client;
 mod limits;
 mod models;
+mod output;
 mod parameters;
 mod provider;
 mod responses;
@@ -37,6 +39,7 @@ pub use files::{SentFile, SentFiles, told};
 pub use gate::{Admission, CallLimits};
 pub use genai_client::GenaiClient;
 pub use models::Models;
+pub use output::OutputFormat;
 pub use parameters::{Parameters, ReasoningEffort};
 pub use provider::{Provider, ProviderKind, Providers};
 
@@ -48,9 +51,9 @@ pub trait ModelClient: Send + Sync {
     /// True when there is a provider of this name in the configuration.
     fn has_provider(&self, provider: &str) -> bool;
 
-    /// Waits until the limits of the provider let one more call begin. Who holds the admission may make one call. Dropping
-    /// the future gives the place up.
-    async fn admit(&self, provider: &str) -> Admission;
+    /// Waits until the limits of the provider let one more call begin, which takes so many tokens, about, read and written. Who
+    /// holds the admission may make one call. Dropping the future gives the place up.
+    async fn admit(&self, provider: &str, tokens: u64) -> Admission;
 
     /// Makes one call. The listener hears the reply as it arrives; what is returned holds all of it. Dropping the future
     /// ends the call, but not a response that the provider makes in the background.
@@ -112,12 +115,25 @@ pub struct ModelRequest {
     pub max_output_tokens: Option<u32>,
     /// How the model is to write the reply.
     pub parameters: Parameters,
+    /// What an answer has to be; `None`: any text.
+    pub output: Option<OutputFormat>,
+    /// The reply has to be a text that Everturn asks for, like a summary: no schema binds it, and no tool may be called. The
+    /// tools are in the request all the same, so that it begins as those before, which the provider has in its cache.
+    pub wants_text: bool,
     /// Names the call. It is the same in each attempt, so that a provider may see that it has the call already. Empty:
     /// the call has no name, and its response is not made in the background, because no attempt would go on with it.
     pub idempotency_key: String,
     /// The response that an earlier attempt has had the provider make in the background, when there is one: the reply is
     /// read from it. When it is gone or has failed, the call is made again.
     pub attached: Option<String>,
+}
+
+impl ModelRequest {
+    /// What the reply has to be, when a provider of this kind is told so in a field of its own.
+    fn schema_field(&self, kind: ProviderKind) -> Option<&OutputFormat> {
+        let output = self.output.as_ref().filter(|_| !self.wants_text);
+        output.filter(|output| output.has_field(kind, !self.tools.is_empty()))
+    }
 }
 
 /// What the model said.

@@ -43,8 +43,8 @@ impl ModelClient for Models {
         self.client_of(provider).has_provider(provider)
     }
 
-    async fn admit(&self, provider: &str) -> Admission {
-        self.client_of(provider).admit(provider).await
+    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
+        self.client_of(provider).admit(provider, tokens).await
     }
 
     async fn complete(

@@ -10,7 +10,7 @@ use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 use tokio::time::timeout;
 
-use super::ModelCall;
+use super::{ModelCall, ask::Failed};
 use crate::{
     cancels, failure as fail,
     model::{Admission, ModelError, ReplyListener},
@@ -30,8 +30,10 @@ pub(super) struct Listener<'a> {
     response_id: Option<String>,
     /// Why it could not be noted.
     refused: Option<ActivityError>,
-    /// That of a call that is made again, which holds its place among the calls of the provider until its end.
-    admission: Admission,
+    /// Holds the place of the call among the calls of the provider.
+    pub(super) admission: Admission,
+    /// The tokens that the call may take, about.
+    pub(super) tokens: u64,
 }
 
 impl<'a> Listener<'a> {
@@ -53,6 +55,15 @@ impl<'a> Listener<'a> {
             response_id: earlier.map(|response| response.id),
             refused: None,
             admission: Admission::default(),
+            tokens: 0,
+        }
+    }
+
+    /// Gives the place among the calls of the provider away, and says how many tokens the call took if that is known.
+    pub(super) fn leave(&mut self, tokens: Option<u64>) {
+        let admission = std::mem::take(&mut self.admission);
+        if let Some(tokens) = tokens.filter(|tokens| *tokens > 0) {
+            admission.settle(tokens);
         }
     }
 
@@ -74,10 +85,10 @@ impl<'a> Listener<'a> {
         }
     }
 
-    /// The failure of a call that was the step's `calls`th and ended with this error.
-    pub(super) fn refused(&mut self, error: &ModelError, calls: u32) -> ActivityError {
+    /// Why a call that ended with this error has failed.
+    pub(super) fn refused(&mut self, error: ModelError) -> Failed {
         let refused = self.refused.take();
-        refused.unwrap_or_else(|| fail::from_model(error, calls))
+        refused.map_or(Failed::Model(error), Failed::Other)
     }
 }
 
@@ -106,9 +117,9 @@ impl ReplyListener for Listener<'_> {
     async fn made_again(&mut self) {
         self.response_id = None;
         self.text.set_continues(false);
-        // It has passed the limits of the provider because there was a response (`ModelCall::admission`).
+        // It has passed the limits of the provider because there was a response (`ModelCall::admit`).
         let model = &self.call.activities.model;
-        self.admission = model.admit(self.provider).await;
+        self.admission = model.admit(self.provider, self.tokens).await;
     }
 
     fn delta(&mut self, part: Part, piece: &str) {
@@ -128,25 +139,26 @@ impl ModelCall<'_> {
     /// a run that was reset, leaves it to the next attempt, which goes on with it.
     pub(super) async fn cancel_if_cancelled(&self, running: Option<BackgroundResponse>) {
         let Some(response) = running else { return };
-        let cancel = async {
-            if cancels::is_requested(self.attempt.ctx).await {
-                let model = &self.activities.model;
-                model.cancel(&response.provider, &response.id).await
-            } else {
-                Ok(())
-            }
-        };
+        let asked = timeout(CANCEL_LIMIT, cancels::is_requested(self.attempt.ctx)).await;
+        if asked.unwrap_or_default() {
+            self.cancel_response(&response).await;
+        }
+    }
+
+    /// Cancels a response at its provider, because nobody reads it.
+    pub(super) async fn cancel_response(&self, response: &BackgroundResponse) {
+        let BackgroundResponse { provider, id, .. } = response;
+        let cancel = self.activities.model.cancel(provider, id);
         let error = match timeout(CANCEL_LIMIT, cancel).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.message,
             Err(_) => "it took too long".to_owned(),
         };
-        let BackgroundResponse { provider, id, .. } = &response;
         tracing::warn!(
             provider,
             response_id = id,
             error,
-            "the response of a cancelled turn could not be cancelled; it runs to its end and is paid"
+            "a response that nobody reads could not be cancelled; it runs to its end and is paid"
         );
     }
 }

@@ -6,32 +6,41 @@ use everturn_proto::{
     turn::AgentDefinition,
     words::failure,
 };
-use everturn_store::{BudgetLimit, Estimate, Exhausted, Reservation};
+use everturn_store::{BudgetLimit, Estimate, Exhausted, ModelContext, Reservation};
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 
-use super::ModelCall;
-use crate::{
-    failpoint, failure as fail,
-    model::{ModelError, ModelRequest},
+use super::{
+    ModelCall,
+    chain::Pick,
+    window::{Window, message_bytes},
 };
+use crate::{failpoint, failure as fail, model::ModelError};
 
 impl ModelCall<'_> {
+    /// The tokens that a call with this context may take, about: the tools are not counted.
+    pub(super) fn tokens_of(&self, agent: &AgentDefinition, context: &ModelContext) -> u64 {
+        let measure = self.activities.measures.of(&self.step.agent_execution_id);
+        let bytes: usize = context.messages.iter().map(message_bytes).sum();
+        let read = Window::of(agent, measure).tokens(agent.instructions.len() + bytes);
+        read + u64::from(output_tokens(agent))
+    }
+
     /// Reserves what the call may take, which reads about so many tokens. The failure says which limit it does not fit in.
     pub(super) async fn reserve(
         &self,
-        agent: &AgentDefinition,
-        request: &ModelRequest,
+        pick: &Pick<'_>,
         input_tokens: u64,
     ) -> Result<(), ActivityError> {
         if !self.has_budget {
             return Ok(());
         }
-        let call = estimate(agent, request, input_tokens);
+        let call = estimate(&pick.agent, input_tokens);
+        let other_model = pick.other_model();
         let (turns, step, generation) = (&self.activities.turns, self.step, self.generation);
         let reservation = self
             .attempt
-            .insist(|| turns.reserve_call(step, generation, call))
+            .insist(|| turns.reserve_call(step, generation, call, other_model.as_deref()))
             .await?;
         match reservation {
             Reservation::Made => {
@@ -48,21 +57,7 @@ impl ModelCall<'_> {
     /// Gives back what a call reserved that the provider refused before it wrote anything. Whatever else went wrong, the
     /// call was probably billed, and stays reserved until its step is claimed again or the turn ends.
     pub(super) async fn give_back(&self, error: &ModelError, text: Option<&TextWriter>) {
-        let is_refused = matches!(
-            error.code,
-            failure::LLM_RATE_LIMITED
-                | failure::LLM_OVERLOADED
-                | failure::LLM_QUOTA_EXCEEDED
-                | failure::LLM_BAD_REQUEST
-                | failure::LLM_UNAUTHORIZED
-                | failure::LLM_CONTEXT_TOO_LONG
-                | failure::LLM_NOT_FOUND
-        );
-        let is_silent = text.is_none_or(|text| {
-            let mut parts = [Part::Text, Part::Reasoning].into_iter();
-            parts.all(|part| text.text_so_far(part).is_empty())
-        });
-        if !self.has_budget || !is_refused || !is_silent {
+        if !self.has_budget || !is_refused(error, text) {
             return;
         }
         let turns = &self.activities.turns;
@@ -72,18 +67,42 @@ impl ModelCall<'_> {
     }
 }
 
+/// True for a call that the provider refused before it wrote anything, and takes nothing for.
+pub(super) fn is_refused(error: &ModelError, text: Option<&TextWriter>) -> bool {
+    let is_refused = matches!(
+        error.code,
+        failure::LLM_RATE_LIMITED
+            | failure::LLM_OVERLOADED
+            | failure::LLM_QUOTA_EXCEEDED
+            | failure::LLM_BAD_REQUEST
+            | failure::LLM_UNAUTHORIZED
+            | failure::LLM_CONTEXT_TOO_LONG
+            | failure::LLM_NOT_FOUND
+    );
+    let is_silent = text.is_none_or(|text| {
+        let mut parts = [Part::Text, Part::Reasoning].into_iter();
+        parts.all(|part| text.text_so_far(part).is_empty())
+    });
+    is_refused && is_silent
+}
+
 /// What the call may take: its context, about, and the longest answer that it may have.
-fn estimate(agent: &AgentDefinition, request: &ModelRequest, input_tokens: u64) -> Estimate {
-    let assumed = agent.assumed_output_tokens.unwrap_or(ASSUMED_OUTPUT_TOKENS);
+fn estimate(agent: &AgentDefinition, input_tokens: u64) -> Estimate {
     let usage = Usage {
         input_tokens: u32::try_from(input_tokens).unwrap_or(u32::MAX),
-        output_tokens: request.max_output_tokens.unwrap_or(assumed),
+        output_tokens: output_tokens(agent),
         ..Usage::default()
     };
     Estimate {
         tokens: usage.tokens().max(1),
         nano_usd: agent.prices.map_or(0, |prices| prices.nano_usd(&usage)),
     }
+}
+
+/// The tokens of the longest answer that a call may have, or a guess.
+fn output_tokens(agent: &AgentDefinition) -> u32 {
+    let assumed = agent.assumed_output_tokens.unwrap_or(ASSUMED_OUTPUT_TOKENS);
+    agent.max_output_tokens.unwrap_or(assumed)
 }
 
 /// Says which limit the call does not fit in.

@@ -8,7 +8,7 @@ use everturn_proto::{
 };
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, without_nul};
+use super::{ModelCall, checkpoint::without_nul};
 use crate::{
     approval,
     model::ModelToolCall,
@@ -147,11 +147,20 @@ pub(super) fn sign(calls: &mut [ToolCall], signer: &str) {
 /// takes that, and the model is told so.
 fn storable(arguments: Json) -> Json {
     let arguments = arguments.made_storable().unwrap_or(arguments);
-    let bytes = arguments.as_str().len();
-    if arguments.stored_len() > bytes + MAX_WRITTEN_OUT_BYTES {
+    if is_long_written_out(&arguments) {
         return Json::of(&arguments.as_str());
     }
     arguments
+}
+
+/// A value as the store can hold it; `None` when its numbers would be long written out.
+pub(super) fn storable_value(value: Json) -> Option<Json> {
+    let value = value.made_storable().unwrap_or(value);
+    (!is_long_written_out(&value)).then_some(value)
+}
+
+fn is_long_written_out(value: &Json) -> bool {
+    value.stored_len() > value.as_str().len() + MAX_WRITTEN_OUT_BYTES
 }
 
 /// Gives those calls whose ids the conversation has already ids of ours, which no other call has. False when there are
@@ -191,6 +200,7 @@ pub(super) fn plan(state: &LlmCompleteState) -> ThinkResult {
         finish: state.finish.clone(),
         tool_calls: tool_calls.collect(),
         goes_on: state.goes_on,
+        invalid_output: state.invalid_output.clone(),
     }
 }
 

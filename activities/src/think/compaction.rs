@@ -3,17 +3,18 @@
 
 use everturn_proto::{
     limits::MAX_SUMMARY_BYTES,
-    turn::{AgentDefinition, LlmCompleteState, SentContext},
+    turn::{LlmCompleteState, SentContext},
     words::{FinishReason, MessageRole, OnFullContext, failure},
 };
 use everturn_store::ContextMessage;
 use everturn_stream::Part;
-use temporalio_common::ActivityError;
 
 use super::{
     ModelCall,
+    ask::Failed,
+    chain::Pick,
+    checkpoint::without_nul,
     window::{self, OldPart, Window},
-    without_nul,
 };
 use crate::{
     failure as fail,
@@ -35,15 +36,16 @@ impl ModelCall<'_> {
     /// Makes the checkpoint of the step: the summary that stands for the old part of the context.
     pub(super) async fn compact(
         &self,
-        agent: &AgentDefinition,
+        pick: &Pick<'_>,
         request: ModelRequest,
         part: OldPart,
         window: Window,
         calls: u32,
-    ) -> Result<LlmCompleteState, ActivityError> {
+    ) -> Result<LlmCompleteState, Failed> {
+        let agent = &*pick.agent;
         let (reply, sent) = match agent.policy_on_full_context() {
             OnFullContext::Summarize | OnFullContext::Unknown(_) if part.begin < part.end => {
-                self.summarize(agent, request, &part, window, calls).await?
+                self.summarize(pick, request, &part, window, calls).await?
             }
             _ => (ModelReply::default(), None),
         };
@@ -62,22 +64,23 @@ impl ModelCall<'_> {
     /// messages is worth more than one that fails.
     async fn summarize(
         &self,
-        agent: &AgentDefinition,
+        pick: &Pick<'_>,
         request: ModelRequest,
         part: &OldPart,
         window: Window,
         calls: u32,
-    ) -> Result<(ModelReply, Option<SentContext>), ActivityError> {
+    ) -> Result<(ModelReply, Option<SentContext>), Failed> {
         let request = ModelRequest {
             messages: to_summarize(request.messages, part),
             // It has no name, so its response does not run in the background: another attempt may compact other messages, and
             // must not take this summary for theirs. A summary that is cut off is written and paid again.
             idempotency_key: String::new(),
             attached: None,
+            wants_text: true,
             ..request
         };
         let tokens = window.tokens(window::request_bytes(&request));
-        self.reserve(agent, &request, tokens).await?;
+        self.reserve(pick, tokens).await?;
         let sent = window::sent(&request);
         // Nobody reads it while it is written.
         let answered = self
@@ -116,7 +119,7 @@ impl ModelCall<'_> {
                 );
                 Ok((ModelReply::default(), None))
             }
-            _ => Err(fail::from_model(&error, calls)),
+            _ => Err(Failed::Model(error)),
         }
     }
 }

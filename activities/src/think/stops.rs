@@ -7,7 +7,7 @@ use everturn_proto::{
 use everturn_stream::{Part, TextWriter};
 use temporalio_common::ActivityError;
 
-use super::{ModelCall, background::Listener, without_nul};
+use super::{ModelCall, background::Listener, checkpoint::without_nul};
 use crate::failure as fail;
 
 impl ModelCall<'_> {

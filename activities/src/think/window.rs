@@ -96,11 +96,15 @@ pub(super) struct OldPart {
 
 impl Window {
     pub(super) fn of(agent: &AgentDefinition, measure: BytesPerToken) -> Self {
-        let tokens = agent.context_window.unwrap_or(DEFAULT_WINDOW);
         Self {
-            tokens: u64::from(tokens),
+            tokens: u64::from(Self::size_of(agent)),
             measure,
         }
+    }
+
+    /// The tokens of the window of an agent's model.
+    pub(super) fn size_of(agent: &AgentDefinition) -> u32 {
+        agent.context_window.unwrap_or(DEFAULT_WINDOW)
     }
 
     /// Shortens the results of steps that would take too much of the window. It depends on nothing that changes in a

@@ -82,32 +82,38 @@ impl CheckedTool {
         if !value.is_object() {
             return Err(not_an_object(&value));
         }
-        let mut problems = self.validator.iter_errors(&value);
-        let named: Vec<String> = problems
-            .by_ref()
-            .take(MAX_PROBLEMS)
-            .map(|error| describe(&error))
-            .collect();
-        if named.is_empty() {
-            return Ok(());
-        }
-        let more = problems.count();
         let name = &self.spec().name;
-        let mut message = format!(
-            "The arguments do not fit the schema of tool `{name}`: {}",
-            named.join("; ")
-        );
-        if more > 0 {
-            // Writing to a string does not fail.
-            let _ = write!(message, "; and {more} more");
+        match problems(&self.validator, &value) {
+            None => Ok(()),
+            Some(problems) => Err(format!(
+                "The arguments do not fit the schema of tool `{name}`: {problems}."
+            )),
         }
-        message.push('.');
-        Err(message)
     }
 }
 
+/// What is wrong with a value, for a model; `None` when it fits.
+pub(crate) fn problems(validator: &Validator, value: &Value) -> Option<String> {
+    let mut problems = validator.iter_errors(value);
+    let named: Vec<String> = problems
+        .by_ref()
+        .take(MAX_PROBLEMS)
+        .map(|error| describe(&error))
+        .collect();
+    if named.is_empty() {
+        return None;
+    }
+    let mut sentence = named.join("; ");
+    let more = problems.count();
+    if more > 0 {
+        // Writing to a string does not fail.
+        let _ = write!(sentence, "; and {more} more");
+    }
+    Some(sentence)
+}
+
 /// Compiles a schema without fetching anything from anywhere.
-fn compile(schema: &Value) -> Result<Validator, String> {
+pub(crate) fn compile(schema: &Value) -> Result<Validator, String> {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return Err("it must have `\"type\": \"object\"` at the top".to_owned());
     }

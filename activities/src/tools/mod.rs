@@ -38,6 +38,7 @@ use tokio_util::sync::CancellationToken;
 pub use everturn_proto::words::Effect;
 
 pub use checked::{CheckedTool, RegisterError};
+pub(crate) use checked::{compile as compile_schema, problems};
 pub use described::{DescribedTool, RunBy};
 pub use events::ToolEvents;
 pub use progress::Progress;

@@ -51,9 +51,9 @@ pub struct GatewayConfig {
     /// Bytes of a page's events at the most; a page has at least one event. Default
     /// [`PageLimit::DEFAULT_BYTES`].
     pub max_page_bytes: u32,
-    /// Items of a timeline at the most, the newest. Default 10 000.
-    pub max_timeline_items: usize,
-    /// Bytes of a timeline's items at the most, the newest. Default 8 MiB: 10 000 items of ordinary length.
+    /// Items of a page of a timeline at the most. Default 10 000.
+    pub max_timeline_items: u32,
+    /// Bytes of a page's items at the most; a page has at least one item. Default 8 MiB: 10 000 items of ordinary length.
     pub max_timeline_bytes: usize,
     /// Open SSE streams of this gateway. Default 10 000: each costs some 40 KB and a file descriptor.
     pub max_streams: usize,

@@ -1,9 +1,18 @@
 //! The event log, and what is made from it: the status, the timeline.
 
 use everturn_gateway::GatewayConfig;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Answer, TestGateway};
+
+/// The first number of a page of events, their number, and whether there are more.
+fn sequences(answer: &Answer) -> (u64, usize, bool) {
+    let body = answer.json();
+    let events = body["events"].as_array().unwrap();
+    let first = events.first();
+    let first = first.map_or(0, |event| event["sequence_number"].as_u64().unwrap());
+    (first, events.len(), body["has_more"].as_bool().unwrap())
+}
 
 #[tokio::test]
 async fn events_come_in_pages() {
@@ -21,14 +30,6 @@ async fn events_come_in_pages() {
         gateway
             .get(&format!("/conversations/c/events{query}"))
             .await
-    };
-    let sequences = |answer: &Answer| {
-        let body = answer.json();
-        let events = body["events"].as_array().unwrap();
-        let first = events
-            .first()
-            .map_or(0, |event| event["sequence_number"].as_u64().unwrap());
-        (first, events.len(), body["has_more"].as_bool().unwrap())
     };
     let first = page("?limit=100").await;
     assert_eq!(sequences(&first), (1, 100, true));
@@ -72,6 +73,35 @@ async fn events_come_in_pages() {
 }
 
 #[tokio::test]
+async fn pages_are_read_backwards_from_the_end() {
+    let gateway = TestGateway::start().await;
+    gateway.store.add("c", "default");
+    for _ in 0..25 {
+        gateway.store.append("c", "m", "act", "{}");
+    }
+    let page = async |query: &str| {
+        gateway
+            .get(&format!("/conversations/c/events{query}"))
+            .await
+    };
+    for (query, expected) in [
+        ("?before=4294967295&limit=10", (16, 10, true)),
+        ("?before=16&limit=10", (6, 10, true)),
+        ("?before=6&limit=10", (1, 5, false)),
+        ("?before=11&limit=10", (1, 10, false)),
+    ] {
+        assert_eq!(sequences(&page(query).await), expected, "{query}");
+    }
+    for query in ["?before=1", "?before=0"] {
+        let empty = page(query).await.json();
+        assert_eq!(empty, json!({"events": [], "has_more": false}), "{query}");
+    }
+    for bad in ["?before=-1", "?before=5&from_sequence=2"] {
+        page(bad).await.assert_problem(400, "invalid_parameter");
+    }
+}
+
+#[tokio::test]
 async fn pages_and_timelines_of_large_events_end_at_their_bytes() {
     let gateway = TestGateway::with(GatewayConfig {
         max_page_bytes: 250_000,
@@ -90,9 +120,12 @@ async fn pages_and_timelines_of_large_events_end_at_their_bytes() {
     let reads = gateway.store.lock().reads;
     let timeline = gateway.get("/conversations/c/messages").await.json();
     assert_eq!(timeline["timeline"].as_array().unwrap().len(), 2);
-    assert_eq!(timeline["total"], 50);
+    assert_eq!(
+        (&timeline["total"], &timeline["nextBefore"]),
+        (&json!(2), &json!(49))
+    );
     let reads = gateway.store.lock().reads - reads;
-    assert_eq!(reads, 5, "5 MB are read a megabyte at a time");
+    assert_eq!(reads, 1, "what is not shown is not read");
 }
 
 #[tokio::test]
@@ -117,50 +150,55 @@ async fn status_is_answered_from_the_store() {
     );
 }
 
-#[tokio::test]
-async fn timeline_is_made_from_the_events() {
+/// A gateway with a conversation of 600 turns, of four events and three items each.
+async fn long_conversation() -> TestGateway {
     let gateway = TestGateway::with(GatewayConfig {
         max_timeline_items: 1500,
         ..GatewayConfig::default()
     })
     .await;
     gateway.store.add("c", "default");
-    let timeline = async || gateway.get("/conversations/c/messages").await.json();
-    assert_eq!(
-        timeline().await,
-        json!({"conversationId": "c", "timeline": [], "total": 0})
-    );
+    let call = r#"{"tool_name":"t","tool_input":{},"execution_id":"e","call_id":"k"}"#;
     for turn in 0..600 {
-        gateway.store.append(
-            "c",
-            "m",
-            "user_message",
-            &format!(r#"{{"content":"{turn}","message_id":"m{turn}"}}"#),
-        );
-        gateway
-            .store
-            .append("c", "m", "thought", r#"{"thought":" "}"#);
-        gateway.store.append(
-            "c",
-            "m",
-            "act",
-            r#"{"tool_name":"t","tool_input":{},"execution_id":"e","call_id":"k"}"#,
-        );
-        gateway
-            .store
-            .append("c", "m", "assistant_message", r#"{"content":"x"}"#);
+        let message = format!(r#"{{"content":"{turn}","message_id":"m{turn}"}}"#);
+        for (event_type, data) in [
+            ("user_message", message.as_str()),
+            ("thought", r#"{"thought":" "}"#),
+            ("act", call),
+            ("assistant_message", r#"{"content":"x"}"#),
+        ] {
+            gateway.store.append("c", "m", event_type, data);
+        }
     }
-    let shown = timeline().await;
-    assert_eq!(shown["total"], 1800);
-    let items = shown["timeline"].as_array().unwrap();
+    gateway
+}
+
+/// The sequence numbers of a timeline's items.
+fn numbers(timeline: &Value) -> Vec<u64> {
+    let items = timeline["timeline"].as_array().unwrap().iter();
+    let numbers = items.map(|item| item["sequenceNumber"].as_u64());
+    numbers.map(Option::unwrap).collect()
+}
+
+#[tokio::test]
+async fn timeline_is_made_from_the_events() {
+    let gateway = long_conversation().await;
+    gateway.store.add("empty", "default");
+    let timeline = async |id: &str| {
+        gateway
+            .get(&format!("/conversations/{id}/messages"))
+            .await
+            .json()
+    };
     assert_eq!(
-        (items.len(), &items[1499]["sequenceNumber"]),
-        (1500, &json!(2400))
+        timeline("empty").await,
+        json!({"conversationId": "empty", "timeline": [], "total": 0, "nextBefore": null})
     );
-    let numbers: Vec<_> = items
-        .iter()
-        .map(|item| item["sequenceNumber"].as_u64().unwrap())
-        .collect();
+    let shown = timeline("c").await;
+    assert_eq!(shown["total"], 1500);
+    assert_eq!(shown["nextBefore"], 401);
+    let (items, numbers) = (&shown["timeline"], numbers(&shown));
+    assert_eq!((numbers.len(), numbers[1499]), (1500, 2400));
     assert!(numbers.is_sorted());
     assert_eq!(items[0]["type"], "user_message");
     assert_eq!(
@@ -168,4 +206,24 @@ async fn timeline_is_made_from_the_events() {
         json!({"id": "act-403", "type": "tool_call", "sequenceNumber": 403,
         "timestamp": 1_767_323_045_678_u64, "toolName": "t", "toolInput": {}, "executionId": "e", "callId": "k"})
     );
+}
+
+#[tokio::test]
+async fn a_timeline_is_read_backwards_a_few_items_at_a_time() {
+    let gateway = long_conversation().await;
+    let page = async |query: &str| {
+        let path = format!("/conversations/c/messages{query}");
+        gateway.get(&path).await
+    };
+    let rest = page("?before=401").await.json();
+    assert_eq!(rest["total"], 300);
+    assert_eq!(rest["nextBefore"], json!(null));
+    let few = page("?before=401&limit=2").await.json();
+    assert_eq!(numbers(&few), [399, 400]);
+    assert_eq!(few["nextBefore"], 398);
+    assert_eq!(numbers(&rest)[298..], numbers(&few));
+    assert_eq!(page("?before=1").await.json()["timeline"], json!([]));
+    for bad in ["?limit=0", "?limit=1501", "?before=-1", "?before=x"] {
+        page(bad).await.assert_problem(400, "invalid_parameter");
+    }
 }

@@ -43,6 +43,8 @@ words! {
         SubAgentStart = "sub_agent_start",
         /// Older messages are no longer sent to the model: a summary stands for them.
         ContextCompacted = "context_compacted",
+        /// A step gave a model up, and calls the next one of the agent's chain.
+        ModelFallback = "model_fallback",
     }
 }
 
@@ -69,6 +71,7 @@ impl EventType {
             | Self::ClientToolRequested
             | Self::SubAgentStart
             | Self::ContextCompacted
+            | Self::ModelFallback
             | Self::Unknown(_) => false,
         }
     }
@@ -95,6 +98,7 @@ impl EventType {
             | Self::ClientToolRequested
             | Self::SubAgentStart
             | Self::ContextCompacted
+            | Self::ModelFallback
             | Self::Unknown(_) => false,
         }
     }
@@ -123,6 +127,7 @@ impl EventType {
             | Self::ClientToolRequested
             | Self::SubAgentStart
             | Self::ContextCompacted
+            | Self::ModelFallback
             | Self::Unknown(_) => false,
         }
     }

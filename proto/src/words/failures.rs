@@ -26,6 +26,8 @@ pub mod failure {
     pub const LLM_CONTENT_POLICY: &str = "llm_content_policy";
     /// The reply could not be used.
     pub const LLM_INVALID_RESPONSE: &str = "llm_invalid_response";
+    /// The answer is not what the agent's `output` asks for.
+    pub const LLM_OUTPUT_INVALID: &str = "llm_output_invalid";
     /// The tool could not be reached, and did not run.
     pub const TOOL_UNAVAILABLE: &str = "tool_unavailable";
     /// The turn used all of the agent's steps without an answer.
@@ -62,8 +64,8 @@ pub mod failure {
     pub const UNKNOWN_MESSAGE: &str = "unknown_message";
     /// A bug, or stored data that this version cannot read.
     pub const INTERNAL: &str = "internal";
-    /// All codes.
-    pub const ALL: [&str; 29] = [
+    /// The codes of failures of models.
+    pub const OF_MODELS: [&str; 12] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -76,6 +78,22 @@ pub mod failure {
         LLM_NOT_FOUND,
         LLM_CONTENT_POLICY,
         LLM_INVALID_RESPONSE,
+    ];
+    /// All codes.
+    pub const ALL: [&str; 30] = [
+        LLM_TIMEOUT,
+        LLM_RATE_LIMITED,
+        LLM_QUOTA_EXCEEDED,
+        LLM_UNAVAILABLE,
+        LLM_OVERLOADED,
+        LLM_STREAM_CUT,
+        LLM_BAD_REQUEST,
+        LLM_UNAUTHORIZED,
+        LLM_CONTEXT_TOO_LONG,
+        LLM_NOT_FOUND,
+        LLM_CONTENT_POLICY,
+        LLM_INVALID_RESPONSE,
+        LLM_OUTPUT_INVALID,
         TOOL_UNAVAILABLE,
         STEP_LIMIT,
         TURN_TIMEOUT,

@@ -41,6 +41,10 @@ words! {
         Length = "length",
         /// The call has made a summary of older messages. The model thinks in the next step.
         Compacted = "compacted",
+        /// The answer is not what the agent's `output` asks for. Only events say so.
+        InvalidOutput = "invalid_output",
+        /// The steps are used up, and the model has summarized its work.
+        StepLimit = "step_limit",
     }
 }
 

@@ -13,11 +13,18 @@ pub struct BackgroundResponse {
     pub id: String,
 }
 
-/// A [`BackgroundResponse`] as it is stored, with the step whose call it answers. A worker of the release before that
-/// calls another step leaves it where it is.
+/// What is stored of an agent execution for the call of one step, with that step. A worker of the release before that calls
+/// another step leaves it where it is.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct ResponseOfStep<R> {
+pub(crate) struct OfStep<T> {
     pub(crate) step: u32,
     #[serde(flatten)]
-    pub(crate) response: R,
+    pub(crate) value: T,
+}
+
+impl<T> OfStep<T> {
+    /// What is stored for this step.
+    pub(crate) fn of(self, step: u32) -> Option<T> {
+        (self.step == step).then_some(self.value)
+    }
 }

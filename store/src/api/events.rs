@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use everturn_proto::{LogId, event::Event};
+use everturn_proto::{Json, LogId, event::Event};
 
 use super::{Access, PageLimit, Result};
 
@@ -20,6 +20,25 @@ pub trait EventReader: Send + Sync {
         from_sequence: u32,
         limit: PageLimit,
     ) -> Result<EventPage>;
+
+    /// Returns the last events with `sequence_number < before`, in order, up to `limit`; the last of the log when `before`
+    /// is larger than all. [`EventPage::has_more`] then says whether there are events before them. The page has no
+    /// generations.
+    async fn events_before(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        before: u32,
+        limit: PageLimit,
+    ) -> Result<EventPage>;
+
+    /// Looks up what events say of others that may be far away in the log. What is not known is left out.
+    async fn event_links(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        wanted: &WantedLinks,
+    ) -> Result<EventLinks>;
 
     /// Returns the last event that a reader of this log and one of another version of it have in common: the last one
     /// before the event `before` that was saved no later than `saved_by`; 0 when there is none. A log has another
@@ -60,11 +79,36 @@ pub struct EventLog {
 pub struct EventPage {
     /// The events, by rising sequence number.
     pub events: Vec<Event>,
-    /// True exactly when at least one more event is stored behind this page.
+    /// True exactly when at least one more event is stored behind this page, in the direction in which it was read.
     pub has_more: bool,
     /// The newest generation that was claimed for each agent execution that runs (invariant 7, fenced deltas), at the
     /// moment at which the page was read. A page without events has none.
     pub generations: BTreeMap<String, u32>,
+}
+
+/// Of what [`EventReader::event_links`] are wanted. Lists are as long as a page of events at the most.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WantedLinks {
+    /// Agent executions, which may be those of sub-agents.
+    pub agent_executions: Vec<String>,
+    /// Tool executions, which a person may have approved.
+    pub tool_executions: Vec<String>,
+}
+
+impl WantedLinks {
+    /// True when nothing is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.agent_executions.is_empty() && self.tool_executions.is_empty()
+    }
+}
+
+/// What events say of others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EventLinks {
+    /// The model's id of the call that started a sub-agent, by the sub-agent's agent execution.
+    pub parent_calls: BTreeMap<String, String>,
+    /// The input of each tool execution that a person has approved, as the tool got it.
+    pub approved_inputs: BTreeMap<String, Json>,
 }
 
 /// Where a conversation stands.

@@ -3,6 +3,7 @@
 //! - `events`: the event log, read. For gateways
 //! - `conversations`, `lists`: conversations, the messages they accept, pages of the list. For gateways
 //! - `background`: responses of models that run on at their provider. For workers
+//! - `chain`: where a step is in the chain of its agent's models. For workers
 //! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
 //! - `outside`: tool calls that a person or the client answers. For gateways
 //! - `blobs`: images and files. For gateways and workers
@@ -23,6 +24,7 @@
 mod background;
 mod blobs;
 mod budgets;
+mod chain;
 mod connections;
 mod conversations;
 mod events;
@@ -39,7 +41,7 @@ mod tools;
 mod traces;
 mod turns;
 
-pub(crate) use self::background::ResponseOfStep;
+pub(crate) use self::background::OfStep;
 pub use self::{
     background::BackgroundResponse,
     blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
@@ -47,12 +49,13 @@ pub use self::{
         BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
         UsageQuery,
     },
+    chain::{ChainPlace, FailedCall, NotedFailure},
     connections::{ConnectionUsage, Connections},
     conversations::{
         Conversations, NewConversation, NewMessage, QueuedMessage, ResumePoint, TakenBy,
         UnfinishedTurn,
     },
-    events::{ConversationStatus, EventLog, EventPage, EventReader},
+    events::{ConversationStatus, EventLinks, EventLog, EventPage, EventReader, WantedLinks},
     executions::{AgentExecution, AgentExecutionPlace, AgentExecutions, ParentCall, StepUsage},
     keys::{ApiKey, KeyKind, Keys, NewKey},
     leases::{LostWorkers, RunningExecution, SeenLease, WorkerId, WorkerLease, WorkerLeases},

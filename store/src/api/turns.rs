@@ -12,7 +12,8 @@ use everturn_proto::{
 };
 
 use super::{
-    BackgroundResponse, DayBudget, Estimate, PageLimit, Reservation, Result, WorkerId,
+    BackgroundResponse, ChainPlace, DayBudget, Estimate, FailedCall, NotedFailure, PageLimit,
+    Reservation, Result, WorkerId,
     tools::{StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, ToolResult},
 };
 
@@ -84,12 +85,14 @@ pub trait TurnStore: Send + Sync {
     async fn release_step(&self, step: &StepKey, generation: u32) -> Result<()>;
 
     /// Reserves a part of the turn's budget for a call that was claimed (`StepClaim::Call::has_budget`), before it is made.
-    /// The same call may ask again.
+    /// The same call may ask again. `other_model` is the model that is called (`<provider>/<model>`), when that is not the
+    /// agent's own.
     async fn reserve_call(
         &self,
         step: &StepKey,
         generation: u32,
         call: Estimate,
+        other_model: Option<&str>,
     ) -> Result<Reservation>;
 
     /// Gives back what was reserved for a call that the provider refused and takes nothing for.
@@ -104,6 +107,16 @@ pub trait TurnStore: Send + Sync {
         generation: u32,
         response: &BackgroundResponse,
     ) -> Result<bool>;
+
+    /// Notes that a call of a model of a chain has failed: the next claim of the step answers where the step is now. When it
+    /// goes on to another model, the event that says so is appended in the same transaction, once, and a response that runs
+    /// for the call is forgotten.
+    async fn note_failed_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        failed: &FailedCall,
+    ) -> Result<NotedFailure>;
 
     /// True while the agent execution runs and no newer generation than this one was claimed: a model call whose claim
     /// is lost is paid for and of no use.
@@ -255,6 +268,9 @@ pub enum StepClaim {
         /// The response that runs at the provider for an earlier call of this step, when one is known
         /// ([`TurnStore::note_response`]). It may have ended, or be gone.
         background: Option<BackgroundResponse>,
+        /// Where the step is in the chain of its agent's models, when a call of it has failed
+        /// ([`TurnStore::note_failed_call`]).
+        chain: Option<ChainPlace>,
     },
 }
 

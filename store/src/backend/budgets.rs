@@ -85,9 +85,10 @@ pub(super) async fn reserve(
     step: &StepKey,
     generation: u32,
     call: Estimate,
+    other_model: Option<&str>,
 ) -> Result<Reservation> {
     for _ in 0..TRIES {
-        if has_reserved(connection, step, generation, call).await? {
+        if has_reserved(connection, step, generation, call, other_model).await? {
             return Ok(Reservation::Made);
         }
         let budget: Option<BudgetRow> = sqlx::query_as(sql::BUDGET)
@@ -125,18 +126,21 @@ async fn has_reserved(
     step: &StepKey,
     generation: u32,
     call: Estimate,
+    other_model: Option<&str>,
 ) -> Result<bool> {
     let (tokens, nano) = (wide(call.tokens.max(1)), wide(call.nano_usd));
-    let done = sqlx::query(words(sql::RESERVE))
+    let mut reserve = sqlx::query(words(sql::RESERVE))
         .bind(&step.agent_execution_id)
         .bind(&step.conversation_id)
         .bind(i64::from(generation))
         .bind(i64::from(step.step))
         .bind(tokens)
         .bind(nano)
-        .bind(day(now()))
-        .execute(&mut *connection)
-        .await?;
+        .bind(day(now()));
+    if WRITES_IN_PARTS {
+        reserve = reserve.bind(other_model);
+    }
+    let done = reserve.execute(&mut *connection).await?;
     if done.rows_affected() == 0 {
         return Ok(false);
     }
@@ -146,6 +150,7 @@ async fn has_reserved(
             .bind(i64::from(step.step))
             .bind(tokens)
             .bind(nano)
+            .bind(other_model)
             .execute(connection)
             .await?;
     }
@@ -242,10 +247,11 @@ pub(super) async fn free(
         .execute(&mut *connection)
         .await?;
     if is_cut {
+        let own_model = || model_name(&reserved.provider, &reserved.model);
         sqlx::query(sql::ADD_CUT_CALL)
             .bind(conversation_id)
             .bind(day(now()))
-            .bind(model_name(&reserved.provider, &reserved.model))
+            .bind(reserved.other_model.unwrap_or_else(own_model))
             .bind(slot(id))
             .bind(reserved.tokens)
             .bind(reserved.nano)

@@ -15,14 +15,16 @@ use super::{
         Statement,
         agent_executions::STATUS_OF_EXECUTION,
         checkpoints::{
-            CHECKPOINT, CLAIM_STEP, CheckpointRow, INSERT_REPLY, NOTE_RESPONSE, RELEASE_STEP,
+            CHECKPOINT, CLAIM_STEP, CheckpointRow, INSERT_REPLY, NOTE_FAILED_CALL, NOTE_RESPONSE,
+            RELEASE_STEP,
         },
         tools::USED_CALL_IDS,
     },
 };
 use crate::{
     api::{
-        BackgroundResponse, CompletedStep, ResponseOfStep, Result, StepClaim, StepKey, WorkerId,
+        BackgroundResponse, ChainPlace, CompletedStep, FailedCall, OfStep, Result, StepClaim,
+        StepKey, WorkerId,
     },
     columns::now,
     error::{Missing, StoreError},
@@ -55,19 +57,16 @@ struct ClaimRow {
     log_id: String,
     has_budget: bool,
     was_cut: bool,
-    background_response: Option<StoredResponse>,
+    background_response: Option<Column<OfStep<BackgroundResponse>>>,
+    model_chain: Option<Column<OfStep<ChainPlace>>>,
 }
-
-type StoredResponse = Column<ResponseOfStep<BackgroundResponse>>;
 
 impl ClaimRow {
     /// The claim of this step. A call whose response runs on at its provider was not cut: what it had reserved is still for it.
     fn of(self, step: u32) -> Claimed {
         let row = self;
-        let of_this_step = row
-            .background_response
-            .filter(|stored| stored.0.step == step);
-        let background = of_this_step.map(|stored| stored.0.response);
+        let background = row.background_response.and_then(|stored| stored.0.of(step));
+        let chain = row.model_chain.and_then(|stored| stored.0.of(step));
         let is_cut = row.was_cut && background.is_none();
         Claimed {
             cut_before: is_cut.then_some(row.generation),
@@ -78,6 +77,7 @@ impl ClaimRow {
                 is_ahead: row.is_ahead,
                 has_budget: row.has_budget,
                 background,
+                chain,
             },
         }
     }
@@ -144,9 +144,9 @@ pub(super) async fn note_response(
     generation: u32,
     response: &BackgroundResponse,
 ) -> Result<bool> {
-    let stored = ResponseOfStep {
+    let stored = OfStep {
         step: step.step,
-        response,
+        value: response,
     };
     let noted = sqlx::query(NOTE_RESPONSE)
         .bind(&step.agent_execution_id)
@@ -155,6 +155,31 @@ pub(super) async fn note_response(
         .bind(AgentExecutionStatus::Running.as_str())
         .bind(runs::newest(step.epoch))
         .bind(Column(stored))
+        .execute(connection)
+        .await?;
+    Ok(noted.rows_affected() == 1)
+}
+
+/// Stores where a step is after a call that failed, unless the call is useless by now. Returns whether it did.
+pub(super) async fn note_failed_call(
+    connection: &mut Connection,
+    step: &StepKey,
+    generation: u32,
+    failed: &FailedCall,
+) -> Result<bool> {
+    let stored = OfStep {
+        step: step.step,
+        value: &failed.chain,
+    };
+    let noted = sqlx::query(NOTE_FAILED_CALL)
+        .bind(&step.agent_execution_id)
+        .bind(&step.conversation_id)
+        .bind(i64::from(generation))
+        .bind(AgentExecutionStatus::Running.as_str())
+        .bind(runs::newest(step.epoch))
+        .bind(Column(stored))
+        .bind(i64::from(failed.calls))
+        .bind(failed.fallback.is_some())
         .execute(connection)
         .await?;
     Ok(noted.rows_affected() == 1)

@@ -11,10 +11,13 @@ use super::{
     sql::{self, events},
 };
 use crate::{
-    api::{Access, ConversationStatus, EventLog, EventPage, EventReader, PageLimit, Result},
+    api::{
+        Access, ConversationStatus, EventLinks, EventLog, EventPage, EventReader, PageLimit,
+        Result, WantedLinks,
+    },
     columns::narrow,
     rows::{
-        conversations::{EventRow, StatusRow},
+        conversations::{EventRow, LinkRow, StatusRow},
         measured::MeasuredRow,
     },
 };
@@ -45,6 +48,58 @@ impl EventReader for Database {
             has_more,
             generations: generations.map_or_else(BTreeMap::new, |column| column.0),
         })
+    }
+
+    async fn events_before(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        before: u32,
+        limit: PageLimit,
+    ) -> Result<EventPage> {
+        let query = sql::for_caller(events::EVENTS_BEFORE, access, &log.conversation_id)
+            .bind(i64::from(before))
+            .bind(i64::from(limit.rows) + 1)
+            .bind(log.id.as_str())
+            .bind(i64::from(limit.bytes));
+        let rows: Vec<MeasuredRow<EventRow>> = self.read(query.fetch_all(self.reader())).await?;
+        let (mut rows, has_more) = limit.cut(rows);
+        rows.reverse();
+        let events = rows.into_iter();
+        Ok(EventPage {
+            events: events
+                .map(|row| row.into_event(&log.conversation_id))
+                .collect(),
+            has_more,
+            generations: BTreeMap::new(),
+        })
+    }
+
+    async fn event_links(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        wanted: &WantedLinks,
+    ) -> Result<EventLinks> {
+        let query = sql::for_caller(words(events::LINKS), access, &log.conversation_id)
+            .bind(log.id.as_str())
+            .bind(list(&wanted.agent_executions))
+            .bind(list(&wanted.tool_executions));
+        let rows: Vec<LinkRow> = self.read(query.fetch_all(self.reader())).await?;
+        let mut links = EventLinks::default();
+        for LinkRow {
+            id,
+            call_id,
+            tool_input,
+        } in rows
+        {
+            if let Some(call_id) = call_id {
+                links.parent_calls.insert(id, call_id);
+            } else if let Some(input) = tool_input {
+                links.approved_inputs.insert(id, input.0);
+            }
+        }
+        Ok(links)
     }
 
     async fn last_common(

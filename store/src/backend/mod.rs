@@ -5,7 +5,7 @@
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
 //!   `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`: the traits
 //! - `messages.rs`: the transactions behind `Conversations`
-//! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
+//! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes. The
 //!   `parts.rs` beside each `dialect.rs` runs what `write/` collects
 //! - `budgets.rs`: what calls of models reserve and settle, and the sums of tenants
@@ -18,11 +18,11 @@
 //! SQLite: a transaction that writes holds the whole file. PostgreSQL (READ COMMITTED):
 //!
 //! 1. What numbers events, counts or removes waiting messages or removes a conversation (`begin_turn`,
-//!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`) locks the
-//!    conversation's row first. Such transactions of one conversation run one after the other, and each reads what it
+//!    `begin_sub_agent`, `save`, `queue_message`, `withdraw_message`, `delete_conversation`, `remove_expired`, and
+//!    `note_failed_call` when another model is called next) locks the conversation's row first. Such transactions of one conversation run one after the other, and each reads what it
 //!    depends on in statements after the one that locked, which see all that the transaction before it committed.
 //!    Numbers are taken under the lock, and the lock ends after the commit is visible (invariant 2, one order).
-//! 2. Claims and ends do not lock the conversation. `claim_step` and `note_response` (the row of the agent execution),
+//! 2. Claims and ends do not lock the conversation. `claim_step`, `note_response` and `note_failed_call` (the row of the agent execution),
 //!    `claim_tool`, `finish_tool` and `store_result` (the row of the tool) decide in the `WHERE` of one `UPDATE`,
 //!    `complete_step` and `save_partial` by the unique key of the checkpoint. A `save` that closes tools locks their
 //!    rows before it reads them, so that no end comes between.
@@ -57,7 +57,7 @@
 //!
 //! | call | round trips |
 //! |---|---|
-//! | `events`, `conversation_status`, `last_sequences`, `context`, `agent_executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
+//! | `events`, `events_before`, `event_links`, `conversation_status`, `last_sequences`, `context`, `agent_executions`, `conversation`, `list_conversations`, `resume_point` | 1 |
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
@@ -68,6 +68,7 @@
 //! | `begin_sub_agent` | 7; repeated: 4 |
 //! | `claim_step` | 1; already paid: 3 |
 //! | `complete_step`, `save_partial`, `finish_tool` | 1 |
+//! | `note_failed_call` (only of an agent with several models) | 1; when another model is called next: 7 |
 //! | `reserve_call` (only where a turn has a budget) | 1; used up: 2 |
 //! | `release_call`, and a claim after a call that was cut: more than without | about 6 |
 //! | `claim_tool` | 1 |
@@ -91,6 +92,7 @@ mod append;
 pub(crate) mod begin;
 mod blobs;
 pub(crate) mod budgets;
+mod chain;
 mod checkpoints;
 mod claims;
 mod conversations;

@@ -14,7 +14,7 @@ use sqlx::types::Json as Column;
 use super::{
     Database, begin,
     budgets::{self, Freed},
-    checkpoints, claims,
+    chain, checkpoints, claims,
     dialect::{list, words},
     save,
     sql::{
@@ -28,8 +28,9 @@ use super::{
 use crate::{
     api::{
         BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, ContextMessage, Estimate,
-        ModelContext, OnUnknownAgent, PageLimit, ReadBefore, Reservation, Result, Saved, StepClaim,
-        StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
+        FailedCall, ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation,
+        Result, Saved, StepClaim, StepKey, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart,
+        TurnStore, WorkerId,
     },
     rows::measured::MeasuredRow,
 };
@@ -133,9 +134,10 @@ impl TurnStore for Database {
         step: &StepKey,
         generation: u32,
         call: Estimate,
+        other_model: Option<&str>,
     ) -> Result<Reservation> {
         let call = self.together(async |connection| {
-            budgets::reserve(connection, step, generation, call).await
+            budgets::reserve(connection, step, generation, call, other_model).await
         });
         self.in_claim_share(&step.conversation_id, call).await
     }
@@ -161,6 +163,31 @@ impl TurnStore for Database {
             checkpoints::note_response(&mut *self.single().await?, step, generation, response).await
         });
         self.in_claim_share(&step.conversation_id, call).await
+    }
+
+    async fn note_failed_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        failed: &FailedCall,
+    ) -> Result<NotedFailure> {
+        if let Some(event) = &failed.fallback {
+            return self
+                .locking(&step.conversation_id, async |connection| {
+                    chain::fall_back(connection, step, generation, failed, event).await
+                })
+                .await;
+        }
+        let call = self.in_time(async {
+            let connection = &mut *self.single().await?;
+            checkpoints::note_failed_call(connection, step, generation, failed).await
+        });
+        let is_noted = self.in_claim_share(&step.conversation_id, call).await?;
+        Ok(if is_noted {
+            NotedFailure::Counted
+        } else {
+            NotedFailure::Superseded
+        })
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool> {

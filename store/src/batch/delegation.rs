@@ -7,7 +7,7 @@ use everturn_proto::{
     event::SubAgentStart,
     ids,
     turn::{AgentDefinition, LlmCompleteState, SaveSubAgent, ToolCall},
-    words::{EventType, ToolKind, ToolStatus},
+    words::{EventType, FinishReason, ToolKind, ToolStatus},
 };
 use serde::Deserialize;
 
@@ -121,15 +121,24 @@ fn allowed(call: &ToolCall, delegator: &Delegator) -> Result<Arguments, String> 
 }
 
 /// Returns a sub-agent's answer. Whoever delegated is told when it was cut.
-fn answer_of(state: &LlmCompleteState) -> String {
-    if state.is_cut {
-        format!(
-            "{}\n\n(The answer was cut at the limit of tokens.)",
-            state.text
-        )
-    } else {
-        state.text.clone()
+fn answer_of(state: &LlmCompleteState) -> Json {
+    if let Some(output) = &state.output {
+        return output.clone();
     }
+    if state.is_cut {
+        let text = &state.text;
+        Json::of(&format!(
+            "{text}\n\n(The answer was cut at the limit of tokens.)"
+        ))
+    } else {
+        Json::of(&state.text)
+    }
+}
+
+/// Returns what a sub-agent has written whose steps are used up; `None` when that is nothing.
+fn last_words(state: &LlmCompleteState) -> Option<&str> {
+    let is_summary = state.finish() == FinishReason::StepLimit && !state.text.is_empty();
+    is_summary.then_some(state.text.as_str())
 }
 
 impl Builder<'_> {
@@ -166,10 +175,10 @@ impl Builder<'_> {
             .unwrap_or_default();
         let duration_ms = u32::try_from(took.max(0)).unwrap_or(u32::MAX);
         let execution_id = &call.tool.record.call.execution_id;
+        let checkpoint = self.snapshot.checkpoint.as_ref();
         let tool_end = match end {
             AgentExecutionEnd::Completed => {
-                let answer = self.snapshot.checkpoint.as_ref().map(answer_of);
-                let answer = Json::of(&answer.unwrap_or_default());
+                let answer = checkpoint.map_or_else(|| Json::of(&""), answer_of);
                 ToolEnd::of_result(execution_id, answer, false, duration_ms)
             }
             AgentExecutionEnd::Cancelled { .. } => ToolEnd {
@@ -178,7 +187,13 @@ impl Builder<'_> {
             },
             AgentExecutionEnd::Failed { code, message } => {
                 let error = format!("The sub-agent failed ({code}): {message}");
-                ToolEnd::failed(&error, duration_ms)
+                match checkpoint.and_then(last_words) {
+                    Some(text) => {
+                        let result = format!("{error} What it has done and found:\n\n{text}");
+                        ToolEnd::of_result(execution_id, Json::of(&result), true, duration_ms)
+                    }
+                    None => ToolEnd::failed(&error, duration_ms),
+                }
             }
         };
         self.batch.delegate_call_end = Some(DelegateCallEnd {

@@ -1,9 +1,12 @@
 //! The end of an agent execution.
 
+use std::borrow::Cow;
+
 use everturn_proto::{
     event::{Cancelled, Complete, Error, Thought, Usage},
     ids, money,
-    words::{EventType, FinishReason, ToolStatus},
+    turn::LlmCompleteState,
+    words::{EventType, FinishReason, ToolStatus, failure},
 };
 
 use super::{AgentExecutionEnd, Totals, builder::Builder, observe::Closing};
@@ -26,6 +29,8 @@ impl Builder<'_> {
         for tool in self.lost_records() {
             self.observe(&tool, &closing)?;
         }
+        let judged = self.judged(end);
+        let end = judged.as_ref();
         let mut error_code = None;
         let (usage, cost_usd) = self.taken();
         match end {
@@ -71,9 +76,26 @@ impl Builder<'_> {
         Ok(())
     }
 
+    /// Returns how the agent execution really ends: an answer that is not what it had to be completes nothing. Workflows of
+    /// earlier releases do not know of such answers.
+    fn judged<'e>(&self, end: &'e AgentExecutionEnd) -> Cow<'e, AgentExecutionEnd> {
+        let checkpoint = self.snapshot.checkpoint.as_ref();
+        let problem = checkpoint.and_then(|state| state.invalid_output.as_ref());
+        match (end, problem) {
+            (AgentExecutionEnd::Completed, Some(problem)) => {
+                Cow::Owned(AgentExecutionEnd::Failed {
+                    code: failure::LLM_OUTPUT_INVALID.to_owned(),
+                    message: problem.clone(),
+                })
+            }
+            _ => Cow::Borrowed(end),
+        }
+    }
+
     /// Adds the model's answer, with the reasoning before it as a thought, and `complete`.
     fn completed(&mut self) -> Result<()> {
         let finish = self.answer()?;
+        let output = self.checkpoint()?.output.clone();
         let Totals {
             calls,
             input_tokens,
@@ -89,6 +111,7 @@ impl Builder<'_> {
             finish: finish.into(),
             usage: Some(usage),
             cost_usd,
+            output,
         };
         self.event(EventType::Complete, &complete);
         Ok(())
@@ -100,7 +123,7 @@ impl Builder<'_> {
         (spent.usage, spent.nano_usd.map(money::usd))
     }
 
-    /// Adds an answer that goes on in the next step.
+    /// Adds an answer after which the turn has another step.
     pub(super) fn cut_reply(&mut self) -> Result<()> {
         self.answer().map(drop)
     }
@@ -115,15 +138,10 @@ impl Builder<'_> {
                 state.finish
             )));
         }
-        if !state.reasoning.is_empty() {
-            let thought = Thought {
-                thought: state.reasoning.clone(),
-                agent_execution_id: self.agent_execution_id(),
-                step: self.step().step,
-            };
-            self.event(EventType::Thought, &thought);
-        }
-        let finish = if state.is_cut {
+        self.reasoning(state);
+        let finish = if state.invalid_output.is_some() {
+            FinishReason::InvalidOutput
+        } else if state.is_cut {
             FinishReason::Length
         } else {
             FinishReason::Stop
@@ -133,7 +151,21 @@ impl Builder<'_> {
         Ok(finish)
     }
 
-    /// Keeps the text of a step that was cut short: the text so far of a stopped call, or that of a call that ended but
+    /// Adds the reasoning before a text as a thought.
+    fn reasoning(&mut self, state: &LlmCompleteState) {
+        if state.reasoning.is_empty() {
+            return;
+        }
+        let thought = Thought {
+            thought: state.reasoning.clone(),
+            agent_execution_id: self.agent_execution_id(),
+            step: self.step().step,
+        };
+        self.event(EventType::Thought, &thought);
+    }
+
+    /// Keeps the text of a step that gave no answer: the summary of a turn whose steps are used up, an answer that is not what
+    /// it had to be, and what was cut short. The latter is the text so far of a stopped call, or that of a call that ended but
     /// whose own batch was never saved (its tools then never ran).
     fn unsaved_text(&mut self) {
         let (snapshot, step) = (self.snapshot, self.step());
@@ -149,7 +181,15 @@ impl Builder<'_> {
             // A summary is for the model alone.
             && state.finish() != FinishReason::Compacted
         {
-            self.assistant_message(&state.text, FinishReason::Cancelled);
+            let finish = match state.finish() {
+                FinishReason::StepLimit => FinishReason::StepLimit,
+                _ if state.invalid_output.is_some() => FinishReason::InvalidOutput,
+                _ => FinishReason::Cancelled,
+            };
+            if finish != FinishReason::Cancelled {
+                self.reasoning(state);
+            }
+            self.assistant_message(&state.text, finish);
         }
     }
 }

@@ -26,6 +26,11 @@ pub fn key(request: &BatchRequest) -> String {
         Save::Thought => format!("{message_id}/{agent_execution_id}/{step}/thought"),
         Save::CutReply => format!("{message_id}/{agent_execution_id}/{step}/cut_reply"),
         Save::Compaction => format!("{message_id}/{agent_execution_id}/{step}/compaction"),
+        // A step gives each of its models up once.
+        Save::ModelFallback(fallback) => {
+            let from = &fallback.from;
+            format!("{message_id}/{agent_execution_id}/{step}/fallback/{from}")
+        }
         Save::Observe { execution_id, .. } => {
             format!("{message_id}/{agent_execution_id}/{step}/observe/{execution_id}")
         }

@@ -44,7 +44,7 @@ pub use snapshot::{
 
 use everturn_proto::{
     SealedStep,
-    words::{ToolKind, ToolStatus},
+    words::{EventType, ToolKind, ToolStatus},
 };
 
 use builder::Builder;
@@ -66,7 +66,7 @@ pub fn needs(request: &BatchRequest) -> Needs {
             tools: ToolsNeeded::One(execution_id.clone()),
             ..Needs::default()
         },
-        Save::SubAgentStart(_) => Needs::default(),
+        Save::SubAgentStart(_) | Save::ModelFallback(_) => Needs::default(),
         Save::Approval(answer) => Needs {
             tools: ToolsNeeded::One(answer.execution_id.clone()),
             ..Needs::default()
@@ -96,6 +96,9 @@ pub fn build(request: &BatchRequest, snapshot: &Snapshot) -> Result<Batch> {
         Save::Thought => builder.thought()?,
         Save::CutReply => builder.cut_reply()?,
         Save::Compaction => builder.compaction()?,
+        Save::ModelFallback(fallback) => {
+            builder.event(EventType::ModelFallback, fallback);
+        }
         Save::Observe {
             execution_id,
             failure,
@@ -121,6 +124,7 @@ pub fn begun_delegations(request: &BatchRequest, snapshot: &Snapshot) -> Vec<Str
         | Save::Thought
         | Save::CutReply
         | Save::Compaction
+        | Save::ModelFallback(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     };
@@ -144,6 +148,7 @@ pub fn sealed(request: &BatchRequest) -> Vec<SealedStep> {
         Save::UserMessage { .. }
         | Save::Observe { .. }
         | Save::Compaction
+        | Save::ModelFallback(_)
         | Save::Approval(_)
         | Save::SubAgentStart(_) => Vec::new(),
     }

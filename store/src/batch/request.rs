@@ -3,6 +3,7 @@
 
 use everturn_proto::{
     Thread,
+    event::ModelFallback,
     turn::{SaveApproval, SaveEnd, SaveRequest, SaveSubAgent, save_request},
     words::{AgentExecutionStatus, failure},
 };
@@ -46,6 +47,8 @@ pub enum Save {
     CutReply,
     /// The summary that stands for older messages. It is read from the checkpoint.
     Compaction,
+    /// The step gave a model up, and calls another one. Only the store itself saves it.
+    ModelFallback(ModelFallback),
     /// How a tool ended. It is read from the tool's record.
     Observe {
         /// The tool execution.

@@ -15,6 +15,9 @@ pub(crate) struct ReservedRow {
     pub(crate) tokens: i64,
     #[sqlx(rename = "reserved_nano")]
     pub(crate) nano: i64,
+    /// The model that was called, when it is not the agent's own.
+    #[sqlx(rename = "reserved_model")]
+    pub(crate) other_model: Option<String>,
     pub(crate) provider: String,
     pub(crate) model: String,
 }

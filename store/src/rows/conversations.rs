@@ -39,6 +39,14 @@ impl EventRow {
     }
 }
 
+/// What is known of a sub-agent's start, or of a call that was approved.
+#[derive(FromRow)]
+pub(crate) struct LinkRow {
+    pub(crate) id: String,
+    pub(crate) call_id: Option<String>,
+    pub(crate) tool_input: Option<Column<Json>>,
+}
+
 #[derive(FromRow)]
 pub(crate) struct StatusRow {
     #[sqlx(try_from = "String")]

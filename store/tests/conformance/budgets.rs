@@ -81,7 +81,13 @@ async fn claim<S: TurnStore>(store: &S, step: &StepKey) -> u32 {
 /// Claims a step, and asks for a part of the budget.
 async fn reserve<S: TurnStore>(store: &S, step: &StepKey, most: Estimate) -> Reservation {
     let generation = claim(store, step).await;
-    store.reserve_call(step, generation, most).await.unwrap()
+    ask(store, step, generation, most).await
+}
+
+/// Asks for a part of the budget for a call of the agent's own model.
+async fn ask<S: TurnStore>(store: &S, step: &StepKey, call: u32, most: Estimate) -> Reservation {
+    let reserved = store.reserve_call(step, call, most, None);
+    reserved.await.unwrap()
 }
 
 /// Returns the limit that a call does not fit in which takes more than any budget has.
@@ -118,8 +124,8 @@ pub async fn a_call_reserves_and_its_answer_settles(backend: &impl Backend) {
     let (store, step) = (&turn.store, turn.step(0));
     let generation = claim(store, &step).await;
     for _ in 0..3 {
-        let reserved = store.reserve_call(&step, generation, tokens(600)).await;
-        assert_eq!(reserved.unwrap(), Reservation::Made, "it may ask again");
+        let reserved = ask(store, &step, generation, tokens(600)).await;
+        assert_eq!(reserved, Reservation::Made, "it may ask again");
     }
     for _ in 0..2 {
         store.complete_step(&step, reply()).await.unwrap();
@@ -145,7 +151,7 @@ pub async fn a_call_that_was_cut_counts_in_full(backend: &impl Backend) {
     let turn = begun_with(backend.open().await, "m", of_tokens(1000)).await;
     let (store, step) = (&turn.store, turn.step(0));
     let first = claim(store, &step).await;
-    let reserve = async |generation, most| store.reserve_call(&step, generation, most).await;
+    let reserve = async |generation, most| store.reserve_call(&step, generation, most, None).await;
     assert_eq!(
         reserve(first, tokens(600)).await.unwrap(),
         Reservation::Made
@@ -184,19 +190,16 @@ pub async fn a_refused_call_gives_back_what_it_reserved(backend: &impl Backend) 
     let turn = begun_with(backend.open().await, "m", of_tokens(1000)).await;
     let (store, step) = (&turn.store, turn.step(0));
     let first = claim(store, &step).await;
-    store
-        .reserve_call(&step, first, tokens(1000))
-        .await
-        .unwrap();
+    ask(store, &step, first, tokens(1000)).await;
     for _ in 0..2 {
         store.release_call(&step, first).await.unwrap();
     }
     let second = claim(store, &step).await;
-    let again = store.reserve_call(&step, second, tokens(1000)).await;
-    assert_eq!(again.unwrap(), Reservation::Made);
+    let again = ask(store, &step, second, tokens(1000)).await;
+    assert_eq!(again, Reservation::Made);
     store.release_call(&step, first).await.unwrap();
     let third = claim(store, &step).await;
-    let late = store.reserve_call(&step, third, tokens(1)).await.unwrap();
+    let late = ask(store, &step, third, tokens(1)).await;
     let Reservation::Exhausted(exhausted) = late else {
         panic!("the second call was cut, and an older one does not give back what it reserved")
     };
@@ -316,7 +319,7 @@ pub async fn calls_at_once_never_take_more_than_there_is(backend: &impl Backend)
                 let (store, step) = (handles[number % 2].clone(), sub.step(round));
                 tokio::spawn(async move {
                     let generation = claim(&store, &step).await;
-                    let call = store.reserve_call(&step, generation, tokens(190));
+                    let call = store.reserve_call(&step, generation, tokens(190), None);
                     let is_made = call.await.unwrap() == Reservation::Made;
                     (store, step, is_made)
                 })
@@ -426,7 +429,7 @@ pub async fn a_tenant_has_a_budget_of_the_day(backend: &impl Backend) {
             nano_usd: 1,
         };
         store
-            .reserve_call(&turn.step(step), generation, call)
+            .reserve_call(&turn.step(step), generation, call, None)
             .await
             .unwrap()
     };

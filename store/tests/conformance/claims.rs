@@ -24,6 +24,7 @@ pub async fn generations_rise_until_the_call_is_made(backend: &impl Backend) {
         is_ahead,
         has_budget: false,
         background: None,
+        chain: None,
     };
     assert_eq!(claim(0).await, call(1, 1, false));
     assert_eq!(claim(0).await, call(2, 2, false));

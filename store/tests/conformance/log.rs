@@ -125,6 +125,41 @@ pub async fn pages_say_exactly_whether_there_is_more(backend: &impl Backend) {
     assert_eq!((unknown.events.len(), unknown.has_more), (0, false));
 }
 
+pub async fn pages_are_read_backwards(backend: &impl Backend) {
+    let turn = Turn::begun(backend.open().await, "c", "m").await;
+    for number in 0..4 {
+        let content = "x".repeat(100_000);
+        turn.steer(&format!("s{number}"), &content).await;
+    }
+    let log = turn.conversation().await.log();
+    let cases = [
+        // Each case is (before, rows, bytes, numbers, more).
+        (u32::MAX, 9, u32::MAX, vec![1, 2, 3, 4, 5], false),
+        (6, 5, u32::MAX, vec![1, 2, 3, 4, 5], false),
+        (6, 2, u32::MAX, vec![4, 5], true),
+        (4, 2, u32::MAX, vec![2, 3], true),
+        (2, 2, u32::MAX, vec![1], false),
+        (1, 2, u32::MAX, vec![], false),
+        (0, 2, u32::MAX, vec![], false),
+        (6, 9, 250_000, vec![4, 5], true),
+        (6, 9, 1, vec![5], true),
+        (3, 9, 250_000, vec![1, 2], false),
+    ];
+    for (before, rows, bytes, numbers, more) in cases {
+        let limit = PageLimit { rows, bytes };
+        let access = tenant();
+        let page = turn.store.events_before(&access, &log, before, limit);
+        let page = page.await.unwrap();
+        let read = page.events.iter().map(|event| event.sequence_number);
+        assert_eq!(
+            (read.collect::<Vec<_>>(), page.has_more),
+            (numbers, more),
+            "before {before} rows {rows} bytes {bytes}"
+        );
+        assert!(page.generations.is_empty());
+    }
+}
+
 pub async fn a_page_of_large_events_ends_at_its_bytes(backend: &impl Backend) {
     let turn = Turn::begun(backend.open().await, "c", "m").await;
     for number in 0..5 {

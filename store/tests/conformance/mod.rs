@@ -8,9 +8,11 @@
     unreachable_pub
 )]
 
+pub mod answers;
 pub mod background;
 pub mod blobs;
 pub mod budgets;
+pub mod chain;
 pub mod claims;
 pub mod context;
 pub mod conversations;
@@ -86,6 +88,7 @@ macro_rules! conformance_suite {
             log::sequence_has_no_gap_under_64_writers,
             log::two_handles_write_at_once,
             log::pages_say_exactly_whether_there_is_more,
+            log::pages_are_read_backwards,
             log::a_page_of_large_events_ends_at_its_bytes,
             log::status_of_an_unknown_conversation_is_none,
             log::last_sequences_of_many_conversations,
@@ -158,6 +161,9 @@ macro_rules! conformance_suite {
             saves::steer_joins_the_running_turn,
             saves::parallel_results_stand_in_call_order,
             saves::saves_of_unknown_things_are_refused,
+            answers::an_invalid_answer_completes_nothing,
+            answers::a_valid_answer_is_told_as_a_value,
+            answers::the_summary_of_a_turn_without_steps_is_kept,
             claims::generations_rise_until_the_call_is_made,
             claims::racing_claims_get_different_generations,
             claims::a_page_of_events_says_the_newest_generations,
@@ -166,6 +172,10 @@ macro_rules! conformance_suite {
             claims::an_ended_execution_gives_no_claim,
             background::the_next_claim_of_a_step_goes_on_with_its_response,
             background::a_call_whose_claim_is_lost_notes_nothing,
+            chain::a_step_knows_its_place_in_the_chain,
+            chain::a_step_falls_back_once_and_tells_it,
+            chain::a_call_that_is_useless_notes_nothing,
+            chain::what_a_cut_call_took_counts_for_its_model,
             claims::tools_of_each_effect_class,
             claims::the_same_claimant_may_ask_again,
             claims::the_first_end_of_a_tool_wins,

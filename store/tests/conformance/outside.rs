@@ -6,7 +6,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ApprovalState, Effect, ToolKind, ToolStatus},
 };
 use everturn_store::{
-    Access, OutsideTools, PageLimit, ResultSender, StoreError, ToolClaim, TurnStore,
+    Access, EventLinks, EventReader, OutsideTools, PageLimit, ResultSender, StoreError, ToolClaim,
+    TurnStore, WantedLinks,
 };
 
 use super::{
@@ -129,6 +130,19 @@ pub async fn a_call_runs_only_when_it_is_approved(backend: &impl Backend) {
         Some(json(r#"{"q": "y"}"#)),
         "with what was approved"
     );
+    let wanted = WantedLinks {
+        agent_executions: vec![turn.execution.clone()],
+        tool_executions: vec![id.clone(), turn.execution_id(0, 1)],
+    };
+    let log = turn.conversation().await.log();
+    let access = tenant();
+    let links = turn.store.event_links(&access, &log, &wanted).await;
+    let links = links.unwrap();
+    assert_eq!(links.approved_inputs, [(id, json(r#"{"q": "y"}"#))].into());
+    assert_eq!(links.parent_calls, [].into());
+    let stranger = Access::tenant("another");
+    let hidden = turn.store.event_links(&stranger, &log, &wanted).await;
+    assert_eq!(hidden.unwrap(), EventLinks::default());
     let context = turn
         .store
         .context("c", &Thread::Conversation, PageLimit::rows(10), None)

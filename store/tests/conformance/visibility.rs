@@ -59,6 +59,11 @@ pub async fn a_caller_reads_only_what_is_theirs(backend: &impl Backend) {
             .await
             .unwrap();
         assert_eq!(page.events.len(), usize::from(sees), "{access:?}");
+        let page = store
+            .events_before(&access, &log, 10, PageLimit::rows(10))
+            .await
+            .unwrap();
+        assert_eq!(page.events.len(), usize::from(sees), "{access:?}");
     }
 }
 

@@ -125,6 +125,20 @@ fn of_events() -> Vec<Query> {
             101,
         ),
         query(
+            "newest page of a very long conversation, backwards",
+            hot::EVENTS_BEFORE,
+            types,
+            "'c1', 't', NULL, 4294967295, 101, 'log1', 4194304",
+            2 * 101 + 1,
+        ),
+        query(
+            "page of a very long conversation, backwards",
+            hot::EVENTS_BEFORE,
+            types,
+            "'c1', 't', NULL, 1000, 101, 'log1', 4194304",
+            2 * 101 + 1,
+        ),
+        query(
             "last sequences",
             hot::LAST_SEQUENCES.postgres,
             "text[]",

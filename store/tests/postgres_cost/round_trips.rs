@@ -3,14 +3,17 @@
 use std::future::Future;
 
 use everturn_proto::{
-    Thread, ids,
+    Thread,
+    event::ModelFallback,
+    ids,
     turn::LlmCompleteState,
     words::{AgentExecutionStatus, Effect},
 };
 use everturn_store::{
-    AgentExecutions, BackgroundResponse, BeginTurn, Conversations, EventReader, KeyKind, Keys,
-    ListQuery, NewConversation, NewKey, OnUnknownAgent, PageLimit, PostgresOptions, PostgresStore,
-    ResultRange, ToolResults, TraceContext, TraceContexts, TraceKey, TurnStart, TurnStore,
+    AgentExecutions, BackgroundResponse, BeginTurn, ChainPlace, Conversations, EventReader,
+    FailedCall, KeyKind, Keys, ListQuery, NewConversation, NewKey, OnUnknownAgent, PageLimit,
+    PostgresOptions, PostgresStore, ResultRange, ToolResults, TraceContext, TraceContexts,
+    TraceKey, TurnStart, TurnStore,
 };
 
 use crate::{
@@ -104,6 +107,17 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
     };
     let noted = store.note_response(&step, 1, &response);
     costs.of("note_response", noted).await.unwrap();
+    let mut failed = FailedCall {
+        chain: ChainPlace::default(),
+        calls: 1,
+        fallback: None,
+    };
+    let noted = store.note_failed_call(&step, 1, &failed);
+    costs.of("note_failed_call", noted).await.unwrap();
+    failed.fallback = Some(ModelFallback::default());
+    let noted = store.note_failed_call(&step, 1, &failed);
+    let fell_back = costs.of("note_failed_call, falls back", noted).await;
+    fell_back.unwrap();
     let context = store.context(id, &Thread::Conversation, PageLimit::rows(100), None);
     costs.of("context", context).await.unwrap();
     let calls: Vec<_> = (0..tools)
@@ -189,6 +203,11 @@ async fn read(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>) {
     let log = turn.conversation().await.log();
     let events = store.events(&access, &log, 1, PageLimit::rows(100));
     costs.of("events", events).await.unwrap();
+    let events = store.events_before(&access, &log, 9, PageLimit::rows(100));
+    costs.of("events_before", events).await.unwrap();
+    let wanted = WantedLinks::default();
+    let links = store.event_links(&access, &log, &wanted);
+    costs.of("event_links", links).await.unwrap();
     let point = store.resume_point(&access, id, 100);
     costs.of("resume_point", point).await.unwrap();
     let (execution_id, range) = (turn.execution_id(0, 0), ResultRange::new(0, 100));
@@ -248,7 +267,7 @@ async fn keys(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
 }
 
 /// The round trips of each call, as the table in `store/src/backend/mod.rs` has them.
-const COSTS: [(&str, u64); 38] = [
+const COSTS: [(&str, u64); 42] = [
     ("create_conversation", 1),
     ("create_key", 1),
     ("find_key", 1),
@@ -266,6 +285,8 @@ const COSTS: [(&str, u64); 38] = [
     ("claim_step", 1),
     ("claim_step, stored", 3),
     ("note_response", 1),
+    ("note_failed_call", 1),
+    ("note_failed_call, falls back", 7),
     ("complete_step", 1),
     ("save_partial", 1),
     ("context", 1),
@@ -278,6 +299,8 @@ const COSTS: [(&str, u64); 38] = [
     ("save end", 2),
     ("save end, cancelled with open tools", 11),
     ("events", 1),
+    ("events_before", 1),
+    ("event_links", 1),
     ("conversation_status", 1),
     ("last_sequences", 1),
     ("conversation", 1),

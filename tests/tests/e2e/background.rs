@@ -12,7 +12,7 @@ use everturn_tests::{
     wait,
 };
 use everturn_worker::client::Frame;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 const ANSWER: &str = "The first half of the answer, and then the second half of it.";
@@ -128,6 +128,61 @@ async fn half_way() -> (
     let reader = reader(&stack, &conversation);
     shown_half(&stack, &conversation).await;
     (provider, stack, worker, gateway, conversation, reader)
+}
+
+/// What the turn says that it took is what the provider has billed, and nothing stays reserved: the next turn has room.
+#[tokio::test]
+async fn a_budget_counts_a_response_once_when_its_worker_is_killed() {
+    let provider = Responses::start(|_| answer().held()).await;
+    let stack = stack(&provider).await;
+    // One call without tools takes 15 tokens, and reserves some 450: a second reservation would not fit.
+    let path = stack.path("everturn.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    let (before, after) = text.split_once("\ntools = [").unwrap();
+    let (_, after) = after.split_once('\n').unwrap();
+    fs::write(&path, format!("{before}\nmax_output_tokens = 400\n{after}")).unwrap();
+    stack.configure(
+        "[agents.default.budget]\nconversation_tokens = 800\nusd = 1\n\
+         [models.\"scripted/scripted\"]\ninput = 10\ncached_input = 1\noutput = 100\n",
+    );
+    let (worker, _gateway) = stack.start().await;
+    let (conversation, _) = stack.ask("answer").await;
+    paid(&provider, 1).await;
+    shown_half(&stack, &conversation).await;
+    worker.kill().await;
+    let _next = stack.worker();
+    provider.read_again(1).await;
+    ends_with_one(&provider, &stack, &conversation).await;
+
+    let events = stack.ended(&conversation, 1).await;
+    let end = data(&events, "complete")[0];
+    // 6 tokens at 10, 4 cached ones at 1 and 5 written ones at 100 millionths.
+    assert_eq!(end["cost_usd"], "0.000564", "{end:#}");
+    let url = format!("{}/api/v1/usage", stack.url());
+    let page: Value = stack
+        .http
+        .get(url)
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    let day = &page["usage"][0];
+    let sums = ["calls", "cut_calls", "cut_tokens"].map(|key| day[key].as_u64());
+    assert_eq!(sums, [Some(1), Some(0), Some(0)], "{day:#}");
+    let tokens = ["input_tokens", "output_tokens"].map(|key| day["usage"][key].as_u64());
+    assert_eq!(tokens, [Some(10), Some(5)], "{day:#}");
+    assert_eq!(day["cost_usd"], end["cost_usd"]);
+
+    // The conversation has taken 15 of 800 tokens, of which nothing is reserved any more.
+    stack
+        .client()
+        .submit(&conversation, "again", None)
+        .await
+        .unwrap();
+    let events = stack.ended(&conversation, 2).await;
+    assert_eq!(count(&events, "complete"), 2, "{events:#?}");
 }
 
 /// Waits until so many responses were asked for.

@@ -63,7 +63,7 @@ async fn a_turn_of_two_steps_has_a_short_history() {
             .call("test_read", &json!({})),
         _ => Reply::text("It is 42 and late."),
     };
-    has_a_short_history(Model::start(ordinary).await, 32).await;
+    has_a_short_history(Model::start(ordinary).await, 33).await;
     has_a_short_history(Model::start(two_tools).await, 27).await;
 }
 

@@ -165,7 +165,7 @@ async fn has_timeline(
     let assembled: Vec<_> = view.events().iter().filter_map(item).collect();
     assert_eq!(
         timeline,
-        json!({"conversationId": conversation, "timeline": assembled, "total": items})
+        json!({"conversationId": conversation, "timeline": assembled, "total": items, "nextBefore": null})
     );
 }
 

@@ -1,8 +1,10 @@
 //! The limits of a provider: a burst of turns waits for them, and a cancel reaches a call that waits.
 
+use std::time::{Duration, Instant};
+
 use everturn_tests::{
     events::{count, types},
-    model::{Model, Reply},
+    model::{CallUsage, Model, Reply},
     stack::Stack,
     wait,
 };
@@ -62,4 +64,53 @@ async fn a_burst_of_turns_waits_and_a_cancel_ends_the_wait() {
     }
     waiting(0).await;
     assert_eq!(stack.model.requests().len(), TURNS - 1);
+}
+
+/// What each call takes of the limit.
+const TAKEN: CallUsage = CallUsage {
+    input_tokens: 50,
+    output_tokens: 50,
+    cached_tokens: 0,
+    reasoning_tokens: 0,
+};
+
+#[tokio::test]
+async fn calls_take_what_they_took_of_the_tokens_of_a_minute() {
+    // An answer may have 600 tokens, so two calls that are being made do not fit. Once answered, each took 100.
+    let model = Model::start(|_| Reply::text("Here it is.").taking(TAKEN).held()).await;
+    let stack = Stack::new(model).await;
+    stack.configure(&format!(
+        "[providers.limited]\nkind = \"openai\"\nbase_url = \"{}\"\ntokens_per_minute = 1100\n\
+         [agents.limited]\nprovider = \"limited\"\nmodel = \"m\"\nllm_timeout = \"1h\"\nmax_output_tokens = 600\n",
+        stack.model.base_url()
+    ));
+    let _gateway = stack.gateway().await;
+    let probes = Probes::free();
+    let _worker = probes.spawn(&stack, &["worker"], &[]);
+    let client = stack.client();
+    let mut conversations = Vec::new();
+    for turn in ["first", "second"] {
+        let conversation = client.create_conversation(Some("limited")).await.unwrap();
+        client.submit(&conversation, turn, None).await.unwrap();
+        conversations.push(conversation);
+    }
+    let line = "everturn_model_calls_waiting{provider=\"limited\"} 1\n";
+    wait::until(line, || async {
+        probes.text().await?.contains(line).then_some(())
+    })
+    .await;
+    stack.asked(1).await;
+    assert_eq!(stack.model.requests().len(), 1);
+    let begun = Instant::now();
+    stack.model.release();
+    for conversation in &conversations {
+        stack.ended(conversation, 1).await;
+    }
+    // Without the correction, the second call would have waited until the minute of the first one was over.
+    assert!(
+        begun.elapsed() < Duration::from_secs(50),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(stack.model.requests().len(), 2);
 }

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod record;
+mod record_answers;
 mod record_compaction;
 mod record_observed;
 mod record_pools;
@@ -80,6 +81,8 @@ async fn stored_histories_replay() {
         "long-wait",
         "pools",
         "goes-on-among-tools",
+        "mended-answer",
+        "step-limit",
     ];
     let of_tools = [
         "approval",

@@ -33,7 +33,7 @@ pub(super) fn script(request: &Request) -> Reply {
 }
 
 /// Writes the history of a run; the latest one when none is named.
-async fn record(stack: &Stack, name: &str, conversation: &str, run_id: Option<&str>) {
+pub(super) async fn record(stack: &Stack, name: &str, conversation: &str, run_id: Option<&str>) {
     record_workflow(stack, name, ids::workflow_id(conversation), run_id).await;
 }
 

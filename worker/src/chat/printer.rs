@@ -31,7 +31,8 @@ impl Printer {
                 | EventType::Error
                 | EventType::Cancelled
                 | EventType::SubAgentStart
-                | EventType::ContextCompacted,
+                | EventType::ContextCompacted
+                | EventType::ModelFallback,
             ) => {
                 if let Some(line) = show::line(frame) {
                     println!("{line}");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use everturn_activities::TenantBudgets;
+use everturn_activities::{TenantBudgets, model::signer};
 use everturn_proto::{
     money::{ASSUMED_OUTPUT_TOKENS, NANO_USD},
     turn::{AgentDefinition, Budget},
@@ -177,12 +177,17 @@ fn report<'a>(
     place: &Spanned<()>,
     agents: impl Iterator<Item = &'a AgentDefinition>,
 ) {
-    let without = agents.filter(|agent| agent.prices.is_none());
-    let models = without.map(|agent| {
-        let model = agent.model.as_deref().unwrap_or_default();
-        format!("{}/{model}", agent.provider)
-    });
-    for model in models.collect::<BTreeSet<_>>() {
+    let mut without = BTreeSet::new();
+    for agent in agents {
+        if agent.prices.is_none() {
+            let model = agent.model.as_deref().unwrap_or_default();
+            without.insert(signer(&agent.provider, model));
+        }
+        let others = agent.fallback.iter().flat_map(|chain| &chain.models);
+        let others = others.filter(|other| other.prices.is_none());
+        without.extend(others.map(|other| signer(&other.provider, &other.model)));
+    }
+    for model in without {
         check.wrong(
             place,
             format!(

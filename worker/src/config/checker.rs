@@ -220,6 +220,17 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_fit)
 }
 
+/// True for what JSON has, too.
+pub(super) fn is_json(value: &toml::Value) -> bool {
+    match value {
+        toml::Value::Datetime(_) => false,
+        toml::Value::Float(number) => number.is_finite(),
+        toml::Value::Array(values) => values.iter().all(is_json),
+        toml::Value::Table(fields) => fields.values().all(is_json),
+        toml::Value::String(_) | toml::Value::Integer(_) | toml::Value::Boolean(_) => true,
+    }
+}
+
 /// A duration as messages carry it. Time-outs are at most a month, below 2^32 ms.
 pub(super) fn milliseconds(duration: Duration) -> u32 {
     u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)

@@ -18,12 +18,15 @@ pub(super) struct ProviderTable {
     headers_env: BTreeMap<Spanned<String>, Spanned<String>>,
     max_concurrent_calls: Option<Spanned<usize>>,
     requests_per_minute: Option<Spanned<usize>>,
+    tokens_per_minute: Option<Spanned<u64>>,
     background: Option<Spanned<bool>>,
 }
 
 /// More than any worker has slots for.
 const CONCURRENT: RangeInclusive<usize> = 1..=10_000;
 const PER_MINUTE: RangeInclusive<usize> = 1..=100_000;
+/// More than any provider gives.
+const TOKENS: RangeInclusive<u64> = 1..=10_000_000_000;
 
 pub(super) fn check(
     tables: BTreeMap<Spanned<String>, ProviderTable>,
@@ -66,16 +69,22 @@ impl ProviderTable {
                 .as_ref()
                 .map(|value| check.number(key, value, 1, range))
         };
+        let concurrent = limit(
+            "max_concurrent_calls",
+            &self.max_concurrent_calls,
+            CONCURRENT,
+        );
+        let per_minute = limit("requests_per_minute", &self.requests_per_minute, PER_MINUTE);
+        let tokens = self.tokens_per_minute.as_ref();
+        let tokens_per_minute =
+            tokens.map(|written| check.number("tokens_per_minute", written, 1, TOKENS));
         Provider {
             kind: self.kind,
             headers,
             limits: CallLimits {
-                concurrent: limit(
-                    "max_concurrent_calls",
-                    &self.max_concurrent_calls,
-                    CONCURRENT,
-                ),
-                per_minute: limit("requests_per_minute", &self.requests_per_minute, PER_MINUTE),
+                concurrent,
+                per_minute,
+                tokens_per_minute,
             },
             background: has_background && self.background.is_none_or(Spanned::into_inner),
             api_key: self

@@ -35,6 +35,9 @@ pub struct WorkerLimits {
     /// in this time, so a database or a machine that stalls for a second costs nothing. What a dead worker did begins
     /// again elsewhere after this time and some half a second.
     pub lease: Duration,
+    /// How long a model of a chain that has failed is left alone, before one call tries it again. Default 60 s: most outages
+    /// of a provider take minutes.
+    pub circuit: Duration,
     /// After how many activities, saves included, the SDK's worker is replaced by a fresh one. Default 10,000: the SDK keeps
     /// some 450 bytes of each until then, 4.5 MB.
     pub renew_after_activities: usize,
@@ -49,6 +52,7 @@ impl Default for WorkerLimits {
             graceful_shutdown: Duration::from_secs(20),
             wait_for_peer: Duration::from_mins(5),
             lease: Duration::from_secs(2),
+            circuit: Duration::from_mins(1),
             renew_after_activities: 10_000,
         }
     }
@@ -63,6 +67,7 @@ pub(super) struct WorkerTable {
     graceful_shutdown: Option<Spanned<String>>,
     wait_for_peer: Option<Spanned<String>>,
     lease: Option<Spanned<String>>,
+    circuit: Option<Spanned<String>>,
     renew_after_activities: Option<Spanned<usize>>,
 }
 
@@ -101,6 +106,12 @@ impl WorkerTable {
                 Duration::ZERO..=HOUR,
             ),
             lease: check.duration("lease", &self.lease, default.lease, SECOND..=MAX_LEASE),
+            circuit: check.duration(
+                "circuit",
+                &self.circuit,
+                default.circuit,
+                Duration::ZERO..=HOUR,
+            ),
             renew_after_activities: check.number(
                 "renew_after_activities",
                 &self.renew_after_activities,

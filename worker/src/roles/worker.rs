@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context;
 use everturn_activities::{
-    AgentActivities, Cancels, KnownAgents, Stopping, ToolThreads, TurnQueues,
+    AgentActivities, Cancels, Circuits, KnownAgents, Stopping, ToolThreads, TurnQueues,
     egress::Egress,
     model::{Models, Providers},
     tools::{
@@ -167,6 +167,7 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
         blobs: parts.config.blobs.files(parts.store.blobs)?,
         known_files: Arc::default(),
         measures: Arc::default(),
+        circuits: Circuits::new(limits.circuit),
         tools: Arc::clone(&tools),
         tool_threads: ToolThreads::new(limits.max_concurrent_activities),
         agents: Arc::new(KnownAgents::of(parts.config.agents)?),

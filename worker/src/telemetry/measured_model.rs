@@ -65,8 +65,8 @@ impl ModelClient for MeasuredModel {
         self.client.has_provider(provider)
     }
 
-    async fn admit(&self, provider: &str) -> Admission {
-        self.client.admit(provider).await
+    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
+        self.client.admit(provider, tokens).await
     }
 
     async fn complete(

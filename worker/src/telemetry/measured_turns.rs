@@ -13,9 +13,10 @@ use everturn_proto::{
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, save_request::Batch},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext,
-    OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError,
-    ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore, WorkerId,
+    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, FailedCall,
+    ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved,
+    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TurnStart, TurnStore,
+    WorkerId,
 };
 use everturn_telemetry::turns::{self, Agent};
 use lru::LruCache;
@@ -160,8 +161,13 @@ impl TurnStore for MeasuredTurns {
         step: &StepKey,
         generation: u32,
         call: Estimate,
+        other_model: Option<&str>,
     ) -> Result<Reservation, StoreError> {
-        noted(self.store.reserve_call(step, generation, call).await)
+        let store = &self.store;
+        let reserved = store
+            .reserve_call(step, generation, call, other_model)
+            .await;
+        noted(reserved)
     }
 
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
@@ -175,6 +181,16 @@ impl TurnStore for MeasuredTurns {
         response: &BackgroundResponse,
     ) -> Result<bool, StoreError> {
         noted(self.store.note_response(step, generation, response).await)
+    }
+
+    async fn note_failed_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        failed: &FailedCall,
+    ) -> Result<NotedFailure, StoreError> {
+        let done = self.store.note_failed_call(step, generation, failed).await;
+        noted(done)
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{files, gemini};
 use crate::{
-    model::{ModelRequest, ProviderKind, signer},
+    model::{ModelRequest, OutputFormat, ProviderKind, signer},
     tools::ToolSpec,
 };
 
@@ -67,7 +67,10 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
             MessageRole::Assistant => {
                 push_assistant(&mut messages, message, reader);
                 messages.extend(files::of_results(message, &request.files));
-                if message.goes_on_in(next) {
+                let output = request.output.as_ref();
+                if let Some(complaint) = output.and_then(|it| it.complaint(message, next)) {
+                    messages.push(ChatMessage::user(complaint));
+                } else if message.goes_on_in(next) {
                     messages.push(ChatMessage::user(GO_ON));
                 }
             }
@@ -84,8 +87,8 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
         }
     }
     let mut chat = ChatRequest::new(messages);
-    if let Some(instructions) = &request.instructions {
-        chat = chat.with_system(instructions.as_str());
+    if let Some(instructions) = instructions(request, kind) {
+        chat = chat.with_system(instructions);
     }
     // OpenAI refuses an empty list.
     if request.tools.is_empty() {
@@ -93,6 +96,15 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
     } else {
         chat.with_tools(request.tools.iter().map(tool))
     }
+}
+
+/// The system prompt, with what the answer has to be where the provider is not told otherwise.
+fn instructions(request: &ModelRequest, kind: ProviderKind) -> Option<String> {
+    let output = request.output.as_ref();
+    let output = output.filter(|output| !output.has_field(kind, !request.tools.is_empty()));
+    let given = request.instructions.iter().cloned();
+    let texts: Vec<String> = given.chain(output.map(OutputFormat::instruction)).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
 /// What stands for messages that are no longer sent.

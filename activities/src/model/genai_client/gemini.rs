@@ -3,7 +3,7 @@
 use genai::Error;
 use serde_json::{Map, Value, json};
 
-use crate::model::{ModelRequest, Parameters, ReasoningEffort, parameters::merge};
+use crate::model::{ModelRequest, Parameters, ProviderKind, ReasoningEffort, parameters::merge};
 
 const CONFIG: &str = "generationConfig";
 /// What genai makes the ids of calls from that came without one, and an id that it does not send back.
@@ -37,6 +37,15 @@ pub(super) fn extra_body(request: &ModelRequest) -> Map<String, Value> {
     set(
         "thinkingConfig",
         thinking(&request.model, *reasoning_effort),
+    );
+    let output = request.schema_field(ProviderKind::Gemini);
+    set(
+        "responseMimeType",
+        output.map(|_| Value::from("application/json")),
+    );
+    set(
+        "responseJsonSchema",
+        output.map(|output| output.schema.clone()),
     );
     let mut body = extra_body.clone();
     if let Some(given) = body.remove(CONFIG) {

@@ -119,9 +119,9 @@ impl ModelClient for GenaiClient {
         self.targets.contains_key(provider)
     }
 
-    async fn admit(&self, provider: &str) -> Admission {
+    async fn admit(&self, provider: &str, tokens: u64) -> Admission {
         match self.targets.get(provider) {
-            Some(target) => target.endpoint.admit().await,
+            Some(target) => target.endpoint.admit(tokens).await,
             None => Admission::default(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use genai::chat::{ChatOptions, ReasoningEffort as WireEffort};
+use genai::chat::{ChatOptions, JsonSpec, ReasoningEffort as WireEffort, ToolChoice};
 use serde_json::Value;
 
 use super::{frames::Frames, gemini};
@@ -22,8 +22,16 @@ pub(super) fn of(
     if let Some(frames) = frames {
         options = options.with_raw_frame_sink_arc(frames);
     }
+    // OpenAI refuses a choice where there is none.
+    if request.wants_text && !request.tools.is_empty() {
+        options = options.with_tool_choice(ToolChoice::None);
+    }
     if kind == ProviderKind::Gemini {
         return options.with_extra_body(Value::Object(gemini::extra_body(request)));
+    }
+    if let Some(output) = request.schema_field(kind) {
+        let spec = JsonSpec::new(output.name.as_str(), output.schema.clone());
+        options = options.with_response_format(spec);
     }
     let parameters = &request.parameters;
     if let Some(limit) = request.max_output_tokens {

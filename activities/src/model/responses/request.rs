@@ -1,7 +1,7 @@
 //! From our context to the body of a request. What of the context a provider would refuse is changed in
 //! `genai_client/chat.rs`, for all wires alike.
 
-use genai::chat::{ChatMessage, ChatRole, ContentPart};
+use genai::chat::{ChatMessage, ChatRole, ContentPart, JsonSchemaDialect, sanitize_json_schema};
 use serde_json::{Value, json};
 
 use crate::{
@@ -42,6 +42,17 @@ pub(super) fn body(request: &ModelRequest, mode: Mode) -> Value {
     }
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(tool).collect();
+    }
+    if request.wants_text && !request.tools.is_empty() {
+        body["tool_choice"] = json!("none");
+    }
+    if let Some(output) = request.schema_field(ProviderKind::OpenAiResponses) {
+        body["text"] = json!({"format": {
+            "type": "json_schema",
+            "name": output.name,
+            "strict": true,
+            "schema": sanitize_json_schema(&output.schema, JsonSchemaDialect::OpenAiStrict),
+        }});
     }
     if let Some(limit) = request.max_output_tokens {
         body["max_output_tokens"] = json!(limit);

@@ -24,10 +24,13 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// The first sequence number wanted, itself included.
-    #[serde(default)]
-    #[param(value_type = Sequence)]
-    from_sequence: u32,
+    /// The first sequence number wanted, itself included. Without it, and without `before`, the page is the first one.
+    #[param(value_type = Option<Sequence>)]
+    from_sequence: Option<u32>,
+    /// Reads backwards: the page has the last events with smaller sequence numbers. With a number that is larger than all
+    /// (4294967295 always is) it has the last events of the log.
+    #[param(value_type = Option<Sequence>)]
+    before: Option<u32>,
     /// Events of the page. It has fewer when they are large, but at least one.
     #[param(minimum = 1, maximum = 1000, default = 1000)]
     limit: Option<u32>,
@@ -39,13 +42,14 @@ pub(super) struct PageQuery {
 pub(super) struct EventPageBody {
     #[schema(value_type = Vec<LoggedEvent>)]
     events: Vec<Event>,
-    /// Ask again, from the last sequence number + 1.
+    /// There are more events. Ask again, from the last sequence number + 1; when the page was read backwards, before its
+    /// first one.
     has_more: bool,
 }
 
 problems!(PageRefusals: InvalidId, InvalidParameter, ConversationNotFound);
 
-/// Reads a page of the event log.
+/// Reads a page of the event log, in order.
 #[utoipa::path(
     get, path = "/conversations/{id}/events", tag = "events", operation_id = "list_events",
     params(ConversationId, PageQuery), responses((status = 200, body = EventPageBody, description = "A page"), PageRefusals)
@@ -62,11 +66,19 @@ pub(super) async fn page(
         bytes: state.config.max_page_bytes,
     };
     let log = state.conversation(&caller, &id).await?.log();
-    let page = state
-        .ports
-        .events
-        .events(&caller.access, &log, query.from_sequence, limit)
-        .await?;
+    let (events, access) = (&state.ports.events, &caller.access);
+    let page = match (query.from_sequence, query.before) {
+        (Some(_), Some(_)) => {
+            let detail = "Say either `from_sequence` or `before`.";
+            return Err(Problem::new(Code::InvalidParameter, detail));
+        }
+        (None, Some(before)) => events.events_before(access, &log, before, limit).await?,
+        (from, None) => {
+            events
+                .events(access, &log, from.unwrap_or_default(), limit)
+                .await?
+        }
+    };
     Ok(Json(EventPageBody {
         events: page.events,
         has_more: page.has_more,

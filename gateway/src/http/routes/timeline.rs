@@ -1,18 +1,20 @@
 //! The timeline of a conversation.
 
 use axum::{Json, extract::State};
-use everturn_store::PageLimit;
-use serde::Serialize;
-use utoipa::ToSchema;
+use everturn_store::{EventLinks, PageLimit};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 
+use super::wire::checked_limit;
 use crate::{
     http::{
-        extract::{Caller, ConversationId},
+        extract::{Caller, ConversationId, Params},
         openapi::problems,
         problem::Problem,
         state::GatewayState,
     },
     live::timeline::{Timeline, TimelineItem},
+    schema::Sequence,
 };
 
 /// Events read at a time.
@@ -21,53 +23,81 @@ const PAGE: PageLimit = PageLimit {
     bytes: 1024 * 1024,
 };
 
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct TimelineQuery {
+    /// `nextBefore` of the page behind this one: only items of events with smaller sequence numbers. Without it, or with a
+    /// number that is larger than all, the page is the newest.
+    #[param(value_type = Option<Sequence>)]
+    before: Option<u32>,
+    /// Items of the page. It has fewer when they are large, but at least one.
+    #[param(minimum = 1, maximum = 10_000, default = 10_000)]
+    limit: Option<u32>,
+}
+
 /// What a chat window shows.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Timeline)]
 pub(super) struct TimelineBody {
     conversation_id: String,
-    /// The newest items, in order: as many as the service's limits of items and of bytes allow.
+    /// The items, in order: as many as the limits of items and of bytes allow.
     timeline: Vec<TimelineItem>,
-    /// Items there are, those left out included.
+    /// Items of the page.
     total: usize,
+    /// `before` of the page with what came before; null when there is nothing. That page may be empty.
+    #[schema(value_type = Option<Sequence>, required = true)]
+    next_before: Option<u32>,
 }
 
-problems!(Refusals: InvalidId, ConversationNotFound);
+problems!(Refusals: InvalidId, InvalidParameter, ConversationNotFound);
 
 /// Shows a conversation as messages, thoughts and tool calls.
 ///
-/// Made from the events alone. Blank thoughts, plans and the events that end a turn are not shown.
+/// Made from the events alone, from the newest on. Blank thoughts, plans and the events that end a turn are not shown.
 #[utoipa::path(
     get, path = "/conversations/{id}/messages", tag = "messages", operation_id = "show_timeline",
-    params(ConversationId), responses((status = 200, body = TimelineBody, description = "The timeline"), Refusals)
+    params(ConversationId, TimelineQuery),
+    responses((status = 200, body = TimelineBody, description = "The timeline"), Refusals)
 )]
 pub(super) async fn show(
     State(state): State<GatewayState>,
     caller: Caller,
     ConversationId(id): ConversationId,
+    Params(query): Params<TimelineQuery>,
 ) -> Result<Json<TimelineBody>, Problem> {
+    let most = state.config.max_timeline_items;
+    let limit = checked_limit(query.limit.unwrap_or(most), most)?;
     let log = state.conversation(&caller, &id).await?.log();
-    let mut timeline = Timeline::new(
-        state.config.max_timeline_items,
-        state.config.max_timeline_bytes,
-    );
-    let mut from = 0;
-    loop {
-        let page = state
-            .ports
-            .events
-            .events(&caller.access, &log, from, PAGE)
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut timeline = Timeline::new(limit, state.config.max_timeline_bytes);
+    let events = &state.ports.events;
+    let mut before = query.before.unwrap_or(u32::MAX);
+    let has_more = loop {
+        let page = events
+            .events_before(&caller.access, &log, before, PAGE)
             .await?;
-        page.events.iter().for_each(|event| timeline.push(event));
-        let Some(last) = page.events.last().filter(|_| page.has_more) else {
-            break;
+        let mut newest_first = page.events.iter().rev();
+        if !newest_first.all(|event| timeline.push_before(event)) {
+            break true;
+        }
+        let Some(first) = page.events.first().filter(|_| page.has_more) else {
+            break false;
         };
-        from = last.sequence_number.saturating_add(1);
-    }
+        before = first.sequence_number;
+    };
+    let wanted = timeline.wanted_links();
+    let links = if wanted.is_empty() {
+        EventLinks::default()
+    } else {
+        events.event_links(&caller.access, &log, &wanted).await?
+    };
+    let next_before = timeline.oldest().filter(|_| has_more);
+    let timeline = timeline.into_items(links);
     Ok(Json(TimelineBody {
         conversation_id: id,
-        total: timeline.total(),
-        timeline: timeline.into_items(),
+        total: timeline.len(),
+        timeline,
+        next_before,
     }))
 }

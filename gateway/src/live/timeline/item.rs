@@ -130,6 +130,7 @@ impl TimelineItem {
             | EventType::ClientToolRequested
             | EventType::SubAgentStart
             | EventType::ContextCompacted
+            | EventType::ModelFallback
             | EventType::Unknown(_) => None,
         }
     }

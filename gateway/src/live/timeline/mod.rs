@@ -1,4 +1,4 @@
-//! The timeline of a conversation. It is made from events alone, without I/O.
+//! The timeline of a conversation. It is made from events alone, the newest first, without I/O.
 //!
 //! Unknown events are skipped and missing fields are left out: events of every earlier version make a timeline.
 
@@ -6,101 +6,142 @@ mod item;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use everturn_proto::{Json, event::Event, words::EventType};
+use everturn_proto::{Json, event::Event, ids, words::EventType};
+use everturn_store::{EventLinks, WantedLinks};
 
 pub use self::item::{TimelineItem, TimelineItemKind};
 use crate::fields::Fields;
 
-/// A timeline under construction: the newest items, and how many there are in all.
+/// A page of a timeline under construction. It grows from its end to its beginning.
 #[derive(Debug)]
 pub struct Timeline {
     items: VecDeque<TimelineItem>,
     /// Bytes of the items.
     bytes: usize,
-    total: usize,
     max_items: usize,
     max_bytes: usize,
-    /// The calls that started sub-agents, by the sub-agent's agent execution: one for each sub-agent of the
-    /// conversation.
+    /// Sequence number of the oldest event that was taken.
+    oldest: Option<u32>,
+    /// The calls that started sub-agents, by the sub-agent's agent execution.
     parents: HashMap<String, String>,
+    /// The inputs that persons gave instead of the model's, by tool execution.
+    inputs: HashMap<String, Json>,
+    /// The tool executions that have ended in the page, and so have had their approval in it, if not before.
+    observed: HashSet<String>,
 }
 
 impl Timeline {
-    /// Makes an empty timeline that keeps the newest items: at most `max_items`, of at most `max_bytes`. It always
-    /// keeps one.
+    /// Makes an empty page of at most `max_items`, of at most `max_bytes`. It always takes one.
     pub fn new(max_items: usize, max_bytes: usize) -> Self {
         Self {
             items: VecDeque::new(),
             bytes: 0,
-            total: 0,
             max_items,
             max_bytes,
+            oldest: None,
             parents: HashMap::new(),
+            inputs: HashMap::new(),
+            observed: HashSet::new(),
         }
     }
 
-    /// Adds the next event.
-    pub fn push(&mut self, event: &Event) {
-        let fields = Fields::of_event(event);
-        let event_type = event.event_type();
-        if event_type == EventType::ApprovalResolved {
-            self.show_approved_input(&fields);
-        }
-        let agent_execution_id: String = fields.get("agent_execution_id").unwrap_or_default();
-        if event_type == EventType::SubAgentStart
-            && let Some(call_id) = fields.get("call_id")
+    /// Adds the event before those that were added. False when the page is full: the event is then of the page before.
+    pub fn push_before(&mut self, event: &Event) -> bool {
+        let item = TimelineItem::of(event);
+        if let Some(item) = &item
+            && !self.has_room(item)
         {
-            self.parents.insert(agent_execution_id.clone(), call_id);
+            return false;
         }
-        let Some(mut item) = TimelineItem::of(event) else {
+        self.oldest = Some(event.sequence_number);
+        let fields = Fields::of_event(event);
+        match event.event_type() {
+            EventType::ApprovalResolved => self.note_answer(&fields),
+            EventType::Observe => self.observed.extend(fields.get("execution_id")),
+            EventType::SubAgentStart => self.note_start(&fields),
+            _ => {}
+        }
+        if let Some(mut item) = item {
+            let agent_execution_id = fields.get("agent_execution_id");
+            let root = ids::root_execution_id(&event.conversation_id, &event.message_id);
+            item.agent_execution_id = agent_execution_id.filter(|id| *id != root);
+            self.bytes += item.bytes();
+            self.items.push_front(item);
+        }
+        true
+    }
+
+    fn has_room(&self, item: &TimelineItem) -> bool {
+        self.items.is_empty()
+            || (self.items.len() < self.max_items && self.bytes + item.bytes() <= self.max_bytes)
+    }
+
+    /// Notes the input that ran instead of the model's.
+    fn note_answer(&mut self, answer: &Fields<'_>) {
+        let Some(id) = answer.get::<String>("execution_id") else {
             return;
         };
-        if let Some(call_id) = self.parents.get(&agent_execution_id) {
-            item.parent_tool_call_id = Some(call_id.clone());
-            item.agent_execution_id = Some(agent_execution_id);
-        }
-        self.total += 1;
-        self.bytes += item.bytes();
-        self.items.push_back(item);
-        self.drop_oldest();
-    }
-
-    fn drop_oldest(&mut self) {
-        while self.items.len() > self.max_items
-            || (self.bytes > self.max_bytes && self.items.len() > 1)
-        {
-            let Some(oldest) = self.items.pop_front() else {
-                return;
-            };
-            self.bytes -= oldest.bytes();
-        }
-    }
-
-    /// Shows, in a call that was approved with another input, the input that ran.
-    fn show_approved_input(&mut self, answer: &Fields<'_>) {
         let input = answer.raw("tool_input");
         let input = input.and_then(|raw| Json::parse(raw).ok());
-        let id = answer.get::<String>("execution_id");
-        let is_answered = |item: &&mut TimelineItem| {
-            item.kind == TimelineItemKind::ToolCall && item.execution_id == id
-        };
-        let call = self.items.iter_mut().rev().find(is_answered);
-        if let (Some(call), Some(input), Some(true)) = (call, input, answer.get("edited")) {
-            self.bytes -= call.bytes();
-            call.tool_input = Some(input);
-            self.bytes += call.bytes();
+        if let (Some(input), Some(true)) = (input, answer.get("edited")) {
+            self.inputs.insert(id, input);
         }
     }
 
-    /// Returns the number of all items, those included that were dropped.
-    pub fn total(&self) -> usize {
-        self.total
+    fn note_start(&mut self, start: &Fields<'_>) {
+        if let (Some(agent), Some(call)) = (start.get("agent_execution_id"), start.get("call_id")) {
+            self.parents.insert(agent, call);
+        }
     }
 
-    /// Returns the items, in order.
-    pub fn into_items(self) -> Vec<TimelineItem> {
+    /// What the page does not know of its items, because it is said in events that are not in the page.
+    pub fn wanted_links(&self) -> WantedLinks {
+        let agents = self
+            .items
+            .iter()
+            .filter_map(|item| item.agent_execution_id.as_ref());
+        let agents: HashSet<_> = agents
+            .filter(|id| !self.parents.contains_key(*id))
+            .collect();
+        let calls = self
+            .items
+            .iter()
+            .filter(|item| item.kind == TimelineItemKind::ToolCall);
+        let calls = calls.filter_map(|item| item.execution_id.as_ref());
+        WantedLinks {
+            agent_executions: agents.into_iter().cloned().collect(),
+            tool_executions: calls
+                .filter(|id| !self.observed.contains(*id))
+                .cloned()
+                .collect(),
+        }
+    }
+
+    /// Returns the items, in order. `links` are those that were wanted.
+    pub fn into_items(mut self, links: EventLinks) -> Vec<TimelineItem> {
+        self.parents.extend(links.parent_calls);
+        self.inputs.extend(links.approved_inputs);
+        for item in &mut self.items {
+            let agent = item.agent_execution_id.take();
+            let call = agent.as_ref().and_then(|id| self.parents.get(id)).cloned();
+            // An agent that no call has started is the turn's own.
+            item.agent_execution_id = agent.filter(|_| call.is_some());
+            item.parent_tool_call_id = call;
+            let input = item
+                .execution_id
+                .as_ref()
+                .and_then(|id| self.inputs.get(id));
+            if let (TimelineItemKind::ToolCall, Some(input)) = (item.kind, input) {
+                item.tool_input = Some(input.clone());
+            }
+        }
         self.items.into()
+    }
+
+    /// Sequence number of the oldest event of the page; `None` while it has none.
+    pub fn oldest(&self) -> Option<u32> {
+        self.oldest
     }
 }

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use everturn_proto::{Json, event::Event};
+use everturn_proto::{Json, event::Event, ids};
+use everturn_store::EventLinks;
 
 use super::{Timeline, TimelineItem};
 
@@ -22,15 +23,27 @@ fn events(list: &[(&str, &str)]) -> Vec<Event> {
 }
 
 fn timeline(list: &[(&str, &str)]) -> Vec<String> {
-    let mut timeline = Timeline::new(100, usize::MAX);
-    for event in events(list) {
-        timeline.push(&event);
+    let timeline = page(&events(list), 100, usize::MAX);
+    assert_eq!(timeline.wanted_links().agent_executions, [""; 0]);
+    let items = timeline.into_items(EventLinks::default());
+    let shown = items.iter().map(serde_json::to_string);
+    shown.map(Result::unwrap).collect()
+}
+
+/// The newest page of a conversation with these events.
+fn page(events: &[Event], max_items: usize, max_bytes: usize) -> Timeline {
+    let mut timeline = Timeline::new(max_items, max_bytes);
+    for event in events.iter().rev() {
+        if !timeline.push_before(event) {
+            break;
+        }
     }
     timeline
-        .into_items()
-        .iter()
-        .map(|item| serde_json::to_string(item).unwrap())
-        .collect()
+}
+
+fn numbers(timeline: Timeline) -> Vec<u32> {
+    let items = timeline.into_items(EventLinks::default());
+    items.iter().map(|item| item.sequence_number).collect()
 }
 
 #[test]
@@ -133,11 +146,13 @@ fn a_time_that_is_none_is_0() {
 
 #[test]
 fn items_of_a_sub_agent_name_the_call_that_started_it() {
+    let root = ids::root_execution_id("c", "m1");
+    let (call, end) = (
+        format!(r#"{{"call_id":"call_1","tool_name":"delegate","agent_execution_id":"{root}"}}"#),
+        format!(r#"{{"call_id":"call_1","agent_execution_id":"{root}"}}"#),
+    );
     let items = timeline(&[
-        (
-            "act",
-            r#"{"call_id":"call_1","tool_name":"delegate","agent_execution_id":"root"}"#,
-        ),
+        ("act", &call),
         (
             "sub_agent_start",
             r#"{"call_id":"call_1","agent_execution_id":"child"}"#,
@@ -146,10 +161,7 @@ fn items_of_a_sub_agent_name_the_call_that_started_it() {
             "assistant_message",
             r#"{"content":"hi","agent_execution_id":"child"}"#,
         ),
-        (
-            "observe",
-            r#"{"call_id":"call_1","agent_execution_id":"root"}"#,
-        ),
+        ("observe", &end),
     ]);
     assert_eq!(items.len(), 3);
     assert!(
@@ -160,32 +172,72 @@ fn items_of_a_sub_agent_name_the_call_that_started_it() {
 }
 
 #[test]
-fn keeps_the_newest_up_to_its_bytes() {
+fn a_page_ends_at_its_bytes() {
     let long = format!(r#"{{"content":"{}"}}"#, "x".repeat(1000));
     let list = vec![("user_message", long.as_str()); 5];
     let shown = |max_bytes| {
-        let mut timeline = Timeline::new(100, max_bytes);
-        for event in events(&list) {
-            timeline.push(&event);
-        }
-        (timeline.total(), timeline.into_items().len())
+        let timeline = page(&events(&list), 100, max_bytes);
+        (timeline.oldest(), numbers(timeline))
     };
-    assert_eq!(shown(3_000), (5, 2));
-    assert_eq!(shown(1), (5, 1), "one item always stays");
+    assert_eq!(shown(3_000), (Some(4), vec![4, 5]));
+    assert_eq!(shown(1), (Some(5), vec![5]), "one item always fits");
 }
 
 #[test]
-fn keeps_the_newest_and_counts_all() {
-    let mut timeline = Timeline::new(2, usize::MAX);
-    let list = vec![("user_message", "{}"); 5];
-    for event in events(&list) {
-        timeline.push(&event);
+fn a_page_ends_at_its_items_and_the_one_before_goes_on() {
+    let list = [
+        ("user_message", "{}"),
+        ("complete", "{}"),
+        ("user_message", "{}"),
+        ("complete", "{}"),
+        ("user_message", "{}"),
+    ];
+    let newest = page(&events(&list), 2, usize::MAX);
+    assert_eq!(
+        newest.oldest(),
+        Some(2),
+        "what is not shown belongs to it, too"
+    );
+    assert_eq!(numbers(newest), [3, 5]);
+    assert_eq!(numbers(page(&events(&list[..1]), 2, usize::MAX)), [1]);
+    assert_eq!(Timeline::new(2, usize::MAX).oldest(), None);
+}
+
+#[test]
+fn a_page_asks_for_what_is_said_beyond_it() {
+    let list = events(&[
+        (
+            "act",
+            r#"{"execution_id":"open","tool_input":{"n":1},"agent_execution_id":"child"}"#,
+        ),
+        (
+            "act",
+            r#"{"execution_id":"over","tool_input":{"n":1},"agent_execution_id":"child"}"#,
+        ),
+        (
+            "observe",
+            r#"{"execution_id":"over","agent_execution_id":"child"}"#,
+        ),
+        ("assistant_message", r#"{"agent_execution_id":"nobody's"}"#),
+    ]);
+    let timeline = page(&list, 100, usize::MAX);
+    let mut wanted = timeline.wanted_links();
+    wanted.agent_executions.sort();
+    assert_eq!(wanted.agent_executions, ["child", "nobody's"]);
+    assert_eq!(wanted.tool_executions, ["open"]);
+    let input = Json::parse(r#"{"n":2}"#).unwrap();
+    let items = timeline.into_items(EventLinks {
+        parent_calls: [("child".to_owned(), "call_1".to_owned())].into(),
+        approved_inputs: [("open".to_owned(), input.clone())].into(),
+    });
+    assert_eq!(items[0].tool_input, Some(input));
+    assert_eq!(items[1].tool_input.as_ref().unwrap().as_str(), r#"{"n":1}"#);
+    for item in &items[..3] {
+        assert_eq!(item.agent_execution_id.as_deref(), Some("child"));
+        assert_eq!(item.parent_tool_call_id.as_deref(), Some("call_1"));
     }
-    assert_eq!(timeline.total(), 5);
-    let kept: Vec<_> = timeline
-        .into_items()
-        .iter()
-        .map(|item| item.sequence_number)
-        .collect();
-    assert_eq!(kept, [4, 5]);
+    assert_eq!(
+        (&items[3].agent_execution_id, &items[3].parent_tool_call_id),
+        (&None, &None)
+    );
 }

@@ -12,9 +12,9 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{Json, LogId, event::Event};
 use everturn_store::{
-    Access, AgentExecution, Conversation, ConversationStatus, EventLog, EventPage, EventReader,
-    NewConversation, NewMessage, OutsideTool, PageLimit, ResultRange, ResultSlice, ResumePoint,
-    StoreError, TakenBy,
+    Access, AgentExecution, Conversation, ConversationStatus, EventLinks, EventLog, EventPage,
+    EventReader, NewConversation, NewMessage, OutsideTool, PageLimit, ResultRange, ResultSlice,
+    ResumePoint, StoreError, TakenBy, WantedLinks,
 };
 
 type Result<T> = std::result::Result<T, StoreError>;
@@ -237,6 +237,37 @@ impl EventReader for MemoryStore {
             has_more: page.len() < rest.len(),
             events: page.into_iter().map(|(_, event)| event.clone()).collect(),
         })
+    }
+
+    async fn events_before(
+        &self,
+        access: &Access,
+        log: &EventLog,
+        before: u32,
+        limit: PageLimit,
+    ) -> Result<EventPage> {
+        let all = PageLimit {
+            rows: u32::MAX,
+            bytes: u32::MAX,
+        };
+        let mut page = self.events(access, log, 0, all).await?;
+        page.events.retain(|event| event.sequence_number < before);
+        let mut bytes = 0;
+        let fits = |(place, event): &(usize, &Event)| {
+            bytes += event.event_data.as_ref().map_or(0, Json::stored_len);
+            *place == 0 || bytes <= limit.bytes as usize
+        };
+        let newest_first = page.events.iter().rev().take(limit.rows as usize);
+        let taken = newest_first.enumerate().take_while(fits).count();
+        let left = page.events.len() - taken;
+        page.events.drain(..left);
+        page.has_more = left > 0;
+        page.generations.clear();
+        Ok(page)
+    }
+
+    async fn event_links(&self, _: &Access, _: &EventLog, _: &WantedLinks) -> Result<EventLinks> {
+        Ok(EventLinks::default())
     }
 
     async fn last_common(

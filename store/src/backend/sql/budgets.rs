@@ -73,7 +73,7 @@ macro_rules! day_sum {
 macro_rules! lock_reserved {
     ($lock:literal) => {
         concat!(
-            "SELECT e.root_execution_id, e.reserved_tokens, e.reserved_nano, \
+            "SELECT e.root_execution_id, e.reserved_tokens, e.reserved_nano, e.reserved_model, \
              COALESCE(d.definition ->> 'provider', '') AS provider, COALESCE(d.definition ->> 'model', '') AS model \
              FROM agent_executions e JOIN agent_definitions d ON d.hash = e.agent_hash \
              WHERE e.id = $1 AND e.conversation_id = $2 AND e.generation <= $3 AND e.reserved_tokens > 0",
@@ -124,20 +124,20 @@ pub(crate) const BEGIN_BUDGET: &str = "INSERT INTO conversation_budgets \
      max_day_nano = excluded.max_day_nano, turn_steps = 0, turn_tokens = 0, turn_nano = 0, reserved_tokens = 0, \
      reserved_nano = 0";
 
-/// The parameters of `reserve!`. PostgreSQL does all of it at once; SQLite needs [`NOTE_RESERVED`] after it.
+/// The parameters of `reserve!`. PostgreSQL does all of it at once, with `$8` model or NULL; SQLite needs [`NOTE_RESERVED`] after it.
 pub(crate) const RESERVE: SqlText = SqlText {
     sqlite: reserve!(""),
     postgres: concat!(
         "WITH let_through AS (",
         reserve!(" FOR NO KEY UPDATE"),
         " RETURNING b.conversation_id) UPDATE agent_executions SET reserved_step = $4, reserved_tokens = $5, \
-         reserved_nano = $6 WHERE id = $1 AND EXISTS (SELECT 1 FROM let_through)"
+         reserved_nano = $6, reserved_model = $8 WHERE id = $1 AND EXISTS (SELECT 1 FROM let_through)"
     ),
 };
 
-/// `$1` agent execution, `$2` step, `$3` tokens, `$4` nano-USD.
+/// `$1` agent execution, `$2` step, `$3` tokens, `$4` nano-USD, `$5` model or NULL.
 pub(crate) const NOTE_RESERVED: &str = "UPDATE agent_executions SET reserved_step = $2, reserved_tokens = $3, \
-     reserved_nano = $4 WHERE id = $1";
+     reserved_nano = $4, reserved_model = $5 WHERE id = $1";
 
 /// `$1` agent execution, `$2` conversation, `$3` day. Selects what decides about a call.
 pub(crate) const BUDGET: &str = concat!(

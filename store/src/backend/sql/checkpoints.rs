@@ -12,7 +12,7 @@ use crate::{api::StepKey, batch::checkpoint_id};
 /// run, `$7` worker or ''. It is one statement, so that a call that has ended is never paid again, and a generation is never given twice
 /// (invariant 5, paid once). Returns the generation, the number of calls of the step, whether an earlier step is not saved
 /// with all of its tools, the log that it is saved in, whether the turn has a budget, and whether an earlier call of the agent
-/// execution was cut that had reserved a part of it, and the response that was noted last.
+/// execution was cut that had reserved a part of it, the response that was noted last, and the place in the chain of models.
 pub(crate) const CLAIM_STEP: &str = concat!(
     "UPDATE agent_executions SET generation = generation + 1, called_step = $3, \
      step_calls = CASE WHEN called_step = $3 THEN step_calls + 1 ELSE 1 END, worker_id = $7 \
@@ -26,7 +26,7 @@ pub(crate) const CLAIM_STEP: &str = concat!(
     log_id!(),
     " FROM conversations WHERE conversations.id = $2) AS log_id, EXISTS (SELECT 1 FROM conversation_budgets b \
       WHERE b.conversation_id = $2 AND b.turn_id = agent_executions.root_execution_id) AS has_budget, \
-      reserved_tokens > 0 AS was_cut, background_response"
+      reserved_tokens > 0 AS was_cut, background_response, model_chain"
 );
 
 /// `$1` agent execution, `$2` conversation, `$3` generation.
@@ -36,6 +36,15 @@ pub(crate) const RELEASE_STEP: &str = "UPDATE agent_executions SET step_calls = 
 /// `$1` agent execution, `$2` conversation, `$3` generation, `$4` status running, `$5` epoch of the run, `$6` response.
 pub(crate) const NOTE_RESPONSE: &str = concat!(
     "UPDATE agent_executions SET background_response = $6 \
+     WHERE id = $1 AND conversation_id = $2 AND generation = $3 AND status = $4 AND ",
+    run_is_newest!("$2", "$5"),
+);
+
+/// `$1` agent execution, `$2` conversation, `$3` generation, `$4` status running, `$5` epoch of the run, `$6` place in the
+/// chain, `$7` calls that count, `$8` whether another model is called next.
+pub(crate) const NOTE_FAILED_CALL: &str = concat!(
+    "UPDATE agent_executions SET model_chain = $6, step_calls = $7, \
+     background_response = CASE WHEN $8 THEN NULL ELSE background_response END \
      WHERE id = $1 AND conversation_id = $2 AND generation = $3 AND status = $4 AND ",
     run_is_newest!("$2", "$5"),
 );

@@ -45,6 +45,55 @@ pub(crate) const EVENTS: SqlText = SqlText {
     postgres: events!("json_object_agg"),
 };
 
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` the sequence number before which to read, `$5` limit, `$6` log, `$7` most
+/// bytes. As [`EVENTS`], the last event first, and without generations.
+pub(crate) const EVENTS_BEFORE: &str = concat!(
+    "SELECT id, message_id, event_type, event_data, sequence_number, created_at, -sequence_number AS place, CAST(",
+    event_bytes!(),
+    " AS INTEGER) AS bytes, NULL AS generations \
+     FROM agent_execution_events WHERE conversation_id = $1 AND sequence_number < $4 \
+     AND sequence_number >= (SELECT MIN(sequence_number) FROM (",
+    measured!(
+        columns: "sequence_number",
+        bytes: event_bytes!(),
+        from: concat!(
+            "agent_execution_events WHERE conversation_id = $1 AND sequence_number < $4 AND ",
+            of_visible_log!("$6")
+        ),
+        order: "sequence_number DESC",
+        limit: "$5",
+        most_bytes: "$7"
+    ),
+    ") AS page) ORDER BY sequence_number DESC"
+);
+
+/// Makes the text of [`LINKS`]. `$agents` and `$tools` are true of a row whose id is in a list.
+macro_rules! links {
+    ($agents:literal, $tools:literal) => {
+        concat!(
+            "SELECT id, parent_tool_call_id AS call_id, NULL AS tool_input FROM agent_executions \
+             WHERE conversation_id = $1 AND parent_tool_call_id IS NOT NULL AND id ",
+            $agents,
+            " AND ",
+            of_visible_log!("$4"),
+            " UNION ALL SELECT execution_id, NULL, tool_input FROM tool_execution_records \
+             WHERE conversation_id = $1 AND approval = 'approved' AND execution_id ",
+            $tools,
+            " AND ",
+            of_visible_log!("$4")
+        )
+    };
+}
+
+/// `$1` conversation, `$2` tenant, `$3` owner, `$4` log, `$5` list of agent executions, `$6` list of tool executions.
+pub(crate) const LINKS: SqlText = SqlText {
+    sqlite: links!(
+        "IN (SELECT value FROM json_each($5))",
+        "IN (SELECT value FROM json_each($6))"
+    ),
+    postgres: links!("= ANY($5)", "= ANY($6)"),
+};
+
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` log, `$5` sequence number, `$6` time. Selects the last event before
 /// that one which was saved by then.
 pub(crate) const LAST_COMMON: &str = concat!(

@@ -58,6 +58,25 @@ fn an_answer_that_was_cut_says_so_and_may_go_on() {
 }
 
 #[test]
+fn an_invalid_answer_completes_nothing() {
+    let snapshot = Snapshot {
+        checkpoint: Some(LlmCompleteState {
+            invalid_output: Some("no".into()),
+            ..state("hi", "hm", vec![])
+        }),
+        ..Snapshot::default()
+    };
+    let batch = build(&end(0, AgentExecutionEnd::Completed), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["thought", "assistant_message", "error"]);
+    assert_eq!(field(&batch, 1, "finish"), "invalid_output");
+    assert_eq!(field(&batch, 2, "code"), "llm_output_invalid");
+    assert_eq!(batch.end.unwrap().status, AgentExecutionStatus::Failed);
+    // Whoever cancels meanwhile has cancelled.
+    let batch = build(&end(0, cancelled()), &snapshot).unwrap();
+    assert_eq!(types(&batch), ["thought", "assistant_message", "cancelled"]);
+}
+
+#[test]
 fn a_turn_does_not_complete_on_tool_calls_or_an_unknown_status() {
     let snapshot = Snapshot {
         checkpoint: Some(state("", "", vec![call("e", Effect::Read)])),

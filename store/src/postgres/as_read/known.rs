@@ -186,6 +186,7 @@ impl KnownTurn {
             }
             Save::End(_)
             | Save::UserMessage { .. }
+            | Save::ModelFallback(_)
             | Save::Approval(_)
             | Save::SubAgentStart(_) => None,
         }
@@ -211,6 +212,7 @@ impl KnownTurn {
             Save::Observe { .. } => {}
             Save::End(_)
             | Save::UserMessage { .. }
+            | Save::ModelFallback(_)
             | Save::Approval(_)
             | Save::SubAgentStart(_) => {
                 return false;

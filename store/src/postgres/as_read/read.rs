@@ -141,9 +141,11 @@ pub(super) async fn batch(
             reply(connection, request, true).await
         }
         Save::Observe { execution_id, .. } => ended_tool(connection, request, execution_id).await,
-        Save::End(_) | Save::UserMessage { .. } | Save::Approval(_) | Save::SubAgentStart(_) => {
-            Ok(None)
-        }
+        Save::End(_)
+        | Save::UserMessage { .. }
+        | Save::ModelFallback(_)
+        | Save::Approval(_)
+        | Save::SubAgentStart(_) => Ok(None),
     }
 }
 

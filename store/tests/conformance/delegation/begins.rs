@@ -4,7 +4,9 @@ use everturn_proto::{
     Thread,
     words::{AgentExecutionStatus, Effect, MessageRole},
 };
-use everturn_store::{AgentExecutions, OnUnknownAgent, PageLimit, StoreError, TurnStore};
+use everturn_store::{
+    AgentExecutions, EventReader, OnUnknownAgent, PageLimit, StoreError, TurnStore, WantedLinks,
+};
 
 use super::{
     super::{
@@ -43,6 +45,18 @@ pub async fn a_sub_agent_begins_once(backend: &impl Backend) {
     assert_eq!(start["agent_execution_id"], sub.execution.as_str());
     assert_eq!(start["parent_execution_id"], root.execution.as_str());
     assert_eq!(start["execution_id"], root.execution_id(0, 0).as_str());
+    let wanted = WantedLinks {
+        agent_executions: vec![root.execution.clone(), sub.execution.clone()],
+        ..WantedLinks::default()
+    };
+    let log = root.conversation().await.log();
+    let access = tenant();
+    let links = root.store.event_links(&access, &log, &wanted).await;
+    let call_id = start["call_id"].as_str().unwrap().to_owned();
+    assert_eq!(
+        links.unwrap().parent_calls,
+        [(sub.execution, call_id)].into()
+    );
 }
 
 pub async fn a_sub_agent_has_its_own_context(backend: &impl Backend) {

@@ -2,7 +2,9 @@
 //!
 //! - `entries`: the entries of their `tools`
 //! - `approval`: which calls a person must approve
+//! - `output`: the schema of its answers
 //! - `parameters`: how its model is to write
+//! - `fallback`: the models that answer when its own cannot
 //! - `delegates`: which agents an agent may start
 //! - `defaults`: what an agent has when its table says nothing, and the agent of a start without any configuration
 
@@ -10,6 +12,8 @@ mod approval;
 mod defaults;
 mod delegates;
 mod entries;
+mod fallback;
+mod output;
 mod parameters;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -28,6 +32,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 pub use self::defaults::DEFAULT_TOOL_TIMEOUT;
+use self::fallback::{FallbackTable, OwnModel};
+use self::output::OutputTable;
 #[cfg(test)]
 pub(super) use self::{approval::KEYS as APPROVAL_KEYS, entries::KEYS as TOOL_KEYS};
 use super::{
@@ -74,6 +80,8 @@ pub(super) struct AgentTable {
     seed: Option<Spanned<u32>>,
     extra_body: Option<Spanned<toml::Table>>,
     budget: Option<BudgetTable>,
+    fallback: Option<FallbackTable>,
+    output: Option<OutputTable>,
 }
 
 /// What becomes of an answer that the provider cut.
@@ -187,7 +195,18 @@ impl AgentTable {
             no_pdfs: model.no_pdfs,
             ..limits
         };
+        let own = OwnModel {
+            provider,
+            model: self.model.get_ref(),
+            kind,
+        };
+        limits.fallback = self.fallback.as_ref().map(|table| {
+            table.check(check, models, providers, &own, |check, kind| {
+                self.parameters(check, kind, AgentDefinition::default());
+            })
+        });
         limits.budget = (self.budget.as_ref()).map(|budget| budget.check(check, &limits));
+        limits.output = (self.output.as_ref()).and_then(|output| output.check(check, name));
         AgentDefinition {
             name: name.get_ref().clone(),
             tools: self.tools(check, names),

@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 
 use everturn_activities::model::{Parameters, ProviderKind, ReasoningEffort};
 use everturn_proto::{Json, turn::AgentDefinition};
-use toml::{Spanned, Value};
+use toml::Spanned;
 
 use super::AgentTable;
-use crate::config::checker::Checker;
+use crate::config::checker::{Checker, is_json};
 
 /// What Gemini takes, which has the smallest range.
 const MAX_SEED: u32 = i32::MAX.unsigned_abs();
@@ -141,15 +141,4 @@ fn share(
     range: RangeInclusive<f64>,
 ) -> Option<f64> {
     written.map(|value| check.number(key, value, 0.0, range))
-}
-
-/// True for what JSON has, too.
-fn is_json(value: &Value) -> bool {
-    match value {
-        Value::Datetime(_) => false,
-        Value::Float(number) => number.is_finite(),
-        Value::Array(values) => values.iter().all(is_json),
-        Value::Table(fields) => fields.values().all(is_json),
-        Value::String(_) | Value::Integer(_) | Value::Boolean(_) => true,
-    }
 }

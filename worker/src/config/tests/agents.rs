@@ -319,6 +319,10 @@ fn a_provider_of_azure_has_an_address_and_headers_come_from_the_environment() {
             "`requests_per_minute` must be from 1 to 100000",
         ),
         (
+            "[providers.a]\nkind = \"openai\"\ntokens_per_minute = 0\n",
+            "`tokens_per_minute` must be from 1 to 10000000000",
+        ),
+        (
             "[providers.a]\nkind = \"openai\"\nheaders_env = { x-token = \"NOPE\" }\n",
             "the environment variable NOPE named by `headers_env` is not set",
         ),

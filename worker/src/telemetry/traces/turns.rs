@@ -10,9 +10,10 @@ use everturn_proto::{
     words::{AgentExecutionStatus, ToolStatus},
 };
 use everturn_store::{
-    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, ModelContext,
-    OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved, StepClaim, StepKey, StoreError,
-    ToolClaim, ToolEnd, ToolKey, ToolRecord, TraceKey, TurnStart, TurnStore, WorkerId,
+    AgentEnd, BackgroundResponse, BeginTurn, BegunTurn, CompletedStep, Estimate, FailedCall,
+    ModelContext, NotedFailure, OnUnknownAgent, PageLimit, ReadBefore, Reservation, Saved,
+    StepClaim, StepKey, StoreError, ToolClaim, ToolEnd, ToolKey, ToolRecord, TraceKey, TurnStart,
+    TurnStore, WorkerId,
 };
 use everturn_telemetry::trace::SCOPE;
 use opentelemetry::{
@@ -205,8 +206,12 @@ impl TurnStore for TracedTurns {
         step: &StepKey,
         generation: u32,
         call: Estimate,
+        other_model: Option<&str>,
     ) -> Result<Reservation, StoreError> {
-        self.store.reserve_call(step, generation, call).await
+        let store = &self.store;
+        store
+            .reserve_call(step, generation, call, other_model)
+            .await
     }
 
     async fn release_call(&self, step: &StepKey, generation: u32) -> Result<(), StoreError> {
@@ -220,6 +225,15 @@ impl TurnStore for TracedTurns {
         response: &BackgroundResponse,
     ) -> Result<bool, StoreError> {
         self.store.note_response(step, generation, response).await
+    }
+
+    async fn note_failed_call(
+        &self,
+        step: &StepKey,
+        generation: u32,
+        failed: &FailedCall,
+    ) -> Result<NotedFailure, StoreError> {
+        self.store.note_failed_call(step, generation, failed).await
     }
 
     async fn holds_claim(&self, step: &StepKey, generation: u32) -> Result<bool, StoreError> {

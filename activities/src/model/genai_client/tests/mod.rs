@@ -6,6 +6,7 @@ mod errors;
 pub(in crate::model) mod files;
 mod gemini;
 mod openai;
+mod output;
 mod parameters;
 pub(in crate::model) mod server;
 mod wires;

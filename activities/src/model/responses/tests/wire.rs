@@ -1,9 +1,12 @@
 //! Headers, parameters and limits of the configuration.
 
-use everturn_proto::{Json, turn::AgentDefinition};
+use everturn_proto::{
+    Json,
+    turn::{AgentDefinition, AgentOutput},
+};
 
 use super::*;
-use crate::model::{CallLimits, Parameters};
+use crate::model::{CallLimits, OutputFormat, Parameters};
 
 fn whole() -> Script {
     Script::named([completed(&[message("Hi")])])
@@ -44,6 +47,40 @@ async fn headers_are_sent_with_each_request_and_cut_out_of_messages() {
         assert_eq!(seen.headers["authorization"], format!("Bearer {KEY}"));
         assert!(seen.path.contains("api-version=1"), "{}", seen.path);
     }
+}
+
+#[tokio::test]
+async fn an_answers_schema_is_in_the_body() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"n": {"type": "integer"}},
+        "required": ["n"],
+        "additionalProperties": false,
+    });
+    let agent = AgentDefinition {
+        output: Some(AgentOutput {
+            name: "count".into(),
+            schema: Some(Json::of(&schema)),
+            as_instruction: false,
+        }),
+        ..AgentDefinition::default()
+    };
+    let request = |wants_text| ModelRequest {
+        output: OutputFormat::of(&agent),
+        wants_text,
+        ..hello()
+    };
+    let asked = ask_for(true, request(false), [whole()]).await;
+    let body = &asked.seen[0].1;
+    let format = json!({"type": "json_schema", "name": "count", "strict": true, "schema": schema});
+    assert_eq!(body["text"]["format"], format);
+    assert_eq!(body.get("tool_choice"), None);
+    let asked = ask_for(true, request(true), [whole()]).await;
+    let body = &asked.seen[0].1;
+    assert_eq!(
+        (body.get("text"), &body["tool_choice"]),
+        (None, &json!("none"))
+    );
 }
 
 #[tokio::test]
@@ -101,15 +138,15 @@ async fn calls_over_the_limits_wait() {
     let client = client_of(Provider {
         limits: CallLimits {
             concurrent: Some(1),
-            per_minute: None,
+            ..CallLimits::default()
         },
         ..with_header(&server)
     });
     let is_open = async || {
-        let admitted = tokio::time::timeout(Duration::from_millis(1), client.admit("p")).await;
+        let admitted = tokio::time::timeout(Duration::from_millis(1), client.admit("p", 1)).await;
         admitted.is_ok()
     };
-    let admission = client.admit("p").await;
+    let admission = client.admit("p", 1).await;
     assert!(!is_open().await);
     drop(admission);
     assert!(is_open().await);

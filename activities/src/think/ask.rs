@@ -1,0 +1,199 @@
+//! What a call asks of its model, and what comes of it: an answer, tools to run, or a summary.
+
+use everturn_proto::{
+    turn::{AgentDefinition, LlmCompleteState, SentContext},
+    words::{MessageRole, ToolKind, failure},
+};
+use everturn_store::{ContextMessage, ModelContext, ToolResult};
+use temporalio_common::ActivityError;
+
+use super::{
+    ModelCall,
+    background::Listener,
+    chain::Pick,
+    window::{BytesPerToken, Room, Window, request_bytes, sent},
+};
+use crate::{
+    failure as fail,
+    model::{ModelError, ModelReply, ModelRequest, OutputFormat, Parameters},
+    tools::{ToolSpec, builtin::read_result, delegate},
+};
+
+/// Why a call has no reply.
+pub(super) enum Failed {
+    /// The model has failed, and another one may be asked.
+    Model(ModelError),
+    /// Something else than the model.
+    Other(ActivityError),
+}
+
+impl From<ActivityError> for Failed {
+    fn from(error: ActivityError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// What a step has of its model.
+pub(super) enum Reply {
+    /// An answer, or tools to run.
+    Said(Said),
+    /// The checkpoint with the summary.
+    Compacted(LlmCompleteState),
+}
+
+impl Reply {
+    /// The tokens that the call has taken, as the provider counts them; 0 when it does not tell.
+    pub(super) fn tokens(&self) -> u64 {
+        let (read, written) = match self {
+            Self::Said(said) => {
+                let usage = said.reply.usage;
+                (usage.input_tokens, usage.output_tokens)
+            }
+            Self::Compacted(state) => (state.input_tokens, state.output_tokens),
+        };
+        u64::from(read) + u64::from(written)
+    }
+}
+
+/// What the model has said, and to what.
+pub(super) struct Said {
+    pub(super) offered: Vec<ToolSpec>,
+    pub(super) sent: SentContext,
+    pub(super) reply: ModelReply,
+    /// The agent execution has given an answer before this one.
+    pub(super) has_answered: bool,
+}
+
+impl ModelCall<'_> {
+    /// Asks the model, or has it compact the context when that does not fit.
+    pub(super) async fn ask(
+        &self,
+        pick: &Pick<'_>,
+        context: ModelContext,
+        may_compact: bool,
+        calls: u32,
+        listener: &mut Listener<'_>,
+    ) -> Result<Reply, Failed> {
+        let agent = &*pick.agent;
+        let id = &self.step.agent_execution_id;
+        let measures = &self.activities.measures;
+        let window = Window::of(agent, measures.of(id));
+        let has_more = context.has_more;
+        let mut request = self.model_request(agent, context.messages, window).await?;
+        let bytes = request_bytes(&request);
+        request.idempotency_key = self.idempotency_key();
+        request.attached = listener.response_id();
+        // A provider that makes the response already has found room for it.
+        let is_full = request.attached.is_none() && window.is_full(bytes);
+        if may_compact && (has_more || is_full) {
+            let part = window.old_part(&request.messages, id, Room::Left { has_more });
+            if let Some(part) = part {
+                let compacted = self.compact(pick, request, part, window, calls).await;
+                return compacted.map(Reply::Compacted);
+            }
+        }
+        if has_more {
+            return Err(fail::too_long().into());
+        }
+        let request = self.asking(request);
+        let has_answered = self.has_answered(&request.messages);
+        // What the call that made the response has reserved is still for it.
+        if request.attached.is_none() {
+            self.reserve(pick, window.tokens(bytes)).await?;
+        }
+        let (offered, sent) = (request.tools.clone(), sent(&request));
+        let text = listener.text;
+        let reply = tokio::select! {
+            biased;
+            reply = self.activities.model.complete(request, listener) => reply,
+            () = self.superseded(text) => return Err(fail::superseded().into()),
+        };
+        if let Err(error) = &reply {
+            self.give_back(error, Some(text)).await;
+        }
+        match reply {
+            Ok(reply) => {
+                if let Some(measured) = BytesPerToken::measured(bytes, reply.usage) {
+                    measures.note(id, measured);
+                }
+                Ok(Reply::Said(Said {
+                    offered,
+                    sent,
+                    reply,
+                    has_answered,
+                }))
+            }
+            // The provider knows the window better than the configuration does.
+            Err(error)
+                if may_compact
+                    && error.code == failure::LLM_CONTEXT_TOO_LONG
+                    && !pick.leads_on(error.code) =>
+            {
+                let context = self.context().await?;
+                let request = self.model_request(agent, context.messages, window).await?;
+                let part = window.old_part(&request.messages, id, Room::Refused { bytes });
+                let part = part.ok_or(Failed::Model(error))?;
+                let compacted = self.compact(pick, request, part, window, calls).await;
+                compacted.map(Reply::Compacted)
+            }
+            Err(error) => Err(listener.refused(error)),
+        }
+    }
+
+    /// The request, with the tools of the agent that there are now.
+    async fn model_request(
+        &self,
+        agent: &AgentDefinition,
+        mut messages: Vec<ContextMessage>,
+        window: Window,
+    ) -> Result<ModelRequest, ActivityError> {
+        let has_shortened = window.shorten_results(&mut messages);
+        let (delegate, registered): (Vec<_>, Vec<_>) = agent
+            .tools
+            .iter()
+            .partition(|tool| tool.kind() == ToolKind::Delegate);
+        let tools = self
+            .activities
+            .tools
+            .specs(registered.iter().map(|tool| tool.name.as_str()))
+            .await;
+        let mut tools =
+            tools.map_err(|error| fail::permanent(failure::UNKNOWN_AGENT, error.to_string()))?;
+        tools.extend(
+            delegate
+                .into_iter()
+                .map(|tool| delegate::spec(tool, self.activities.agents.by_name())),
+        );
+        let is_summary = |message: &ContextMessage| message.role == MessageRole::Summary;
+        let mut results = messages.iter().flat_map(|message| &message.tool_results);
+        // What is offered once is offered on, because a request that begins otherwise is not in the provider's cache.
+        if has_shortened
+            || messages.first().is_some_and(is_summary)
+            || results.any(ToolResult::is_cut)
+        {
+            tools.extend(self.activities.tools.spec(read_result::NAME));
+        }
+        Ok(ModelRequest {
+            provider: agent.provider.clone(),
+            model: self.model_of(agent)?,
+            files: self.files(agent, &messages).await?,
+            instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
+            messages,
+            tools,
+            max_output_tokens: agent.max_output_tokens,
+            parameters: Parameters::of(agent),
+            output: OutputFormat::of(agent),
+            ..ModelRequest::default()
+        })
+    }
+
+    /// The model's name. A turn of an agent without one has ended before it thinks.
+    pub(super) fn model_of(&self, agent: &AgentDefinition) -> Result<String, ActivityError> {
+        agent.model.clone().ok_or_else(|| {
+            fail::permanent(
+                failure::INTERNAL,
+                format!("The agent definition {} has no model.", self.agent_hash),
+            )
+        })
+    }
+}

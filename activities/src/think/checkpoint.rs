@@ -1,0 +1,115 @@
+//! The checkpoint of a call: what the model said, who has answered, and what it took.
+
+use everturn_proto::{
+    turn::{AgentDefinition, LlmCompleteState},
+    words::{FinishReason, OnCutReply, failure},
+};
+use everturn_store::CompletedStep;
+use temporalio_common::ActivityError;
+
+use super::{ModelCall, ask::Said, calls};
+use crate::{
+    failure as fail,
+    model::{Usage, signer},
+};
+
+impl ModelCall<'_> {
+    /// Stores the checkpoint of a reply, and returns the one that is stored.
+    pub(super) async fn store(
+        &self,
+        mut state: LlmCompleteState,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        loop {
+            let completed = self
+                .attempt
+                .insist(|| {
+                    self.activities
+                        .turns
+                        .complete_step(self.step, state.clone())
+                })
+                .await?;
+            match completed {
+                CompletedStep::Stored(stored) => return Ok(stored),
+                CompletedStep::CallIdsUsed(used) => {
+                    if !calls::rename(&mut state.tool_calls, &used) {
+                        let message =
+                            format!("The conversation has other calls with the ids {used:?}.");
+                        return Err(fail::permanent(failure::INTERNAL, message));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The checkpoint of a reply.
+    pub(super) async fn state(
+        &self,
+        agent: &AgentDefinition,
+        said: Said,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        let Said {
+            offered,
+            sent,
+            reply,
+            has_answered,
+        } = said;
+        let mut tool_calls = self.tool_calls(agent, &offered, reply.tool_calls).await?;
+        calls::sign(
+            &mut tool_calls,
+            &signer(&agent.provider, &self.model_of(agent)?),
+        );
+        let is_answer = tool_calls.is_empty();
+        // A sub-agent's answer is that of its last step alone. Of a reply that is nothing but reasoning, nothing goes on.
+        let goes_on = reply.is_cut
+            && is_answer
+            && !reply.text.trim().is_empty()
+            && agent.policy_on_cut_reply() == OnCutReply::Continue
+            && !self.thread().is_sub_agents();
+        let state = LlmCompleteState {
+            text: without_nul(reply.text),
+            reasoning: without_nul(reply.reasoning),
+            finish: if is_answer {
+                FinishReason::Stop
+            } else {
+                FinishReason::ToolCalls
+            }
+            .into(),
+            tool_calls,
+            is_cut: reply.is_cut,
+            goes_on,
+            sent: Some(Box::new(sent)),
+            ..self.answered(agent, reply.usage)?
+        };
+        Ok(self.judged(agent, has_answered, state))
+    }
+
+    /// The part of a checkpoint that says who has answered, and what it took.
+    pub(super) fn answered(
+        &self,
+        agent: &AgentDefinition,
+        usage: Usage,
+    ) -> Result<LlmCompleteState, ActivityError> {
+        Ok(LlmCompleteState {
+            agent_hash: self.agent_hash.to_owned(),
+            generation: self.generation,
+            provider: agent.provider.clone(),
+            model: self.model_of(agent)?,
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            cached_tokens: usage.cached_tokens,
+            cache_write_tokens: usage.cache_write_tokens,
+            reasoning_tokens: usage.reasoning_tokens,
+            cost_nano_usd: agent.prices.map(|prices| prices.nano_usd(&usage)),
+            ..LlmCompleteState::default()
+        })
+    }
+}
+
+/// Replaces NUL characters: PostgreSQL cannot store them in a text.
+pub(super) fn without_nul(text: String) -> String {
+    if text.contains('\0') {
+        text.replace('\0', "\u{FFFD}")
+    } else {
+        text
+    }
+}

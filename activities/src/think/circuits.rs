@@ -1,0 +1,167 @@
+//! Models that have failed are left alone for a while. It is kept in memory alone: each worker finds out for itself.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use everturn_telemetry::turns;
+use lru::LruCache;
+use tokio::time::Instant;
+
+use super::chain::ModelName;
+
+/// Of how many models it is known: more than a configuration has.
+const MAX_KNOWN: NonZeroUsize = NonZeroUsize::new(1000).unwrap();
+
+/// The circuits of the models of chains. That of a model which has failed is open for a while: other models are asked
+/// instead. Then one call tries the model, and closes the circuit if it succeeds.
+#[derive(Debug, Clone)]
+pub struct Circuits {
+    open_for: Duration,
+    open: Arc<Mutex<LruCache<ModelName, OpenCircuit>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct OpenCircuit {
+    until: Instant,
+    /// A call tries the model now.
+    is_tried: bool,
+}
+
+/// The one call that tries a model whose circuit was open. When it is dropped, another call may try.
+#[derive(Debug)]
+pub(super) struct Trial {
+    circuits: Circuits,
+    model: ModelName,
+}
+
+impl Circuits {
+    /// All circuits are closed. Each is open for so long after its model has failed.
+    pub fn new(open_for: Duration) -> Self {
+        Self {
+            open_for,
+            open: Arc::new(Mutex::new(LruCache::new(MAX_KNOWN))),
+        }
+    }
+
+    /// Returns the place of the first of these models that may be called, and the trial if the call is one. When none may be
+    /// called, it is the one whose circuit closes first. `None`: there are no models.
+    pub(super) fn choose(&self, models: &[(u32, ModelName)]) -> Option<(u32, Option<Trial>)> {
+        let mut open = self.lock();
+        let now = Instant::now();
+        for (place, model) in models {
+            match open.peek_mut(model) {
+                None => return Some((*place, None)),
+                Some(circuit) if circuit.until <= now && !circuit.is_tried => {
+                    circuit.is_tried = true;
+                    let trial = Trial {
+                        circuits: self.clone(),
+                        model: model.clone(),
+                    };
+                    return Some((*place, Some(trial)));
+                }
+                Some(_) => {}
+            }
+        }
+        let until = |model| open.peek(model).map(|circuit| circuit.until);
+        let first = models.iter().min_by_key(|(_, model)| until(model));
+        first.map(|(place, _)| (*place, None))
+    }
+
+    /// The model has failed: it is left alone from now on.
+    pub(super) fn open(&self, model: &ModelName) {
+        let circuit = OpenCircuit {
+            until: Instant::now() + self.open_for,
+            is_tried: false,
+        };
+        self.lock().put(model.clone(), circuit);
+        turns::circuit_open(&model.provider, &model.model, true);
+    }
+
+    /// The model has answered.
+    pub(super) fn close(&self, model: &ModelName) {
+        if self.lock().pop(model).is_some() {
+            turns::circuit_open(&model.provider, &model.model, false);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruCache<ModelName, OpenCircuit>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        if let Some(circuit) = self.circuits.lock().peek_mut(&self.model) {
+            circuit.is_tried = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    const OPEN_FOR: Duration = Duration::from_mins(1);
+
+    fn models(names: &[&str]) -> Vec<(u32, ModelName)> {
+        let name = |model: &&str| ModelName {
+            provider: "p".to_owned(),
+            model: (*model).to_owned(),
+        };
+        (0..).zip(names.iter().map(name)).collect()
+    }
+
+    fn chosen(circuits: &Circuits, models: &[(u32, ModelName)]) -> (u32, bool) {
+        let (place, trial) = circuits.choose(models).unwrap();
+        (place, trial.is_some())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_model_that_failed_is_left_alone_for_a_while() {
+        let circuits = Circuits::new(OPEN_FOR);
+        let models = models(&["first", "second"]);
+        assert_eq!(chosen(&circuits, &models), (0, false));
+        circuits.open(&models[0].1);
+        assert_eq!(chosen(&circuits, &models), (1, false));
+        advance(OPEN_FOR).await;
+        assert_eq!(chosen(&circuits, &models), (0, true));
+        circuits.close(&models[0].1);
+        assert_eq!(chosen(&circuits, &models), (0, false));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_call_tries_a_model_and_its_failure_opens_the_circuit_again() {
+        let circuits = Circuits::new(OPEN_FOR);
+        let models = models(&["first", "second"]);
+        circuits.open(&models[0].1);
+        advance(OPEN_FOR).await;
+        let trial = circuits.choose(&models).unwrap();
+        assert!(trial.1.is_some());
+        assert_eq!(chosen(&circuits, &models), (1, false), "one call tries it");
+        // A trial that was cancelled says nothing about the model.
+        drop(trial);
+        let trial = circuits.choose(&models).unwrap();
+        assert!(trial.1.is_some());
+        circuits.open(&models[0].1);
+        drop(trial);
+        assert_eq!(chosen(&circuits, &models), (1, false));
+        advance(OPEN_FOR).await;
+        assert_eq!(chosen(&circuits, &models), (0, true));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn when_all_are_open_the_one_that_closes_first_is_asked() {
+        let circuits = Circuits::new(OPEN_FOR);
+        let models = models(&["first", "second"]);
+        circuits.open(&models[1].1);
+        advance(OPEN_FOR / 2).await;
+        circuits.open(&models[0].1);
+        assert_eq!(chosen(&circuits, &models), (1, false));
+        assert!(circuits.choose(&[]).is_none());
+    }
+}

@@ -1,0 +1,116 @@
+//! `[agents.NAME.output]`: the JSON schema of an agent's answers.
+
+use std::{fs, path::PathBuf};
+
+use everturn_activities::model::OutputFormat;
+use everturn_proto::{Json, turn::AgentOutput};
+use serde::Deserialize;
+use toml::{Spanned, Value};
+
+use crate::config::checker::{Checker, is_json};
+
+/// The name of a schema that has none.
+const NAME: &str = "answer";
+/// What OpenAI takes.
+const MAX_NAME_CHARS: usize = 64;
+/// The schema is part of each request and of the agent's definition. Providers take far less.
+const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct OutputTable {
+    schema: Option<Spanned<Value>>,
+    schema_file: Option<Spanned<PathBuf>>,
+    name: Option<Spanned<String>>,
+    #[serde(default)]
+    as_instruction: bool,
+}
+
+impl OutputTable {
+    /// What the answers have to be. `at` is where the agent is named; `None` when there is a mistake.
+    pub(super) fn check<T>(&self, check: &mut Checker<'_>, at: &Spanned<T>) -> Option<AgentOutput> {
+        let schema = match (&self.schema, &self.schema_file) {
+            (Some(written), None) => checked(check, written, in_file(written.get_ref())),
+            (None, Some(path)) => {
+                let file = check.path_beside_file(path.get_ref());
+                let text = fs::read_to_string(&file)
+                    .map_err(|error| format!("{} cannot be read: {error}", file.display()));
+                checked(check, path, text.and_then(|text| parsed(&text)))
+            }
+            (Some(written), Some(_)) => {
+                check.wrong(
+                    written,
+                    "`output` has both `schema` and `schema_file`; remove one",
+                );
+                None
+            }
+            (None, None) => {
+                check.wrong(at, "`output` of this agent needs `schema` or `schema_file`");
+                None
+            }
+        };
+        Some(AgentOutput {
+            name: self.name(check),
+            schema: Some(schema?),
+            as_instruction: self.as_instruction,
+        })
+    }
+
+    fn name(&self, check: &mut Checker<'_>) -> String {
+        let Some(name) = &self.name else {
+            return NAME.to_owned();
+        };
+        let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let text = name.get_ref();
+        if !(1..=MAX_NAME_CHARS).contains(&text.len()) || !text.bytes().all(is_fit) {
+            check.wrong(
+                name,
+                format!(
+                    "`name` of an output has 1 to {MAX_NAME_CHARS} letters, digits, `_` and `-`"
+                ),
+            );
+        }
+        text.clone()
+    }
+}
+
+/// The schema, which was written here or in a file. What is wrong with it is told.
+fn checked<T>(
+    check: &mut Checker<'_>,
+    at: &Spanned<T>,
+    schema: Result<Json, String>,
+) -> Option<Json> {
+    let usable = schema.and_then(|schema| {
+        let bytes = schema.as_str().len();
+        if bytes > MAX_SCHEMA_BYTES {
+            return Err(format!(
+                "it has {bytes} bytes; the limit is {MAX_SCHEMA_BYTES}"
+            ));
+        }
+        OutputFormat::check(&schema.to_value())?;
+        Ok(schema)
+    });
+    if let Err(error) = &usable {
+        check.wrong(
+            at,
+            format!("the schema of `output` cannot be used: {error}"),
+        );
+    }
+    usable.ok()
+}
+
+/// The schema of the configuration file: a table, or a text with JSON.
+fn in_file(written: &Value) -> Result<Json, String> {
+    match written {
+        Value::String(text) => parsed(text),
+        table if is_json(table) => Ok(Json::of(table)),
+        _ => Err("it holds a date or a number that JSON does not have".to_owned()),
+    }
+}
+
+fn parsed(text: &str) -> Result<Json, String> {
+    // It is written anew, so that it does not depend on how the text is laid out.
+    let schema: serde_json::Value =
+        serde_json::from_str(text).map_err(|error| format!("it is not JSON: {error}"))?;
+    Ok(Json::of(&schema))
+}

@@ -1,0 +1,53 @@
+//! The end of a turn whose steps are used up. The model is asked once more, for a summary of what it has done and found, so
+//! that neither the person nor the next turn has to begin anew.
+
+use everturn_proto::{
+    turn::{LoadedTurn, SaveCompaction, save_request::Batch},
+    words::{FinishReason, failure},
+};
+
+use crate::{
+    calls::{CallError, Failure},
+    turn::{Ending, Next, Turn},
+};
+
+/// Patch marker for runs that ask for a summary when the steps are used up. Older runs ended without one.
+const LAST_SUMMARY: &str = "last-summary";
+
+impl Turn<'_> {
+    /// Ends the turn as failed. Its last step is the summary, whose text the store keeps with the end; without one the turn
+    /// ends all the same.
+    pub(crate) async fn summarize(&mut self, loaded: &LoadedTurn) -> Result<Next, CallError> {
+        let mut failure = step_limit(loaded.max_steps);
+        if self.ctx.patched(LAST_SUMMARY) {
+            let thought = self.think(loaded).await;
+            if self.cancellation.is_cancelled() {
+                return self.end(Ending::Cancelled).await.map(Next::End);
+            }
+            match thought {
+                Ok(thought) if thought.finish() == FinishReason::Compacted => {
+                    let compaction = Batch::Compaction(SaveCompaction {});
+                    return self.save_and_go_on(compaction).await;
+                }
+                // There is no money for the summary.
+                Err(CallError::Failed(error)) if error.code == failure::BUDGET_EXHAUSTED => {
+                    failure = error;
+                }
+                Err(CallError::Cancelled) => {
+                    return self.end(Ending::Cancelled).await.map(Next::End);
+                }
+                Ok(_) | Err(CallError::Failed(_)) => {}
+            }
+        }
+        self.end(Ending::Failed(failure)).await.map(Next::End)
+    }
+}
+
+fn step_limit(max_steps: u32) -> Failure {
+    Failure {
+        code: failure::STEP_LIMIT.to_owned(),
+        message: format!(
+            "The turn was stopped after {max_steps} steps without an answer. Raise `max_steps` of the agent if it needs more."
+        ),
+    }
+}
