@@ -3,6 +3,8 @@
 TEMPORAL_VERSION := v1.5.1
 # The production server: the version that is in the CLI.
 TEMPORAL_SERVER_VERSION := v1.29.1
+# A store that speaks S3, for tests.
+VERSITYGW_VERSION := v1.8.0
 TOOLS := $(CURDIR)/.tools/bin
 # Programs in other languages that tests run, from package registries, pinned.
 NPM := $(CURDIR)/.tools/npm
@@ -22,7 +24,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server collector mcp-servers aimock python python-tool openapi histories previous release clean chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool openapi histories previous release clean chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -35,7 +37,7 @@ run: ## Run everything with a sample turn, then stay up; ONCE=1 exits after the 
 stack: deps temporal temporal-server build ## PostgreSQL, Redis and the production Temporal server, to run worker and gateway on.
 	@target/debug/everturn-stack
 
-test: deps temporal temporal-server collector mcp-servers aimock python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
+test: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
@@ -72,7 +74,7 @@ previous: ## Build the binary of the commit before this one into .tools/previous
 unit: ## Tests of the crates, without processes.
 	@cargo test --workspace --exclude everturn-tests --locked
 
-e2e: deps temporal temporal-server collector mcp-servers aimock python python-tool scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
+e2e: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool scraped-alerts previous build ## End-to-end tests: real processes on the real Temporal server. TEST=name runs some.
 	@cargo test --workspace --locked --test e2e -- --test-threads 4 --skip faults:: $(TEST)
 	@EVERTURN_TEST_BACKENDS=production cargo test --workspace --locked --test e2e -- --test-threads 3 $(TEST)
 
@@ -137,6 +139,12 @@ $(TOOLS)/temporal-sql-tool:
 	@echo "▸ temporal-sql-tool $(TEMPORAL_SERVER_VERSION) with go install (about a minute, once)"
 	@GOBIN="$(TOOLS)/new" go install go.temporal.io/server/cmd/tools/sql@$(TEMPORAL_SERVER_VERSION)
 	@mv "$(TOOLS)/new/sql" "$@"
+
+s3: $(TOOLS)/versitygw ## Install a store that speaks S3 into .tools/bin, unless it is there.
+
+$(TOOLS)/versitygw:
+	@echo "▸ versitygw $(VERSITYGW_VERSION) with go install (about 2 minutes, once)"
+	@GOBIN="$(TOOLS)" go install github.com/versity/versitygw/cmd/versitygw@$(VERSITYGW_VERSION)
 
 collector: $(TOOLS)/otelcol ## Build the OpenTelemetry Collector that tests export to into .tools/bin, pinned (tests/collector).
 

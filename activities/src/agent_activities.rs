@@ -13,13 +13,15 @@ use everturn_proto::{
         ThinkRequest, ThinkResult,
     },
 };
-use everturn_store::{DayBudget, TurnStore, WorkerId};
+use everturn_store::{BlobFiles, DayBudget, TurnStore, WorkerId};
 use everturn_stream::{CancelNews, StreamWriter};
 use temporalio_macros::activities;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 
 use crate::{
-    Cancels, KnownAgents, Stopping, ToolThreads, cancels, load,
+    Cancels, KnownAgents, Stopping, ToolThreads, cancels,
+    files::KnownFiles,
+    load,
     model::ModelClient,
     remote, run_tool, save,
     think::{self, Circuits, KnownContexts, Measures},
@@ -41,6 +43,10 @@ pub struct AgentActivities {
     pub model: Arc<dyn ModelClient>,
     /// The contexts that were read last.
     pub known_contexts: Arc<KnownContexts>,
+    /// Images and files.
+    pub blobs: BlobFiles,
+    /// The files that models were sent last.
+    pub known_files: Arc<KnownFiles>,
     /// How many bytes a token has.
     pub measures: Arc<Measures>,
     /// The models that are left alone, because they have failed.

@@ -32,6 +32,9 @@ pub(crate) fn transient(code: &str, message: impl Into<String>) -> ActivityError
 pub(crate) fn from_store(error: &StoreError, tries: Tries) -> ActivityError {
     match error {
         StoreError::Unavailable(_) => transient(failure::STORE_UNAVAILABLE, error.to_string()),
+        StoreError::ObjectsUnavailable(_) => {
+            transient(failure::BLOBS_UNAVAILABLE, error.to_string())
+        }
         StoreError::Unexpected(_) if tries.is_early() => {
             transient(failure::INTERNAL, error.to_string())
         }

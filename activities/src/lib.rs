@@ -4,6 +4,7 @@
 //!   (`load`, `think`, `run_tool`, `save`; `remote` has two)
 //! - [`model`]: the port to language models and its adapter
 //! - [`tools`]: the port to tools, their registry, and the built-in ones
+//! - [`KnownFiles`], `files`: images and files in messages and in results of tools
 //! - [`egress`]: where tools may connect to
 //! - [`ToolThreads`]: where tools run, apart from the worker
 //! - [`Cancels`]: how attempts hear of a cancel at once
@@ -20,6 +21,7 @@ pub mod egress;
 mod elsewhere;
 pub mod failpoint;
 mod failure;
+mod files;
 mod known_agents;
 mod load;
 pub mod model;
@@ -34,6 +36,7 @@ pub mod tools;
 
 pub use agent_activities::{AgentActivities, TenantBudgets, TurnQueues};
 pub use cancels::Cancels;
+pub use files::KnownFiles;
 pub use known_agents::KnownAgents;
 pub use stopping::Stopping;
 pub use think::{Circuits, KnownContexts, Measures};

@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     AgentActivities,
     attempt::{Attempt, Ended},
-    failpoint, failure as fail, save,
+    failpoint, failure as fail, files, save,
     tools::{Progress, ToolContext, ToolError, ToolEvents},
 };
 
@@ -129,6 +129,7 @@ async fn run(
     let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
     match ended {
         Ended::Done(Ok(result)) => {
+            let result = files::keep(activities, attempt, key, result).await?;
             let end = ToolEnd::of_result(&key.execution_id, result, false, duration_ms);
             Ok(end.with_events(events.take()))
         }

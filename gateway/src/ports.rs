@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use everturn_store::{
-    AgentExecutions, Conversations, EventReader, Keys, OutsideTools, TenantUsage, ToolResults,
+    AgentExecutions, BlobFiles, Conversations, EventReader, Keys, OutsideTools, TenantUsage,
+    ToolResults,
 };
 use everturn_stream::StreamReader;
 
@@ -22,6 +23,8 @@ pub struct Ports {
     pub outside: Arc<dyn OutsideTools>,
     /// Whole results of tools.
     pub results: Arc<dyn ToolResults>,
+    /// Images and files.
+    pub blobs: BlobFiles,
     /// What tenants took of models.
     pub usage: Arc<dyn TenantUsage>,
     /// API keys and sessions.

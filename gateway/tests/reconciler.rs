@@ -69,6 +69,8 @@ impl World {
             message_id: id.to_owned(),
             client_message_id: None,
             content: "Hello.".to_owned(),
+            attachments: Vec::new(),
+            max_attached_bytes: 0,
             on_busy,
             max_queued: 100,
             max_turns: None,

@@ -13,7 +13,8 @@ use everturn_proto::{
     words::{AgentExecutionStatus, FinishReason},
 };
 use everturn_store::{
-    BeginTurn, OnUnknownAgent, StepClaim, StepKey, TurnStart, TurnStore, sqlite::SqliteStore,
+    BeginTurn, BlobFiles, BlobRules, OnUnknownAgent, StepClaim, StepKey, TurnStart, TurnStore,
+    sqlite::SqliteStore,
 };
 use everturn_stream::{Announcement, InProcessStream, Part, StreamWriter, TextWriter};
 use serde_json::{Value, json};
@@ -38,6 +39,7 @@ impl Stack {
             usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             results: Arc::new(store.clone()),
+            blobs: BlobFiles::new(Arc::new(store.clone()), None, BlobRules::default()),
             keys: Arc::new(store.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::new(RecordingTurns::default()),

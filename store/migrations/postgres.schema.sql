@@ -54,6 +54,20 @@ CREATE TABLE public.api_keys (
     revoked_at timestamp with time zone,
     last_used_at timestamp with time zone
 );
+CREATE TABLE public.blobs (
+    id text NOT NULL COLLATE pg_catalog."C",
+    tenant_id text NOT NULL COLLATE pg_catalog."C",
+    owner_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    conversation_id text COLLATE pg_catalog."C",
+    upload_key text COLLATE pg_catalog."C",
+    media_type text NOT NULL,
+    file_name text NOT NULL,
+    bytes bigint NOT NULL,
+    sha256 text NOT NULL,
+    object_key text COLLATE pg_catalog."C",
+    content bytea,
+    created_at timestamp with time zone NOT NULL
+);
 CREATE TABLE public.context_cuts (
     conversation_id text NOT NULL COLLATE pg_catalog."C",
     thread text NOT NULL COLLATE pg_catalog."C",
@@ -135,11 +149,16 @@ CREATE TABLE public.messages (
     tenant_id text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     thread text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     on_busy text DEFAULT ''::text NOT NULL,
+    attachments jsonb DEFAULT '[]'::jsonb NOT NULL,
     CONSTRAINT messages_check CHECK (((status = 'queued'::text) = (sequence_number IS NULL)))
 );
 CREATE TABLE public.reconciler (
     id bigint NOT NULL,
     asked_at timestamp with time zone NOT NULL
+);
+CREATE TABLE public.removed_objects (
+    object_key text NOT NULL COLLATE pg_catalog."C",
+    remove_after timestamp with time zone NOT NULL
 );
 CREATE TABLE public.schema_range (
     id bigint NOT NULL,
@@ -237,6 +256,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.blobs
+    ADD CONSTRAINT blobs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.context_cuts
     ADD CONSTRAINT context_cuts_pkey PRIMARY KEY (conversation_id, thread, through_sequence);
 ALTER TABLE ONLY public.conversation_budgets
@@ -257,6 +278,8 @@ ALTER TABLE ONLY public.messages
     ADD CONSTRAINT messages_pkey PRIMARY KEY (conversation_id, id);
 ALTER TABLE ONLY public.reconciler
     ADD CONSTRAINT reconciler_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.removed_objects
+    ADD CONSTRAINT removed_objects_pkey PRIMARY KEY (object_key);
 ALTER TABLE ONLY public.schema_range
     ADD CONSTRAINT schema_range_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.tool_execution_records
@@ -286,6 +309,9 @@ CREATE INDEX agent_executions_running_of_tenant ON public.agent_executions USING
 CREATE INDEX api_keys_by_kind ON public.api_keys USING btree (kind, id);
 CREATE INDEX api_keys_by_parent ON public.api_keys USING btree (parent_id) WHERE (parent_id IS NOT NULL);
 CREATE INDEX api_keys_ended_sessions ON public.api_keys USING btree (expires_at) WHERE (kind = 'session'::text);
+CREATE INDEX blobs_by_conversation ON public.blobs USING btree (conversation_id) WHERE (conversation_id IS NOT NULL);
+CREATE UNIQUE INDEX blobs_by_upload ON public.blobs USING btree (tenant_id, owner_id, upload_key) WHERE (upload_key IS NOT NULL);
+CREATE INDEX blobs_unattached ON public.blobs USING btree (tenant_id, created_at) WHERE (conversation_id IS NULL);
 CREATE INDEX conversations_by_owner ON public.conversations USING btree (tenant_id, owner_id, updated_at DESC, id DESC);
 CREATE INDEX conversations_by_tenant ON public.conversations USING btree (tenant_id, updated_at DESC, id DESC);
 CREATE INDEX deleted_conversations_by_age ON public.deleted_conversations USING btree (deleted_at);
@@ -293,6 +319,7 @@ CREATE INDEX execution_checkpoints_by_message ON public.execution_checkpoints US
 CREATE INDEX messages_by_thread ON public.messages USING btree (conversation_id, thread, sequence_number);
 CREATE INDEX messages_queued ON public.messages USING btree (conversation_id, created_at, id) WHERE (status = 'queued'::text);
 CREATE INDEX messages_queued_of_tenant ON public.messages USING btree (tenant_id, conversation_id) WHERE (status = 'queued'::text);
+CREATE INDEX removed_objects_due ON public.removed_objects USING btree (remove_after);
 CREATE INDEX tool_execution_records_open ON public.tool_execution_records USING btree (agent_execution_id, step, call_index) WHERE (observed_sequence IS NULL);
 CREATE INDEX tool_execution_records_waiting ON public.tool_execution_records USING btree (conversation_id, created_at, call_index) WHERE ((status = 'pending'::text) AND ((approval = 'pending'::text) OR (kind = 'client'::text)));
 CREATE INDEX turn_checks_due ON public.turn_checks USING btree (due_at, conversation_id);
@@ -310,6 +337,8 @@ ALTER TABLE ONLY public.agent_executions
     ADD CONSTRAINT agent_executions_root_execution_id_fkey FOREIGN KEY (root_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_parent_id_fkey FOREIGN KEY (parent_id) REFERENCES public.api_keys(id);
+ALTER TABLE ONLY public.blobs
+    ADD CONSTRAINT blobs_conversation_id_fkey FOREIGN KEY (conversation_id) REFERENCES public.conversations(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.execution_checkpoints
     ADD CONSTRAINT execution_checkpoints_agent_execution_id_fkey FOREIGN KEY (agent_execution_id) REFERENCES public.agent_executions(id);
 ALTER TABLE ONLY public.execution_checkpoints

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     api::{
-        AgentExecutions, ConnectionUsage, Conversations, EventReader, Keys, LostWorkers,
+        AgentExecutions, Blobs, ConnectionUsage, Conversations, EventReader, Keys, LostWorkers,
         OutsideTools, Reconciliation, Result, Retention, TenantUsage, ToolResults, TraceContexts,
         TurnStore, WorkerLeases,
     },
@@ -42,6 +42,8 @@ pub struct Store {
     pub usage: Arc<dyn TenantUsage>,
     /// For gateways and workers.
     pub traces: Arc<dyn TraceContexts>,
+    /// For gateways and workers, by way of [`BlobFiles`](crate::BlobFiles).
+    pub blobs: Arc<dyn Blobs>,
     /// For metrics.
     pub connections: Arc<dyn ConnectionUsage>,
 }
@@ -62,6 +64,7 @@ impl Store {
         + Keys
         + TenantUsage
         + TraceContexts
+        + Blobs
         + ConnectionUsage
         + 'static,
     ) -> Self {
@@ -80,6 +83,7 @@ impl Store {
             keys: store.clone(),
             usage: store.clone(),
             traces: store.clone(),
+            blobs: store.clone(),
             connections: store,
         }
     }

@@ -45,14 +45,32 @@ pub enum StoreError {
         /// The limit.
         limit: u32,
     },
-    /// The client's id of a message belongs to a message with another text.
+    /// The client's id of a message belongs to a message with another text or other attachments, or its key of an upload
+    /// to another file.
     #[error(
-        "the message id `{client_message_id}` belongs to a message with another text; choose another id"
+        "the id `{client_message_id}` belongs to a message or an upload with another content; choose another id"
     )]
     OtherContent {
         /// The client's id.
         client_message_id: String,
     },
+    /// The tenant has uploaded as many bytes as may be that no message names.
+    #[error(
+        "the tenant has uploaded {limit} bytes that no message names; name them in messages, or wait a day"
+    )]
+    TooManyBlobs {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The blobs that a message names have more bytes together than a message may have.
+    #[error("the attachments of a message have at most {limit} bytes together; name fewer")]
+    AttachmentsTooLarge {
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// The object store that holds blobs does not answer, or refuses the worker or gateway.
+    #[error("the object store of blobs is not available: {0}")]
+    ObjectsUnavailable(String),
     /// Stored data that this version cannot read, or a bug. Repeating the call will not help.
     #[error("the store holds something unexpected: {0}")]
     Corrupt(String),
@@ -75,6 +93,8 @@ pub enum Missing {
     ToolExecution,
     /// An API key or a session.
     Key,
+    /// An image or a file.
+    Blob,
 }
 
 impl fmt::Display for Missing {
@@ -87,6 +107,7 @@ impl fmt::Display for Missing {
             Self::Checkpoint => "checkpoint",
             Self::ToolExecution => "tool execution",
             Self::Key => "key",
+            Self::Blob => "blob",
         })
     }
 }

@@ -4,19 +4,21 @@
 //! - [`api`]: the traits by who uses them, and their types
 //! - [`connect()`]: the [`Store`] of a URL
 //! - [`batch`]: turns what is saved and what is stored into the rows of one transaction
+//! - `blob_files`: images and files, in the database or in an object store
 //! - `output`: what becomes of a tool's output
 //! - `backend`: the traits' bodies and their SQL, compiled once for each database; locks and costs are told there
 //! - `rows`, `columns`, `sql_text`, `sqlx_error`: rows, columns, texts and errors that both databases share
 //! - [`sqlite`]: the embedded back end (one writer, readers beside it)
 //! - [`postgres`]: the back end of many workers and gateways
 //!
-//! Must not be here: deltas of texts (they never reach a database), HTTP, workflow code.
+//! Must not be here: deltas of texts (they never reach a database), HTTP but to an object store, workflow code.
 
 // `backend` is compiled twice, once for each database.
 #![allow(clippy::duplicate_mod)]
 
 pub mod api;
 pub mod batch;
+mod blob_files;
 mod columns;
 mod connect;
 mod error;
@@ -29,6 +31,10 @@ pub mod sqlite;
 mod sqlx_error;
 
 pub use api::*;
+pub use blob_files::{
+    BlobFile, BlobFiles, BlobRules, ObjectStore, RefusedBlob, S3Config, S3Store, Upload,
+    UploadError,
+};
 pub use connect::{Store, StoreOptions, check_url, connect, migrate};
 pub use error::{Missing, StoreError};
 pub use postgres::{PostgresOptions, PostgresStore};

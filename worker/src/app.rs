@@ -91,7 +91,9 @@ impl App {
                 }
             },
             Command::Replay(options) => roles::replay::run(&cli.common, options).await,
-            Command::Retention(options) => roles::retention::run(&cli.common, options).await,
+            Command::Retention(options) => {
+                Box::pin(roles::retention::run(&cli.common, options)).await
+            }
             Command::Keys(options) => roles::keys::run(&cli.common, options.command).await,
             Command::Tools(options) => roles::tools::run(&cli.common, options, self.tools).await,
             Command::Chat(options) => chat::run(options).await,

@@ -6,6 +6,7 @@
 //!
 //! - [`Models`]: the clients of all providers
 //! - `genai_client`, `responses`: the adapters
+//! - [`SentFiles`]: the files of a request
 //! - `endpoint`, `failure`, `said`, `limits`: what they share
 //! - `output`: what an agent's answers have to be
 //! - `gate`: calls that wait for the limits of a provider
@@ -13,6 +14,7 @@
 mod endpoint;
 mod error;
 mod failure;
+mod files;
 mod gate;
 mod genai_client;
 mod limits;
@@ -33,6 +35,7 @@ pub use everturn_proto::event::Usage;
 
 pub use endpoint::ProviderError;
 pub use error::ModelError;
+pub use files::{SentFile, SentFiles, told};
 pub use gate::{Admission, CallLimits};
 pub use genai_client::GenaiClient;
 pub use models::Models;
@@ -104,6 +107,8 @@ pub struct ModelRequest {
     pub instructions: Option<String>,
     /// The conversation, oldest first.
     pub messages: Vec<ContextMessage>,
+    /// The files that the messages and the results of tools name.
+    pub files: SentFiles,
     /// Tools the model may ask for.
     pub tools: Vec<ToolSpec>,
     /// The most tokens of the reply; without one the provider decides.

@@ -176,6 +176,7 @@ impl ModelCall<'_> {
         Ok(ModelRequest {
             provider: agent.provider.clone(),
             model: self.model_of(agent)?,
+            files: self.files(agent, &messages).await?,
             instructions: Some(agent.instructions.clone()).filter(|text| !text.trim().is_empty()),
             messages,
             tools,

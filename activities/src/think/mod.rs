@@ -8,6 +8,7 @@
 //! - [`calls`]: the tool calls of a reply
 //! - [`window`]: what fits, and what is compacted; [`measures`]: how many bytes a token has
 //! - [`known_contexts`]: the context, and what was read of it before
+//! - [`sent_files`]: the files that the context names
 //! - [`compaction`]: the step that writes a summary
 //! - [`chain`]: which model is asked, and what its failure leads to; [`circuits`]: models that are left alone
 //! - [`budget`]: what a call may take is reserved before it is made
@@ -26,6 +27,7 @@ mod circuits;
 mod compaction;
 mod known_contexts;
 mod measures;
+mod sent_files;
 mod stops;
 mod window;
 

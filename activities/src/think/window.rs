@@ -8,7 +8,10 @@ use everturn_proto::{
 };
 use everturn_store::{ContextMessage, ToolResult};
 
-use crate::model::{ModelRequest, Usage};
+use crate::{
+    files,
+    model::{ModelRequest, Usage},
+};
 
 /// The context window of a model when the configuration does not say: that of most models that are hosted today.
 const DEFAULT_WINDOW: u32 = 128_000;
@@ -225,7 +228,12 @@ pub(super) fn request_bytes(request: &ModelRequest) -> usize {
 pub(super) fn message_bytes(message: &ContextMessage) -> usize {
     let calls = message.tool_calls.iter().map(call_bytes);
     let results = message.tool_results.iter().map(result_bytes);
-    MESSAGE_BYTES + message.content.len() + calls.sum::<usize>() + results.sum::<usize>()
+    let files = message.attachments.iter().map(files::estimated_bytes);
+    MESSAGE_BYTES
+        + message.content.len()
+        + calls.sum::<usize>()
+        + results.sum::<usize>()
+        + files.sum::<usize>()
 }
 
 fn call_bytes(call: &ToolCall) -> usize {
@@ -238,7 +246,9 @@ fn call_bytes(call: &ToolCall) -> usize {
 }
 
 fn result_bytes(result: &ToolResult) -> usize {
-    MESSAGE_BYTES + result.call_id.len() + result.result.as_str().len()
+    let files = files::named_by(result);
+    let files: usize = files.iter().map(files::estimated_bytes).sum();
+    MESSAGE_BYTES + result.call_id.len() + result.result.as_str().len() + files
 }
 
 /// What a request holds, by reference.

@@ -158,6 +158,8 @@ livenessProbe:
 {{/* The pod of a command that ends by itself. Takes root, component, args, resources and serviceAccountName. */}}
 {{- define "everturn.taskPod" -}}
 {{- $values := .root.Values -}}
+{{- /* A migration runs before the configuration is there. What removes files must know where they are. */ -}}
+{{- $isConfigured := eq .component "retention" -}}
 metadata:
   labels:
     {{- include "everturn.selector" . | nindent 4 }}
@@ -176,12 +178,34 @@ spec:
         {{- toYaml .args | nindent 8 }}
       env:
         {{- include "everturn.connectionEnv" . | nindent 8 }}
+        {{- if $isConfigured }}
+        - name: EVERTURN_CONFIG
+          value: /etc/everturn/everturn.toml
+        {{- range $values.extraEnv }}
+        - {{ toYaml . | nindent 10 | trim }}
+        {{- end }}
+      {{- with $values.extraEnvFrom }}
+      envFrom:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+        {{- end }}
       resources:
         {{- toYaml .resources | nindent 8 }}
       securityContext:
         {{- toYaml $values.securityContext | nindent 8 }}
       volumeMounts:
+        {{- if $isConfigured }}
+        - name: config
+          mountPath: /etc/everturn/everturn.toml
+          subPath: everturn.toml
+          readOnly: true
+        {{- end }}
         {{- include "everturn.connectionMounts" . | nindent 8 }}
   volumes:
+    {{- if $isConfigured }}
+    - name: config
+      configMap:
+        name: {{ include "everturn.configMapName" .root }}
+    {{- end }}
     {{- include "everturn.connectionVolumes" . | nindent 4 }}
 {{- end -}}

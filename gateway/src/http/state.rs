@@ -5,6 +5,7 @@ use std::sync::Arc;
 use everturn_proto::{Thread, limits::MAX_QUEUED_MESSAGES};
 use everturn_store::{Conversation, OutsideTool, ResumePoint};
 use everturn_telemetry::gateway as telemetry;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -33,8 +34,13 @@ pub struct GatewayState {
     /// Cancelled some time after `shutdown`; open streams then end.
     pub(crate) closing: CancellationToken,
     pub(crate) limits: TenantUsage,
+    /// How many files may be in memory at once.
+    pub(crate) files_in_memory: Arc<Semaphore>,
     hub: LiveHub,
 }
+
+/// Files that are uploaded or read at once: with ten megabytes each, some hundred megabytes. Others wait.
+const FILES_IN_MEMORY: usize = 16;
 
 impl GatewayState {
     /// Makes the state of a gateway that does not shut down until [`serve`](crate::serve) gives it a token.
@@ -55,6 +61,7 @@ impl GatewayState {
             shutdown,
             closing,
             limits,
+            files_in_memory: Arc::new(Semaphore::new(FILES_IN_MEMORY)),
             hub,
         }
     }

@@ -33,6 +33,9 @@ impl From<&StoreError> for ReaderEnd {
             | StoreError::QueueFull { .. }
             | StoreError::TooManyTurns { .. }
             | StoreError::OtherContent { .. }
+            | StoreError::TooManyBlobs { .. }
+            | StoreError::AttachmentsTooLarge { .. }
+            | StoreError::ObjectsUnavailable(_)
             | StoreError::RunReplaced { .. }
             | StoreError::Conflict(_)
             | StoreError::Corrupt(_) => Self::Unreadable,

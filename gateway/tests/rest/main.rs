@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod blobs;
 mod conversations;
 mod documentation;
 mod events;

@@ -8,7 +8,7 @@ use everturn_gateway::{
     config::Scopes,
     live::{Cursor, Feed},
 };
-use everturn_store::Access;
+use everturn_store::{Access, BlobFiles, BlobRules};
 use everturn_stream::{InProcessStream, StreamReader};
 use futures::StreamExt;
 use serde_json::json;
@@ -162,6 +162,7 @@ async fn feed_of(store: &MemoryStore) -> Feed {
         usage: Arc::new(store.clone()),
         outside: Arc::new(store.clone()),
         results: Arc::new(store.clone()),
+        blobs: BlobFiles::new(Arc::new(keys.clone()), None, BlobRules::default()),
         keys: Arc::new(keys),
         stream: Arc::new(InProcessStream::default()),
         turns: Arc::new(RecordingTurns::default()),

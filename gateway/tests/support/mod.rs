@@ -18,7 +18,7 @@ use everturn_gateway::{
     turns::{ApprovalOutcome, CancelOutcome, OnBusy, StartMessages, StartOutcome, TurnError},
 };
 use everturn_proto::turn::ResolveApproval;
-use everturn_store::{Conversation, sqlite::SqliteStore};
+use everturn_store::{BlobFiles, BlobRules, Conversation, sqlite::SqliteStore};
 use everturn_stream::InProcessStream;
 use futures::{StreamExt, stream::BoxStream};
 use reqwest::{Response, StatusCode, header::HeaderMap};
@@ -284,6 +284,7 @@ impl TestGateway {
             usage: Arc::new(store.clone()),
             outside: Arc::new(store.clone()),
             results: Arc::new(store.clone()),
+            blobs: BlobFiles::new(Arc::new(keys.clone()), None, BlobRules::default()),
             keys: Arc::new(keys.clone()),
             stream: Arc::new(stream.clone()),
             turns: Arc::clone(&turns) as Arc<dyn TurnStarter>,

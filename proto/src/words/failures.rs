@@ -46,6 +46,8 @@ pub mod failure {
     pub const TURN_NOT_STARTED: &str = "turn_not_started";
     /// The store could not be reached.
     pub const STORE_UNAVAILABLE: &str = "store_unavailable";
+    /// The object store that holds images and files could not be reached.
+    pub const BLOBS_UNAVAILABLE: &str = "blobs_unavailable";
     /// The store lacks what the run has saved: it went back to an earlier point.
     pub const STORE_BEHIND: &str = "store_behind";
     /// The workflow's input cannot be used.
@@ -78,7 +80,7 @@ pub mod failure {
         LLM_INVALID_RESPONSE,
     ];
     /// All codes.
-    pub const ALL: [&str; 29] = [
+    pub const ALL: [&str; 30] = [
         LLM_TIMEOUT,
         LLM_RATE_LIMITED,
         LLM_QUOTA_EXCEEDED,
@@ -101,6 +103,7 @@ pub mod failure {
         RUN_REPLACED,
         TURN_NOT_STARTED,
         STORE_UNAVAILABLE,
+        BLOBS_UNAVAILABLE,
         STORE_BEHIND,
         INVALID_INPUT,
         UNKNOWN_AGENT,

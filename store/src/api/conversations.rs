@@ -99,6 +99,11 @@ pub struct NewMessage {
     pub client_message_id: Option<String>,
     /// The text.
     pub content: String,
+    /// The ids of the blobs that it names, each once. Accepting the message gives them to the conversation. The message
+    /// is refused when the caller may not see one of them, or when it belongs to another conversation.
+    pub attachments: Vec<String>,
+    /// The most bytes that these blobs may have together.
+    pub max_attached_bytes: u64,
     /// What it does when a turn runs. It is stored for [`Reconciliation`](super::Reconciliation).
     pub on_busy: OnBusy,
     /// Refuse when this many wait in the conversation already.

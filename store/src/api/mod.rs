@@ -6,6 +6,7 @@
 //! - `chain`: where a step is in the chain of its agent's models. For workers
 //! - `turns`, `tools`: what a worker needs to run turns; tool executions, their claims and ends
 //! - `outside`: tool calls that a person or the client answers. For gateways
+//! - `blobs`: images and files. For gateways and workers
 //! - `budgets`: what turns, conversations and tenants may take of models, and what tenants took. For workers and gateways
 //! - `executions`: the tree of agent executions. For gateways
 //! - `tool_results`: whole results of tools, in slices. For gateways and workers
@@ -21,6 +22,7 @@
 //! whatever else only one database knows.
 
 mod background;
+mod blobs;
 mod budgets;
 mod chain;
 mod connections;
@@ -42,6 +44,7 @@ mod turns;
 pub(crate) use self::background::OfStep;
 pub use self::{
     background::BackgroundResponse,
+    blobs::{Blob, BlobContent, Blobs, NewBlob, StoredBlob},
     budgets::{
         BudgetLimit, DayBudget, Estimate, Exhausted, Reservation, Spent, TenantUsage, UsageDay,
         UsageQuery,

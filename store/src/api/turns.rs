@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use everturn_proto::{
     LogId, SealedStep, Thread,
+    event::Attachment,
     turn::{AgentDefinition, LlmCompleteState, SaveRequest, SaveResult, ToolCall},
     words::{AgentExecutionStatus, MessageRole},
 };
@@ -372,6 +373,9 @@ pub struct ContextMessage {
     /// Results of those calls that ended.
     #[sqlx(json)]
     pub tool_results: Vec<ToolResult>,
+    /// The blobs that a user's message names.
+    #[sqlx(json)]
+    pub attachments: Vec<Attachment>,
     /// The event with which it entered the timeline; for a summary, the last event that it stands for.
     #[sqlx(try_from = "i64")]
     pub sequence_number: u32,
@@ -393,6 +397,7 @@ impl ContextMessage {
             content: content.into(),
             tool_calls: Vec::new(),
             tool_results: Vec::new(),
+            attachments: Vec::new(),
             sequence_number: 0,
             id: String::new(),
             agent_execution_id: String::new(),

@@ -1,15 +1,20 @@
 //! The messages that a conversation accepts. Both transactions lock the conversation first.
 
-use everturn_proto::words::OnBusy;
+use everturn_proto::{event::Attachment, words::OnBusy};
+use sqlx::types::Json as Column;
 
 use super::{
     Connection,
+    dialect::{list, words},
     lock::lock_visible_conversation,
     missing,
-    sql::messages::{self, COUNT_QUEUED, QUEUED_MESSAGE, WITHDRAW_MESSAGE},
+    sql::{
+        blobs::{ATTACH, DETACH},
+        messages::{self, COUNT_QUEUED, QUEUED_MESSAGE, WITHDRAW_MESSAGE},
+    },
 };
 use crate::{
-    api::{Access, NewMessage, QueuedMessage, Result},
+    api::{Access, Blob, NewMessage, QueuedMessage, Result},
     columns::now,
     error::{Missing, StoreError},
     rows::conversations::QueuedRow,
@@ -25,7 +30,8 @@ pub(super) async fn queue(
     if !lock_visible_conversation(connection, access, id).await? {
         return Err(StoreError::not_found(Missing::Conversation, id));
     }
-    let inserted = messages::queue(new, new.max_queued, access, now())
+    let attached = attach(connection, access, new).await?;
+    let inserted = messages::queue(new, &attached, new.max_queued, access, now())
         .fetch_optional(&mut *connection)
         .await
         .map_err(missing(Missing::Conversation, id))?;
@@ -38,6 +44,7 @@ pub(super) async fn queue(
         .bind(&new.client_message_id)
         .bind(&new.content)
         .bind(OnBusy::Reject.as_str())
+        .bind(Column(&attached))
         .fetch_optional(&mut *connection)
         .await?;
     let Some(stored) = stored else {
@@ -80,10 +87,53 @@ pub(super) async fn withdraw(
     if !lock_visible_conversation(connection, access, conversation_id).await? {
         return Ok(false);
     }
-    let withdrawn = sqlx::query(WITHDRAW_MESSAGE)
+    let withdrawn: Option<Column<Vec<Attachment>>> = sqlx::query_scalar(WITHDRAW_MESSAGE)
         .bind(conversation_id)
         .bind(message_id)
-        .execute(connection)
+        .fetch_optional(&mut *connection)
         .await?;
-    Ok(withdrawn.rows_affected() == 1)
+    let Some(Column(attachments)) = withdrawn else {
+        return Ok(false);
+    };
+    if !attachments.is_empty() {
+        let ids: Vec<String> = attachments.into_iter().map(|it| it.blob_id).collect();
+        sqlx::query(words(DETACH))
+            .bind(conversation_id)
+            .bind(list(&ids))
+            .execute(connection)
+            .await?;
+    }
+    Ok(true)
+}
+
+/// Gives the blobs that a message names to its conversation. An error of the call takes this back.
+async fn attach(
+    connection: &mut Connection,
+    access: &Access,
+    new: &NewMessage,
+) -> Result<Vec<Attachment>> {
+    if new.attachments.is_empty() {
+        return Ok(Vec::new());
+    }
+    let blobs: Vec<Blob> = sqlx::query_as(words(ATTACH))
+        .bind(&new.conversation_id)
+        .bind(&access.tenant_id)
+        .bind(&access.owner_id)
+        .bind(list(&new.attachments))
+        .fetch_all(connection)
+        .await?;
+    let of_id = |id: &String| {
+        let blob = blobs.iter().find(|blob| blob.id == *id);
+        blob.map(Blob::attachment)
+            .ok_or_else(|| StoreError::not_found(Missing::Blob, id))
+    };
+    let attachments = new.attachments.iter().map(of_id);
+    let attachments = attachments.collect::<Result<Vec<_>>>()?;
+    let bytes: u64 = attachments.iter().map(|it| u64::from(it.bytes)).sum();
+    if bytes > new.max_attached_bytes {
+        return Err(StoreError::AttachmentsTooLarge {
+            limit: new.max_attached_bytes,
+        });
+    }
+    Ok(attachments)
 }

@@ -3,7 +3,7 @@
 //! sqlx, the choice of a text's words ([`SqlText`](crate::sql_text::SqlText)), the binding of lists.
 //!
 //! - `events.rs`, `conversations.rs`, `turns.rs`, `outside.rs`, `agent_executions.rs`, `tool_results.rs`, `keys.rs`,
-//!   `leases.rs`, `reconciliation.rs`, `retention.rs`: the traits
+//!   `leases.rs`, `reconciliation.rs`, `retention.rs`, `blobs.rs`: the traits
 //! - `messages.rs`: the transactions behind `Conversations`
 //! - `begin.rs`, `sub_agents.rs`, `checkpoints.rs`, `chain.rs`, `claims.rs`, `save.rs`: the transactions behind `TurnStore`
 //! - `append.rs`: what appends a batch, under the lock; `snapshot.rs` and `write/`: what it reads and what it writes. The
@@ -35,6 +35,8 @@
 //!    conversation's run (`runs.rs`) without the lock.
 //! 5. `reserve_call`, `complete_step` and what settles a call (`budgets.rs`) take three rows, always in this order: the agent
 //!    execution, the budget of its conversation, a slot of its tenant's day. A removal takes the first two in the same order.
+//!    Blobs are given to a conversation and taken from it under its lock. What removes those of no conversation passes over
+//!    those that are locked.
 //! 6. `rename_conversation` writes the conversation's row and nothing else.
 //! 7. `begin_turn` and the common kinds of `save` first try without waiting for the lock to read (`postgres/as_read/`). The
 //!    statement that writes begins with the conversation's row, so it takes the lock, and takes it first. `queue_message`
@@ -59,8 +61,8 @@
 //! | `find_key`, `create_key`, `revoke_key`, `touch_key` | 1 |
 //! | `create_conversation` | 1; taken id: 2 |
 //! | `rename_conversation` | 1 |
-//! | `delete_conversation` | 17 |
-//! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6 |
+//! | `delete_conversation` | 19 |
+//! | `queue_message` | 1; when half of the messages wait that may: 5; repeated: 6; with attachments: one more |
 //! | `withdraw_message` | 4 |
 //! | `begin_turn` | 2 (conversation and message are there), 9 (neither is); where a turn runs: 6, and again with the epoch: 5, or 12 when the other turn is ended as lost |
 //! | `begin_sub_agent` | 7; repeated: 4 |
@@ -80,12 +82,15 @@
 //! | `renew_lease`, `end_lease`, `leases`, `take_lease`, `remove_lease`, `running_executions` | 1; the first `renew_lease`: 2 |
 //! | `waiting_tools`, `outside_tool`, `granted_tools`, `tool_result`, `tool_result_of_thread` | 1 |
 //! | `offer_trace`, `begin_trace`, `trace_of` (only while traces are exported) | 1 |
+//! | `blob`, `blob_of`, `uploaded_blob`, `note_object`, `removed_objects`, `forget_object` | 1 |
+//! | `add_blob` | 3; of an object: 4 · `add_blob_of`: the same · `remove_unattached`: 3 or 5 |
 //! | `store_result` | 2 |
 //! | a turn of two steps with two tools, all calls of its worker together | 16 |
 
 mod agent_executions;
 mod append;
 pub(crate) mod begin;
+mod blobs;
 pub(crate) mod budgets;
 mod chain;
 mod checkpoints;

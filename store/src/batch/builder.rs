@@ -80,7 +80,10 @@ impl<'a> Builder<'a> {
 
     /// Takes a user message into the timeline, unless it is there. The stored text wins over `content`.
     pub(super) fn user_message(&mut self, message_id: &str, content: Option<&str>) -> Result<()> {
-        let (text, new_content) = match (&self.snapshot.message, content) {
+        let stored = self.snapshot.message.as_ref();
+        let attachments = stored.map(|stored| stored.attachments.as_slice());
+        let attachments = attachments.filter(|attachments| !attachments.is_empty());
+        let (text, new_content) = match (stored, content) {
             (Some(stored), _) if !stored.is_waiting => return Ok(()),
             (Some(stored), _) => (stored.content.clone(), None),
             (None, Some(content)) => (content.to_owned(), Some(content.to_owned())),
@@ -89,6 +92,7 @@ impl<'a> Builder<'a> {
         let data = UserMessage {
             content: text,
             message_id: message_id.to_owned(),
+            attachments: attachments.map(|attachments| Json::of(&attachments)),
         };
         let sequence_number = self.append(message_id, EventType::UserMessage, Json::of(&data));
         self.batch.taken = Some(TakenMessage {

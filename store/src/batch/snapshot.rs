@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
-    event::{Usage, WorkPlan},
+    event::{Attachment, Usage, WorkPlan},
     turn::{LlmCompleteState, ToolCall},
 };
 use sqlx::FromRow;
@@ -216,6 +216,9 @@ pub struct DelegateCall {
 pub struct StoredMessage {
     /// The text of the message.
     pub content: String,
+    /// The blobs that it names.
+    #[sqlx(json)]
+    pub attachments: Vec<Attachment>,
     /// False when a turn has taken it.
     pub is_waiting: bool,
 }

@@ -10,6 +10,7 @@
 
 pub mod answers;
 pub mod background;
+pub mod blobs;
 pub mod budgets;
 pub mod chain;
 pub mod claims;
@@ -41,8 +42,8 @@ pub mod visibility;
 use std::future::Future;
 
 use everturn_store::{
-    AgentExecutions, Conversations, EventReader, Keys, LostWorkers, OutsideTools, Reconciliation,
-    Retention, TenantUsage, ToolResults, TraceContexts, TurnStore, WorkerLeases,
+    AgentExecutions, Blobs, Conversations, EventReader, Keys, LostWorkers, OutsideTools,
+    Reconciliation, Retention, TenantUsage, ToolResults, TraceContexts, TurnStore, WorkerLeases,
 };
 
 /// An empty database of one back end.
@@ -60,6 +61,7 @@ pub trait Backend: Send + Sync {
         + Keys
         + TenantUsage
         + TraceContexts
+        + Blobs
         + Clone
         + Send
         + Sync
@@ -247,6 +249,13 @@ macro_rules! conformance_suite {
             keys::lists_are_paged_and_by_tenant,
             keys::use_is_noted_coarsely,
             keys::sessions_that_ended_are_removed,
+            blobs::a_file_is_read_by_those_who_may,
+            blobs::an_upload_that_is_repeated_is_one_file,
+            blobs::a_message_gives_its_files_to_its_conversation,
+            blobs::a_withdrawn_message_frees_its_files,
+            blobs::files_go_with_their_conversation_or_after_a_day,
+            blobs::what_a_tenant_leaves_lying_is_bounded,
+            blobs::an_object_is_noted_until_its_blob_is_stored,
         }
     };
     (@tests $fresh:expr; $($module:ident::$name:ident,)*) => {

@@ -364,15 +364,15 @@ fn of_messages() -> Vec<Query> {
         query(
             "repeated message",
             hot::QUEUED_MESSAGE,
-            "text, text, text, text, text",
-            "'c5000', 'm2', 'client3', 'x', 'reject'",
+            "text, text, text, text, text, jsonb",
+            "'c5000', 'm2', 'client3', 'x', 'reject', '[]'",
             5,
         ),
         query(
             "accepted message, far over the limit of turns",
             hot::QUEUE_MESSAGE,
-            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text",
-            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL",
+            "text, text, text, text, timestamptz, bigint, text, bigint, text, text, text, jsonb",
+            "'c', 'm', NULL, 'x', now(), 9, 't', 20, 'queue', 'reject', NULL, '[]'",
             20,
         ),
     ]

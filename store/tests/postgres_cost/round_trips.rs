@@ -306,7 +306,7 @@ const COSTS: [(&str, u64); 42] = [
     ("conversation", 1),
     ("list_conversations", 1),
     ("rename_conversation", 1),
-    ("delete_conversation", 17),
+    ("delete_conversation", 19),
     ("offer_trace", 1),
     ("begin_trace", 1),
     ("trace_of", 1),

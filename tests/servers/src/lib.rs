@@ -2,6 +2,7 @@
 //! that started them.
 //!
 //! - [`postgres`], [`pgbouncer`], [`redis`]: PostgreSQL, PgBouncer and Redis from Debian's packages
+//! - [`s3`]: a store that speaks S3, by versitygw
 //! - [`temporal_cluster`]: the production Temporal server, on PostgreSQL
 //! - [`temporal_cli`]: the `temporal` binary
 //! - [`server`]: what all of them have in common: a process with a directory and a log of its own
@@ -23,6 +24,7 @@ pub mod postgres;
 pub mod proxy;
 pub mod redis;
 pub mod round_trips;
+pub mod s3;
 pub mod server;
 pub mod temporal_cli;
 pub mod temporal_cluster;

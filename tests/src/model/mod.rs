@@ -259,10 +259,15 @@ impl Request {
         messages
             .iter()
             .rev()
-            .take_while(|message| message["role"] != "user")
+            .take_while(|message| message["role"] != "user" || is_of_results(message))
             .filter(|m| m["role"] == "tool")
             .count()
     }
+}
+
+/// True for the message that follows results which name files: it stands for no user.
+fn is_of_results(message: &Value) -> bool {
+    text_of(&message["content"]).starts_with("(The files that the results")
 }
 
 fn text_of(content: &Value) -> String {

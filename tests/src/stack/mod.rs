@@ -250,7 +250,7 @@ impl Stack {
     }
 
     /// Runs a statement on the database, which sees what the stack's processes write.
-    async fn run_sql(&self, sqlite: &str, postgres: &str) {
+    pub async fn run_sql(&self, sqlite: &str, postgres: &str) {
         if self.backends.run_sql(postgres).await {
             return;
         }

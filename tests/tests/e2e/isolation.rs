@@ -22,6 +22,8 @@ enum Rule {
     InPath,
     /// The id of the conversation is this field of the body. The answer has this status and code.
     InBody(&'static str, u16, &'static str),
+    /// The id of a file is in the path. The answer is 404.
+    OfFile,
     /// The operation answers with a list, in this field, and the conversation is not in it.
     NotListed(&'static str),
     /// The operation is about the caller, and not about conversations.
@@ -68,6 +70,9 @@ fn rule(name: &str) -> Rule {
         "POST /api/v1/agent/chat" => Rule::InBody("conversation_id", 404, "conversation_not_found"),
         "GET /api/v1/agent/conversations" => Rule::NotListed("conversations"),
         "GET /api/v1/usage" => Rule::NotListed("usage"),
+        "GET /api/v1/agent/blobs/{id}" => Rule::OfFile,
+        // The file is the caller's own, and belongs to no conversation. It has no type here.
+        "POST /api/v1/agent/blobs" => Rule::InBody("", 415, "blob_type_refused"),
         "GET /api/v1/auth/session"
         | "POST /api/v1/auth/session"
         | "DELETE /api/v1/auth/session" => Rule::OfCaller,
@@ -166,6 +171,10 @@ impl Operation {
             }
             Rule::InBody(_, status, code) => {
                 self.is_refused(stack, Some(stranger), status, code).await;
+            }
+            Rule::OfFile => {
+                self.is_refused(stack, Some(stranger), 404, "blob_not_found")
+                    .await;
             }
             Rule::NotListed(field) => {
                 let answer = self.ask(stack, Some(stranger), THEIRS).await;

@@ -12,6 +12,7 @@ mod approvals_survive;
 mod background;
 mod backups;
 mod bad_input;
+mod blobs;
 mod budgets;
 mod canary;
 mod cancels;

@@ -9,6 +9,7 @@ use toml::Spanned;
 use super::{
     agents::{self, AgentTable},
     auth::AuthTable,
+    blobs::BlobsTable,
     budgets::{self, TenantBudgetTable},
     checker::{Checker, ReadBy},
     gateway::GatewayTable,
@@ -44,6 +45,7 @@ pub(super) struct File {
     mcp: BTreeMap<Spanned<String>, McpTable>,
     skills: SkillsTable,
     limits: LimitsTable,
+    blobs: BlobsTable,
     worker: WorkerTable,
     auth: AuthTable,
     gateway: GatewayTable,
@@ -97,6 +99,7 @@ impl File {
             egress,
             mcp,
             skills: names.skills.unwrap_or_default(),
+            blobs: self.blobs.check(check),
             worker: self.worker.check(check),
             postgres: self.postgres.check(check),
             gateway,

@@ -26,6 +26,8 @@ pub(super) struct ModelTable {
     reasoning: Option<Spanned<f64>>,
     assumed_output_tokens: Option<Spanned<u32>>,
     context_window: Option<Spanned<u32>>,
+    images: Option<bool>,
+    pdfs: Option<bool>,
 }
 
 /// What is known of a model.
@@ -34,6 +36,8 @@ pub(super) struct Model {
     pub(super) prices: Option<Prices>,
     pub(super) assumed_output_tokens: Option<u32>,
     pub(super) context_window: Option<u32>,
+    pub(super) no_images: bool,
+    pub(super) no_pdfs: bool,
 }
 
 /// The models of the file, by `provider/model`.
@@ -105,6 +109,8 @@ impl ModelTable {
             prices,
             assumed_output_tokens,
             context_window,
+            no_images: self.images == Some(false),
+            no_pdfs: self.pdfs == Some(false),
         }
     }
 }

@@ -12,7 +12,7 @@ use everturn_gateway::GatewayConfig;
 use everturn_proto::turn::AgentDefinition;
 use everturn_store::PostgresOptions;
 
-use super::worker::WorkerLimits;
+use super::{blobs::BlobsConfig, worker::WorkerLimits};
 
 /// Name of the provider that stands for the demo model.
 pub const DEMO_PROVIDER: &str = "demo";
@@ -36,6 +36,8 @@ pub struct Config {
     pub mcp: Vec<ServerOptions>,
     /// Skills; none for a gateway.
     pub skills: Skills,
+    /// Images and files.
+    pub blobs: BlobsConfig,
     /// Limits of a worker.
     pub worker: WorkerLimits,
     /// The pool of connections to PostgreSQL.

@@ -119,6 +119,7 @@ pub async fn serve(
         usage: parts.store.usage,
         outside: parts.store.outside,
         results: parts.store.results,
+        blobs: parts.config.blobs.files(parts.store.blobs)?,
         keys: parts.store.keys,
         stream: parts.stream.reader,
         turns,

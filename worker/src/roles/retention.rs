@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use chrono::{DateTime, Utc};
-use everturn_store::{Removed, Retention, StoreError};
+use everturn_store::{BlobFiles, Removed, Retention, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     cli::{Common, RetentionOptions},
+    config::Config,
     connections, shutdown,
 };
 
@@ -26,7 +27,9 @@ const MAX_KEPT: u32 = 10;
 pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<ExitCode> {
     let shutdown = shutdown::token()?;
     let before = Utc::now() - chrono::Duration::from_std(options.older_than)?;
+    let blobs = Config::load_for_gateway(common.config.as_deref())?.blobs;
     let store = connections::store_of_command(common, &shutdown).await?;
+    let blobs = blobs.files(store.blobs.clone())?;
     let (usage, store) = (store.usage, store.retention);
     let at = before.format("%Y-%m-%d %H:%M:%S UTC");
     if options.dry_run {
@@ -58,6 +61,7 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
             oldest.format("%Y-%m-%d")
         );
     }
+    remove_files(&blobs).await?;
     if run.kept > 0 {
         println!(
             "kept {} conversations that could not be removed; see above, and run it again",
@@ -72,6 +76,21 @@ pub async fn run(common: &Common, options: RetentionOptions) -> anyhow::Result<E
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Removes the files that no message names, and the objects of files that are gone.
+async fn remove_files(blobs: &BlobFiles) -> anyhow::Result<()> {
+    let files = blobs.remove_unattached().await?;
+    if files > 0 {
+        println!(
+            "removed {files} files that were uploaded more than a day ago and that no message names"
+        );
+    }
+    let objects = blobs.remove_objects().await?;
+    if objects > 0 {
+        println!("removed {objects} objects of files that are gone");
+    }
+    Ok(())
 }
 
 /// One run of the command.

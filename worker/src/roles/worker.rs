@@ -164,6 +164,8 @@ pub async fn serve(parts: Parts, shutdown: CancellationToken) -> anyhow::Result<
             Models::new(parts.providers).context("cannot set up the model client")?,
         )),
         known_contexts: Arc::default(),
+        blobs: parts.config.blobs.files(parts.store.blobs)?,
+        known_files: Arc::default(),
         measures: Arc::default(),
         circuits: Circuits::new(limits.circuit),
         tools: Arc::clone(&tools),

@@ -11,7 +11,7 @@ use genai::chat::{
 };
 use serde_json::{Value, json};
 
-use super::gemini;
+use super::{files, gemini};
 use crate::{
     model::{ModelRequest, OutputFormat, ProviderKind, signer},
     tools::ToolSpec,
@@ -66,6 +66,7 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
         match message.role {
             MessageRole::Assistant => {
                 push_assistant(&mut messages, message, reader);
+                messages.extend(files::of_results(message, &request.files));
                 let output = request.output.as_ref();
                 if let Some(complaint) = output.and_then(|it| it.complaint(message, next)) {
                     messages.push(ChatMessage::user(complaint));
@@ -77,7 +78,11 @@ pub(in crate::model) fn request(request: &ModelRequest, kind: ProviderKind) -> C
             MessageRole::User | MessageRole::Unknown(_) => {
                 let text = message.content.as_str();
                 let is_empty = text.trim().is_empty();
-                messages.push(ChatMessage::user(if is_empty { EMPTY } else { text }));
+                if message.attachments.is_empty() {
+                    messages.push(ChatMessage::user(if is_empty { EMPTY } else { text }));
+                } else {
+                    messages.push(files::of_message(message, &request.files));
+                }
             }
         }
     }

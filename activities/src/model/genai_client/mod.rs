@@ -13,6 +13,7 @@
 
 pub(super) mod chat;
 mod failure;
+mod files;
 mod frames;
 mod gemini;
 mod options;

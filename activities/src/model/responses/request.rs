@@ -91,7 +91,30 @@ fn items(message: &ChatMessage) -> Vec<Value> {
         ChatRole::User | ChatRole::Tool => "user",
     };
     let parts = message.content.parts().iter();
+    if parts
+        .clone()
+        .any(|part| matches!(part, ContentPart::Binary(_)))
+    {
+        let content: Vec<Value> = parts.filter_map(content).collect();
+        return vec![json!({"type": "message", "role": role, "content": content})];
+    }
     parts.filter_map(|part| item(role, part)).collect()
+}
+
+/// A part of a message that has files.
+fn content(part: &ContentPart) -> Option<Value> {
+    match part {
+        ContentPart::Text(text) => Some(json!({"type": "input_text", "text": text})),
+        ContentPart::Binary(file) if file.is_image() => {
+            Some(json!({"type": "input_image", "image_url": file.clone().into_url()}))
+        }
+        ContentPart::Binary(file) => Some(json!({
+            "type": "input_file",
+            "filename": file.name,
+            "file_data": file.clone().into_url(),
+        })),
+        _ => None,
+    }
 }
 
 fn item(role: &str, part: &ContentPart) -> Option<Value> {

@@ -68,6 +68,7 @@ const SESSION: &str = "session";
     tags(
         (name = "conversations"),
         (name = "messages", description = "Messages, and what comes of them for people"),
+        (name = "files", description = "Images and files of messages and of results of tools"),
         (name = "events", description = "The event log, for programs"),
         (name = "turns", description = "The turn that runs"),
         (name = "tools", description = "Tool calls that wait for a person or for the client"),

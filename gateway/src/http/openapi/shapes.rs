@@ -69,7 +69,7 @@ impl IntoParams for IdempotencyKey {
         vec![header(
             "Idempotency-Key",
             "Id",
-            "The same key again is the same message; and where a request creates a conversation, the same conversation. \
+            "The same key again is the same message, or the same uploaded file; and where a request creates a conversation, the same conversation. \
              An id in the body wins.",
         )]
     }

@@ -66,6 +66,8 @@ codes! {
     ExecutionNotFound = "execution_not_found", NOT_FOUND, "There is no such tool execution";
     /// No such agent execution in the conversation.
     AgentExecutionNotFound = "agent_execution_not_found", NOT_FOUND, "There is no such agent execution";
+    /// No such image or file, or it belongs to someone else or to another conversation.
+    BlobNotFound = "blob_not_found", NOT_FOUND, "There is no such file";
     /// The endpoint has other methods; see the header `Allow`.
     MethodNotAllowed = "method_not_allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
     /// The id belongs to a conversation that the caller cannot see.
@@ -96,12 +98,20 @@ codes! {
     MessageTooLong = "message_too_long", PAYLOAD_TOO_LARGE, "The message is too long";
     /// The result of a client tool is over the limit.
     ResultTooLarge = "result_too_large", PAYLOAD_TOO_LARGE, "The result is too large";
+    /// An uploaded file is over the limit.
+    BlobTooLarge = "blob_too_large", PAYLOAD_TOO_LARGE, "The file is too large";
+    /// The attachments of a message are over a limit.
+    TooManyAttachments = "too_many_attachments", PAYLOAD_TOO_LARGE, "The message has too many attachments";
+    /// Files of this type are not taken, or the bytes are of another type.
+    BlobTypeRefused = "blob_type_refused", UNSUPPORTED_MEDIA_TYPE, "Files of this type are not taken";
     /// The whole body is over the limit.
     BodyTooLarge = "body_too_large", PAYLOAD_TOO_LARGE, "The request body is too large";
     /// Too many messages wait in the conversation.
     QueueFull = "queue_full", TOO_MANY_REQUESTS, "Too many messages wait in this conversation";
     /// Turns run or wait in as many conversations of the tenant as may be.
     TooManyTurns = "too_many_turns", TOO_MANY_REQUESTS, "Too many turns run or wait";
+    /// The tenant has uploaded as much as may be that no message names.
+    TooManyBlobs = "too_many_blobs", TOO_MANY_REQUESTS, "Too many files wait for their messages";
     /// The tenant sends requests faster than it may.
     RateLimited = "rate_limited", TOO_MANY_REQUESTS, "Too many requests";
     /// The tenant has as many streams open at this gateway as it may.
@@ -110,6 +120,8 @@ codes! {
     TooManyStreams = "too_many_streams", SERVICE_UNAVAILABLE, "This gateway has no room for another stream";
     /// The database is away.
     StoreUnavailable = "store_unavailable", SERVICE_UNAVAILABLE, "The store is not available";
+    /// The object store that holds files is away.
+    BlobsUnavailable = "blobs_unavailable", SERVICE_UNAVAILABLE, "The store of files is not available";
     /// The engine is away.
     TemporalUnavailable = "temporal_unavailable", SERVICE_UNAVAILABLE, "The workflow engine is not available";
     /// No worker took the call to the turn in time.

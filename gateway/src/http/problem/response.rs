@@ -73,6 +73,14 @@ impl Problem {
         )
     }
 
+    /// Makes the problem of a file that there is not, or that the caller may not see or use here.
+    pub fn blob_not_found(id: &str) -> Self {
+        Self::new(
+            Code::BlobNotFound,
+            format!("There is no file `{id}` that this request may use."),
+        )
+    }
+
     /// Makes the problem of a bug, or of something that only the log should tell.
     pub(crate) fn internal() -> Self {
         Self::new(Code::Internal, "The log has more, under this request id.")

@@ -1,6 +1,6 @@
 //! Turns errors of the parts below into problems, by what a client can do about each. Nothing internal is told.
 
-use everturn_store::{Missing, StoreError};
+use everturn_store::{Missing, RefusedBlob, StoreError, UploadError};
 
 use super::{code::Code, response::Problem};
 use crate::{limits::LimitReached, turns::TurnError};
@@ -17,6 +17,10 @@ impl From<StoreError> for Problem {
                 what: Missing::Conversation,
                 id,
             } => Self::conversation_not_found(&id),
+            StoreError::NotFound {
+                what: Missing::Blob,
+                id,
+            } => Self::blob_not_found(&id),
             StoreError::NotFound { what, id } => {
                 Self::new(Code::NotFound, format!("There is no {what} `{id}`."))
             }
@@ -33,10 +37,25 @@ impl From<StoreError> for Problem {
                 Self::new(Code::TooManyTurns, detail).retry_after_s(5)
             }
             StoreError::OtherContent { client_message_id } => {
-                let detail = format!(
-                    "A message with another text was sent as `{client_message_id}`. Choose another id."
-                );
+                let detail =
+                    format!("Something else was sent as `{client_message_id}`. Choose another id.");
                 Self::new(Code::IdempotencyConflict, detail)
+            }
+            StoreError::TooManyBlobs { limit } => {
+                let detail = format!(
+                    "Your tenant has {limit} bytes of files that no message names. Name them in messages, or wait: they go \
+                     after a day."
+                );
+                Self::new(Code::TooManyBlobs, detail).retry_after_s(60)
+            }
+            StoreError::AttachmentsTooLarge { limit } => Self::new(
+                Code::TooManyAttachments,
+                format!("The attachments of a message have at most {limit} bytes together."),
+            ),
+            StoreError::ObjectsUnavailable(detail) => {
+                tracing::warn!(detail, "the object store is not available");
+                Self::new(Code::BlobsUnavailable, "Repeat the request in a moment.")
+                    .retry_after_s(1)
             }
             StoreError::Conflict(detail) => {
                 tracing::info!(detail, "a request conflicts with what is stored");
@@ -55,6 +74,21 @@ impl From<StoreError> for Problem {
                 Self::internal()
             }
         }
+    }
+}
+
+impl From<UploadError> for Problem {
+    fn from(error: UploadError) -> Self {
+        let refused = match error {
+            UploadError::Store(error) => return error.into(),
+            UploadError::Refused(refused) => refused,
+        };
+        let code = match &refused {
+            RefusedBlob::TooLarge { .. } => Code::BlobTooLarge,
+            RefusedBlob::Empty => Code::InvalidBody,
+            RefusedBlob::Type { .. } | RefusedBlob::NotWhatItSays { .. } => Code::BlobTypeRefused,
+        };
+        Self::new(code, refused.to_string())
     }
 }
 

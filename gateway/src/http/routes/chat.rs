@@ -9,6 +9,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{
+    attachments::{Content, NewAttachment},
     conversations::{find_or_create, id_or_key},
     messages,
 };
@@ -32,8 +33,14 @@ const CONVERSATION_ID: HeaderName = HeaderName::from_static("x-conversation-id")
 #[derive(Deserialize, ToSchema)]
 #[schema(as = Chat)]
 pub(super) struct ChatBody {
-    #[schema(value_type = MessageText)]
-    message: String,
+    /// With `attachments` it may be left out, or empty.
+    #[serde(default)]
+    #[schema(value_type = MessageText, required = true)]
+    message: Option<String>,
+    /// Files that were uploaded before, in the order in which the model is given them.
+    #[serde(default)]
+    #[schema(max_items = 10)]
+    attachments: Vec<NewAttachment>,
     /// The conversation is created when there is none; left out, with a new id.
     #[schema(value_type = Option<Id>)]
     conversation_id: Option<String>,
@@ -46,8 +53,8 @@ pub(super) struct ChatBody {
 }
 
 problems!(
-    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, IdempotencyConflict,
-    MessageTooLong, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
+    Refusals: InvalidBody, InvalidId, InvalidMessage, UnknownAgent, ConversationNotFound, BlobNotFound,
+    IdempotencyConflict, MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TooManyStreamsOfTenant, TemporalUnavailable, TooManyStreams,
     ShuttingDown
 );
 
@@ -74,7 +81,7 @@ pub(super) async fn chat(
     headers: HeaderMap,
     JsonBody(body): JsonBody<ChatBody>,
 ) -> Result<Response, Problem> {
-    messages::check_content(&state, &body.message)?;
+    let content = Content::checked(&state, body.message, body.attachments)?;
     let client_message_id = messages::client_message_id(&headers, body.message_id)?;
     let conversation_id = id_or_key(&caller, body.conversation_id, &headers)?;
     let named = conversation_id.clone().unwrap_or_default();
@@ -88,7 +95,7 @@ pub(super) async fn chat(
         &state,
         &caller,
         &conversation,
-        body.message,
+        content,
         client_message_id,
         OnBusy::Queue,
     )

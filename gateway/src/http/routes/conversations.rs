@@ -270,5 +270,9 @@ pub(super) async fn delete(
         return Err(Problem::conversation_not_found(&id));
     }
     state.end_streams(&conversation).await;
+    // `everturn retention` removes what this leaves.
+    if let Err(error) = state.ports.blobs.remove_objects().await {
+        tracing::warn!(%error, "objects of a deleted conversation are not removed yet");
+    }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{ToSchema, openapi::schema::Object};
 use uuid::Uuid;
 
+use super::attachments::{Content, NewAttachment};
 use crate::{
     config::LostTurns,
     http::{
@@ -29,8 +30,14 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 #[derive(Deserialize, ToSchema)]
 #[schema(as = NewMessage)]
 pub(super) struct NewMessageBody {
-    #[schema(value_type = MessageText)]
-    content: String,
+    /// With `attachments` it may be left out, or empty.
+    #[serde(default)]
+    #[schema(value_type = MessageText, required = true)]
+    content: Option<String>,
+    /// Files that were uploaded before, in the order in which the model is given them.
+    #[serde(default)]
+    #[schema(max_items = 10)]
+    attachments: Vec<NewAttachment>,
     /// The client's own id: the same one twice is one message.
     #[schema(value_type = Option<Id>)]
     message_id: Option<String>,
@@ -58,8 +65,8 @@ fn statuses() -> Object {
 }
 
 problems!(
-    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, TurnRunning, IdempotencyConflict,
-    MessageTooLong, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
+    Refusals: InvalidBody, InvalidId, InvalidMessage, ConversationNotFound, BlobNotFound, TurnRunning, IdempotencyConflict,
+    MessageTooLong, TooManyAttachments, BodyTooLarge, QueueFull, TooManyTurns, TemporalUnavailable
 );
 
 /// Sends a message.
@@ -78,14 +85,14 @@ pub(super) async fn accept(
     headers: HeaderMap,
     JsonBody(body): JsonBody<NewMessageBody>,
 ) -> Result<(StatusCode, Json<AcceptedMessageBody>), Problem> {
-    check_content(&state, &body.content)?;
+    let content = Content::checked(&state, body.content, body.attachments)?;
     let client_message_id = client_message_id(&headers, body.message_id)?;
     let conversation = state.conversation(&caller, &id).await?;
     let queued = submit(
         &state,
         &caller,
         &conversation,
-        body.content,
+        content,
         client_message_id,
         body.on_busy,
     )
@@ -111,7 +118,7 @@ pub(super) async fn submit(
     state: &GatewayState,
     caller: &Caller,
     conversation: &Conversation,
-    content: String,
+    content: Content,
     client_message_id: Option<String>,
     on_busy: OnBusy,
 ) -> Result<QueuedMessage, Problem> {
@@ -120,7 +127,9 @@ pub(super) async fn submit(
         // The row's id is never the client's: ids of assistant messages are in the same table, and can be foreseen.
         message_id: format!("msg_{}", Uuid::now_v7().simple()),
         client_message_id,
-        content,
+        content: content.text,
+        attachments: content.attachments,
+        max_attached_bytes: state.ports.blobs.rules().max_message_bytes,
         on_busy: on_busy.stored(),
         max_queued: state.config.max_queued_messages,
         max_turns: state.config.tenant.concurrent_turns,
@@ -224,30 +233,6 @@ async fn withdraw(
         Code::TurnRunning,
         "Send the message again when the turn has ended, or with another `on_busy`.",
     ))
-}
-
-/// Checks that the content of a message can be stored and sent to a model.
-pub(super) fn check_content(state: &GatewayState, content: &str) -> Result<(), Problem> {
-    let limit = state.config.message_limit();
-    if content.len() > limit {
-        return Err(Problem::new(
-            Code::MessageTooLong,
-            format!("A message has at most {limit} bytes."),
-        ));
-    }
-    if content.trim().is_empty() {
-        return Err(Problem::new(
-            Code::InvalidMessage,
-            "A message has some text.",
-        ));
-    }
-    if content.contains('\0') {
-        return Err(Problem::new(
-            Code::InvalidMessage,
-            "A message has no NUL character.",
-        ));
-    }
-    Ok(())
 }
 
 /// Returns the client's id of a message, from the body or else from the header `Idempotency-Key`.

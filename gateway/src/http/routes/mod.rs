@@ -2,6 +2,8 @@
 //! `tests/`, a row in `docs/api.md`, a section in `docs/api/`, and `make openapi`.
 
 mod approvals;
+mod attachments;
+mod blobs;
 mod cancel;
 mod chat;
 mod client_tools;
@@ -84,6 +86,8 @@ fn api() -> OpenApiRouter<GatewayState> {
         .routes(routes!(client_tools::accept))
         .routes(routes!(remote_tools::accept))
         .routes(routes!(tool_results::read))
+        .routes(routes!(blobs::upload))
+        .routes(routes!(blobs::read))
         .routes(routes!(chat::chat))
         .route_layer(middleware::from_fn(auth::check_scope))
         .merge(approving);

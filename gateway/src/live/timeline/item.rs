@@ -29,6 +29,10 @@ pub struct TimelineItem {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub content: Option<String>,
+    /// Of a user's message that names files: `blob_id`, `media_type`, `file_name` and `bytes` of each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<serde_json::Value>>, nullable = false)]
+    pub attachments: Option<Json>,
     /// Of a tool call or result.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -95,7 +99,11 @@ impl TimelineItem {
         const NAMES_AND_IDS: usize = 300;
         let json = |value: &Option<Json>| value.as_ref().map_or(0, |json| json.as_str().len());
         let content = self.content.as_ref().map_or(0, String::len);
-        NAMES_AND_IDS + content + json(&self.tool_input) + json(&self.tool_output)
+        NAMES_AND_IDS
+            + content
+            + json(&self.attachments)
+            + json(&self.tool_input)
+            + json(&self.tool_output)
     }
 
     /// Returns the item of an event; `None` for an event that timelines do not show.
@@ -134,6 +142,7 @@ impl TimelineItem {
             item.id = id;
         }
         item.content = Some(text(fields, "content"));
+        item.attachments = json(fields, "attachments");
         item
     }
 
@@ -187,6 +196,7 @@ impl TimelineItem {
             sequence_number: event.sequence_number,
             timestamp: created_at.map_or(0, |at| at.timestamp_millis()),
             content: None,
+            attachments: None,
             tool_name: None,
             tool_input: None,
             tool_output: None,

@@ -36,7 +36,8 @@ macro_rules! message {
     ($rank:literal, $is_kept:literal) => {
         concat!(
             $rank,
-            " AS rank, role, content, tool_calls, tool_results, sequence_number, id, agent_execution_id, created_at, ",
+            " AS rank, role, content, tool_calls, tool_results, attachments, sequence_number, id, agent_execution_id, \
+             created_at, ",
             $is_kept,
             " AS is_kept"
         )
@@ -47,7 +48,7 @@ macro_rules! message {
 macro_rules! context {
     (no_calls: $none:literal, kept: $kept:expr) => {
         measured!(
-            columns: "role, content, tool_calls, tool_results, sequence_number, id, agent_execution_id, created_at, \
+            columns: "role, content, tool_calls, tool_results, attachments, sequence_number, id, agent_execution_id, created_at, \
                       is_kept, rank",
             bytes: "OCTET_LENGTH(content) + OCTET_LENGTH(CAST(tool_calls AS TEXT)) \
                     + OCTET_LENGTH(CAST(tool_results AS TEXT))",
@@ -56,7 +57,9 @@ macro_rules! context {
                 $none,
                 " AS tool_calls, ",
                 $none,
-                " AS tool_results, through_sequence AS sequence_number, '' AS id, '' AS agent_execution_id, created_at, \
+                " AS tool_results, ",
+                $none,
+                " AS attachments, through_sequence AS sequence_number, '' AS id, '' AS agent_execution_id, created_at, \
                  FALSE AS is_kept FROM ",
                 newest_cut!("summary, through_sequence, created_at"),
                 " AS cut WHERE NOT ",

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use everturn_proto::{
+    event::Attachment,
     turn::ToolCall,
     words::{MessageRole, OnBusy},
 };
@@ -30,12 +31,12 @@ macro_rules! others {
 /// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` now, `$6` the most messages that may wait, `$7`
 /// tenant, `$8` the most other conversations of the tenant in which a turn runs or waits. With 0 in `$8` any number
 /// may; else the statement looks at no more conversations than that. `$9` what it does when a turn runs. `$10` reject.
-/// `$11` owner. It inserts nothing when the caller may not see the conversation, when the message is there already or
+/// `$11` owner, `$12` attachments. It inserts nothing when the caller may not see the conversation, when the message is there already or
 /// when a limit is reached. The row says whether something else has not ended.
 pub(crate) const QUEUE_MESSAGE: &str = concat!(
     "INSERT INTO messages (conversation_id, id, tenant_id, role, status, \
-     client_message_id, created_at, on_busy, content, tool_calls, tool_results) \
-     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]' \
+     client_message_id, created_at, on_busy, content, tool_calls, tool_results, attachments) \
+     SELECT $1, $2, $7, 'user', 'queued', $3, $5, $9, $4, '[]', '[]', $12 \
      WHERE EXISTS (SELECT 1 FROM conversations WHERE conversations.id = $1 AND tenant_id = $7 \
       AND (CAST($11 AS TEXT) IS NULL OR owner_id = $11)) \
      AND (SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued') < $6 \
@@ -55,6 +56,7 @@ pub(crate) const QUEUE_MESSAGE: &str = concat!(
 /// Returns [`QUEUE_MESSAGE`] with its parameters. `max_queued` is the limit that this call counts to.
 pub(crate) fn queue<'q>(
     new: &'q NewMessage,
+    attachments: &'q [Attachment],
     max_queued: u32,
     access: &'q Access,
     now: DateTime<Utc>,
@@ -71,27 +73,27 @@ pub(crate) fn queue<'q>(
         .bind(new.on_busy.as_str())
         .bind(OnBusy::Reject.as_str())
         .bind(&access.owner_id)
+        .bind(Column(attachments))
 }
 
-/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject. When both ids match, the row with the
+/// `$1` conversation, `$2` id, `$3` the client's id, `$4` content, `$5` reject, `$6` attachments. When both ids match, the row with the
 /// client's id is returned. It also says whose turn took the message, and the status of that turn.
 pub(crate) const QUEUED_MESSAGE: &str = concat!(
-    "SELECT found.id, found.content = $4 AS has_this_content, \
+    "SELECT found.id, found.content = $4 AND found.attachments = $6 AS has_this_content, \
      e.message_id AS turn_message_id, e.status AS turn_status, ",
     others!("$1", "found.id", "$5"),
     " FROM \
-     (SELECT 0 AS place, id, content, agent_execution_id FROM messages \
+     (SELECT 0 AS place, id, content, attachments, agent_execution_id FROM messages \
       WHERE conversation_id = $1 AND client_message_id = $3 \
       UNION ALL \
-      SELECT 1 AS place, id, content, agent_execution_id FROM messages \
+      SELECT 1 AS place, id, content, attachments, agent_execution_id FROM messages \
       WHERE conversation_id = $1 AND id = $2) AS found \
      LEFT JOIN agent_executions e ON e.id = found.agent_execution_id \
      ORDER BY found.place LIMIT 1"
 );
 
 /// `$1` conversation, `$2` id.
-pub(crate) const WITHDRAW_MESSAGE: &str =
-    "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued'";
+pub(crate) const WITHDRAW_MESSAGE: &str = "DELETE FROM messages WHERE conversation_id = $1 AND id = $2 AND status = 'queued' RETURNING attachments";
 
 /// `$1` conversation, `$2` tenant, `$3` owner, `$4` limit, `$5` reject. Returns a row for each message that waits, in
 /// order, or one row without a message. A message that is to be rejected does not wait.
@@ -113,7 +115,7 @@ pub(crate) const COUNT_QUEUED: &str =
     "SELECT COUNT(*) FROM messages WHERE conversation_id = $1 AND status = 'queued'";
 
 /// `$1` conversation, `$2` message. The row also has the status of the agent execution that took the message.
-pub(crate) const USER_MESSAGE: &str = "SELECT m.status = 'queued' AS is_waiting, m.content, \
+pub(crate) const USER_MESSAGE: &str = "SELECT m.status = 'queued' AS is_waiting, m.content, m.attachments, \
      e.status AS taker_status FROM messages m LEFT JOIN agent_executions e ON e.id = m.agent_execution_id \
      WHERE m.conversation_id = $1 AND m.id = $2 AND m.role = 'user'";
 

@@ -17,6 +17,7 @@ mod macros;
 #[macro_use]
 pub(crate) mod budgets;
 pub(crate) mod agent_executions;
+pub(crate) mod blobs;
 pub(crate) mod checkpoints;
 pub(crate) mod context;
 pub(crate) mod conversations;

@@ -65,8 +65,16 @@ pub(crate) const LOCK_EXECUTIONS: SqlText = SqlText {
 };
 
 /// `$1` list of conversations, in each text. Rows are removed before the rows that they name.
-pub(crate) const REMOVE_ROWS: [SqlText; 8] = [
+pub(crate) const REMOVE_ROWS: [SqlText; 10] = [
     among!("DELETE FROM tool_grants WHERE conversation_id", "$1", ""),
+    // The objects of its blobs are removed once this is committed.
+    among!(
+        "INSERT INTO removed_objects (object_key, remove_after) SELECT object_key, created_at FROM blobs \
+         WHERE object_key IS NOT NULL AND conversation_id",
+        "$1",
+        " ON CONFLICT DO NOTHING"
+    ),
+    among!("DELETE FROM blobs WHERE conversation_id", "$1", ""),
     among!(
         "DELETE FROM execution_checkpoints WHERE conversation_id",
         "$1",

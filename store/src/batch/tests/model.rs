@@ -154,6 +154,7 @@ impl Model {
             let is_waiting = false;
             self.steered.contains(id).then(|| StoredMessage {
                 content: String::new(),
+                attachments: Vec::new(),
                 is_waiting,
             })
         };

@@ -24,6 +24,7 @@ fn a_message_is_taken_once_and_its_row_wins() {
     );
     let queued = taken(Some(StoredMessage {
         content: "stored".into(),
+        attachments: Vec::new(),
         is_waiting: true,
     }));
     assert_eq!(
@@ -33,6 +34,7 @@ fn a_message_is_taken_once_and_its_row_wins() {
     assert_eq!(
         taken(Some(StoredMessage {
             content: "stored".into(),
+            attachments: Vec::new(),
             is_waiting: false
         }))
         .events,

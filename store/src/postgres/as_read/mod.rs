@@ -146,10 +146,13 @@ impl PostgresStore {
         access: &Access,
         new: &NewMessage,
     ) -> Result<Option<QueuedMessage>> {
+        if !new.attachments.is_empty() {
+            return Ok(None);
+        }
         let half = new.max_queued / 2;
         let key = key_of_caller(access, &new.conversation_id);
         self.as_read(&key, async |connection| {
-            let queued = messages::queue(new, half, access, now()).fetch_optional(connection);
+            let queued = messages::queue(new, &[], half, access, now()).fetch_optional(connection);
             let has_others = queued.await?;
             Ok(has_others.map(|has_others| QueuedMessage::new(&new.message_id, has_others)))
         })

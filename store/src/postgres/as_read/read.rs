@@ -66,7 +66,7 @@ pub(crate) const ENDED_TOOL: &str = of_step!(
 /// `$1` conversation, `$2` message, `$3` agent execution. Selects a message that waits, when no turn runs, this one has not
 /// begun, and no run was given an epoch that it has not used.
 pub(crate) const WAITING_MESSAGE: &str = concat!(
-    "SELECT c.log_id, c.last_sequence, c.run_epoch, m.content, TRUE AS is_waiting FROM (SELECT id, ",
+    "SELECT c.log_id, c.last_sequence, c.run_epoch, m.content, m.attachments, TRUE AS is_waiting FROM (SELECT id, ",
     log_id!(),
     " AS log_id, last_sequence, run_epoch FROM conversations WHERE id = $1 AND run_epoch = granted_epoch) AS c \
      JOIN messages m ON m.conversation_id = c.id AND m.id = $2 AND m.role = 'user' AND m.sequence_number IS NULL \

@@ -191,6 +191,8 @@ impl AgentTable {
             prices: model.prices,
             assumed_output_tokens: model.assumed_output_tokens,
             context_window: limits.context_window.or(model.context_window),
+            no_images: model.no_images,
+            no_pdfs: model.no_pdfs,
             ..limits
         };
         let own = OwnModel {

@@ -138,7 +138,14 @@ fn variables_of_the_sources() -> BTreeSet<String> {
         sources(&root().join(part).join("src"), &mut files);
     }
     let is_variable = |word: &&str| {
-        let is_ours = ["EVERTURN_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "OTEL_"];
+        let is_ours = [
+            "EVERTURN_",
+            "AWS_",
+            "OPENAI_",
+            "ANTHROPIC_",
+            "GEMINI_",
+            "OTEL_",
+        ];
         is_ours.iter().any(|prefix| word.starts_with(prefix))
             && word
                 .bytes()

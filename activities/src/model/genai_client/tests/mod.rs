@@ -3,6 +3,7 @@
 mod anthropic;
 mod classes;
 mod errors;
+pub(in crate::model) mod files;
 mod gemini;
 mod openai;
 mod output;

@@ -2,6 +2,7 @@
 
 mod background;
 mod errors;
+mod files;
 mod replies;
 mod wire;
 

@@ -1,0 +1,167 @@
+//! Files in results of tools. A tool gives bytes as base64 with their type, as every kind of tool does
+//! (`tools/content.rs`). Images and PDF files among them become blobs, and a reference stands in the result.
+
+use std::time::Duration;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use everturn_proto::Json;
+use everturn_store::{RefusedBlob, StoreError, ToolKey, Upload, UploadError};
+use serde_json::{Value, json};
+use temporalio_common::ActivityError;
+
+use super::{BLOB_ID, Kind, MAX_OF_RESULT};
+use crate::{AgentActivities, attempt::Attempt};
+
+/// How often an object store is tried that does not answer. The tool has run, and its result must not wait for long.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_secs(1);
+/// What stands in the result for a file that could not be stored.
+const NOT_STORED: &str = "The file could not be stored, because the store of files did not answer.";
+
+/// Stores the files of a result, and returns it with references in their places. What the rules for files refuse stays as
+/// it is.
+pub(crate) async fn keep(
+    activities: &AgentActivities,
+    attempt: &Attempt<'_>,
+    key: &ToolKey,
+    result: Json,
+) -> Result<Json, ActivityError> {
+    // Most results have none, and need not be read.
+    if !result.as_str().contains("base64") {
+        return Ok(result);
+    }
+    let mut value = result.to_value();
+    let mut places = Vec::new();
+    find(&mut value, &mut places);
+    let mut has_changed = false;
+    for place in places {
+        let Some(upload) = upload_of(place) else {
+            continue;
+        };
+        match stored(activities, attempt, key, &upload).await? {
+            Stored::Blob(blob_id) => {
+                place[BLOB_ID] = json!(blob_id);
+                place["bytes"] = json!(upload.bytes.len());
+            }
+            Stored::Away => place["error"] = json!(NOT_STORED),
+            Stored::Refused => continue,
+        }
+        if let Value::Object(object) = place {
+            object.remove("encoding");
+            object.remove("data");
+        }
+        has_changed = true;
+    }
+    Ok(if has_changed {
+        Json::of(&value)
+    } else {
+        result
+    })
+}
+
+enum Stored {
+    Blob(String),
+    Refused,
+    Away,
+}
+
+async fn stored(
+    activities: &AgentActivities,
+    attempt: &Attempt<'_>,
+    key: &ToolKey,
+    upload: &Upload,
+) -> Result<Stored, ActivityError> {
+    for _ in 0..TRIES {
+        let kept = attempt.insist(|| once(activities, key, upload)).await?;
+        match kept {
+            Ok(blob_id) => return Ok(Stored::Blob(blob_id)),
+            Err(Some(refused)) => {
+                tracing::debug!(%refused, "a file of a result stays in it");
+                return Ok(Stored::Refused);
+            }
+            Err(None) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+    Ok(Stored::Away)
+}
+
+/// The id of the blob, or why there is none: the rules refuse it, or the object store is away.
+async fn once(
+    activities: &AgentActivities,
+    key: &ToolKey,
+    upload: &Upload,
+) -> Result<Result<String, Option<RefusedBlob>>, StoreError> {
+    let keeping = activities
+        .blobs
+        .keep(&key.conversation_id, &key.execution_id, upload.clone());
+    match keeping.await {
+        Ok(blob) => Ok(Ok(blob.id)),
+        Err(UploadError::Refused(refused)) => Ok(Err(Some(refused))),
+        Err(UploadError::Store(StoreError::ObjectsUnavailable(why))) => {
+            tracing::warn!(why, "a file of a result could not be stored");
+            Ok(Err(None))
+        }
+        Err(UploadError::Store(error)) => Err(error),
+    }
+}
+
+/// The parts of a result that may be files.
+fn find<'a>(value: &'a mut Value, places: &mut Vec<&'a mut Value>) {
+    if places.len() >= MAX_OF_RESULT {
+        return;
+    }
+    let is_file = value["encoding"] == "base64"
+        && value["data"].is_string()
+        && value["type"]
+            .as_str()
+            .is_some_and(|media_type| matches!(Kind::of(media_type), Kind::Image | Kind::Pdf));
+    if is_file {
+        places.push(value);
+        return;
+    }
+    match value {
+        Value::Array(values) => {
+            for value in values {
+                find(value, places);
+            }
+        }
+        Value::Object(object) => {
+            for value in object.values_mut() {
+                find(value, places);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn upload_of(place: &Value) -> Option<Upload> {
+    let bytes = STANDARD.decode(place["data"].as_str()?).ok()?;
+    Some(Upload {
+        media_type: place["type"].as_str()?.to_owned(),
+        file_name: String::new(),
+        bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_are_found_wherever_they_stand() {
+        let image = json!({"encoding": "base64", "type": "image/png", "data": "AAA="});
+        let sound = json!({"encoding": "base64", "type": "audio/wav", "data": "AAA="});
+        let mut value = json!(["a", image, {"content": [sound, image]}, {"type": "image/png"}]);
+        let mut places = Vec::new();
+        find(&mut value, &mut places);
+        assert_eq!(places.len(), 2);
+        assert_eq!(
+            upload_of(places[0]).map(|upload| upload.bytes),
+            Some(vec![0, 0])
+        );
+        let mut many = json!(vec![image; 30]);
+        let mut places = Vec::new();
+        find(&mut many, &mut places);
+        assert_eq!(places.len(), MAX_OF_RESULT);
+    }
+}

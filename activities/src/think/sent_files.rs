@@ -1,0 +1,146 @@
+//! The files that a context names, as the model is given them.
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use everturn_proto::{event::Attachment, turn::AgentDefinition};
+use everturn_store::ContextMessage;
+use temporalio_common::ActivityError;
+
+use super::ModelCall;
+use crate::{
+    files::{Kind, named_by},
+    model::{SentFile, SentFiles, told},
+};
+
+/// The most bytes of files that a request has: in base64, they fit into the 32 MB that the strictest provider takes.
+const MAX_BYTES: u64 = 20 * 1024 * 1024;
+
+impl ModelCall<'_> {
+    /// Reads the files that the messages name, those aside that this worker has read lately.
+    pub(super) async fn files(
+        &self,
+        agent: &AgentDefinition,
+        messages: &[ContextMessage],
+    ) -> Result<SentFiles, ActivityError> {
+        let mut files = SentFiles::default();
+        for (attachment, is_left_out) in named(messages) {
+            let why = match Kind::of(&attachment.media_type) {
+                _ if is_left_out => Some("was shown to you before, and is left out now"),
+                Kind::Image if agent.no_images => Some("is attached; you cannot see images"),
+                Kind::Pdf if agent.no_pdfs => Some("is attached; you cannot read PDF files"),
+                Kind::Other => Some("is attached; you cannot read files of this type"),
+                Kind::Image | Kind::Pdf | Kind::Text => None,
+            };
+            if let Some(why) = why {
+                files.add(&attachment.blob_id, SentFile::Told(told(&attachment, why)));
+            } else if let Some(file) = self.read_file(&attachment).await? {
+                files.add(&attachment.blob_id, file);
+            }
+        }
+        Ok(files)
+    }
+
+    async fn read_file(&self, file: &Attachment) -> Result<Option<SentFile>, ActivityError> {
+        let (known, conversation_id) = (&self.activities.known_files, &self.step.conversation_id);
+        if let Some(file) = known.get(conversation_id, &file.blob_id) {
+            return Ok(Some(file));
+        }
+        let blobs = &self.activities.blobs;
+        let read = self
+            .attempt
+            .insist(|| blobs.file_of(conversation_id, &file.blob_id))
+            .await;
+        let read = match read {
+            Ok(read) => read,
+            Err(error) => {
+                // No call was made, so none is counted.
+                let turns = &self.activities.turns;
+                self.attempt
+                    .insist(|| turns.release_step(self.step, self.generation))
+                    .await?;
+                return Err(error);
+            }
+        };
+        let Some(read) = read else {
+            return Ok(None);
+        };
+        let sent = match (Kind::of(&file.media_type), String::from_utf8(read.bytes)) {
+            (Kind::Text, Ok(text)) => SentFile::Text(text.into()),
+            (_, Ok(text)) => SentFile::Base64(encoded(text.as_bytes())),
+            (_, Err(error)) => SentFile::Base64(encoded(error.as_bytes())),
+        };
+        known.put(conversation_id, &file.blob_id, sent.clone());
+        Ok(Some(sent))
+    }
+}
+
+fn encoded(bytes: &[u8]) -> Arc<str> {
+    STANDARD.encode(bytes).into()
+}
+
+/// The files that the messages name, and whether each is left out because there are too many. They are left out in blocks:
+/// a block ends where the next message would not fit, and only the last one is sent. So a request begins with the one
+/// before, until a new block begins. The files of the last message are always sent.
+fn named(messages: &[ContextMessage]) -> Vec<(Attachment, bool)> {
+    let (mut found, mut begin, mut bytes) = (Vec::new(), 0, 0);
+    for message in messages {
+        let of_results = message.tool_results.iter().flat_map(named_by);
+        let own: Vec<Attachment> = message
+            .attachments
+            .iter()
+            .cloned()
+            .chain(of_results)
+            .collect();
+        let size: u64 = own.iter().map(|file| u64::from(file.bytes)).sum();
+        if bytes + size > MAX_BYTES {
+            (begin, bytes) = (found.len(), 0);
+        }
+        bytes += size;
+        found.extend(own);
+    }
+    let found = found.into_iter().enumerate();
+    found.map(|(place, file)| (file, place < begin)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use everturn_proto::words::MessageRole;
+
+    use super::*;
+
+    fn with_file(number: u32, megabytes: u32) -> ContextMessage {
+        ContextMessage {
+            attachments: vec![Attachment {
+                blob_id: format!("blob_{number}"),
+                media_type: "image/png".into(),
+                file_name: String::new(),
+                bytes: megabytes * 1024 * 1024,
+            }],
+            ..ContextMessage::text(MessageRole::User, "look")
+        }
+    }
+
+    fn left_out(messages: &[ContextMessage]) -> Vec<bool> {
+        named(messages)
+            .into_iter()
+            .map(|(_, is_left_out)| is_left_out)
+            .collect()
+    }
+
+    #[test]
+    fn files_are_left_out_in_blocks() {
+        let mut messages: Vec<_> = (0..4).map(|number| with_file(number, 5)).collect();
+        assert_eq!(left_out(&messages), [false; 4]);
+        messages.push(with_file(4, 5));
+        assert_eq!(left_out(&messages), [true, true, true, true, false]);
+        messages.push(with_file(5, 5));
+        assert_eq!(left_out(&messages), [true, true, true, true, false, false]);
+        messages.push(with_file(6, 21));
+        assert_eq!(left_out(&messages)[5..], [true, false]);
+        assert_eq!(
+            left_out(&[ContextMessage::text(MessageRole::User, "no file")]),
+            [false; 0]
+        );
+    }
+}

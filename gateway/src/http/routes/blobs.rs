@@ -1,0 +1,263 @@
+//! Images and files: uploaded here, named by messages, read here again.
+
+use std::{fmt::Write, time::Duration};
+
+use axum::{
+    Json,
+    body::Body,
+    extract::{Path, State},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use everturn_store::{Blob, BlobFile, Upload};
+use futures::StreamExt;
+use serde::{Deserialize, Serialize};
+use tokio::sync::SemaphorePermit;
+use utoipa::{
+    IntoParams, PartialSchema, ToSchema,
+    openapi::{
+        RefOr, Schema,
+        schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type},
+    },
+};
+
+use super::messages::idempotency_key;
+use crate::{
+    http::{
+        extract::{Caller, Params, checked_id},
+        openapi::{IdempotencyKey, problems},
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::Id,
+};
+
+/// How long a body may take to arrive: ten megabytes over a slow line.
+const BODY_LIMIT: Duration = Duration::from_secs(120);
+/// A file runs nothing, loads nothing and is part of no page, whatever a browser takes it for.
+const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox; frame-ancestors 'none'";
+
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UploadQuery {
+    /// The name of the file, for people and models.
+    #[serde(default)]
+    #[param(max_length = 255, example = "plan.png")]
+    file_name: String,
+}
+
+/// The bytes of a file.
+struct FileBytes;
+
+impl PartialSchema for FileBytes {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::Binary)))
+            .min_length(Some(1))
+            .into()
+    }
+}
+
+impl ToSchema for FileBytes {}
+
+/// A stored file.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Blob)]
+pub(super) struct BlobBody {
+    /// What messages name it by.
+    #[schema(value_type = Id)]
+    blob_id: String,
+    /// Without parameters.
+    #[schema(example = "image/png")]
+    media_type: String,
+    /// Without a path; may be empty.
+    file_name: String,
+    bytes: u32,
+    /// In hexadecimal digits.
+    #[schema(pattern = "^[0-9a-f]{64}$")]
+    sha256: String,
+}
+
+impl From<Blob> for BlobBody {
+    fn from(blob: Blob) -> Self {
+        Self {
+            blob_id: blob.id,
+            media_type: blob.media_type,
+            file_name: blob.file_name,
+            bytes: blob.bytes,
+            sha256: blob.sha256,
+        }
+    }
+}
+
+problems!(
+    UploadRefusals: InvalidBody, InvalidId, InvalidParameter, BlobTooLarge, BlobTypeRefused, IdempotencyConflict, TooManyBlobs,
+    BlobsUnavailable
+);
+
+/// Uploads a file for a message.
+///
+/// The body is the file, and `Content-Type` says what it is. A file that no message names is removed after a day. The same
+/// `Idempotency-Key` again is the same file.
+#[utoipa::path(
+    post, path = "/blobs", tag = "files", operation_id = "upload_blob", params(UploadQuery, IdempotencyKey),
+    request_body(content((FileBytes = "image/png"), (FileBytes = "application/pdf"), (FileBytes = "text/plain"))),
+    responses((status = 201, body = BlobBody, description = "Stored"), UploadRefusals)
+)]
+pub(super) async fn upload(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Params(query): Params<UploadQuery>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<(StatusCode, Json<BlobBody>), Problem> {
+    let key = idempotency_key(&headers)?;
+    let text = |name| {
+        headers
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    let media_type = text(header::CONTENT_TYPE).unwrap_or_default().to_owned();
+    let limit = state.ports.blobs.rules().max_bytes;
+    let said: Option<u64> = text(header::CONTENT_LENGTH).and_then(|length| length.parse().ok());
+    if said.is_some_and(|bytes| bytes > limit as u64) {
+        return Err(too_large(limit));
+    }
+    let _place = in_memory(&state).await?;
+    let Ok(read) = tokio::time::timeout(BODY_LIMIT, limited(body, limit)).await else {
+        let detail = format!("The file did not arrive within {} s.", BODY_LIMIT.as_secs());
+        return Err(Problem::new(Code::InvalidBody, detail));
+    };
+    let upload = Upload {
+        media_type,
+        file_name: query.file_name,
+        bytes: read?,
+    };
+    let blobs = &state.ports.blobs;
+    let blob = blobs.upload(&caller.access, upload, key.as_deref()).await?;
+    Ok((StatusCode::CREATED, Json(blob.into())))
+}
+
+fn too_large(limit: usize) -> Problem {
+    Problem::new(
+        Code::BlobTooLarge,
+        format!("A file has at most {limit} bytes."),
+    )
+}
+
+/// The bytes of a body, which are not read further than the limit.
+async fn limited(body: Body, limit: usize) -> Result<Vec<u8>, Problem> {
+    let (mut body, mut bytes) = (body.into_data_stream(), Vec::new());
+    while let Some(chunk) = body.next().await {
+        let chunk =
+            chunk.map_err(|_cut| Problem::new(Code::InvalidBody, "The body could not be read."))?;
+        if bytes.len() + chunk.len() > limit {
+            return Err(too_large(limit));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+async fn in_memory(state: &GatewayState) -> Result<SemaphorePermit<'_>, Problem> {
+    let place = state.files_in_memory.acquire().await;
+    place.map_err(|_closed| Problem::internal())
+}
+
+problems!(ReadRefusals: InvalidId, BlobNotFound, BlobsUnavailable);
+
+/// Reads a file.
+///
+/// It is there as long as its conversation. `ETag` is the hash of its bytes, which never change.
+#[utoipa::path(
+    get, path = "/blobs/{id}", tag = "files", operation_id = "read_blob",
+    params(("id" = Id, Path, description = "The file.")),
+    responses(
+        (
+            status = 200, description = "The file, with its own type",
+            content(
+                (FileBytes = "image/png"), (FileBytes = "image/jpeg"), (FileBytes = "image/gif"), (FileBytes = "image/webp"),
+                (FileBytes = "application/pdf"), (FileBytes = "text/plain"), (FileBytes = "text/markdown"),
+                (FileBytes = "text/csv"), (FileBytes = "application/json")
+            )
+        ),
+        (status = 304, description = "It is what `If-None-Match` names"),
+        ReadRefusals
+    )
+)]
+pub(super) async fn read(
+    State(state): State<GatewayState>,
+    caller: Caller,
+    Path(id): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let id = checked_id("blob id", id)?;
+    let _place = in_memory(&state).await?;
+    let file = state.ports.blobs.file(&caller.access, &id).await?;
+    let BlobFile { blob, bytes } = file.ok_or_else(|| Problem::blob_not_found(&id))?;
+    let etag = format!("\"{}\"", blob.sha256);
+    let known = headers.get(header::IF_NONE_MATCH);
+    let is_known = known
+        .and_then(|known| known.to_str().ok())
+        .is_some_and(|known| {
+            known
+                .split(',')
+                .any(|tag| tag.trim().trim_start_matches("W/") == etag)
+        });
+    let content_type = if blob.media_type.starts_with("text/") {
+        format!("{}; charset=utf-8", blob.media_type)
+    } else {
+        blob.media_type.clone()
+    };
+    let mut response = if is_known {
+        StatusCode::NOT_MODIFIED.into_response()
+    } else {
+        ([(header::CONTENT_TYPE, content_type)], bytes).into_response()
+    };
+    let headers = response.headers_mut();
+    let fixed = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CONTENT_SECURITY_POLICY, CONTENT_SECURITY_POLICY),
+        // It is asked for again each time, so that nobody is shown what was deleted.
+        (header::CACHE_CONTROL, "private, no-cache"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    for (name, value) in [
+        (header::ETAG, etag),
+        (header::CONTENT_DISPOSITION, disposition(&blob)),
+    ] {
+        let value = HeaderValue::try_from(value).map_err(|_no_text| Problem::internal())?;
+        headers.insert(name, value);
+    }
+    Ok(response)
+}
+
+/// Images may be shown in a page; everything else is saved as a file.
+fn disposition(blob: &Blob) -> String {
+    let is_image = matches!(
+        blob.media_type.as_str(),
+        "image/png" | "image/jpeg" | "image/gif" | "image/webp"
+    );
+    let kind = if is_image { "inline" } else { "attachment" };
+    if blob.file_name.is_empty() {
+        return kind.to_owned();
+    }
+    let name = percent_encoded(&blob.file_name);
+    format!("{kind}; filename*=UTF-8''{name}")
+}
+
+/// A name as RFC 8187 writes it in a header.
+fn percent_encoded(name: &str) -> String {
+    let mut encoded = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_') {
+            encoded.push(char::from(byte));
+        } else {
+            let _infallible = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}

@@ -1,0 +1,131 @@
+//! Whether a file may be stored: its length, its type, and whether its bytes are what the type says.
+
+use super::BlobRules;
+
+/// The types that are taken by default: what models read.
+pub(super) const TYPES: [&str; 9] = [
+    "image/png",
+    "image/jpeg",
+    "image/gif",
+    "image/webp",
+    "application/pdf",
+    "text/plain",
+    "text/markdown",
+    "text/csv",
+    "application/json",
+];
+
+/// Why the rules refuse a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefusedBlob {
+    /// It has too many bytes.
+    #[error("a file has at most {limit} bytes; send a smaller one")]
+    TooLarge {
+        /// The limit.
+        limit: usize,
+    },
+    /// It has no bytes.
+    #[error("a file has at least one byte")]
+    Empty,
+    /// Its type is not taken.
+    #[error("files of type `{media_type}` are not taken; the types are {types}")]
+    Type {
+        /// The type.
+        media_type: String,
+        /// The types that are.
+        types: String,
+    },
+    /// Its bytes are of another type.
+    #[error("the bytes are no {media_type}; say in Content-Type what they are")]
+    NotWhatItSays {
+        /// The type that was said.
+        media_type: String,
+    },
+}
+
+/// A media type without its parameters, in small letters.
+pub(super) fn essence(media_type: &str) -> String {
+    let essence = media_type.split(';').next().unwrap_or_default();
+    essence.trim().to_ascii_lowercase()
+}
+
+pub(super) fn check(media_type: &str, bytes: &[u8], rules: &BlobRules) -> Result<(), RefusedBlob> {
+    if !rules.types.contains(media_type) {
+        let types: Vec<_> = rules.types.iter().map(String::as_str).collect();
+        return Err(RefusedBlob::Type {
+            media_type: media_type.chars().take(100).collect(),
+            types: types.join(", "),
+        });
+    }
+    let limit = rules.max_bytes;
+    if bytes.len() > limit {
+        return Err(RefusedBlob::TooLarge { limit });
+    }
+    if bytes.is_empty() {
+        return Err(RefusedBlob::Empty);
+    }
+    if !is(media_type, bytes) {
+        return Err(RefusedBlob::NotWhatItSays {
+            media_type: media_type.to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// True when the bytes begin as files of this type do. A text is UTF-8 without NUL. Of types that the configuration adds
+/// nothing is known.
+fn is(media_type: &str, bytes: &[u8]) -> bool {
+    match media_type {
+        "image/png" => bytes.starts_with(b"\x89PNG\r\n\x1a\n"),
+        "image/jpeg" => bytes.starts_with(b"\xff\xd8\xff"),
+        "image/gif" => bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a"),
+        "image/webp" => bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP"),
+        "application/pdf" => bytes.starts_with(b"%PDF-"),
+        text if text.starts_with("text/") || text == "application/json" => {
+            !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok()
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_what_their_type_says() {
+        let of = |media_type: &str, bytes: &[u8]| {
+            check(&essence(media_type), bytes, &BlobRules::default())
+        };
+        let png = b"\x89PNG\r\n\x1a\n rest";
+        assert_eq!(of("image/png", png), Ok(()));
+        assert_eq!(of("Image/PNG; x=y", png), Ok(()));
+        assert_eq!(of("text/plain; charset=utf-8", "grün".as_bytes()), Ok(()));
+        assert_eq!(of("image/webp", b"RIFF\x01\0\0\0WEBPVP8 "), Ok(()));
+        assert_eq!(of("application/pdf", b"%PDF-1.7"), Ok(()));
+        for (media_type, bytes) in [
+            ("image/png", b"<script>alert(1)</script>".as_slice()),
+            ("image/jpeg", png),
+            ("image/webp", b"RIFF"),
+            ("text/plain", b"\xff\xfe"),
+            ("text/csv", b"a\0b"),
+            ("application/pdf", b"MZ"),
+        ] {
+            let refused = of(media_type, bytes).unwrap_err();
+            assert!(
+                matches!(refused, RefusedBlob::NotWhatItSays { .. }),
+                "{media_type}"
+            );
+        }
+        for media_type in ["text/html", "image/svg+xml", "", "application/javascript"] {
+            let refused = of(media_type, b"x").unwrap_err();
+            assert!(matches!(refused, RefusedBlob::Type { .. }), "{media_type}");
+        }
+        assert_eq!(of("text/plain", b""), Err(RefusedBlob::Empty));
+        let large = vec![b'x'; BlobRules::default().max_bytes + 1];
+        assert!(matches!(
+            of("text/plain", &large),
+            Err(RefusedBlob::TooLarge { .. })
+        ));
+    }
+}
