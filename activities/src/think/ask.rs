@@ -123,21 +123,34 @@ impl ModelCall<'_> {
                     has_answered,
                 }))
             }
-            // The provider knows the window better than the configuration does.
             Err(error)
                 if may_compact
                     && error.code == failure::LLM_CONTEXT_TOO_LONG
                     && !pick.leads_on(error.code) =>
             {
-                let context = self.context().await?;
-                let request = self.model_request(agent, context.messages, window).await?;
-                let part = window.old_part(&request.messages, id, Room::Refused { bytes });
-                let part = part.ok_or(Failed::Model(error))?;
-                let compacted = self.compact(pick, request, part, window, calls).await;
-                compacted.map(Reply::Compacted)
+                self.compact_refused(pick, error, bytes, calls).await
             }
             Err(error) => Err(listener.refused(error)),
         }
+    }
+
+    /// Compacts a context of so many bytes that the provider has refused: it knows the window better than the configuration
+    /// does.
+    async fn compact_refused(
+        &self,
+        pick: &Pick<'_>,
+        error: ModelError,
+        bytes: usize,
+        calls: u32,
+    ) -> Result<Reply, Failed> {
+        let (agent, id) = (&*pick.agent, &self.step.agent_execution_id);
+        let window = Window::of(agent, self.activities.measures.of(id));
+        let context = self.context().await?;
+        let request = self.model_request(agent, context.messages, window).await?;
+        let part = window.old_part(&request.messages, id, Room::Refused { bytes });
+        let part = part.ok_or(Failed::Model(error))?;
+        let compacted = self.compact(pick, request, part, window, calls).await;
+        compacted.map(Reply::Compacted)
     }
 
     /// The request, with the tools of the agent that there are now.
