@@ -137,6 +137,8 @@ fn with_model(own: &AgentDefinition, place: u32) -> Option<AgentDefinition> {
         context_window: other.context_window,
         prices: other.prices,
         assumed_output_tokens: other.assumed_output_tokens,
+        no_images: other.no_images,
+        no_pdfs: other.no_pdfs,
         ..own.clone()
     })
 }
@@ -315,6 +317,23 @@ mod tests {
             }),
             ..AgentDefinition::default()
         }
+    }
+
+    #[test]
+    fn a_model_of_the_chain_has_what_is_its_own_and_all_else_of_the_agent() {
+        let mut own = agent();
+        own.instructions = "Be brief.".to_owned();
+        let chain = own.fallback.as_mut().unwrap();
+        chain.models[0].no_images = true;
+        chain.models[1].no_pdfs = true;
+        assert_eq!(with_model(&own, 0), None);
+        let takes = |place| {
+            let agent = with_model(&own, place).unwrap();
+            assert_eq!(agent.instructions, "Be brief.");
+            (agent.model.unwrap(), !agent.no_images, !agent.no_pdfs)
+        };
+        assert_eq!(takes(1), ("small".to_owned(), false, true));
+        assert_eq!(takes(2), ("large".to_owned(), true, false));
     }
 
     fn places(models: &[(u32, ModelName)]) -> Vec<u32> {

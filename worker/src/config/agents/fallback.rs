@@ -139,6 +139,8 @@ fn model_of(
         context_window: known.context_window,
         prices: known.prices,
         assumed_output_tokens: known.assumed_output_tokens,
+        no_images: known.no_images,
+        no_pdfs: known.no_pdfs,
     };
     // The demo model is compatible with OpenAI.
     let kind = found.map_or(ProviderKind::OpenAi, |provider| provider.kind);

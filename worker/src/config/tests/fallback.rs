@@ -13,7 +13,8 @@ fn chain(lines: &str) -> String {
 
 #[test]
 fn an_agent_has_its_chain_with_what_is_known_of_each_model() {
-    let models = "[models.\"main/org/large\"]\ninput = 1\noutput = 2\ncontext_window = 500_000\n";
+    let models = "[models.\"main/org/large\"]\ninput = 1\noutput = 2\ncontext_window = 500_000\n\
+                  images = false\npdfs = false\n";
     let text = chain("models = [\"main/org/large\", \"claude/sonnet\"]") + models;
     let config = parse(&text, &[("KEY", "secret")]).unwrap();
     let price = |usd: u32| usd * 1_000_000;
@@ -31,6 +32,8 @@ fn an_agent_has_its_chain_with_what_is_known_of_each_model() {
                     reasoning: price(2),
                 }),
                 assumed_output_tokens: None,
+                no_images: true,
+                no_pdfs: true,
             },
             FallbackModel {
                 provider: "claude".to_owned(),
