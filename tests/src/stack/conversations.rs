@@ -58,12 +58,15 @@ impl Stack {
 
     /// Returns all events of a conversation.
     pub async fn events(&self, conversation_id: &str) -> Vec<Value> {
-        let page = self
-            .get(&format!(
-                "/conversations/{conversation_id}/events?limit=1000"
-            ))
-            .await;
-        page["events"].as_array().cloned().unwrap_or_default()
+        let (mut events, mut has_more) = (Vec::new(), true);
+        while has_more {
+            let from = events.len() + 1;
+            let path = format!("/conversations/{conversation_id}/events?from_sequence={from}");
+            let page = self.get(&path).await;
+            events.extend(page["events"].as_array().cloned().unwrap_or_default());
+            has_more = page["has_more"] == true;
+        }
+        events
     }
 
     /// Returns the types of all events of a conversation.
