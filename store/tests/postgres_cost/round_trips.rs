@@ -64,6 +64,7 @@ async fn turn_with(
     run_tools(costs, &turn, tools, is_cancelled).await;
     end(costs, &turn, is_cancelled).await;
     begin_others(costs, store, id).await;
+    failed_calls(costs, store, id).await;
     read(costs, &turn).await;
     change_conversations(costs, store, id).await;
     keys(costs, store, id).await;
@@ -107,17 +108,6 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
     };
     let noted = store.note_response(&step, 1, &response);
     costs.of("note_response", noted).await.unwrap();
-    let mut failed = FailedCall {
-        chain: ChainPlace::default(),
-        calls: 1,
-        fallback: None,
-    };
-    let noted = store.note_failed_call(&step, 1, &failed);
-    costs.of("note_failed_call", noted).await.unwrap();
-    failed.fallback = Some(ModelFallback::default());
-    let noted = store.note_failed_call(&step, 1, &failed);
-    let fell_back = costs.of("note_failed_call, falls back", noted).await;
-    fell_back.unwrap();
     let context = store.context(id, &Thread::Conversation, PageLimit::rows(100), None);
     costs.of("context", context).await.unwrap();
     let calls: Vec<_> = (0..tools)
@@ -131,6 +121,24 @@ async fn first_step(costs: &mut Costs<'_>, turn: &Turn<PostgresStore>, tools: us
     costs.of("save thought", turn.thought(0)).await;
     // From here on the store no longer knows what it has written.
     costs.of("save, repeated", turn.thought(0)).await;
+}
+
+/// Notes failed calls of a turn of its own: the event of a fallback makes the next save read the turn again.
+async fn failed_calls(costs: &mut Costs<'_>, store: &PostgresStore, id: &str) {
+    let turn = Turn::begun(store.clone(), &format!("{id}-fails"), "m").await;
+    let step = turn.step(0);
+    store.claim_step(&step, None).await.unwrap();
+    let mut failed = FailedCall {
+        chain: ChainPlace::default(),
+        calls: 1,
+        fallback: None,
+    };
+    let noted = store.note_failed_call(&step, 1, &failed);
+    costs.of("note_failed_call", noted).await.unwrap();
+    failed.fallback = Some(ModelFallback::default());
+    let noted = store.note_failed_call(&step, 1, &failed);
+    let fell_back = costs.of("note_failed_call, falls back", noted).await;
+    fell_back.unwrap();
 }
 
 async fn run_tools(
