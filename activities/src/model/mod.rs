@@ -7,7 +7,7 @@
 //! - [`Models`]: the clients of all providers
 //! - `genai_client`, `responses`: the adapters
 //! - [`SentFiles`]: the files of a request
-//! - `endpoint`, `failure`, `said`, `limits`: what they share
+//! - `targets`, `endpoint`, `failure`, `said`, `limits`: what they share
 //! - `output`: what an agent's answers have to be
 //! - `gate`: calls that wait for the limits of a provider
 
@@ -24,6 +24,7 @@ mod parameters;
 mod provider;
 mod responses;
 mod said;
+mod targets;
 
 use async_trait::async_trait;
 use everturn_proto::Json;

@@ -23,7 +23,7 @@ impl Models {
             .into_iter()
             .partition(|(_, provider)| is_of_responses(provider));
         Ok(Self {
-            genai: GenaiClient::new(genai)?,
+            genai: GenaiClient::new(&genai)?,
             responses: ResponsesClient::new(&responses)?,
         })
     }

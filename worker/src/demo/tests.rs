@@ -238,7 +238,7 @@ fn client(demo: &DemoModel) -> GenaiClient {
         api_key: Some("demo".to_owned()),
         ..Provider::new(ProviderKind::OpenAi)
     };
-    GenaiClient::new(BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
+    GenaiClient::new(&BTreeMap::from([("demo".to_owned(), provider)])).unwrap()
 }
 
 async fn complete(

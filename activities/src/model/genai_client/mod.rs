@@ -22,7 +22,7 @@ mod reply;
 pub(super) mod tests;
 mod wire;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use everturn_stream::Part;
@@ -34,15 +34,16 @@ use genai::{
 
 use self::frames::Frames;
 use super::{
-    Admission, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderKind,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ProviderError, ProviderKind,
     Providers, ReplyListener,
-    endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, ProviderError, READ_TIMEOUT},
-    failure::{content_policy, stream_cut, unknown_provider},
+    endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, READ_TIMEOUT},
+    failure::{content_policy, stream_cut},
+    targets::Targets,
 };
 
 /// Calls models through genai.
 pub struct GenaiClient {
-    targets: BTreeMap<String, Target>,
+    targets: Targets<Target>,
 }
 
 /// One provider, ready to be called.
@@ -54,44 +55,37 @@ struct Target {
 
 impl GenaiClient {
     /// A client of these providers.
-    pub fn new(providers: Providers) -> Result<Self, ProviderError> {
+    pub fn new(providers: &Providers) -> Result<Self, ProviderError> {
         Self::with_timeouts(providers, CONNECT_TIMEOUT, READ_TIMEOUT)
     }
 
     fn with_timeouts(
-        providers: Providers,
+        providers: &Providers,
         connect: Duration,
         read: Duration,
     ) -> Result<Self, ProviderError> {
         let http = HttpClients::new(connect, read)?;
         let remote = Client::builder().with_reqwest(http.remote).build()?;
         let local = Client::builder().with_reqwest(http.local).build()?;
-        let targets = providers.into_iter().map(|(name, provider)| {
-            let target = Target::new(&name, &provider, &remote, &local)?;
-            Ok::<_, ProviderError>((name, target))
+        let targets = Targets::new(providers, |provider, endpoint| {
+            let client = if endpoint.is_local() { &local } else { &remote };
+            Target {
+                client: client.clone(),
+                kind: provider.kind,
+                endpoint,
+            }
         });
-        Ok(Self {
-            targets: targets.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { targets: targets? })
+    }
+}
+
+impl AsRef<Endpoint> for Target {
+    fn as_ref(&self) -> &Endpoint {
+        &self.endpoint
     }
 }
 
 impl Target {
-    fn new(
-        name: &str,
-        provider: &Provider,
-        remote: &Client,
-        local: &Client,
-    ) -> Result<Self, ProviderError> {
-        let endpoint = Endpoint::new(name, provider)?;
-        let client = if endpoint.is_local() { local } else { remote };
-        Ok(Self {
-            client: client.clone(),
-            kind: provider.kind,
-            endpoint,
-        })
-    }
-
     fn service(&self, model: &str) -> ServiceTarget {
         let adapter = match self.kind {
             // The Responses API has a client of its own, which no provider of that kind gets past.
@@ -116,14 +110,11 @@ impl Target {
 #[async_trait]
 impl ModelClient for GenaiClient {
     fn has_provider(&self, provider: &str) -> bool {
-        self.targets.contains_key(provider)
+        self.targets.has(provider)
     }
 
     async fn admit(&self, provider: &str, tokens: u64) -> Admission {
-        match self.targets.get(provider) {
-            Some(target) => target.endpoint.admit(tokens).await,
-            None => Admission::default(),
-        }
+        self.targets.admit(provider, tokens).await
     }
 
     async fn complete(
@@ -131,9 +122,7 @@ impl ModelClient for GenaiClient {
         request: ModelRequest,
         listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
-        let Some(target) = self.targets.get(&request.provider) else {
-            return Err(unknown_provider(&request.provider));
-        };
+        let target = self.targets.get(&request.provider)?;
         let failed = |error: genai::Error| {
             let error = failure::from_genai(&request.provider, &request.model, &error);
             target.endpoint.failed(error)

@@ -17,7 +17,7 @@ mod request;
 mod tests;
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{PoisonError, RwLock},
     time::Duration,
 };
@@ -27,15 +27,16 @@ use reqwest::{Method, RequestBuilder, Url, header::ACCEPT};
 
 use self::call::{Call, Refusal, is_over};
 use super::{
-    Admission, ModelClient, ModelError, ModelReply, ModelRequest, Provider, ProviderError,
-    Providers, ReplyListener,
+    Admission, ModelClient, ModelError, ModelReply, ModelRequest, ProviderError, Providers,
+    ReplyListener,
     endpoint::{CONNECT_TIMEOUT, Endpoint, HttpClients, READ_TIMEOUT},
     failure,
+    targets::Targets,
 };
 
 /// Calls models through the Responses API.
 pub(super) struct ResponsesClient {
-    targets: BTreeMap<String, Target>,
+    targets: Targets<Target>,
 }
 
 /// One provider, ready to be called.
@@ -59,37 +60,30 @@ impl ResponsesClient {
         read: Duration,
     ) -> Result<Self, ProviderError> {
         let http = HttpClients::new(connect, read)?;
-        let targets = providers.iter().map(|(name, provider)| {
-            let target = Target::new(name, provider, &http)?;
-            Ok::<_, ProviderError>((name.clone(), target))
+        let targets = Targets::new(providers, |provider, endpoint| {
+            let http = if endpoint.is_local() {
+                &http.local
+            } else {
+                &http.remote
+            };
+            Target {
+                http: http.clone(),
+                endpoint,
+                is_background: provider.background,
+                without_thoughts: RwLock::default(),
+            }
         });
-        Ok(Self {
-            targets: targets.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { targets: targets? })
     }
+}
 
-    fn target(&self, provider: &str) -> Result<&Target, ModelError> {
-        let target = self.targets.get(provider);
-        target.ok_or_else(|| failure::unknown_provider(provider))
+impl AsRef<Endpoint> for Target {
+    fn as_ref(&self) -> &Endpoint {
+        &self.endpoint
     }
 }
 
 impl Target {
-    fn new(name: &str, provider: &Provider, http: &HttpClients) -> Result<Self, ProviderError> {
-        let endpoint = Endpoint::new(name, provider)?;
-        let http = if endpoint.is_local() {
-            &http.local
-        } else {
-            &http.remote
-        };
-        Ok(Self {
-            http: http.clone(),
-            endpoint,
-            is_background: provider.background,
-            without_thoughts: RwLock::default(),
-        })
-    }
-
     fn get(&self, path: &[&str]) -> RequestBuilder {
         self.request(Method::GET, self.url(path))
     }
@@ -149,14 +143,11 @@ impl Target {
 #[async_trait]
 impl ModelClient for ResponsesClient {
     fn has_provider(&self, provider: &str) -> bool {
-        self.targets.contains_key(provider)
+        self.targets.has(provider)
     }
 
     async fn admit(&self, provider: &str, tokens: u64) -> Admission {
-        match self.targets.get(provider) {
-            Some(target) => target.endpoint.admit(tokens).await,
-            None => Admission::default(),
-        }
+        self.targets.admit(provider, tokens).await
     }
 
     async fn complete(
@@ -164,13 +155,13 @@ impl ModelClient for ResponsesClient {
         request: ModelRequest,
         listener: &mut dyn ReplyListener,
     ) -> Result<ModelReply, ModelError> {
-        let target = self.target(&request.provider)?;
+        let target = self.targets.get(&request.provider)?;
         let reply = Call::new(target, &request, listener).run().await;
         reply.map_err(|error| target.endpoint.failed(error))
     }
 
     async fn cancel(&self, provider: &str, response_id: &str) -> Result<(), ModelError> {
-        let target = self.target(provider)?;
+        let target = self.targets.get(provider)?;
         let call = failure::Call {
             provider,
             model: "",

@@ -18,7 +18,10 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    model::endpoint::{base_url, is_loopback},
+    model::{
+        Provider,
+        endpoint::{base_url, is_loopback},
+    },
     tools::{Effect, ToolSpec},
 };
 use server::{Script, Server};
@@ -41,7 +44,7 @@ fn client_that_waits(kind: ProviderKind, base_url: String, read: Duration) -> Ge
         api_key: Some(KEY.to_owned()),
         ..Provider::new(kind)
     };
-    GenaiClient::with_timeouts([("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
+    GenaiClient::with_timeouts(&[("p".to_owned(), provider)].into(), CONNECT_TIMEOUT, read).unwrap()
 }
 
 pub(in crate::model) fn request(messages: Vec<ContextMessage>) -> ModelRequest {
@@ -188,7 +191,7 @@ fn a_key_that_is_no_key_is_refused_without_showing_it() {
         api_key: Some("sk-abc\ndef".into()),
         ..Provider::new(ProviderKind::OpenAi)
     };
-    let error = GenaiClient::new([("p".to_owned(), provider)].into())
+    let error = GenaiClient::new(&[("p".to_owned(), provider)].into())
         .err()
         .unwrap();
     assert!(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::{
-    Part, ProviderKind,
+    Part, Provider, ProviderKind,
     genai_client::tests::{
         KEY, request,
         server::{Script, Server},

@@ -1,0 +1,44 @@
+//! The providers of a client, by their names in the configuration.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Admission, ModelError, Provider, ProviderError, Providers, endpoint::Endpoint,
+    failure::unknown_provider,
+};
+
+/// Providers, each ready to be called.
+pub(super) struct Targets<T>(BTreeMap<String, T>);
+
+impl<T: AsRef<Endpoint>> Targets<T> {
+    /// Makes the target of each provider from its endpoint.
+    pub(super) fn new(
+        providers: &Providers,
+        target: impl Fn(&Provider, Endpoint) -> T,
+    ) -> Result<Self, ProviderError> {
+        let targets = providers.iter().map(|(name, provider)| {
+            let endpoint = Endpoint::new(name, provider)?;
+            Ok((name.clone(), target(provider, endpoint)))
+        });
+        targets.collect::<Result<_, _>>().map(Self)
+    }
+
+    /// True when there is a provider of this name.
+    pub(super) fn has(&self, provider: &str) -> bool {
+        self.0.contains_key(provider)
+    }
+
+    /// The provider of this name.
+    pub(super) fn get(&self, provider: &str) -> Result<&T, ModelError> {
+        let target = self.0.get(provider);
+        target.ok_or_else(|| unknown_provider(provider))
+    }
+
+    /// Waits until the limits of the provider let one more call begin.
+    pub(super) async fn admit(&self, provider: &str, tokens: u64) -> Admission {
+        match self.0.get(provider) {
+            Some(target) => target.as_ref().admit(tokens).await,
+            None => Admission::default(),
+        }
+    }
+}
