@@ -35,6 +35,10 @@ const BYTES_PER_TOKEN: usize = 4;
 /// Of so many requests in a row, `MOST_MISSES` may begin otherwise than the one before.
 const IN_A_ROW: usize = 200;
 const MOST_MISSES: usize = 10;
+/// What a step may add to the history, and how many times as long the slowest steps may take as the first ones.
+const MOST_EVENTS: f64 = 16.0;
+const MOST_BYTES: f64 = 2500.0;
+const MOST_SLOWDOWN: f64 = 1.5;
 /// The longest time that passes between a request and the kill of the worker.
 const KILL_WITHIN_MS: usize = 40;
 
@@ -122,14 +126,10 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
     let steps = script.steps;
     samples.add("steps", float(steps as u64));
     let each = |number: u64| float(number) / float(steps as u64);
-    samples.add(
-        "history_events_per_step",
-        each(histories.iter().map(|it| it.events).sum()),
-    );
-    samples.add(
-        "history_bytes_per_step",
-        each(histories.iter().map(|it| it.bytes).sum()),
-    );
+    let events_each = each(histories.iter().map(|it| it.events).sum());
+    let bytes_each = each(histories.iter().map(|it| it.bytes).sum());
+    samples.add("history_events_per_step", events_each);
+    samples.add("history_bytes_per_step", bytes_each);
     samples.add("runs", float(histories.len() as u64));
     samples.add("largest_context_tokens", float(seen.largest_tokens as u64));
     samples.add("summaries", float(seen.summaries as u64));
@@ -140,7 +140,8 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
     let (first, slowest) = (mean(&took[..tenth]), slowest(&took, tenth));
     samples.add("first_steps_ms", first);
     samples.add("slowest_steps_ms", slowest);
-    samples.add("slowdown", slowest / first);
+    let slowdown = slowest / first;
+    samples.add("slowdown", slowdown);
     let events = world.client.last_sequence(&conversation).await.unwrap() as usize;
     // A message, three events of each step, the answer and its end.
     let expected = 3 * steps + 3 + seen.summaries;
@@ -154,6 +155,14 @@ async fn sequential(world: &World, script: &Script, samples: &mut Samples) -> Ex
             format!("the model was asked {} times", seen.calls.len()),
         ),
         (seen.without_task == 0, "the task was left out".to_owned()),
+        (
+            events_each <= MOST_EVENTS && bytes_each <= MOST_BYTES,
+            format!("a step adds {events_each:.1} events and {bytes_each:.0} bytes"),
+        ),
+        (
+            slowdown <= MOST_SLOWDOWN,
+            format!("the slowest steps take {slowdown:.2} times as long as the first"),
+        ),
         (
             hits + MOST_MISSES >= IN_A_ROW.min(seen.goes_on.len()),
             format!("only {hits} of {IN_A_ROW} requests begin with the one before"),

@@ -89,6 +89,9 @@ async fn pages_are_read_backwards_from_the_end() {
         ("?before=16&limit=10", (6, 10, true)),
         ("?before=6&limit=10", (1, 5, false)),
         ("?before=11&limit=10", (1, 10, false)),
+        ("?before=16&limit=10&from_sequence=8", (8, 8, false)),
+        ("?before=16&limit=10&from_sequence=6", (6, 10, false)),
+        ("?before=16&limit=10&from_sequence=5", (6, 10, true)),
     ] {
         assert_eq!(sequences(&page(query).await), expected, "{query}");
     }
@@ -96,9 +99,9 @@ async fn pages_are_read_backwards_from_the_end() {
         let empty = page(query).await.json();
         assert_eq!(empty, json!({"events": [], "has_more": false}), "{query}");
     }
-    for bad in ["?before=-1", "?before=5&from_sequence=2"] {
-        page(bad).await.assert_problem(400, "invalid_parameter");
-    }
+    page("?before=-1")
+        .await
+        .assert_problem(400, "invalid_parameter");
 }
 
 #[tokio::test]

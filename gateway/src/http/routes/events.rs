@@ -24,11 +24,12 @@ const LAST_EVENT_ID: &str = "last-event-id";
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct PageQuery {
-    /// The first sequence number wanted, itself included. Without it, and without `before`, the page is the first one.
-    #[param(value_type = Option<Sequence>)]
-    from_sequence: Option<u32>,
-    /// Reads backwards: the page has the last events with smaller sequence numbers. With a number that is larger than all
-    /// (4294967295 always is) it has the last events of the log.
+    /// The first sequence number wanted, itself included.
+    #[serde(default)]
+    #[param(value_type = Sequence)]
+    from_sequence: u32,
+    /// Reads backwards: the page has the last events with smaller sequence numbers, down to `from_sequence`. With a number
+    /// that is larger than all (4294967295 always is) it has the last events of the log.
     #[param(value_type = Option<Sequence>)]
     before: Option<u32>,
     /// Events of the page. It has fewer when they are large, but at least one.
@@ -67,17 +68,18 @@ pub(super) async fn page(
     };
     let log = state.conversation(&caller, &id).await?.log();
     let (events, access) = (&state.ports.events, &caller.access);
-    let page = match (query.from_sequence, query.before) {
-        (Some(_), Some(_)) => {
-            let detail = "Say either `from_sequence` or `before`.";
-            return Err(Problem::new(Code::InvalidParameter, detail));
+    let from = query.from_sequence;
+    let page = match query.before {
+        Some(before) => {
+            let mut page = events.events_before(access, &log, before, limit).await?;
+            let read = page.events.len();
+            page.events.retain(|event| event.sequence_number >= from);
+            // Nothing is wanted before the first event that is.
+            let first = page.events.first().map(|event| event.sequence_number);
+            page.has_more &= page.events.len() == read && first != Some(from);
+            page
         }
-        (None, Some(before)) => events.events_before(access, &log, before, limit).await?,
-        (from, None) => {
-            events
-                .events(access, &log, from.unwrap_or_default(), limit)
-                .await?
-        }
+        None => events.events(access, &log, from, limit).await?,
     };
     Ok(Json(EventPageBody {
         events: page.events,
