@@ -48,8 +48,6 @@ pub mod soak;
 pub mod stack;
 pub mod temporal;
 
-pub use everturn_worker::client;
-
 pub use everturn_test_servers::{
     ports, postgres, proxy, redis, round_trips, server, temporal_cluster, wait,
 };

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use everturn_worker::client::GatewayClient;
+use everturn_client::GatewayClient;
 use futures::{StreamExt, stream};
 use serde_json::json;
 
