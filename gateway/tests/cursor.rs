@@ -1,10 +1,6 @@
 //! Cursors that do not fit the log any more: the database has lost its last commits, or the conversation was removed and
 //! made anew (invariant 8, a cursor never expires).
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::sync::Arc;
 
 use everturn_gateway::{
@@ -14,7 +10,8 @@ use everturn_gateway::{
 use everturn_store::{Access, Conversations};
 use everturn_stream::{Announcement, StreamOptions, StreamWriter};
 use futures::FutureExt;
-use support::world::{World, settle};
+
+use crate::support::world::{World, settle};
 
 fn hub(world: &World) -> LiveHub {
     let store = Arc::new(world.store.clone());

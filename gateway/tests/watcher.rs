@@ -1,9 +1,5 @@
 //! One query of the store for all tails of a gateway.
 
-#![allow(clippy::unwrap_used)]
-
-mod support;
-
 use std::{sync::Arc, time::Duration};
 
 use everturn_gateway::{
@@ -13,8 +9,9 @@ use everturn_gateway::{
 use everturn_store::{Access, Conversations, StoreError};
 use everturn_stream::{Announcement, InProcessStream, StreamWriter};
 use futures::FutureExt;
-use support::{memory::MemoryStore, world::settle};
 use tokio::time::{Instant, advance, sleep, timeout};
+
+use crate::support::{memory::MemoryStore, world::settle};
 
 const INTERVAL: Duration = Duration::from_secs(2);
 
