@@ -159,6 +159,14 @@ async fn a_look_that_fails_is_made_good_by_the_next() {
     let started = Instant::now();
     assert_eq!(next_sequence(&mut reader).await, 1);
     assert!(started.elapsed() <= INTERVAL);
+
+    // After an outage each tail reads once, and then no more.
+    gateway.store.lock().broken = Some(|| StoreError::Unavailable("away".into()));
+    assert!(timeout(INTERVAL * 3, reader.next()).await.is_err());
+    gateway.store.lock().broken = None;
+    let before = gateway.store.lock().reads;
+    wait(&mut [reader], INTERVAL * 5).await;
+    assert_eq!(gateway.store.lock().reads, before + 1);
 }
 
 #[tokio::test(start_paused = true)]
