@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use everturn_client::GatewayClient;
+use everturn_worker::frames::KnownFrame;
 use futures::{StreamExt, stream};
 use serde_json::json;
 

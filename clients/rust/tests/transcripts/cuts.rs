@@ -105,10 +105,10 @@ fn catch_up(frames: &[Frame], seen: usize, happened: usize) -> Vec<Frame> {
             cursor = now.last_sequence();
         }
     }
-    let mut sent = vec![Frame::of("replay", json!({"type": "replay"}))];
+    let mut sent = vec![Frame::of("replay", &json!({"type": "replay"}))];
     if let Some(from) = reset {
         let data = json!({"type": "reset", "from_sequence": from});
-        sent.push(Frame::of("reset", data));
+        sent.push(Frame::of("reset", &data));
         cursor = from - 1;
     }
     let missed = log
@@ -120,10 +120,10 @@ fn catch_up(frames: &[Frame], seen: usize, happened: usize) -> Vec<Frame> {
             "type": "text_start", "agent_execution_id": text.agent_execution_id, "step": text.step, "part": text.part,
             "generation": text.generation, "text": text.text, "message_id": text.message_id,
         });
-        sent.push(Frame::of("text_start", data.clone()));
+        sent.push(Frame::of("text_start", &data));
         if text.ended {
             data["type"] = "text_end".into();
-            sent.push(Frame::of("text_end", data));
+            sent.push(Frame::of("text_end", &data));
         }
     }
     sent

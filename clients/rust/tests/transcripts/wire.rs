@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 pub(crate) struct Frame(pub(crate) Value);
 
 impl Frame {
-    pub(crate) fn of(event: &str, data: Value) -> Self {
+    pub(crate) fn of(event: &str, data: &Value) -> Self {
         Self(json!({"event": event, "data": data}))
     }
 
@@ -41,7 +41,7 @@ impl Frame {
         let mut text = String::new();
         for name in ["id", "event"] {
             if let Some(value) = self.0[name].as_str() {
-                text += &format!("{name}: {value}\n");
+                text.extend([name, ": ", value, "\n"]);
             }
         }
         if let Some(data) = self.0.get("data") {
@@ -49,7 +49,7 @@ impl Frame {
                 .as_str()
                 .map_or_else(|| data.to_string(), str::to_owned);
             for line in data.split('\n') {
-                text += &format!("data: {line}\n");
+                text.extend(["data: ", line, "\n"]);
             }
         }
         text.push('\n');
