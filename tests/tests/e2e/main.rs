@@ -66,6 +66,7 @@ mod skills;
 mod soak;
 mod step_summary;
 mod subagents;
+mod terminal;
 mod tool_crash;
 mod tools_cli;
 mod traces;
