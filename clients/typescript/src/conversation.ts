@@ -15,6 +15,7 @@ import type {
 } from "./api.js";
 import { EverturnError, TurnError } from "./errors.js";
 import { type Http, path, type Request } from "./http.js";
+import { defaultLocks, type Locks } from "./live/locks.js";
 import { newMessageId, type PendingMessage } from "./live/outbox.js";
 import { Session, type Update } from "./live/session.js";
 import { memoryStorage, type TextStorage } from "./live/storage.js";
@@ -39,6 +40,8 @@ export interface ConversationOptions {
   readonly tools?: ClientTools;
   /** What survives a reload: `localStorage` in a browser. By default nothing does. */
   readonly storage?: TextStorage;
+  /** What lets a single tab run a call of a client tool: `navigator.locks`, which pages with TLS have by default. */
+  readonly locks?: Locks;
 }
 
 /** How a message is sent. */
@@ -84,6 +87,7 @@ export class Conversation {
       history: options.history ?? HISTORY,
       tools: options.tools ?? {},
       storage: options.storage ?? memoryStorage(),
+      locks: options.locks ?? defaultLocks(),
       create: () => this.create(),
     });
   }

@@ -28,6 +28,10 @@ export interface Request {
 
 /** Writes a path; what is put in is encoded. */
 export function path(strings: TemplateStringsArray, ...ids: string[]): string {
+  // A URL has no way to write these: they would lead to another path.
+  if (ids.some((id) => id === "" || id === "." || id === "..")) {
+    throw new EverturnError("invalid_id", `There is nothing with the id \`${ids.join("/")}\`.`);
+  }
   return String.raw({ raw: strings }, ...ids.map(encodeURIComponent));
 }
 

@@ -9,6 +9,7 @@ import type { State } from "../state/state.js";
 import { wait } from "../wait.js";
 import { FIRST_RETRY_MS, nextStep } from "../wire/step.js";
 import { type Connection, streamFrames } from "../wire/stream.js";
+import type { Locks } from "./locks.js";
 import { Outbox, type PendingMessage } from "./outbox.js";
 import type { TextStorage } from "./storage.js";
 import { type ClientTools, ToolRunner, waitingCalls } from "./tools.js";
@@ -33,6 +34,7 @@ export interface SessionOptions {
   readonly history: number;
   readonly tools: ClientTools;
   readonly storage: TextStorage;
+  readonly locks: Locks;
   readonly create: () => Promise<unknown>;
 }
 
@@ -60,7 +62,7 @@ export class Session {
     this.#reducer = this.#newReducer(cursor);
     this.#isLoaded = cursor !== undefined;
     this.outbox = new Outbox(http, conversationId, storage, create, () => this.changed());
-    this.#tools = new ToolRunner(http, conversationId, options.tools, storage);
+    this.#tools = new ToolRunner(http, conversationId, options.tools, storage, options.locks);
   }
 
   /** What is known now. */

@@ -5,6 +5,7 @@ import { ApiError } from "../errors.js";
 import { type Http, path } from "../http.js";
 import { isObject } from "../state/fields.js";
 import type { Item, Json } from "../state/state.js";
+import { alone, type Locks } from "./locks.js";
 import { keep, stored, type TextStorage } from "./storage.js";
 
 /** A call, as its tool sees it. */
@@ -55,13 +56,15 @@ export class ToolRunner {
   readonly #conversationId: string;
   readonly #tools: ReadonlyMap<string, ClientTool>;
   readonly #storage: TextStorage;
+  readonly #locks: Locks;
   /** The calls that were begun here, and what aborts each. */
   readonly #begun = new Map<string, AbortController>();
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor(http: Http, conversationId: string, tools: ClientTools, storage: TextStorage) {
+  constructor(http: Http, conversationId: string, tools: ClientTools, storage: TextStorage, locks: Locks) {
     this.#http = http;
+    this.#locks = locks;
     this.#conversationId = conversationId;
     this.#storage = storage;
     const named = Object.entries(tools).map(([name, tool]) => [name, typeof tool === "function" ? { run: tool } : tool]);
@@ -94,7 +97,7 @@ export class ToolRunner {
       if (abort.signal.aborted || (isLate && !(await this.#isWaiting(call)))) return;
       await this.#runOnce(tool, call, abort.signal);
     };
-    this.#inTurn(() => alone(this.#key(call.executionId), abort.signal, run))
+    this.#inTurn(() => alone(this.#locks, this.#key(call.executionId), abort.signal, run))
       // The result waits in the storage. The call is considered again with the next update.
       .catch(() => void (abort.signal.aborted || this.#begun.delete(call.executionId)));
   }
@@ -184,15 +187,4 @@ export async function waitingCalls(http: Http, conversationId: string, signal?: 
     toolName: tool_name,
     toolInput: tool_input as Json,
   }));
-}
-
-/** Runs something while no other tab of this browser does, where the browser can tell. `isLate`: another tab did. */
-async function alone(name: string, signal: AbortSignal, run: (isLate: boolean) => Promise<void>): Promise<void> {
-  const locks = (globalThis.navigator as Navigator | undefined)?.locks;
-  if (!locks) return run(false);
-  const isFree = await locks.request(name, { ifAvailable: true }, async (lock) => {
-    if (lock) await run(false);
-    return lock !== null;
-  });
-  if (!isFree) await locks.request(name, { signal }, () => run(true));
 }
