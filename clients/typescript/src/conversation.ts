@@ -15,13 +15,14 @@ import type {
 } from "./api.js";
 import { EverturnError, TurnError } from "./errors.js";
 import { type Http, path, type Request } from "./http.js";
+import { newId } from "./ids.js";
 import { defaultLocks, type Locks } from "./live/locks.js";
-import { newMessageId, type PendingMessage } from "./live/outbox.js";
+import type { PendingMessage } from "./live/outbox.js";
 import { Session, type Update } from "./live/session.js";
 import { memoryStorage, type TextStorage } from "./live/storage.js";
 import type { ClientTools } from "./live/tools.js";
-import { endOfTurn, itemsOfTurn } from "./state/select.js";
-import type { End, Item, Json, ToolCall } from "./state/state.js";
+import { endOfTurn, itemsOfAgent, itemsOfTurn } from "./state/select.js";
+import type { AssistantMessage, End, Item, Json, ToolCall } from "./state/state.js";
 
 /** Events of the newest page, by default. */
 const HISTORY = 1000;
@@ -75,11 +76,13 @@ export class Conversation {
   readonly #http: Http;
   readonly #session: Session;
   readonly #options: ConversationOptions;
+  readonly #path: string;
 
   /** Use `everturn.conversation(id)`. */
   constructor(http: Http, id: string, options: ConversationOptions) {
     this.#http = http;
     this.id = id;
+    this.#path = path`/agent/conversations/${id}`;
     this.#options = options;
     this.#session = new Session(http, {
       conversationId: id,
@@ -140,7 +143,7 @@ export class Conversation {
    * same `messageId`, or discard it.
    */
   post(content: string, { signal, ...options }: SendOptions = {}) {
-    const messageId = options.messageId ?? newMessageId();
+    const messageId = options.messageId ?? newId();
     return this.#session.outbox.post({ ...options, content, messageId }, signal);
   }
 
@@ -215,7 +218,7 @@ export class Conversation {
   }
 
   /** Posts the result of a client tool that this program did not register under `tools`. */
-  answerTool(
+  async answerTool(
     executionId: string,
     result: unknown,
     options: { isError?: boolean; signal?: AbortSignal } = {},
@@ -276,7 +279,7 @@ export class Conversation {
     }
   }
 
-  #answer(call: ApprovalRequest, answer: object, signal: AbortSignal | undefined): Promise<AnsweredApproval> {
+  async #answer(call: ApprovalRequest, answer: object, signal: AbortSignal | undefined): Promise<AnsweredApproval> {
     const [executionId, inputHash] =
       "execution_id" in call ? [call.execution_id, call.input_hash] : [call.executionId, call.approval?.inputHash];
     const json = { input_hash: inputHash, ...answer };
@@ -285,7 +288,7 @@ export class Conversation {
   }
 
   #request(rest: string, request: Omit<Request, "path">): Request {
-    return { isRepeatable: true, ...request, path: path`/agent/conversations/${this.id}` + rest };
+    return { isRepeatable: true, ...request, path: this.#path + rest };
   }
 }
 
@@ -296,7 +299,10 @@ function answerOf(items: readonly Item[], messageId: string): Answer {
     throw new TurnError(end.code ?? end.outcome, end.message ?? end.reason ?? "The turn was cancelled.");
   }
   const ofTurn = itemsOfTurn(items, end.turn);
-  const answers = ofTurn.filter((item) => item.type === "assistant_message" && item.agentExecutionId === undefined);
-  const content = answers.map((item) => ("content" in item ? item.content : "")).join("");
+  // An answer that does not fit its schema is followed by another one.
+  const answers = itemsOfAgent(ofTurn).filter(
+    (item): item is AssistantMessage => item.type === "assistant_message" && item.finish !== "invalid_output",
+  );
+  const content = answers.map((answer) => answer.content).join("");
   return { content, end, items: ofTurn, ...(end.output === undefined ? {} : { output: end.output }) };
 }

@@ -3,7 +3,7 @@
 import type { Blob as StoredBlob, Conversation as ConversationRow, ConversationPage, NewConversation, Session } from "./api.js";
 import { Conversation, type ConversationOptions } from "./conversation.js";
 import { Http, path } from "./http.js";
-import { newMessageId } from "./live/outbox.js";
+import { newId } from "./ids.js";
 import type { EverturnOptions } from "./options.js";
 
 /** A client of Everturn. It holds no connection; a conversation does, while it is followed. */
@@ -14,8 +14,12 @@ export class Everturn {
     this.#http = new Http(options);
   }
 
-  /** A conversation, by its id. Nothing is sent yet; the first message creates a conversation that is missing. */
-  conversation(id: string = newMessageId(), options: ConversationOptions = {}): Conversation {
+  /**
+   * A conversation, by its id. Nothing is sent yet; the first message creates a conversation that is missing.
+   *
+   * @throws {EverturnError} that there can be none with this id.
+   */
+  conversation(id: string = newId(), options: ConversationOptions = {}): Conversation {
     return new Conversation(this.#http, id, options);
   }
 
@@ -50,7 +54,7 @@ export class Everturn {
       path: "/agent/blobs",
       query: { file_name: options.fileName },
       // The same key again is the same file, so the request may be repeated.
-      headers: { "content-type": options.mediaType, "idempotency-key": newMessageId() },
+      headers: { "content-type": options.mediaType, "idempotency-key": newId() },
       body: file as BodyInit,
       isRepeatable: true,
       signal: options.signal,
@@ -58,7 +62,7 @@ export class Everturn {
   }
 
   /** The bytes of a file. */
-  download(blobId: string, signal?: AbortSignal): Promise<Uint8Array> {
+  async download(blobId: string, signal?: AbortSignal): Promise<Uint8Array> {
     return this.#http.bytes({ path: path`/agent/blobs/${blobId}`, isRepeatable: true, signal });
   }
 

@@ -47,6 +47,11 @@ export class Http {
     this.limits = { ...DEFAULT_LIMITS, ...options.limits };
   }
 
+  /** True when another credential can be got for the next request. */
+  get getsKeys(): boolean {
+    return typeof this.#options.key === "function";
+  }
+
   /** Sends a request and reads the JSON of its answer; undefined when there is none. */
   async json<T>(request: Request): Promise<T> {
     const bytes = await this.bytes(request);

@@ -60,6 +60,24 @@ test("`reconnect` is obeyed, `end` is final, and a response that just ends is a 
   assert.equal(chat.current.state.ended, "turn_ended");
 });
 
+test("an expired token ends the stream, unless there is a function that gets another one", async (t) => {
+  const gateway = await FakeGateway.start(t);
+  const expired = { data: { type: "end", reason: "token_expired", reconnect: false } };
+  gateway.onStream(
+    (stream) => stream.frames(thought(1), expired).close(),
+    (stream) => stream.frames(expired).close(),
+    (stream) => stream.frames(thought(2), END).close(),
+  );
+  const chat = client(gateway).conversation("c", { cursor: "0" });
+  for await (const _ of chat.follow());
+  assert.equal(chat.current.state.ended, "token_expired");
+  let keys = 0;
+  const renewing = new Everturn({ url: gateway.url, key: () => `key ${++keys}` }).conversation("c", { cursor: "1-abc" });
+  for await (const _ of renewing.follow());
+  assert.equal(renewing.current.state.ended, "turn_ended");
+  assert.equal(gateway.requests.at(-1)?.headers.authorization, "Bearer key 2");
+});
+
 test("a stream without a byte is dead, and comments keep one alive", async (t) => {
   const gateway = await FakeGateway.start(t);
   gateway.onStream(
@@ -91,11 +109,12 @@ test("a refusal stops the reader with the gateway's code, sentence and page", as
   const gateway = await FakeGateway.start(t);
   gateway.onStream((stream) => stream.problem(404, "conversation_not_found"));
   const chat = client(gateway).conversation("c", { cursor: "0" });
-  const error = await chat.follow().next().then(() => drain(chat.follow()), (it: unknown) => it).catch((it: unknown) => it);
+  const error = await drain(chat.follow()).catch((it: unknown) => it);
   assert.ok(error instanceof ApiError, String(error));
   assert.equal(error.code, "conversation_not_found");
   assert.equal(error.status, 404);
   assert.equal(error.message, "A sentence for people.");
+  assert.deepEqual(chat.current.connection, { status: "closed", error });
   assert.equal(error.docs, `${gateway.url}/docs/errors/conversation_not_found`);
 });
 

@@ -162,7 +162,8 @@ test("paths cannot be left through an id, and keys come from a function", async 
   await assert.rejects(everturn.conversation("../../auth/session?x=1#").show(), { code: "not_found" });
   assert.equal(gateway.requests[0]?.path, "/api/v1/agent/conversations/..%2F..%2Fauth%2Fsession%3Fx%3D1%23");
   assert.equal(gateway.requests[0]?.headers.authorization, "Bearer fresh");
-  for (const id of ["", ".", ".."]) assert.throws(() => everturn.conversation(id).status(), { code: "invalid_id" });
+  for (const id of ["", ".", ".."]) assert.throws(() => everturn.conversation(id), { code: "invalid_id" });
+  await assert.rejects(everturn.download(".."), { code: "invalid_id" });
 });
 
 test("conversations are listed page by page", async (t) => {

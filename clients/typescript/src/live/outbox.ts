@@ -56,7 +56,8 @@ export class Outbox {
   /**
    * Sends a message, and again until somebody answers; conversations are created when they are missing.
    *
-   * @throws {EverturnError} that it was refused, or that nobody answered. The message is then `failed`.
+   * @throws {EverturnError} that it was refused, or that nobody answered; or the signal's reason. The message is then
+   * `failed`.
    */
   async post(message: Outgoing, signal?: AbortSignal): Promise<AcceptedMessage> {
     const others = this.#pending.filter((other) => other.messageId !== message.messageId);
@@ -76,7 +77,7 @@ export class Outbox {
       // What was refused is refused again; what nobody answered may be stored, and is sent again after a reload.
       if (error instanceof ApiError) this.#storage.removeItem(this.#key(message.messageId));
       this.#replace(message.messageId, { ...message, state: "failed", error });
-      throw error;
+      throw cause;
     }
   }
 
@@ -138,10 +139,4 @@ export class Outbox {
     this.#pending = pending;
     this.#onChange();
   }
-}
-
-/** Makes an id that nobody else makes. (`crypto.randomUUID` is missing on pages without TLS.) */
-export function newMessageId(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
-  return `m-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }

@@ -155,9 +155,8 @@ export class Session {
     } catch (error) {
       if (!stop.signal.aborted) this.#failure = { error };
     }
-    if (this.#stop !== stop) return;
-    this.#setConnection(stop, { status: "closed" });
-    this.#stop = undefined;
+    this.#setConnection(stop, { status: "closed", ...this.#failure });
+    if (this.#stop === stop) this.#stop = undefined;
   }
 
   /** Reads what is needed before the first connection, as patiently as connections are made. */
@@ -219,10 +218,11 @@ export class Session {
   }
 
   #close(): void {
+    const stop = this.#stop;
+    if (!stop) return;
+    this.#stop = undefined;
     this.#connection = { status: "closed" };
     this.#current = undefined;
-    const stop = this.#stop;
-    this.#stop = undefined;
-    stop?.abort(new EverturnError("stream_ended", "Nobody follows the conversation any more."));
+    stop.abort(new EverturnError("stream_ended", "Nobody follows the conversation any more."));
   }
 }

@@ -10,7 +10,8 @@ import { FIRST_RETRY_MS, nextStep, type Outcome } from "./step.js";
 
 /** How the connection is, for people. */
 export type Connection =
-  | { readonly status: "closed" }
+  /** Nobody follows the conversation, or it cannot be followed: `error` says why. */
+  | { readonly status: "closed"; readonly error?: unknown }
   | { readonly status: "connecting" }
   | { readonly status: "open" }
   /** It was lost, and is made again after so many milliseconds. */
@@ -45,7 +46,7 @@ export async function* streamFrames(http: Http, options: StreamOptions): AsyncGe
         if (!frame) continue;
         if (!hasFrame) options.onConnection?.({ status: "open" });
         hasFrame = true;
-        const own = ownOutcome(frame.data);
+        const own = ownOutcome(frame.data, http.getsKeys);
         yield frame;
         if (own) {
           outcome = own;
@@ -118,9 +119,10 @@ function frameOf({ id, data }: { id?: string; data: string }): Frame | undefined
   }
 }
 
-/** How a frame says that its connection ends. */
-function ownOutcome(data: unknown): Outcome | undefined {
+/** How a frame says that its connection ends. Whoever can get another credential comes back with it. */
+function ownOutcome(data: unknown, getsKeys: boolean): Outcome | undefined {
   if (!isObject(data) || "sequence_number" in data) return undefined;
+  if (data["type"] === "end" && data["reason"] === "token_expired" && getsKeys) return { delayMs: 0 };
   if (data["type"] === "end") return { end: String(data["reason"]) };
   const delay = data["delay_ms"];
   if (data["type"] !== "reconnect") return undefined;
