@@ -1,6 +1,12 @@
 /** The door: a client of one installation of Everturn, with the rights of one key. */
 
-import type { Blob as StoredBlob, Conversation as ConversationRow, ConversationPage, NewConversation, Session } from "./api.js";
+import type {
+  Blob as StoredBlob,
+  Conversation as ConversationRow,
+  ConversationPage,
+  NewConversation,
+  Session,
+} from "./api.js";
 import { Conversation, type ConversationOptions } from "./conversation.js";
 import { Http, path } from "./http.js";
 import { newId } from "./ids.js";

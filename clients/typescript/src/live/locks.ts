@@ -2,7 +2,7 @@
 
 /** What of the browser's `navigator.locks` is needed. */
 export interface Locks {
-  /** Runs something while nobody else holds the name; with `ifAvailable`, at once and with `null` when somebody does. */
+  /** Runs something while nobody else holds the name. With `ifAvailable` it never waits: it then gets `null` instead. */
   request<T>(
     name: string,
     options: { ifAvailable?: boolean; signal?: AbortSignal },

@@ -1,4 +1,4 @@
-/** One conversation as this program follows it: its state, its connection, and everybody who wants to know of changes. */
+/** One conversation as this program follows it: its state, its connection, and everybody who listens for changes. */
 
 import type { EventPage } from "../api.js";
 import { ApiError, EverturnError } from "../errors.js";
@@ -149,7 +149,8 @@ export class Session {
       void this.outbox.restore();
       const cursor = () => this.#reducer.state.cursor;
       const onConnection = (connection: Connection) => this.#setConnection(stop, connection);
-      for await (const frame of streamFrames(this.#http, { conversationId, cursor, signal: stop.signal, onConnection })) {
+      const frames = streamFrames(this.#http, { conversationId, cursor, signal: stop.signal, onConnection });
+      for await (const frame of frames) {
         if (this.#reducer.apply(frame)) this.changed();
       }
     } catch (error) {

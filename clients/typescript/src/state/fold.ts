@@ -1,6 +1,6 @@
 /** Makes items of events, in their order: rules 3 to 5 of the shared transcripts. */
 
-import { count, id, text } from "./fields.js";
+import { count, id, present, text } from "./fields.js";
 import {
   itemOf,
   requestedApproval,
@@ -69,15 +69,15 @@ export class Fold {
     const ofTurn = data["type"] === "assistant_message" ? undefined : id(data, "message_id");
     const turn = this.turn ?? ofTurn;
     const step = hasStep(data) ? count(data, "step") : undefined;
-    return {
+    return present<ItemBase>({
       id: `${text(data, "type")}-${sequenceNumber}`,
       sequenceNumber,
       timestamp: Number.isNaN(timestamp) ? 0 : timestamp,
-      ...(turn === undefined ? {} : { turn }),
-      ...(step === undefined ? {} : { step }),
-      ...(known && agent !== undefined ? { agentExecutionId: agent } : {}),
-      ...(known?.callId === undefined ? {} : { parentToolCallId: known.callId }),
-    };
+      turn,
+      step,
+      agentExecutionId: known && agent,
+      parentToolCallId: known?.callId,
+    });
   }
 
   #push(item: Item): void {

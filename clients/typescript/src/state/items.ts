@@ -1,6 +1,6 @@
 /** What an event makes a person see, before anything else happened to it. */
 
-import { count, flag, id, present, text, value } from "./fields.js";
+import { count, extended, flag, id, present, text, value } from "./fields.js";
 import type {
   Approval,
   AssistantMessage,
@@ -21,7 +21,10 @@ import type {
 /** Fields of every event, which a note does not repeat. */
 const ENVELOPE = new Set(["type", "conversation_id", "message_id", "sequence_number", "created_at"]);
 
-/** Makes the item of an event that stands for itself; undefined for an event that changes other items, or is not shown. */
+/**
+ * Makes the item of an event that stands for itself, of its base, which becomes the item. Undefined for an event that
+ * changes other items, or is not shown.
+ */
 export function itemOf(data: JsonObject, base: ItemBase): Item | undefined {
   switch (data["type"]) {
     case "user_message":
@@ -49,8 +52,7 @@ export function itemOf(data: JsonObject, base: ItemBase): Item | undefined {
 }
 
 function userMessage(data: JsonObject, base: ItemBase): UserMessage {
-  return present<UserMessage>({
-    ...base,
+  return extended<UserMessage, ItemBase>(base, {
     id: id(data, "message_id") ?? base.id,
     type: "user_message",
     content: text(data, "content"),
@@ -60,12 +62,12 @@ function userMessage(data: JsonObject, base: ItemBase): UserMessage {
 
 function thought(data: JsonObject, base: ItemBase): Thought | undefined {
   const content = text(data, "thought");
-  return /^\p{White_Space}*$/u.test(content) ? undefined : { ...base, type: "thought", content };
+  const isBlank = /^\p{White_Space}*$/u.test(content);
+  return isBlank ? undefined : extended<Thought, ItemBase>(base, { type: "thought", content });
 }
 
 function toolCall(data: JsonObject, base: ItemBase): ToolCall {
-  return present<ToolCall>({
-    ...base,
+  return extended<ToolCall, ItemBase>(base, {
     type: "tool_call",
     toolName: text(data, "tool_name"),
     toolInput: data["tool_input"] ?? null,
@@ -78,8 +80,7 @@ function toolCall(data: JsonObject, base: ItemBase): ToolCall {
 /** An answer's `message_id` is its own. Events of the first releases have none, and so carry that of their turn. */
 function assistantMessage(data: JsonObject, base: ItemBase): AssistantMessage {
   const own = id(data, "message_id");
-  return present<AssistantMessage>({
-    ...base,
+  return extended<AssistantMessage, ItemBase>(base, {
     id: own === undefined || own === base.turn ? base.id : own,
     type: "assistant_message",
     content: text(data, "content"),
@@ -90,12 +91,12 @@ function assistantMessage(data: JsonObject, base: ItemBase): AssistantMessage {
 
 function note(data: JsonObject, base: ItemBase): Note {
   const own = Object.entries(data).filter(([name]) => !ENVELOPE.has(name));
-  return { ...base, type: "note", event: text(data, "type"), data: Object.fromEntries(own) };
+  const fields = { type: "note", event: text(data, "type"), data: Object.fromEntries(own) } as const;
+  return extended<Note, ItemBase>(base, fields);
 }
 
 function end(data: JsonObject, base: ItemBase): End {
-  return present<End>({
-    ...base,
+  return extended<End, ItemBase>(base, {
     type: "end",
     outcome: data["type"] as End["outcome"],
     code: id(data, "code"),
@@ -124,8 +125,7 @@ export function resultOf(data: JsonObject, base: ItemBase): Partial<ToolCall> {
 
 /** The item of an `observe` whose call is not known. */
 export function unpairedResult(data: JsonObject, base: ItemBase): ToolResult {
-  return present<ToolResult>({
-    ...base,
+  return extended<ToolResult, ItemBase>(base, {
     type: "tool_result",
     toolName: text(data, "tool_name"),
     toolOutput: output(data),
@@ -175,8 +175,7 @@ export function startedSubAgent(data: JsonObject): SubAgent {
 /** The plan of a `work_plan`. */
 export function workPlan(data: JsonObject, base: ItemBase): WorkPlan {
   const steps = Array.isArray(data["steps"]) ? data["steps"] : [];
-  return present<WorkPlan>({
-    ...base,
+  return extended<WorkPlan, ItemBase>(base, {
     type: "work_plan",
     planId: id(data, "plan_id"),
     title: text(data, "title"),
