@@ -212,7 +212,7 @@ $(VENV)/schemathesis-installed: tests/requirements.txt
 	$(call pip-install,$(VENV))
 
 openapi: $(CLIENT_TYPESCRIPT)/node_modules/installed ## Write docs/openapi.json and what is generated from it anew (after a change of an endpoint).
-	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test openapi
+	@EVERTURN_UPDATE_OPENAPI=1 cargo test --workspace --locked --test gateway openapi::
 	@cd $(CLIENT_TYPESCRIPT) && npm run --silent generate
 
 release: ## Build the archives of a release with their checksums into target/archives, for glibc and musl, and check them.
