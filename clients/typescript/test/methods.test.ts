@@ -67,10 +67,10 @@ test("conversations are made, listed, renamed and deleted", { skip }, async () =
   assert.deepEqual(found, [id]);
   assert.deepEqual(await chat.status(), { is_running: false, last_sequence: 0, current_message_id: null });
   assert.equal((await everturn.session()).credential, "none");
-  const following = until(chat, () => false);
+  const following = assert.rejects(until(chat, () => false), /the conversation has ended/);
   await until(chat, ({ connection }) => connection.status === "open");
   await chat.delete();
-  await assert.rejects(following, /the conversation has ended/);
+  await following;
   assert.equal(chat.current.state.ended, "conversation_deleted");
   await assert.rejects(chat.show(), { code: "conversation_not_found", status: 404 });
 });
@@ -108,10 +108,11 @@ test("a turn is steered, cancelled, and resumed when there is nothing to resume"
   await chat.answerTool(call?.executionId ?? "", "A page");
   assert.match((await steered).content, /3 \* 3 = 9/);
 
-  const cancelled = chat.ask("call read_page {}");
+  const isCancelled = (error: unknown) => error instanceof TurnError && error.code === "cancelled";
+  const cancelled = assert.rejects(chat.ask("call read_page {}"), isCancelled);
   const { state } = await until(chat, (update) => update.state.status === "waiting");
   await chat.cancel({ messageId: state.turn ?? "" });
-  await assert.rejects(cancelled, (error) => error instanceof TurnError && error.code === "cancelled");
+  await cancelled;
   await assert.rejects(chat.resume(), { code: "turn_complete" });
   assert.deepEqual(chat.current.pending.map((message) => message.error?.code), ["turn_running"]);
   await assertSameTimeline(chat);
