@@ -23,8 +23,8 @@ use super::{
 };
 use crate::{
     api::{
-        Access, Conversation, Conversations, ListPage, ListQuery, NewConversation, NewMessage,
-        QueuedMessage, Result, ResumePoint,
+        Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation,
+        NewConversation, NewMessage, QueuedMessage, Result, ResumePoint,
     },
     columns::now,
     rows::conversations::resume_point,
@@ -135,7 +135,7 @@ impl Conversations for Database {
     }
 }
 
-fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, Conversation> {
+fn select_page<'q>(access: &'q Access, query: &'q ListQuery) -> Select<'q, ListedConversation> {
     let text = match (&access.owner_id, &query.before) {
         (None, None) => CONVERSATIONS_FIRST,
         (None, Some(_)) => CONVERSATIONS_BEFORE,

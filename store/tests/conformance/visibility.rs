@@ -119,7 +119,11 @@ pub async fn a_caller_lists_only_what_is_theirs(backend: &impl Backend) {
                 filter,
             };
             let page = store.list_conversations(&access, &query).await.unwrap();
-            let mut ids: Vec<_> = page.conversations.iter().map(|row| &row.id).collect();
+            let mut ids: Vec<_> = page
+                .conversations
+                .iter()
+                .map(|row| &row.conversation.id)
+                .collect();
             ids.sort_unstable();
             assert_eq!(ids, expected, "{access:?}");
         }

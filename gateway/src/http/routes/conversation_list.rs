@@ -1,19 +1,23 @@
 //! Listing and searching conversations.
 
 use axum::{Json, extract::State};
-use everturn_store::{ListFilter, ListPlace, ListQuery};
+use everturn_proto::words::ConversationState;
+use everturn_store::{ListFilter, ListPlace, ListQuery, ListedConversation};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
 
 use super::{
     conversations::ConversationBody,
     wire::{checked_limit, page_token, parse_page_token},
 };
-use crate::http::{
-    extract::{Caller, Params},
-    openapi::problems,
-    problem::{Code, Problem},
-    state::GatewayState,
+use crate::{
+    http::{
+        extract::{Caller, Params},
+        openapi::problems,
+        problem::{Code, Problem},
+        state::GatewayState,
+    },
+    schema::one_of,
 };
 
 /// Conversations of a page when the request does not say, and at the most.
@@ -37,11 +41,45 @@ pub(super) struct ListParams {
     agent: Option<String>,
 }
 
+/// A conversation in a list, with what goes on in it.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ListedConversation)]
+pub(crate) struct ListedConversationBody {
+    #[serde(flatten)]
+    conversation: ConversationBody,
+    /// Skip words that you do not know; there may be more.
+    #[schema(schema_with = states)]
+    state: String,
+    /// Calls that a person must approve.
+    waiting_approvals: u32,
+    /// Calls that the client is to run.
+    waiting_client_tools: u32,
+}
+
+fn states() -> Object {
+    let states: Vec<_> = ConversationState::ALL
+        .iter()
+        .map(ConversationState::as_str)
+        .collect();
+    one_of(&states)
+}
+
+impl From<ListedConversation> for ListedConversationBody {
+    fn from(listed: ListedConversation) -> Self {
+        Self {
+            state: listed.activity.state().into(),
+            waiting_approvals: listed.activity.waiting_approvals,
+            waiting_client_tools: listed.activity.waiting_client_tools,
+            conversation: listed.conversation.into(),
+        }
+    }
+}
+
 /// A page of conversations.
 #[derive(Serialize, ToSchema)]
 #[schema(as = ConversationPage)]
 pub(super) struct ConversationPageBody {
-    conversations: Vec<ConversationBody>,
+    conversations: Vec<ListedConversationBody>,
     /// `before` of the next page; null on the last one.
     #[schema(required = true)]
     next_before: Option<String>,
@@ -51,6 +89,7 @@ problems!(ListRefusals: InvalidParameter);
 
 /// Lists the caller's conversations, or those of them that are searched for, the last updated first.
 ///
+/// Each says what goes on in it, as the store has it at this moment.
 /// With `search` or `agent`, a page may hold fewer rows than `limit`, or none, and still have a next one.
 #[utoipa::path(
     get, path = "/conversations", tag = "conversations", operation_id = "list_conversations", params(ListParams),
@@ -90,7 +129,7 @@ pub(super) async fn list(
         conversations: page
             .conversations
             .into_iter()
-            .map(ConversationBody::from)
+            .map(ListedConversationBody::from)
             .collect(),
         next_before,
     }))
