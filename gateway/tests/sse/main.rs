@@ -4,6 +4,7 @@
 
 mod chat;
 mod ends;
+mod lists;
 #[path = "../support/mod.rs"]
 mod support;
 

@@ -425,6 +425,13 @@ fn of_conversations() -> Vec<Query> {
             LISTED * (u64::from(MAX_SCANNED) + 1),
         ),
         query(
+            "newest times of lists",
+            hot::LAST_UPDATES.postgres,
+            "text",
+            r#"'[["t", null], ["t", "o"], ["t", "p"], ["nobody", null]]'"#,
+            4,
+        ),
+        query(
             "list of one owner's conversations",
             hot::OWN_CONVERSATIONS_BEFORE,
             own_page,

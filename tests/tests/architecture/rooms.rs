@@ -28,12 +28,19 @@ const GATEWAY: Rooms = &[
     (
         "http",
         &[
-            "live", "ports", "limits", "turns", "config", "schema", "loopback",
+            "live", "ports", "limits", "turns", "config", "listed", "schema", "loopback",
         ],
     ),
     (
         "live",
-        &["deliveries", "limits", "config", "schema", "fields"],
+        &[
+            "deliveries",
+            "limits",
+            "config",
+            "listed",
+            "schema",
+            "fields",
+        ],
     ),
     ("reconciler", &["turns", "config"]),
     ("lost_workers", &["turns"]),
@@ -43,6 +50,7 @@ const GATEWAY: Rooms = &[
     ("turns", &[]),
     ("config", &["loopback"]),
     ("listener", &[]),
+    ("listed", &["schema"]),
     ("schema", &[]),
     ("fields", &[]),
     ("loopback", &[]),
@@ -98,6 +106,7 @@ const GATEWAY_LIVE: Rooms = &[
     ("cursor", &[]),
     ("frame", &[]),
     ("end", &[]),
+    ("lists", &["sse"]),
     ("timeline", &[]),
 ];
 

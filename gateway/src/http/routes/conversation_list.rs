@@ -1,23 +1,20 @@
-//! Listing and searching conversations.
+//! Listing and searching conversations, and the stream of the list.
 
-use axum::{Json, extract::State};
-use everturn_proto::words::ConversationState;
-use everturn_store::{ListFilter, ListPlace, ListQuery, ListedConversation};
+use axum::{Json, extract::State, response::Response};
+use everturn_store::{ListFilter, ListPlace, ListQuery};
 use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema, openapi::schema::Object};
+use utoipa::{IntoParams, ToSchema};
 
-use super::{
-    conversations::ConversationBody,
-    wire::{checked_limit, page_token, parse_page_token},
-};
+use super::wire::{checked_limit, page_token, parse_page_token};
 use crate::{
     http::{
+        event_stream,
         extract::{Caller, Params},
-        openapi::problems,
+        openapi::{AnyListFrame, problems},
         problem::{Code, Problem},
         state::GatewayState,
     },
-    schema::one_of,
+    listed::ListedConversationBody,
 };
 
 /// Conversations of a page when the request does not say, and at the most.
@@ -39,40 +36,6 @@ pub(super) struct ListParams {
     /// Only conversations of this agent.
     #[param(example = "default")]
     agent: Option<String>,
-}
-
-/// A conversation in a list, with what goes on in it.
-#[derive(Serialize, ToSchema)]
-#[schema(as = ListedConversation)]
-pub(crate) struct ListedConversationBody {
-    #[serde(flatten)]
-    conversation: ConversationBody,
-    /// Skip words that you do not know; there may be more.
-    #[schema(schema_with = states)]
-    state: String,
-    /// Calls that a person must approve.
-    waiting_approvals: u32,
-    /// Calls that the client is to run.
-    waiting_client_tools: u32,
-}
-
-fn states() -> Object {
-    let states: Vec<_> = ConversationState::ALL
-        .iter()
-        .map(ConversationState::as_str)
-        .collect();
-    one_of(&states)
-}
-
-impl From<ListedConversation> for ListedConversationBody {
-    fn from(listed: ListedConversation) -> Self {
-        Self {
-            state: listed.activity.state().into(),
-            waiting_approvals: listed.activity.waiting_approvals,
-            waiting_client_tools: listed.activity.waiting_client_tools,
-            conversation: listed.conversation.into(),
-        }
-    }
 }
 
 /// A page of conversations.
@@ -139,4 +102,25 @@ fn parse_before(token: &str) -> Result<ListPlace, Problem> {
     let detail = "`before` is the `next_before` of the page before.";
     let (updated_at, id) = parse_page_token(token, detail)?;
     Ok(ListPlace { updated_at, id })
+}
+
+problems!(StreamRefusals: TooManyStreamsOfTenant, TooManyStreams, ShuttingDown);
+
+/// Streams the list of the caller's conversations, and each change of it.
+///
+/// The first frame has the newest 100 conversations, so whoever connects again needs no cursor. Then each conversation
+/// comes that is new or shown otherwise than before, and the ids of those that are gone. The stream has no end of its own.
+#[utoipa::path(
+    get, path = "/conversation-list/stream", tag = "conversations", operation_id = "stream_conversation_list",
+    responses(
+        (status = 200, description = "The frames", content_type = "text/event-stream", item_schema = AnyListFrame),
+        StreamRefusals
+    )
+)]
+pub(super) async fn stream(
+    State(state): State<GatewayState>,
+    caller: Caller,
+) -> Result<Response, Problem> {
+    let feed = state.list_feed(&caller)?;
+    Ok(event_stream::response(feed.into_chunks()))
 }

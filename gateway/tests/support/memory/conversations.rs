@@ -1,6 +1,7 @@
 //! Conversations and the messages that they accept.
 
 use async_trait::async_trait;
+use chrono::{DateTime, Utc};
 use everturn_store::{
     Access, Conversation, Conversations, ListPage, ListQuery, ListedConversation, Missing,
     NewConversation, NewMessage, QueuedMessage, ResumePoint, StoreError,
@@ -49,6 +50,16 @@ impl Conversations for MemoryStore {
             }
         });
         Ok(query.page(rows))
+    }
+
+    async fn last_updates(&self, callers: &[Access]) -> Result<Vec<Option<DateTime<Utc>>>> {
+        let tables = self.open()?;
+        let newest = |caller: &Access| {
+            let rows = tables.conversations.values();
+            let seen = rows.filter(|row| caller.sees(&row.tenant_id, row.owner_id.as_deref()));
+            seen.map(|row| row.updated_at).max()
+        };
+        Ok(callers.iter().map(newest).collect())
     }
 
     async fn rename_conversation(

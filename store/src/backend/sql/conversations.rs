@@ -138,6 +138,44 @@ pub(crate) const OWN_CONVERSATIONS_FIRST: &str = conversations!(" AND owner_id =
 pub(crate) const OWN_CONVERSATIONS_BEFORE: &str =
     conversations!(" AND owner_id = $2 AND (updated_at, id) < ($4, $5)", "$3");
 
+/// Makes the text of [`LAST_UPDATES`]. `$tenant` and `$owner` are those of the caller at `$place` of `$callers`.
+macro_rules! last_updates {
+    ($place:literal, $tenant:literal, $owner:literal, $callers:literal) => {
+        concat!(
+            "SELECT ",
+            $place,
+            " AS place, CASE WHEN ",
+            $owner,
+            " IS NULL THEN (SELECT c.updated_at FROM conversations c WHERE c.tenant_id = ",
+            $tenant,
+            " ORDER BY c.updated_at DESC, c.id DESC LIMIT 1) \
+             ELSE (SELECT c.updated_at FROM conversations c WHERE c.tenant_id = ",
+            $tenant,
+            " AND c.owner_id = ",
+            $owner,
+            " ORDER BY c.updated_at DESC, c.id DESC LIMIT 1) END AS updated_at FROM ",
+            $callers,
+            " ORDER BY place"
+        )
+    };
+}
+
+/// `$1` JSON: a list of callers, each a list of the tenant and the owner or null.
+pub(crate) const LAST_UPDATES: SqlText = SqlText {
+    sqlite: last_updates!(
+        "k.key",
+        "json_extract(k.value, '$[0]')",
+        "json_extract(k.value, '$[1]')",
+        "json_each($1) AS k"
+    ),
+    postgres: last_updates!(
+        "k.place",
+        "(k.caller ->> 0)",
+        "(k.caller ->> 1)",
+        "json_array_elements(CAST($1 AS json)) WITH ORDINALITY AS k (caller, place)"
+    ),
+};
+
 /// `$1` id, `$2` tenant, `$3` owner, `$4` title or empty.
 pub(crate) const RENAME_CONVERSATION: &str = concat!(
     "UPDATE conversations SET title = $4 WHERE id = $1 AND ",
