@@ -66,6 +66,7 @@ const GATEWAY_HTTP: Rooms = &[
             "auth",
             "problem",
             "event_stream",
+            "range",
         ],
     ),
     ("state", &["extract", "auth", "problem"]),
@@ -74,6 +75,7 @@ const GATEWAY_HTTP: Rooms = &[
     ("auth", &["problem"]),
     ("problem", &[]),
     ("event_stream", &[]),
+    ("range", &[]),
 ];
 
 const GATEWAY_LIVE: Rooms = &[
