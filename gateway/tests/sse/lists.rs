@@ -1,0 +1,161 @@
+//! The stream of a list of conversations.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use everturn_gateway::GatewayConfig;
+use everturn_store::{Activity, StoreError};
+use serde_json::{Value, json};
+
+use super::data;
+use crate::support::{Sse, TestGateway, until};
+
+const STREAM: &str = "/conversation-list/stream";
+
+/// A gateway that finds out quickly what it was not told.
+async fn gateway() -> TestGateway {
+    TestGateway::with(GatewayConfig {
+        poll_interval: Duration::from_millis(20),
+        ..GatewayConfig::default()
+    })
+    .await
+}
+
+async fn open(gateway: &TestGateway) -> Sse {
+    Sse::of(gateway.request("GET", STREAM).send().await.unwrap())
+}
+
+/// What a client has that does what docs/api/conversations.md says.
+#[derive(Default)]
+struct View(BTreeMap<String, Value>);
+
+impl View {
+    /// Takes the next frame. Returns its name.
+    async fn take(&mut self, stream: &mut Sse) -> String {
+        let frame = stream.next().await.unwrap();
+        let data = data(&frame);
+        assert_eq!(data["type"], frame.event);
+        match frame.event.as_str() {
+            "list" => {
+                self.0 = by_id(data["conversations"].as_array().unwrap());
+            }
+            "conversation_changed" => {
+                self.0.extend(by_id(&[data["conversation"].clone()]));
+            }
+            "conversation_removed" => {
+                self.0.remove(data["conversation_id"].as_str().unwrap());
+            }
+            other => panic!("{other}"),
+        }
+        frame.event
+    }
+
+    /// Takes frames until the view is what the gateway lists.
+    async fn agrees(&mut self, stream: &mut Sse, gateway: &TestGateway) {
+        loop {
+            let listed = gateway.get("/conversations").await.json();
+            let rows = listed["conversations"].as_array().unwrap();
+            if self.0 == by_id(rows) {
+                return;
+            }
+            self.take(stream).await;
+        }
+    }
+}
+
+fn by_id(rows: &[Value]) -> BTreeMap<String, Value> {
+    let id = |row: &Value| row["id"].as_str().unwrap().to_owned();
+    rows.iter().map(|row| (id(row), row.clone())).collect()
+}
+
+#[tokio::test]
+async fn a_list_is_followed() {
+    let gateway = gateway().await;
+    gateway.store.add("theirs", "other tenant");
+    gateway.store.add("a", "default");
+    let mut stream = open(&gateway).await;
+    assert_eq!(stream.headers["content-type"], "text/event-stream");
+    let mut view = View::default();
+    assert_eq!(view.take(&mut stream).await, "list");
+    assert_eq!(view.0.keys().collect::<Vec<_>>(), ["a"]);
+
+    // What this gateway does itself.
+    gateway.post("/conversations", &json!({"id": "b"})).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_changed");
+    assert!(view.0.contains_key("b"));
+    gateway
+        .request("PATCH", "/conversations/a")
+        .json(&json!({"title": "Sums"}))
+        .send()
+        .await
+        .unwrap();
+    view.agrees(&mut stream, &gateway).await;
+    assert_eq!(view.0["a"]["title"], "Sums");
+    // What others do.
+    let asks = Activity {
+        is_running: true,
+        waiting_approvals: 1,
+        ..Activity::default()
+    };
+    gateway.store.lock().activities.insert("b".to_owned(), asks);
+    view.agrees(&mut stream, &gateway).await;
+    assert_eq!(view.0["b"]["state"], "waiting_for_approval");
+    gateway.store.remove("a");
+    gateway.store.add("c", "default");
+    view.agrees(&mut stream, &gateway).await;
+    assert_eq!(view.0.keys().collect::<Vec<_>>(), ["b", "c"]);
+}
+
+/// Calls of the store that have failed.
+static FAILED: AtomicUsize = AtomicUsize::new(0);
+
+fn away() -> StoreError {
+    FAILED.fetch_add(1, Ordering::Relaxed);
+    StoreError::Unavailable("away".into())
+}
+
+/// Takes the store away until several calls have failed.
+async fn store_was_away(gateway: &TestGateway) {
+    let before = FAILED.load(Ordering::Relaxed);
+    gateway.store.lock().broken = Some(away);
+    until(async || FAILED.load(Ordering::Relaxed) > before + 3).await;
+    gateway.store.lock().broken = None;
+}
+
+#[tokio::test]
+async fn a_list_goes_on_when_the_store_is_back() {
+    let gateway = gateway().await;
+    gateway.store.add("a", "default");
+    gateway.store.lock().broken = Some(away);
+    let mut stream = open(&gateway).await;
+    store_was_away(&gateway).await;
+    let mut view = View::default();
+    view.agrees(&mut stream, &gateway).await;
+    gateway.store.add("b", "default");
+    store_was_away(&gateway).await;
+    view.agrees(&mut stream, &gateway).await;
+    assert_eq!(view.0.len(), 2);
+}
+
+#[tokio::test]
+async fn readers_of_a_list_share_its_reads() {
+    let gateway = gateway().await;
+    gateway.store.add("a", "default");
+    let mut streams = Vec::new();
+    for _ in 0..5 {
+        streams.push(open(&gateway).await);
+    }
+    for stream in &mut streams {
+        View::default().agrees(stream, &gateway).await;
+    }
+    gateway.store.add("b", "default");
+    for stream in &mut streams {
+        assert_eq!(
+            data(&stream.next().await.unwrap())["conversation"]["id"],
+            "b"
+        );
+    }
+}
