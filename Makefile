@@ -24,7 +24,7 @@ export EVERTURN_TEMPORAL_BIN := $(TEMPORAL)
 
 .DEFAULT_GOAL := help
 .PHONY: help run everturn stack test check fmt lint build unit e2e bench bench-peers deps temporal \
-	temporal-server s3 collector mcp-servers aimock python python-tool openapi histories previous release clean clients chart-test chart-snapshots \
+	temporal-server s3 collector mcp-servers aimock python python-tool openapi histories web page previous release clean clients chart-test chart-snapshots \
 	scraped-alerts
 
 help: ## List the commands.
@@ -40,7 +40,7 @@ stack: deps temporal temporal-server build ## PostgreSQL, Redis and the producti
 test: deps temporal temporal-server s3 collector mcp-servers aimock python python-tool chart-test scraped-alerts check previous build ## Everything CI checks: formatting, lints, all tests.
 	@echo "▸ everturn in an empty root, as in its image"
 	@scripts/image-by-hand.sh target/debug/everturn
-	@$(MAKE) --no-print-directory clients
+	@$(MAKE) --no-print-directory clients page
 	@echo "▸ tests of the crates, and end to end on the embedded backends"
 	@cargo test --workspace --locked -- --test-threads 4 --skip faults::
 	@echo "▸ end to end on PostgreSQL, Redis and the production Temporal server"
@@ -120,6 +120,22 @@ $(CLIENT_TYPESCRIPT)/node_modules/installed: $(addprefix $(CLIENT_TYPESCRIPT)/,p
 	@cd $(CLIENT_TYPESCRIPT) && npm ci --silent --no-audit --no-fund
 	@touch "$@"
 
+WEB := gateway/web
+
+web: $(WEB)/node_modules/installed ## Build the page at / into gateway/web/dist, which the binary has in it (after a change of it).
+	@cd $(WEB) && npm run --silent build
+
+page: deps temporal everturn $(WEB)/node_modules/installed ## Check the page at /: its types, that it is built from its sources, and its tests in Chromium.
+	@echo "▸ the page: types, and whether gateway/web/dist is what the sources give (else: make web)"
+	@cd $(WEB) && npm run --silent check
+	@echo "▸ the page in Chromium"
+	@cd $(WEB) && EVERTURN_BIN="$(CURDIR)/target/debug/everturn" npm test --silent
+
+$(WEB)/node_modules/installed: $(addprefix $(WEB)/,package.json package-lock.json .npmrc)
+	@echo "▸ what builds and tests the page with npm ci (a few seconds, once)"
+	@cd $(WEB) && npm ci --silent --no-audit --no-fund
+	@touch "$@"
+
 PYTHON_TOOL := $(CURDIR)/.tools/python-tool
 
 python-tool: $(PYTHON_TOOL)/installed ## Install what the example of a tool in Python needs into .tools, pinned.
@@ -137,7 +153,7 @@ $(TEMPORAL):
 	@echo "▸ temporal $(TEMPORAL_VERSION) with go install (about 4 minutes, once)"
 	@GOBIN="$(dir $@)" go install github.com/temporalio/cli/cmd/temporal@$(TEMPORAL_VERSION)
 
-deps: ## Install PostgreSQL, PgBouncer, Redis and sqlite3 with apt-get, unless they are there. Starts no service.
+deps: ## Install PostgreSQL, PgBouncer, Redis, sqlite3 and Chromium with apt-get, unless they are there. Starts no service.
 	@scripts/install-debian.sh
 
 temporal-server: $(TOOLS)/temporal-server $(TOOLS)/temporal-sql-tool ## Install the production Temporal server and its schema tool into .tools/bin, unless they are there.

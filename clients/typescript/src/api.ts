@@ -8,6 +8,8 @@ type Schemas = components["schemas"];
 export type Conversation = Schemas["Conversation"];
 /** A page of conversations. */
 export type ConversationPage = Schemas["ConversationPage"];
+/** A conversation of a list, with what goes on in it. */
+export type ListedConversation = Schemas["ListedConversation"];
 /** A conversation to be created. */
 export type NewConversation = Schemas["NewConversation"];
 /** A message to be sent. */

@@ -4,13 +4,16 @@ import type {
   Blob as StoredBlob,
   Conversation as ConversationRow,
   ConversationPage,
+  ListedConversation,
   NewConversation,
   Session,
 } from "./api.js";
 import { Conversation, type ConversationOptions } from "./conversation.js";
 import { Http, path } from "./http.js";
 import { newId } from "./ids.js";
+import { followList } from "./live/list.js";
 import type { EverturnOptions } from "./options.js";
+import type { Connection } from "./wire/stream.js";
 
 /** A client of Everturn. It holds no connection; a conversation does, while it is followed. */
 export class Everturn {
@@ -38,7 +41,7 @@ export class Everturn {
   /** Yields conversations, page by page; the one that was updated last comes first. */
   async *conversations(
     options: { search?: string; agent?: string; pageSize?: number; signal?: AbortSignal } = {},
-  ): AsyncGenerator<ConversationRow, void> {
+  ): AsyncGenerator<ListedConversation, void> {
     const { search, agent, pageSize: limit, signal } = options;
     let before: string | undefined;
     do {
@@ -48,6 +51,18 @@ export class Everturn {
       yield* page.conversations;
       before = page.next_before ?? undefined;
     } while (before !== undefined);
+  }
+
+  /**
+   * Yields the newest conversations, the one that was updated last first, and again after each change: over cuts and
+   * reconnections, on one connection for all of them. There are 100 of them at first, and more as old ones change.
+   *
+   * @throws {ApiError} that the gateway refuses the stream.
+   */
+  followConversations(
+    options: { signal?: AbortSignal; onConnection?: (connection: Connection) => void } = {},
+  ): AsyncGenerator<readonly ListedConversation[], void> {
+    return followList(this.#http, options);
   }
 
   /** Uploads a file. Name its `blob_id` in the attachments of a message within a day. */
@@ -75,5 +90,16 @@ export class Everturn {
   /** Who the caller is, and what they may do. */
   session(signal?: AbortSignal): Promise<Session> {
     return this.#http.json({ path: "/auth/session", isRepeatable: true, signal });
+  }
+
+  /** In a browser: trades a key or a token for the cookie of a session, which later requests carry by themselves. */
+  signIn(key: string, signal?: AbortSignal): Promise<void> {
+    const headers = { authorization: `Bearer ${key}` };
+    return this.#http.json({ method: "POST", path: "/auth/session", headers, signal });
+  }
+
+  /** Ends the session. */
+  signOut(signal?: AbortSignal): Promise<void> {
+    return this.#http.json({ method: "DELETE", path: "/auth/session", isRepeatable: true, signal });
   }
 }

@@ -75,6 +75,22 @@ test("conversations are made, listed, renamed and deleted", { skip }, async () =
   await assert.rejects(chat.show(), { code: "conversation_not_found", status: 404 });
 });
 
+test("the list is followed, and a key is asked for", { skip }, async () => {
+  const id = "followed";
+  const seen: unknown[] = [];
+  for await (const list of everturn.followConversations()) {
+    const found = list.find((conversation) => conversation.id === id);
+    if (seen.length === 0) await everturn.create({ id, title: "New" });
+    else if (found?.title === "New") await everturn.conversation(id).rename("Renamed");
+    else if (found?.title === "Renamed") await everturn.conversation(id).delete();
+    seen.push(found?.title);
+    if (seen.includes("Renamed") && !found) break;
+  }
+  assert.deepEqual([...new Set(seen)], [undefined, "New", "Renamed"]);
+  await assert.rejects(everturn.signIn("no-such-key"), { code: "unauthenticated" });
+  await everturn.signOut();
+});
+
 test("an approval is denied, another one edited, and a call answered by hand", { skip }, async () => {
   const chat = everturn.conversation("refunds");
   await chat.post('call refund {"order": 1} call refund {"order": 2}');

@@ -1,4 +1,4 @@
-//! What people read: the page at `/`, and the example of docs/api/clients.md that listens to a stream.
+//! What people read: the page at `/`, the one at `/about`, and the example of docs/api/clients.md that listens to a stream.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -11,9 +11,9 @@ use everturn_proto::words::EventType;
 use crate::support::{Answer, TestGateway};
 
 #[tokio::test]
-async fn the_page_at_the_root_needs_nothing_else() {
+async fn the_page_about_the_gateway_needs_nothing_else() {
     let gateway = TestGateway::start().await;
-    let page = gateway.get("/").await;
+    let page = gateway.get("/about").await;
     assert_eq!(
         (page.status.as_u16(), page.header("content-type")),
         (200, "text/html; charset=utf-8")
@@ -41,9 +41,40 @@ async fn the_page_at_the_root_needs_nothing_else() {
 }
 
 #[tokio::test]
-async fn the_commands_of_the_page_ask_this_gateway() {
+async fn the_page_runs_nothing_but_what_the_gateway_serves() {
     let gateway = TestGateway::start().await;
     let page = gateway.get("/").await;
+    assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
+    for absent in [
+        "<style", "style=", "onload=", "http://", "https://", "unsafe",
+    ] {
+        let text = page.text.replace("http://www.w3.org/2000/svg", "");
+        assert!(!text.contains(absent), "{absent} in {text}");
+    }
+    for path in ["/", "/page/app.js", "/page/style.css"] {
+        let file = gateway.get(path).await;
+        assert_eq!(file.status, 200, "{path}");
+        let policy = file.header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"));
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(file.header("x-content-type-options"), "nosniff");
+        assert_eq!(file.header("referrer-policy"), "no-referrer");
+        assert_eq!(file.header("cache-control"), "no-cache");
+        let etag = file.header("etag");
+        assert_eq!(policy, page.header("content-security-policy"));
+        for (known, status) in [(etag, 304), ("\"another\"", 200)] {
+            let request = gateway.request("GET", path).header("if-none-match", known);
+            assert_eq!(request.send().await.unwrap().status(), status, "{path}");
+        }
+    }
+    let missing = gateway.get("/page/none.js").await;
+    missing.assert_problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn the_commands_of_the_page_ask_this_gateway() {
+    let gateway = TestGateway::start().await;
+    let page = gateway.get("/about").await;
     let api = format!("http://{}/api/v1/agent", gateway.address);
     assert_eq!(
         commands(&page.text),
@@ -64,7 +95,7 @@ async fn the_commands_of_the_page_ask_this_gateway() {
         ("a$(b)", "http", "http://127.0.0.1:8080/"),
         ("a';b", "javascript", "http://127.0.0.1:8080/"),
     ] {
-        let request = gateway.request("GET", "/").header("host", host);
+        let request = gateway.request("GET", "/about").header("host", host);
         let answer = request.header("x-forwarded-proto", proto).send().await;
         let page = Answer::of(answer.unwrap()).await;
         let command = &commands(&page.text)[0];
@@ -85,7 +116,7 @@ async fn the_commands_have_a_credential_where_one_is_needed() {
         ..GatewayConfig::default()
     };
     let gateway = TestGateway::with(config).await;
-    let page = gateway.get("/").await;
+    let page = gateway.get("/about").await;
     assert_eq!(page.status, 200, "it asks nobody who they are");
     for command in commands(&page.text) {
         let header = " -H \"authorization: Bearer $EVERTURN_TOKEN\"";

@@ -306,6 +306,8 @@ impl TestGateway {
         let is_whole = path == "/"
             || path.starts_with("/api")
             || path.starts_with("/docs")
+            || path.starts_with("/page")
+            || path == "/about"
             || path.ends_with('z');
         let prefix = if is_whole { "" } else { "/api/v1/agent" };
         format!("http://{}{prefix}{path}", self.address)

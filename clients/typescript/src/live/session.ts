@@ -147,9 +147,10 @@ export class Session {
     try {
       await this.#begin(mayCreate, stop);
       void this.outbox.restore();
-      const cursor = () => this.#reducer.state.cursor;
+      const query = () => ({ cursor: this.#reducer.state.cursor });
       const onConnection = (connection: Connection) => this.#setConnection(stop, connection);
-      const frames = streamFrames(this.#http, { conversationId, cursor, signal: stop.signal, onConnection });
+      const stream = path`/agent/conversations/${conversationId}/events/stream`;
+      const frames = streamFrames(this.#http, { path: stream, query, signal: stop.signal, onConnection });
       for await (const frame of frames) {
         if (this.#reducer.apply(frame)) this.changed();
       }

@@ -1,7 +1,7 @@
-/** The frames of a conversation, over as many connections as it takes. */
+/** The frames of a stream of the API, over as many connections as it takes. */
 
 import { EverturnError } from "../errors.js";
-import { type Http, path, refusal } from "../http.js";
+import { type Http, type Request, refusal } from "../http.js";
 import { isObject } from "../state/fields.js";
 import type { Frame } from "../state/reducer.js";
 import { anySignal, wait } from "../wait.js";
@@ -19,15 +19,16 @@ export type Connection =
 
 /** Where a stream begins, and whom it tells. */
 export interface StreamOptions {
-  readonly conversationId: string;
-  /** The cursor to connect with: asked for each connection. */
-  readonly cursor: () => string;
+  /** The stream, as {@link Request.path}. */
+  readonly path: string;
+  /** What to connect with, like a cursor: asked for each connection. */
+  readonly query?: () => NonNullable<Request["query"]>;
   readonly signal: AbortSignal;
   readonly onConnection?: (connection: Connection) => void;
 }
 
 /**
- * Yields the frames of a conversation, each as soon as it is complete. It comes back after each cut, and ends only with
+ * Yields the frames of a stream, each as soon as it is complete. It comes back after each cut, and ends only with
  * the frame `end`.
  *
  * @throws {EverturnError} that the gateway refuses the stream for good, or that it cannot be reached.
@@ -70,25 +71,25 @@ export async function* streamFrames(http: Http, options: StreamOptions): AsyncGe
 
 function failure(error: unknown): unknown {
   if (error instanceof EverturnError) return error;
-  return new EverturnError("unreachable", "The stream of the conversation cannot be opened.", { cause: error });
+  return new EverturnError("unreachable", "The stream cannot be opened.", { cause: error });
 }
 
 /** Yields the messages of one connection. It ends, or throws, when the connection does. */
-async function* connect(http: Http, { conversationId, cursor, signal }: StreamOptions) {
+async function* connect(http: Http, { path, query, signal }: StreamOptions) {
   const silence = new AbortController();
   const listen = () => setTimeout(() => silence.abort(new Error("The gateway is silent.")), http.limits.silenceMs);
   let timer = listen();
   const either = anySignal(signal, silence.signal);
   try {
     const request = {
-      path: path`/agent/conversations/${conversationId}/events/stream`,
-      query: { cursor: cursor() },
+      path,
+      query: query?.() ?? {},
       headers: { accept: "text/event-stream" },
     };
     const response = await http.open(request, either.signal);
     if (!response.headers.get("content-type")?.startsWith("text/event-stream") || !response.body) {
       await response.body?.cancel();
-      throw new EverturnError("unexpected_answer", "The stream of the conversation was answered with something else.");
+      throw new EverturnError("unexpected_answer", "The stream was answered with something else.");
     }
     const parser = new SseParser(http.limits.frameChars);
     const reader = response.body.getReader();

@@ -1,4 +1,4 @@
-//! The page at `/`: what this is, where its documentation is, and commands to try. It has no script and fetches
+//! The page at `/about`: what this is, where its documentation is, and commands to try. It has no script and fetches
 //! nothing.
 
 use axum::{
@@ -23,7 +23,7 @@ const DEFAULT_HOST: &str = "127.0.0.1:8080";
 ///
 /// The commands on the page work as they are printed.
 #[utoipa::path(
-    get, path = "/", tag = "docs", operation_id = "home", security(()),
+    get, path = "/about", tag = "docs", operation_id = "home", security(()),
     responses((status = 200, content_type = "text/html", body = String, description = "A page"))
 )]
 pub(super) async fn home(State(state): State<GatewayState>, headers: HeaderMap) -> Response {

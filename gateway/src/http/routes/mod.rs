@@ -15,6 +15,7 @@ mod executions;
 mod health;
 mod home;
 mod messages;
+mod page;
 mod remote_tools;
 mod resume;
 mod session;
@@ -107,6 +108,8 @@ fn endpoints(api: OpenApiRouter<GatewayState>) -> OpenApiRouter<GatewayState> {
         .nest("/api/v1", api)
         .routes(routes!(health::livez))
         .routes(routes!(health::readyz))
+        .routes(routes!(page::index))
+        .routes(routes!(page::file))
         .routes(routes!(home::home))
         .routes(routes!(docs::document))
         .routes(routes!(docs::error_page))

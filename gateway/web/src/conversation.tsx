@@ -1,0 +1,79 @@
+/** The conversation that is open: how its connection is, its timeline, and the composer. */
+
+import { ApiError, type Conversation, type Update } from "everturn-client";
+import { useEffect, useState } from "preact/hooks";
+import { Composer } from "./composer";
+import { conversation, everturn, useUpdate } from "./everturn";
+import { addressOf } from "./route";
+import { Fault } from "./shown";
+import { texts } from "./texts";
+import { Timeline } from "./timeline";
+
+export function ConversationView({ chat, onRefused }: { chat: Conversation; onRefused: () => void }) {
+  const [attempt, setAttempt] = useState(0);
+  const update = useUpdate(chat, attempt);
+  const { state, connection } = update;
+  const isRefused = connection.status === "closed" && connection.error instanceof ApiError && connection.error.status === 401;
+  const hasEnded = isRefused || state.ended === "token_expired";
+  useEffect(() => {
+    if (hasEnded) onRefused();
+  }, [hasEnded]);
+  const send = async (content: string) => {
+    // What became of it is shown with the message.
+    void chat.post(content).catch(() => undefined);
+  };
+  return (
+    <main class="conversation">
+      <Timeline chat={chat} update={update} />
+      <Status update={update} onRetry={() => setAttempt(attempt + 1)} />
+      <Composer onSend={send} onStop={state.turn === null ? undefined : () => chat.cancel()} />
+    </main>
+  );
+}
+
+/** Where a conversation begins. It is created with its first message. */
+export function NewConversation() {
+  const send = async (content: string) => {
+    const { id } = await everturn.create({ id: crypto.randomUUID?.() });
+    void conversation(id).post(content).catch(() => undefined);
+    location.hash = addressOf(id);
+  };
+  return (
+    <main class="conversation">
+      <section class="timeline" aria-label={texts.timeline}><p class="hint">{texts.empty}</p></section>
+      <Composer onSend={send} />
+    </main>
+  );
+}
+
+/** Says that the connection is lost, or why there is none. */
+function Status({ update: { state, connection }, onRetry }: { update: Update; onRetry: () => void }) {
+  const isOnline = useOnline();
+  const error = connection.status === "closed" ? connection.error : undefined;
+  const isMissing =
+    state.ended === "conversation_deleted" || (error instanceof ApiError && error.code === "conversation_not_found");
+  if (isMissing) return <p class="status" role="alert">{texts.missing}</p>;
+  if (error !== undefined) {
+    return (
+      <p class="status" role="alert">
+        <Fault error={error} /> <button type="button" onClick={onRetry}>{texts.retry}</button>
+      </p>
+    );
+  }
+  const text = !isOnline ? texts.offline : connection.status === "waiting" ? texts.reconnecting : "";
+  return <p class="status" role="status" data-connection={connection.status}>{text}</p>;
+}
+
+function useOnline(): boolean {
+  const [isOnline, setOnline] = useState(navigator.onLine);
+  useEffect(() => {
+    const follow = () => setOnline(navigator.onLine);
+    addEventListener("online", follow);
+    addEventListener("offline", follow);
+    return () => {
+      removeEventListener("online", follow);
+      removeEventListener("offline", follow);
+    };
+  }, []);
+  return isOnline;
+}

@@ -1,0 +1,35 @@
+/** The client of the gateway that served the page, and the conversations that were open lately. */
+
+import { type Conversation, Everturn } from "everturn-client";
+import { useEffect, useState } from "preact/hooks";
+
+/** Events that are read at first, and again with each step backwards. */
+export const PAGE = 300;
+
+/** Conversations that are kept, so that one that was left a moment ago is there at once. */
+const KEPT = 8;
+
+/** The page may lie below a path, behind a proxy. A page that is open for days keeps trying to connect. */
+export const everturn = new Everturn({
+  url: new URL(".", location.href).href,
+  limits: { connections: Number.MAX_SAFE_INTEGER },
+});
+
+const opened = new Map<string, Conversation>();
+
+/** The conversation with this id. */
+export function conversation(id: string): Conversation {
+  const found = opened.get(id) ?? everturn.conversation(id, { storage: localStorage, history: PAGE });
+  opened.delete(id);
+  opened.set(id, found);
+  const oldest = opened.keys().next().value;
+  if (opened.size > KEPT && oldest !== undefined) opened.delete(oldest);
+  return found;
+}
+
+/** Follows a conversation while a component shows it. Another `attempt` follows it again, after it could not be followed. */
+export function useUpdate(chat: Conversation, attempt: number) {
+  const [, redraw] = useState({});
+  useEffect(() => chat.subscribe(() => redraw({})), [chat, attempt]);
+  return chat.current;
+}

@@ -1,0 +1,70 @@
+/** A model that answers as a test says, as a server of OpenAI's wire. */
+
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** What the model answers: texts as they come, where a promise is waited for, and then calls of tools. */
+export interface Reply {
+  readonly texts?: readonly (string | Promise<unknown>)[];
+  /** Of a refusal; by default the request is answered. */
+  readonly status?: number;
+  readonly calls?: readonly { readonly name: string; readonly input: object }[];
+}
+
+/** Answers the LLM call `step` of a turn, which is made the `attempt`th time; both from 0. */
+export type Script = (step: number, attempt: number) => Reply;
+
+interface Message {
+  readonly role: string;
+  readonly content: unknown;
+}
+
+/** Starts a model that looks for a script by the beginning of the last message of the user. */
+export async function startModel() {
+  const scripts = new Map<string, Script>();
+  const attempts = new Map<string, number>();
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (data) => (body += data));
+    request.on("end", () => {
+      const { messages } = JSON.parse(body) as { messages: Message[] };
+      const at = messages.findLastIndex((message) => message.role === "user");
+      const step = messages.slice(at).filter((message) => message.role === "assistant").length;
+      const asked = JSON.stringify(messages[at]?.content);
+      const name = [...scripts.keys()].find((start) => asked.includes(start)) ?? "";
+      const key = `${asked}/${step}`;
+      const attempt = attempts.get(key) ?? 0;
+      attempts.set(key, attempt + 1);
+      void send(response, scripts.get(name)?.(step, attempt) ?? { texts: [`You said ${asked}.`] });
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`,
+    /** Messages that contain this are answered so. */
+    on: (start: string, script: Script) => void scripts.set(start, script),
+    stop: () => (server.closeAllConnections(), void server.close()),
+  };
+}
+
+async function send(response: ServerResponse, { status = 200, texts = [], calls = [] }: Reply): Promise<void> {
+  if (status !== 200) return void response.writeHead(status).end("{}");
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  const choice = (delta: object, finish: string | null = null) =>
+    response.write(frame({ choices: [{ index: 0, delta, finish_reason: finish }] }));
+  for (const text of texts) {
+    if (typeof text === "string") choice({ content: text });
+    else await text;
+  }
+  calls.forEach(({ name, input }, index) => {
+    const call = { name, arguments: JSON.stringify(input) };
+    choice({ tool_calls: [{ index, id: `call-${name}-${index}-${Date.now()}`, type: "function", function: call }] });
+  });
+  choice({}, calls.length > 0 ? "tool_calls" : "stop");
+  response.write(frame({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }));
+  response.end("data: [DONE]\n\n");
+}
+
+function frame(fields: object): string {
+  return `data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", ...fields })}\n\n`;
+}

@@ -1,0 +1,107 @@
+/** The page in a real Chromium, and what it shows. */
+
+import assert from "node:assert/strict";
+import axe from "axe-core";
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+import { Everturn } from "everturn-client";
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** What an item shows, as far as the API's timeline has it, too. */
+export interface Shown {
+  readonly id: string;
+  readonly text: string;
+}
+
+/** Milliseconds until something that does not happen is a failure. */
+const PATIENCE_MS = 20_000;
+
+/** Starts Chromium. */
+export function startChromium(): Promise<Browser> {
+  return chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: FLAGS });
+}
+
+/** A tab that notes everything that the browser complains about. */
+export interface Tab {
+  readonly page: Page;
+  readonly complaints: string[];
+}
+
+/** Opens a tab of a new user, or a further one of the same. */
+export async function openTab(browser: Browser, url: string, options: BrowserContextOptions = {}, beside?: Tab): Promise<Tab> {
+  const context = beside?.page.context() ?? (await browser.newContext({ locale: "en-US", ...options }));
+  const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE_MS);
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("dialog", (dialog) => (complaints.push(`dialog: ${dialog.message()}`), void dialog.dismiss()));
+  await page.addInitScript(() =>
+    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective}`)),
+  );
+  await page.goto(url);
+  return { page, complaints };
+}
+
+/** Writes a message and sends it with Enter. */
+export async function send(page: Page, text: string): Promise<void> {
+  const box = page.getByRole("textbox", { name: "Message" });
+  await box.fill(text);
+  await box.press("Enter");
+}
+
+/** Waits until an element with this text is there. */
+export async function see(page: Page, selector: string, text: string | RegExp): Promise<void> {
+  await page.locator(selector).filter({ hasText: text }).first().waitFor();
+}
+
+/** Waits until the turn has ended, and no text is being written. */
+export async function turnEnds(page: Page, count = 1): Promise<void> {
+  await page.locator(".end").nth(count - 1).waitFor();
+  assert.equal(await page.locator("[data-writing], [data-pending]").count(), 0);
+}
+
+/** The id of the conversation that the tab shows. */
+export async function openedId(page: Page): Promise<string> {
+  await page.waitForURL(/#\/c\//);
+  return decodeURIComponent(new URL(page.url()).hash.slice("#/c/".length));
+}
+
+/** What the page shows: messages, answers, thoughts and calls, in their order. */
+export function shown(page: Page): Promise<Shown[]> {
+  return page.locator(".user_message, .assistant_message, .thought, .tool").evaluateAll((found) =>
+    found.map((item) => {
+      const summary = item.matches(".thought") ? (item.querySelector("summary")?.textContent ?? "") : "";
+      const text = item.matches(".tool") ? item.querySelector("strong")?.textContent : item.textContent;
+      return { id: item.getAttribute("data-item") ?? "", text: (text ?? "").slice(summary.length) };
+    }),
+  );
+}
+
+/** Fails unless the page shows what the API says: nothing doubled, nothing lost, in the same order. */
+export async function assertSameAsApi(page: Page, url: string): Promise<void> {
+  const { timeline } = await new Everturn({ url }).conversation(await openedId(page)).timeline({ limit: 500 });
+  const expected = timeline.flatMap((item): Shown[] => {
+    if (item.type === "tool_call") return [{ id: item.id, text: item.toolName ?? "" }];
+    if (!["user_message", "assistant_message", "thought"].includes(item.type)) return [];
+    return [{ id: item.id, text: "content" in item ? String(item.content) : "" }];
+  });
+  assert.deepEqual(await shown(page), expected);
+}
+
+/** Fails when axe finds a fault of impact serious or critical. */
+export async function assertAccessible(page: Page): Promise<void> {
+  const faults = await page.evaluate(`${axe.source}; axe.run().then((found) => found.violations)`);
+  const serious = (faults as axe.Result[]).filter(({ impact }) => impact === "serious" || impact === "critical");
+  assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), []);
+}
