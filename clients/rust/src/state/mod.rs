@@ -137,7 +137,10 @@ impl Conversation {
             });
         }
         match event_type {
-            Some("replay") => self.texts.clear(),
+            Some("replay") => {
+                let had_ended = self.ended.take().is_some();
+                self.texts.clear() || had_ended
+            }
             Some("text_start" | "text_delta" | "text_end") => {
                 let parent = self.fold.parent_of(fields.text("agent_execution_id"));
                 self.texts.apply(fields, parent)
