@@ -10,10 +10,8 @@ use everturn_gateway::GatewayConfig;
 use everturn_store::{Activity, StoreError};
 use serde_json::{Value, json};
 
-use crate::{
-    data,
-    support::{Sse, TestGateway, until},
-};
+use super::data;
+use crate::support::{Sse, TestGateway, until};
 
 const STREAM: &str = "/conversation-list/stream";
 
