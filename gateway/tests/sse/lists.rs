@@ -159,3 +159,39 @@ async fn readers_of_a_list_share_its_reads() {
         );
     }
 }
+
+#[tokio::test]
+async fn what_a_gateway_changes_itself_is_told_at_once() {
+    let gateway = TestGateway::with(GatewayConfig {
+        poll_interval: Duration::from_hours(1),
+        ..GatewayConfig::default()
+    })
+    .await;
+    let mut stream = open(&gateway).await;
+    let mut view = View::default();
+    assert_eq!(view.take(&mut stream).await, "list");
+    let change = async |method: &str, path: &str, body: Value| {
+        let request = gateway.request(method, path).json(&body);
+        assert!(request.send().await.unwrap().status().is_success());
+    };
+    change("POST", "/conversations", json!({"id": "a"})).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_changed");
+    change("PATCH", "/conversations/a", json!({"title": "Sums"})).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_changed");
+    assert_eq!(view.0["a"]["title"], "Sums");
+    let waits = Activity {
+        has_queued: true,
+        ..Activity::default()
+    };
+    gateway
+        .store
+        .lock()
+        .activities
+        .insert("a".to_owned(), waits);
+    let message = json!({"content": "hi"});
+    change("POST", "/conversations/a/messages", message).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_changed");
+    assert_eq!(view.0["a"]["state"], "queued");
+    change("DELETE", "/conversations/a", json!({})).await;
+    assert_eq!(view.take(&mut stream).await, "conversation_removed");
+}
